@@ -1,0 +1,1 @@
+//! Turns what was typed into one call of a use case and an exit code.

@@ -1,0 +1,1 @@
+//! Ways to implement an operation: shell, template, delegate.

@@ -1,0 +1,187 @@
+//! Releases each node once all it waits for are done.
+
+use std::collections::{BTreeSet, HashMap};
+use std::hash::Hash;
+
+/// A queue of nodes with edges among them. Nodes that are ready come out in the order in which
+/// they were added. Every step costs O(log n) plus the edges it touches.
+#[derive(Debug, Clone)]
+pub struct ReadyQueue<N> {
+    nodes: Vec<Entry<N>>,
+    places: HashMap<N, usize>,
+    ready: BTreeSet<usize>,
+    left: usize,
+}
+
+#[derive(Debug, Clone)]
+struct Entry<N> {
+    node: N,
+    waits: usize,
+    dependents: Vec<usize>,
+    state: State,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Queued,
+    Taken,
+    Done,
+}
+
+impl<N> Default for ReadyQueue<N> {
+    fn default() -> Self {
+        Self {
+            nodes: Vec::new(),
+            places: HashMap::new(),
+            ready: BTreeSet::new(),
+            left: 0,
+        }
+    }
+}
+
+impl<N: Copy + Eq + Hash> ReadyQueue<N> {
+    /// Adds a node; one that is there already stays as it is.
+    pub fn add(&mut self, node: N) {
+        if self.places.contains_key(&node) {
+            return;
+        }
+        let place = self.nodes.len();
+        self.places.insert(node, place);
+        self.nodes.push(Entry {
+            node,
+            waits: 0,
+            dependents: Vec::new(),
+            state: State::Queued,
+        });
+        self.ready.insert(place);
+        self.left += 1;
+    }
+
+    /// Lets `node` wait until `on` is done. Nothing happens where either is unknown, `on` is done,
+    /// or `node` was released already.
+    pub fn wait(&mut self, node: N, on: N) {
+        let (Some(&place), Some(&on)) = (self.places.get(&node), self.places.get(&on)) else {
+            return;
+        };
+        let open = self.nodes[on].state != State::Done && self.nodes[place].state == State::Queued;
+        if open && place != on {
+            self.nodes[on].dependents.push(place);
+            self.nodes[place].waits += 1;
+            self.ready.remove(&place);
+        }
+    }
+
+    /// Releases the first node that waits for nothing, if there is one.
+    pub fn pop(&mut self) -> Option<N> {
+        let place = self.ready.pop_first()?;
+        self.nodes[place].state = State::Taken;
+        Some(self.nodes[place].node)
+    }
+
+    /// Puts a released node back, to be released again once it waits for nothing.
+    pub fn put_back(&mut self, node: N) {
+        let Some(&place) = self.places.get(&node) else {
+            return;
+        };
+        if self.nodes[place].state == State::Taken {
+            self.nodes[place].state = State::Queued;
+            if self.nodes[place].waits == 0 {
+                self.ready.insert(place);
+            }
+        }
+    }
+
+    /// Marks a node as done, so that those that waited for it may be released.
+    pub fn done(&mut self, node: N) {
+        let Some(&place) = self.places.get(&node) else {
+            return;
+        };
+        if self.nodes[place].state == State::Done {
+            return;
+        }
+        self.nodes[place].state = State::Done;
+        self.ready.remove(&place);
+        self.left -= 1;
+        for dependent in std::mem::take(&mut self.nodes[place].dependents) {
+            let entry = &mut self.nodes[dependent];
+            entry.waits -= 1;
+            if entry.waits == 0 && entry.state == State::Queued {
+                self.ready.insert(dependent);
+            }
+        }
+    }
+
+    /// Whether a node can be released now.
+    pub fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// How many nodes are not done.
+    pub fn left(&self) -> usize {
+        self.left
+    }
+
+    /// The nodes that are queued, in the order in which they were added.
+    pub fn queued(&self) -> impl Iterator<Item = N> {
+        self.nodes
+            .iter()
+            .filter(|entry| entry.state == State::Queued)
+            .map(|entry| entry.node)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn ready_nodes_come_in_the_order_in_which_they_were_added() {
+        let mut queue = ReadyQueue::default();
+        for node in [3, 1, 2] {
+            queue.add(node);
+        }
+        queue.wait(3, 2);
+        assert_eq!(
+            (queue.pop(), queue.pop(), queue.pop()),
+            (Some(1), Some(2), None)
+        );
+        queue.done(2);
+        assert_eq!(queue.pop(), Some(3));
+    }
+
+    #[test]
+    fn a_node_put_back_waits_for_what_was_added_since() {
+        let mut queue = ReadyQueue::default();
+        queue.add(1);
+        queue.add(2);
+        assert_eq!(queue.pop(), Some(1));
+        queue.put_back(1);
+        queue.wait(1, 2);
+        assert_eq!(queue.pop(), Some(2));
+        assert_eq!(queue.pop(), None);
+        queue.done(2);
+        assert_eq!(queue.pop(), Some(1));
+    }
+
+    proptest! {
+        /// Edges go from a node to smaller ones only, so the graph has no cycle.
+        #[test]
+        fn drains_every_acyclic_graph(picks in prop::collection::vec(any::<u8>(), 1..60)) {
+            let mut queue = ReadyQueue::default();
+            for (node, pick) in picks.iter().enumerate() {
+                queue.add(node);
+                if node > 0 {
+                    queue.wait(node, usize::from(*pick) % node);
+                }
+            }
+            let mut done = 0;
+            while let Some(node) = queue.pop() {
+                queue.done(node);
+                done += 1;
+            }
+            prop_assert_eq!(done, picks.len());
+            prop_assert_eq!(queue.left(), 0);
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Problems with places in the text: sources, spans, diagnostics. Shows nothing; `ui` does.
+
+mod problem;
+mod source;
+
+pub use problem::{Diagnostic, Diagnostics, Label, Severity};
+pub use source::{Place, Source, SourceId, Sources, Span};

@@ -1,0 +1,1 @@
+//! An ensemble on disk: manifest, lock, journal, folders, records.

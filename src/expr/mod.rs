@@ -1,0 +1,1 @@
+//! Lazy expressions: parse, evaluate, track what was read.

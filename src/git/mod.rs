@@ -1,0 +1,1 @@
+//! Reads and prepares git repositories; knows nothing of ensembles.

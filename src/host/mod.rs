@@ -1,0 +1,1 @@
+//! Actions on machines, as data; performs none of them.

@@ -1,0 +1,1 @@
+//! Runs a plan: order, limits, transitions; the only writer of a topology.

@@ -1,0 +1,45 @@
+//! Unfurl brings systems to the state a TOSCA model describes and keeps the record in git.
+//!
+//! This page is the map of the house. Modules stand in numbered layers; a module imports modules
+//! of lower layers only, and `tests/it/layers.rs` keeps it so.
+//!
+//! | layer | modules | what they do |
+//! |---|---|---|
+//! | 13 | [`cli`] | what was typed → options → one `ops` call → exit code |
+//! | 11 | [`ops`], [`ui`] | one file per use case; types into text |
+//! | 10 | [`ensemble`], [`runner`] | an ensemble on disk; the hands that perform effects |
+//! | 9 | [`job`], [`configurator`] | runs a plan; ways to implement an operation |
+//! | 8 | [`task`] | what engine and configurator promise each other |
+//! | 7 | [`plan`] | decides what to do and why; touches nothing |
+//! | 6 | [`topology`], [`project`] | what exists now; projects and environments |
+//! | 5 | [`host`] | actions on machines |
+//! | 4 | [`tosca`], [`git`] | meaning; history |
+//! | 3 | [`yaml`], [`expr`], [`system`] | text, language, this machine |
+//! | 2 | [`value`] | dynamic values and digests |
+//! | 1 | [`name`], [`diagnostic`], [`dag`] | vocabulary |
+//!
+//! A deploy is a one-way pipeline of types, spelled out in [`ops::deploy`]:
+//! `Source → Document → Manifest → ServiceTemplate → Topology → Plan → Job ⇒ Event* → Report →
+//! Record`.
+
+pub mod cli;
+pub mod configurator;
+pub mod dag;
+pub mod diagnostic;
+pub mod ensemble;
+pub mod expr;
+pub mod git;
+pub mod host;
+pub mod job;
+pub mod name;
+pub mod ops;
+pub mod plan;
+pub mod project;
+pub mod runner;
+pub mod system;
+pub mod task;
+pub mod topology;
+pub mod tosca;
+pub mod ui;
+pub mod value;
+pub mod yaml;

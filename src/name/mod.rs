@@ -1,0 +1,13 @@
+//! The words of the house: a newtype for each kind of name, change ids, statuses and node states.
+//!
+//! Nothing here reads a clock, a file or the environment.
+
+mod change_id;
+mod names;
+mod state;
+
+pub use change_id::{ChangeId, ChangeIdError, TICK_MICROSECONDS, TaskNumber};
+pub use names::{
+    InstanceKey, InstanceName, InterfaceName, OperationName, OperationRef, TemplateName, TypeName,
+};
+pub use state::{NodeState, Priority, Status};

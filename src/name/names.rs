@@ -1,0 +1,134 @@
+//! Newtypes for names: strings become names at the edge and stay names.
+
+use std::borrow::Borrow;
+use std::fmt::{Display, Formatter};
+use std::sync::Arc;
+
+macro_rules! name {
+    ($(#[$meta:meta])* $name:ident) => {
+        $(#[$meta])*
+        #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            /// Wraps a string.
+            pub fn new(text: impl Into<Arc<str>>) -> Self {
+                Self(text.into())
+            }
+
+            /// The name as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+
+            /// The shared text, without a copy.
+            pub fn shared(&self) -> Arc<str> {
+                Arc::clone(&self.0)
+            }
+        }
+
+        impl Display for $name {
+            fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Debug::fmt(&*self.0, f)
+            }
+        }
+
+        impl Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl AsRef<str> for $name {
+            fn as_ref(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                Self(text.into())
+            }
+        }
+
+        impl From<String> for $name {
+            fn from(text: String) -> Self {
+                Self(text.into())
+            }
+        }
+
+        impl From<Arc<str>> for $name {
+            fn from(text: Arc<str>) -> Self {
+                Self(text)
+            }
+        }
+
+        impl PartialEq<str> for $name {
+            fn eq(&self, other: &str) -> bool {
+                &*self.0 == other
+            }
+        }
+
+        impl PartialEq<&str> for $name {
+            fn eq(&self, other: &&str) -> bool {
+                &*self.0 == *other
+            }
+        }
+    };
+}
+
+name!(
+    /// The name of a node template, unique within its topology.
+    TemplateName
+);
+name!(
+    /// The name of a TOSCA type, such as `tosca.nodes.Root`.
+    TypeName
+);
+name!(
+    /// The name of an instance, unique within its topology.
+    InstanceName
+);
+name!(
+    /// The key of an entity in records: `::name`, `::name::.requirements::[.name=x]`, ….
+    InstanceKey
+);
+name!(
+    /// The name of an interface, such as `Standard` or `Install`.
+    InterfaceName
+);
+name!(
+    /// The name of an operation within its interface, such as `configure`.
+    OperationName
+);
+
+/// An operation together with the interface it belongs to.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct OperationRef {
+    /// The interface, such as `Standard`.
+    pub interface: InterfaceName,
+    /// The operation, such as `create`.
+    pub operation: OperationName,
+}
+
+impl OperationRef {
+    /// Names an operation.
+    pub fn new(interface: impl Into<InterfaceName>, operation: impl Into<OperationName>) -> Self {
+        Self {
+            interface: interface.into(),
+            operation: operation.into(),
+        }
+    }
+}
+
+impl Display for OperationRef {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}", self.interface, self.operation)
+    }
+}

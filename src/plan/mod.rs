@@ -1,0 +1,1 @@
+//! Decides what to do and why; touches nothing.

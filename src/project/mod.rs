@@ -1,0 +1,1 @@
+//! Finds and merges projects and their environments.

@@ -1,0 +1,1 @@
+//! Performs effects on this machine.

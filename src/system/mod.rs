@@ -1,0 +1,1 @@
+//! The door to this machine: files, processes, environment, clock.

@@ -1,0 +1,1 @@
+//! What the engine and a configurator promise each other.

@@ -1,0 +1,1 @@
+//! What exists now: instances, attributes, status, node states.

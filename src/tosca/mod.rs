@@ -1,0 +1,1 @@
+//! Reads, resolves and checks TOSCA service templates.

@@ -1,0 +1,1 @@
+//! Turns types into text; writes only to the writer it is given.

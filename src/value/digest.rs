@@ -1,0 +1,148 @@
+//! Digests of values: ours, typed and delimited, and upstream's, for its records.
+
+use sha1::Sha1;
+use sha2::{Digest as _, Sha256};
+
+use super::{REDACTED, Value};
+
+/// The SHA-1 upstream records, as lowercase hexadecimal, of values in the given order
+/// (spec/unfurl.md § (i)): no types and no delimiters.
+pub fn upstream_digest<'a>(values: impl IntoIterator<Item = &'a Value>) -> String {
+    let mut hasher = Sha1::new();
+    for value in values {
+        feed_upstream(value, &mut |bytes| hasher.update(bytes));
+    }
+    hex(&hasher.finalize())
+}
+
+fn feed_upstream(value: &Value, feed: &mut dyn FnMut(&[u8])) {
+    match value {
+        Value::Null | Value::Entity(_) => {}
+        Value::Bool(true) => feed(b"true"),
+        Value::Bool(false) => feed(b"false"),
+        Value::Int(number) => feed(number.to_string().as_bytes()),
+        Value::Big(digits) => feed(digits.as_bytes()),
+        Value::Float(_) => feed(value.to_string().as_bytes()),
+        Value::Str(text) => feed(text.as_bytes()),
+        Value::List(items) => items.iter().for_each(|item| feed_upstream(item, feed)),
+        Value::Map(map) => {
+            let mut keys: Vec<_> = map.keys().collect();
+            keys.sort();
+            for key in keys {
+                feed(key.as_bytes());
+                feed_upstream(&map[key], feed);
+            }
+        }
+        Value::Sensitive(_) => feed(REDACTED.as_bytes()),
+        Value::External(external) => {
+            feed_upstream(external.digest.as_ref().unwrap_or(&external.value), feed);
+        }
+    }
+}
+
+/// Writes values in a form in which different values are different bytes: each has a tag, each
+/// variable length is written before its bytes, maps go by key.
+#[derive(Debug, Default)]
+pub struct Canonical(Sha256);
+
+impl Canonical {
+    /// Adds a value. `key` gives what stands for a sensitive value: a keyed digest of it.
+    pub fn value(&mut self, value: &Value, key: &dyn Fn(&Value) -> [u8; 32]) {
+        match value {
+            Value::Null | Value::Entity(_) => self.0.update(b"n"),
+            Value::Bool(truth) => self.0.update(if *truth { b"t" } else { b"f" }),
+            Value::Int(number) => self.tagged(b'i', number.to_string().as_bytes()),
+            Value::Big(digits) => self.tagged(b'i', digits.as_bytes()),
+            Value::Float(number) => self.tagged(b'd', &number.to_bits().to_be_bytes()),
+            Value::Str(text) => self.tagged(b's', text.as_bytes()),
+            Value::List(items) => {
+                self.length(b'l', items.len());
+                items.iter().for_each(|item| self.value(item, key));
+            }
+            Value::Map(map) => {
+                self.length(b'm', map.len());
+                let mut entries: Vec<_> = map.iter().collect();
+                entries.sort_by_key(|(name, _)| *name);
+                for (name, item) in entries {
+                    self.text(name);
+                    self.value(item, key);
+                }
+            }
+            Value::Sensitive(inner) => self.tagged(b'x', &key(inner)),
+            Value::External(external) => {
+                self.0.update(b"e");
+                self.value(external.digest.as_ref().unwrap_or(&external.value), key);
+            }
+        }
+    }
+
+    /// Adds a piece of text, such as a key.
+    pub fn text(&mut self, text: &str) {
+        self.tagged(b's', text.as_bytes());
+    }
+
+    /// The digest as 64 lowercase hexadecimal digits.
+    pub fn finish(self) -> String {
+        hex(&self.0.finalize())
+    }
+
+    fn tagged(&mut self, tag: u8, bytes: &[u8]) {
+        self.length(tag, bytes.len());
+        self.0.update(bytes);
+    }
+
+    fn length(&mut self, tag: u8, length: usize) {
+        self.0.update([tag]);
+        self.0.update((length as u64).to_be_bytes());
+    }
+}
+
+/// The SHA-256 of the canonical form of one value, as lowercase hexadecimal.
+pub fn canonical_sha256(value: &Value, key: &dyn Fn(&Value) -> [u8; 32]) -> String {
+    let mut canonical = Canonical::default();
+    canonical.value(value, key);
+    canonical.finish()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes
+        .iter()
+        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+            write!(text, "{byte:02x}").expect("writing to a string cannot fail");
+            text
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn upstreams_digest_is_that_of_the_specification() {
+        let values = [Value::from("echo hi world"), Value::from("hi world")];
+        assert!(upstream_digest(&values).starts_with("3db51199"));
+        let nested = Value::list([Value::list(["a".into(), 1.into()])]);
+        assert_eq!(upstream_digest([&nested]), upstream_digest([&"a1".into()]));
+    }
+
+    #[test]
+    fn values_that_upstream_confuses_have_different_digests() {
+        let values = [
+            Value::Null,
+            "".into(),
+            Value::list([]),
+            Value::map::<&str>([]),
+            1.into(),
+            "1".into(),
+            1.0.into(),
+            Value::list(["ab".into(), "c".into()]),
+            Value::list(["a".into(), "bc".into()]),
+        ];
+        let digests: std::collections::HashSet<_> = values
+            .iter()
+            .map(|value| canonical_sha256(value, &|_| [0; 32]))
+            .collect();
+        assert_eq!(digests.len(), values.len());
+    }
+}

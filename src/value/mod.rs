@@ -1,0 +1,10 @@
+//! Dynamic values: what YAML holds and what expressions give, sensitive values among them, and
+//! the digests of values.
+
+mod digest;
+mod external;
+mod value;
+
+pub use digest::{Canonical, canonical_sha256, upstream_digest};
+pub use external::{External, ExternalKind};
+pub use value::{Handle, List, Map, REDACTED, Value};
