@@ -1,1 +1,9 @@
-//! Ways to implement an operation: shell, template, delegate.
+//! Ways to implement an operation: shell, template, delegate. Each decides and runs nothing.
+
+mod delegate;
+mod registry;
+mod result;
+mod shell;
+mod template;
+
+pub use registry::{ClassName, choose, find};

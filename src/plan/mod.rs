@@ -1,1 +1,19 @@
-//! Decides what to do and why; touches nothing.
+//! Decides what to do and why; touches nothing. A plan names instances that do not exist yet as
+//! drafts; the job makes them.
+
+mod delete;
+mod deploy;
+mod error;
+mod goal;
+mod order;
+mod planner;
+mod run;
+mod sequence;
+mod step;
+mod workflow;
+
+pub use error::Error;
+pub use goal::{ChangeDetection, Goal, Repair, Workflow};
+pub use order::template_order;
+pub use planner::plan;
+pub use step::{Activity, Draft, Group, GroupId, Item, Plan, Reason, Step, StepId, Target};

@@ -1,1 +1,12 @@
-//! What the engine and a configurator promise each other.
+//! What the engine and a configurator promise each other: a configurator decides, a runner acts.
+//! Nothing here runs anything.
+
+mod configurator;
+mod effect;
+mod outcome;
+mod view;
+
+pub use configurator::{Configurator, Refusal, Run};
+pub use effect::{Effect, EffectResult, Progress, Subtask};
+pub use outcome::{Outcome, Rendered, RenderedFile, WorkFolder};
+pub use view::{Environment, Settings, TaskView};

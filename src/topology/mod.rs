@@ -1,1 +1,12 @@
-//! What exists now: instances, attributes, status, node states.
+//! What exists now: instances with their attributes, status and node states, and what expressions
+//! see of them. Decides nothing and runs nothing.
+
+mod entity;
+mod load;
+mod scope;
+mod status;
+mod topology;
+
+pub use entity::{Created, Entity, Kind, Node};
+pub use load::{Error, load};
+pub use topology::Topology;

@@ -1,0 +1,80 @@
+//! Which configurator implements what.
+
+use std::sync::Arc;
+
+use super::delegate::Delegate;
+use super::shell::Shell;
+use super::template::Template;
+use crate::task::Configurator;
+use crate::tosca::{Implementation, ImplementationKind, Operation};
+use crate::value::{Map, Value};
+
+/// The class name of a configurator in records.
+pub type ClassName = Arc<str>;
+
+/// The configurator of a short or class name.
+pub fn find(name: &str) -> Option<Arc<dyn Configurator>> {
+    Some(match name {
+        "Shell" | "Cmd" | "unfurl.configurators.shell.ShellConfigurator"
+        | "unfurl.configurators.CmdConfigurator" => Arc::new(Shell),
+        "Template" | "unfurl.configurators.TemplateConfigurator" => Arc::new(Template),
+        "Delegate" | "unfurl.configurators.DelegateConfigurator" => Arc::new(Delegate),
+        _ => return None,
+    })
+}
+
+/// The configurator of an operation, and its inputs with what a plain command adds to them.
+pub fn choose(operation: &Operation) -> Result<(Arc<dyn Configurator>, Map), String> {
+    let inputs = operation.inputs.clone();
+    let Some(implementation) = &operation.implementation else {
+        return Err("the operation has no implementation".to_owned());
+    };
+    match &implementation.kind {
+        ImplementationKind::Configurator(name) => {
+            let inputs = if &**name == "Cmd" { with_cmd(inputs) } else { inputs };
+            find(name).map(|configurator| (configurator, inputs)).ok_or_else(|| {
+                format!("there is no configurator `{name}`; known are Shell, Cmd, Template, Delegate")
+            })
+        }
+        ImplementationKind::Command(command) => local(implementation, command, inputs),
+        ImplementationKind::Artifact(artifact) => {
+            Err(format!("artifact `{artifact}` cannot be run: its type names no configurator"))
+        }
+    }
+}
+
+fn local(
+    implementation: &Implementation,
+    command: &str,
+    inputs: Map,
+) -> Result<(Arc<dyn Configurator>, Map), String> {
+    match implementation.operation_host.as_deref() {
+        None | Some("" | "localhost" | "ORCHESTRATOR") => {
+            Ok((Arc::new(Shell), with_command(command, inputs)))
+        }
+        Some(host) => Err(format!("commands on the operation host `{host}` cannot be run yet")),
+    }
+}
+
+fn with_cmd(inputs: Map) -> Map {
+    match inputs.get("cmd").and_then(Value::as_str) {
+        Some(command) if !command.is_empty() => {
+            let command = command.to_owned();
+            with_command(&command, inputs)
+        }
+        _ => inputs,
+    }
+}
+
+/// A word alone is a program; everything else is a line for the shell.
+fn with_command(command: &str, inputs: Map) -> Map {
+    let command = command.trim_start();
+    let plain = !command.is_empty()
+        && command.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '-'));
+    let shell = inputs.get("shell").map_or(!plain, Value::is_truthy);
+    let value =
+        if shell { Value::from(command) } else { Value::list([Value::from(command)]) };
+    let mut all = Map::from_iter([("command".into(), value)]);
+    all.extend(inputs);
+    all
+}

@@ -1,0 +1,361 @@
+//! Shell: one command on this machine (spec/unfurl.md § (k)).
+
+use std::path::{Path, PathBuf};
+
+use super::result::{apply_done, apply_result_template};
+use super::template::failed;
+use crate::expr::Error;
+use crate::host::{Action, ActionResult, Background, Command, Exit, Program, RunOutput};
+use crate::name::Status;
+use crate::task::{
+    Configurator, Effect, EffectResult, Outcome, Progress, Refusal, Rendered, RenderedFile, Run,
+    TaskView, WorkFolder,
+};
+use crate::value::{Map, Value};
+
+/// Runs `command`.
+#[derive(Debug)]
+pub(super) struct Shell;
+
+impl Configurator for Shell {
+    fn class_name(&self) -> &'static str {
+        "unfurl.configurators.shell.ShellConfigurator"
+    }
+
+    fn excluded_from_digest(&self) -> &'static [&'static str] {
+        &["resultTemplate", "done", "cwd", "echo"]
+    }
+
+    fn can_dry_run(&self, task: &TaskView<'_>) -> Result<bool, Error> {
+        Ok(task.input("dryrun")?.is_some_and(|value| value.is_truthy()))
+    }
+
+    fn can_run(&self, task: &TaskView<'_>) -> Result<(), Refusal> {
+        let command = task.input("command").map_err(|error| Refusal(error.to_string()))?;
+        let Some(command) = command.filter(Value::is_truthy) else {
+            return Err(Refusal("missing command to execute".to_owned()));
+        };
+        let shell = task.raw("shell").is_some_and(Value::is_truthy);
+        if let Some(words) = command.as_list()
+            && !shell
+        {
+            let program = words[0].to_string();
+            if !task.has_program(&program) {
+                return Err(Refusal(format!("'{program}' is not executable")));
+            }
+        }
+        Ok(())
+    }
+
+    fn render(&self, task: &TaskView<'_>) -> Result<Rendered, Error> {
+        let command = task.input("command")?.unwrap_or(Value::Null);
+        let cwd = task.input_text("cwd")?;
+        let command = resolve_dry_run(command, task)?;
+        let is_text = command.as_str().is_some();
+        let shell = match task.input("shell")?.filter(|shell| !shell.is_null()) {
+            Some(shell) => shell,
+            None => Value::Bool(is_text),
+        };
+        let command = with_arguments(command, task, shell.is_truthy())?;
+        let keeplines = task.input("keeplines")?.is_some_and(|value| value.is_truthy());
+        let command = one_line(command, keeplines);
+        let script = script_of(&command);
+        let file = RenderedFile {
+            folder: WorkFolder::Operation,
+            path: "rendered.sh".to_owned(),
+            bytes: script.into_bytes(),
+            sensitive: command.has_sensitive(),
+        };
+        let data = Map::from_iter([
+            ("command".into(), command),
+            ("cwd".into(), Value::from(cwd)),
+            ("shell".into(), shell),
+        ]);
+        Ok(Rendered { files: vec![file], data: Value::from(data) })
+    }
+
+    fn begin(&self, rendered: Rendered) -> Box<dyn Run> {
+        Box::new(ShellRun { rendered: rendered.data })
+    }
+}
+
+/// Puts the input `dryrun` into the command, or takes its placeholder out.
+fn resolve_dry_run(command: Value, task: &TaskView<'_>) -> Result<Value, Error> {
+    const PLACEHOLDER: &str = "%dryrun%";
+    let argument = task.input("dryrun")?;
+    let argument = argument.filter(|_| task.settings.dry_run);
+    let argument = argument.as_ref().and_then(Value::as_str);
+    Ok(match (&command, argument) {
+        (Value::Str(text), Some(argument)) if text.contains(PLACEHOLDER) => {
+            text.replace(PLACEHOLDER, argument).into()
+        }
+        (Value::Str(text), Some(argument)) => format!("{text} {argument}").into(),
+        (Value::Str(text), None) if text.contains(PLACEHOLDER) => {
+            text.replace(PLACEHOLDER, "").into()
+        }
+        (Value::List(words), argument) => {
+            let at = words.iter().position(|word| word.as_str() == Some(PLACEHOLDER));
+            let mut words = words.as_ref().clone();
+            match (at, argument) {
+                (Some(at), Some(argument)) => words[at] = argument.into(),
+                (Some(at), None) => drop(words.remove(at)),
+                (None, Some(argument)) => words.push(argument.into()),
+                (None, None) => {}
+            }
+            Value::from(words)
+        }
+        _ => command,
+    })
+}
+
+/// Appends `arguments` to a command that is a single word.
+fn with_arguments(command: Value, task: &TaskView<'_>, shell: bool) -> Result<Value, Error> {
+    let single = match command.reveal() {
+        Value::Str(text) => !text.contains(' '),
+        Value::List(words) => words.len() == 1,
+        _ => false,
+    };
+    if !single {
+        return Ok(command);
+    }
+    let arguments = task.input("arguments")?;
+    let Some(arguments) = arguments.as_ref().and_then(Value::as_map) else { return Ok(command) };
+    let sensitive = command.has_sensitive() || arguments.values().any(Value::has_sensitive);
+    let words = arguments.iter().map(|(name, value)| {
+        let dashes = if name.starts_with('-') { "" } else { "--" };
+        let value = value.reveal().to_string();
+        let value = if shell { quote(&value) } else { value };
+        format!("{dashes}{name} {value}")
+    });
+    let extended = match command.reveal() {
+        Value::Str(text) => {
+            let words: Vec<String> = words.collect();
+            if words.is_empty() { return Ok(command) }
+            Value::from(format!("{text} {}", words.join(" ")))
+        }
+        Value::List(list) => Value::list(list.iter().cloned().chain(words.map(Value::from))),
+        _ => return Ok(command),
+    };
+    Ok(if sensitive { extended.sensitive() } else { extended })
+}
+
+/// Quotes a word for a shell, where it needs that.
+fn quote(word: &str) -> String {
+    let safe = |c: char| c.is_ascii_alphanumeric() || "@%+=:,./-_".contains(c);
+    if !word.is_empty() && word.chars().all(safe) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\"'\"'"))
+    }
+}
+
+fn one_line(command: Value, keep_lines: bool) -> Value {
+    match command.reveal() {
+        Value::Str(text) if !keep_lines && text.contains('\n') => {
+            let line = Value::from(text.replace('\n', " "));
+            if command.has_sensitive() { line.sensitive() } else { line }
+        }
+        _ => command,
+    }
+}
+
+fn script_of(command: &Value) -> String {
+    match command.reveal() {
+        Value::List(words) => {
+            words.iter().map(|word| word.reveal().to_string()).collect::<Vec<_>>().join(" ")
+        }
+        other => other.to_string(),
+    }
+}
+
+#[derive(Debug)]
+struct ShellRun {
+    rendered: Value,
+}
+
+impl Run for ShellRun {
+    fn step(&mut self, task: &TaskView<'_>, last: Option<EffectResult>) -> Progress {
+        match last {
+            Some(EffectResult::Action(ActionResult::Run(output))) => {
+                Progress::Done(Box::new(self.finish(task, &output)))
+            }
+            _ => match self.command(task) {
+                Ok(command) => {
+                    Progress::Do(Box::new(Effect { action: Action::Run(command) }))
+                }
+                Err(error) => Progress::Done(Box::new(failed(&error))),
+            },
+        }
+    }
+}
+
+impl ShellRun {
+    fn field(&self, name: &str) -> Value {
+        self.rendered.get(name).cloned().unwrap_or(Value::Null)
+    }
+
+    fn command(&self, task: &TaskView<'_>) -> Result<Command, Error> {
+        let shell = self.field("shell");
+        let named = shell.as_str().filter(|shell| !shell.is_empty()).map(str::to_owned);
+        let command = self.field("command");
+        let program = match command.reveal() {
+            Value::List(words) if !shell.is_truthy() => {
+                Program::Argv(words.iter().map(|word| word.reveal().to_string()).collect())
+            }
+            other if shell.is_truthy() => {
+                Program::Shell { text: script_of(other), shell: named }
+            }
+            other => Program::Argv(split_words(&other.to_string())),
+        };
+        let mut command = Command::new(program, self.cwd(task));
+        command.env = task.environment()?;
+        command.stdin = task.input_text("input")?.map(String::into_bytes);
+        command.time_limit = task.settings.time_limit;
+        let echo = task.input("echo")?.filter(|echo| !echo.is_null());
+        command.echo = echo.map_or(task.settings.echo, |echo| echo.is_truthy());
+        command.background = Background::Keep;
+        Ok(command)
+    }
+
+    fn cwd(&self, task: &TaskView<'_>) -> PathBuf {
+        let base: &Path = task.settings.base_dir;
+        match self.field("cwd").as_str() {
+            Some(cwd) if !cwd.is_empty() => base.join(cwd),
+            _ => base.to_path_buf(),
+        }
+    }
+
+    fn finish(&self, task: &TaskView<'_>, output: &RunOutput) -> Outcome {
+        let success = output.exit == Exit::Code(0);
+        let result = self.result(output, success);
+        let mut outcome = Outcome { success, ..Outcome::default() };
+        apply_result_template(task, &result, &mut outcome);
+        self.evaluate_outputs(task, &result, &mut outcome);
+        if !outcome.errors.is_empty() {
+            outcome.success = false;
+        }
+        let mut shown = result.clone();
+        shown.retain(|_, value| !value.is_null());
+        outcome.result = Some(Value::from(shown));
+        if let Some(done) = task.raw("done") {
+            let variables = self.done_variables(&outcome, result);
+            match task.evaluate_with(done, &variables) {
+                Ok(done) => apply_done(&done, &mut outcome),
+                Err(error) => return failed(&error),
+            }
+        }
+        outcome
+    }
+
+    fn evaluate_outputs(&self, task: &TaskView<'_>, result: &Map, outcome: &mut Outcome) {
+        let Some(template) = task.raw("outputsTemplate") else { return };
+        match task.evaluate_with(template, result) {
+            Ok(value) => outcome.outputs = value.as_map().cloned(),
+            Err(error) => {
+                outcome.errors.push(format!("error processing outputsTemplate: {error}"));
+            }
+        }
+    }
+
+    /// The variables of `resultTemplate` and of the record.
+    fn result(&self, output: &RunOutput, success: bool) -> Map {
+        let command = self.field("command");
+        let shown = Value::from(script_of(&command));
+        let shown = if command.has_sensitive() { shown.sensitive() } else { shown };
+        let code = match &output.exit {
+            Exit::Code(code) => Value::Int(i64::from(*code)),
+            Exit::Signal(signal) => Value::Int(-i64::from(*signal)),
+            _ => Value::Null,
+        };
+        let (error, limit) = match &output.exit {
+            Exit::NotFound(message) | Exit::Failed(message) => {
+                (Value::str(message.as_str()), Value::Null)
+            }
+            Exit::TimedOut => (Value::Null, Value::Float(output.elapsed.as_secs_f64().floor())),
+            _ => (Value::Null, Value::Null),
+        };
+        let text = |text: String| {
+            let value = Value::from(strip_escapes(&text));
+            if command.has_sensitive() { value.sensitive() } else { value }
+        };
+        Map::from_iter([
+            ("args".into(), shown.clone()),
+            ("returncode".into(), code),
+            ("stdout".into(), text(output.stdout.text())),
+            ("stderr".into(), text(output.stderr.text())),
+            ("cmd".into(), shown),
+            ("timeout".into(), limit),
+            ("error".into(), error),
+            ("success".into(), Value::Bool(success)),
+        ])
+    }
+
+    fn done_variables(&self, outcome: &Outcome, result: Map) -> Map {
+        Map::from_iter([
+            ("success".into(), Value::Bool(outcome.success)),
+            ("modified".into(), Value::from(outcome.modified)),
+            ("status".into(), Value::from(outcome.status.map(Status::as_str))),
+            ("result".into(), Value::from(result)),
+            ("outputs".into(), Value::from(outcome.outputs.clone())),
+        ])
+    }
+}
+
+/// Splits a line into words as a shell would, quotes and backslashes understood.
+fn split_words(line: &str) -> Vec<String> {
+    let (mut words, mut word, mut open) = (Vec::new(), String::new(), false);
+    let mut characters = line.chars();
+    let mut quoted: Option<char> = None;
+    while let Some(character) = characters.next() {
+        match (quoted, character) {
+            (Some(quote), c) if c == quote => quoted = None,
+            (Some('"') | None, '\\') => word.extend(characters.next()),
+            (Some(_), c) => word.push(c),
+            (None, c @ ('\'' | '"')) => {
+                quoted = Some(c);
+                open = true;
+            }
+            (None, c) if c.is_whitespace() => {
+                if open || !word.is_empty() {
+                    words.push(std::mem::take(&mut word));
+                }
+                open = false;
+            }
+            (None, c) => word.push(c),
+        }
+    }
+    if open || !word.is_empty() {
+        words.push(word);
+    }
+    words
+}
+
+/// Takes terminal escapes out of an output.
+fn strip_escapes(text: &str) -> String {
+    if !text.contains('\x1b') {
+        return text.to_owned();
+    }
+    anstream::adapter::strip_str(text).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_split_as_a_shell_splits_them() {
+        assert_eq!(split_words(r#"a 'b c' "d \"e" f\ g '' "#), ["a", "b c", "d \"e", "f g", ""]);
+    }
+
+    #[test]
+    fn words_that_need_it_are_quoted() {
+        assert_eq!(quote("a-b.c"), "a-b.c");
+        assert_eq!(quote("a b"), "'a b'");
+        assert_eq!(quote("it's"), "'it'\"'\"'s'");
+    }
+
+    #[test]
+    fn terminal_escapes_are_taken_out_of_results() {
+        assert_eq!(strip_escapes("\x1b[31mred\x1b[0m"), "red");
+    }
+}

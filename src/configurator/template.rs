@@ -1,0 +1,97 @@
+//! Template: no process; the result is what its inputs evaluate to (spec/unfurl.md § (k)).
+
+use super::result::{apply_done, apply_result_template};
+use crate::expr::Error;
+use crate::task::{Configurator, EffectResult, Outcome, Progress, Refusal, Rendered, Run, TaskView};
+use crate::value::{Map, Value};
+
+/// Evaluates `run` and `done` and applies `resultTemplate`.
+#[derive(Debug)]
+pub(super) struct Template;
+
+impl Configurator for Template {
+    fn class_name(&self) -> &'static str {
+        "unfurl.configurators.TemplateConfigurator"
+    }
+
+    fn excluded_from_digest(&self) -> &'static [&'static str] {
+        &["resultTemplate", "done"]
+    }
+
+    fn can_dry_run(&self, task: &TaskView<'_>) -> Result<bool, Error> {
+        Ok(task.input("dryrun")?.is_some_and(|value| value.is_truthy()))
+    }
+
+    fn can_run(&self, _task: &TaskView<'_>) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    fn render(&self, task: &TaskView<'_>) -> Result<Rendered, Error> {
+        let dry = if task.settings.dry_run { task.input("dryrun")? } else { None };
+        let data = match dry.filter(|value| value.as_map().is_some()) {
+            Some(value) => value,
+            None => task.input("run")?.unwrap_or(Value::Null),
+        };
+        Ok(Rendered { files: Vec::new(), data })
+    }
+
+    fn begin(&self, rendered: Rendered) -> Box<dyn Run> {
+        Box::new(TemplateRun { result: rendered.data })
+    }
+}
+
+#[derive(Debug)]
+struct TemplateRun {
+    result: Value,
+}
+
+impl Run for TemplateRun {
+    fn step(&mut self, task: &TaskView<'_>, _last: Option<EffectResult>) -> Progress {
+        Progress::Done(Box::new(self.outcome(task)))
+    }
+}
+
+impl TemplateRun {
+    fn outcome(&self, task: &TaskView<'_>) -> Outcome {
+        let mut outcome = Outcome { success: true, ..Outcome::default() };
+        let done = match task.input("done") {
+            Ok(done) => done.filter(|done| !done.is_null()),
+            Err(error) => return failed(&error),
+        };
+        outcome.result = Some(self.default_result(done.as_ref()));
+        if let Some(done) = &done {
+            apply_done(done, &mut outcome);
+            if !outcome.errors.is_empty() {
+                return Outcome { status: None, ..outcome };
+            }
+        }
+        let variables = outcome.result.as_ref().and_then(Value::as_map).cloned();
+        apply_result_template(task, &variables.unwrap_or_default(), &mut outcome);
+        if !outcome.errors.is_empty() {
+            outcome.success = false;
+        }
+        outcome
+    }
+
+    fn default_result(&self, done: Option<&Value>) -> Value {
+        if self.result.as_map().is_some() {
+            return self.result.clone();
+        }
+        let outputs = done.and_then(|done| done.get("outputs")).cloned().unwrap_or(Value::Null);
+        Value::from(Map::from_iter([
+            ("run".into(), self.result.clone()),
+            ("outputs".into(), outputs),
+        ]))
+    }
+}
+
+/// An error while running: nobody knows what happened, so the target is in error.
+pub(super) fn failed(error: &Error) -> Outcome {
+    Outcome {
+        success: false,
+        status: Some(crate::name::Status::Error),
+        errors: vec![error.to_string()],
+        result: None,
+        ..Outcome::default()
+    }
+}

@@ -1,0 +1,170 @@
+//! Teardown and prune: what is removed, in which order, and what is left (rules 18 to 21).
+
+use std::collections::HashSet;
+
+use super::goal::Workflow;
+use super::planner::Planner;
+use super::step::Reason;
+use crate::name::{Priority, Status};
+use crate::topology::{Created, Entity};
+use crate::value::Handle;
+
+/// What happens to an instance that a removal comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    /// It goes.
+    Delete,
+    /// It stays, and so does what it depends on.
+    Keep,
+    /// It is passed over.
+    Skip,
+}
+
+impl Planner<'_> {
+    /// Removes what the filters admit.
+    pub(super) fn undeploy(&mut self) {
+        let template = self.goal.template.clone();
+        let reason = Reason::Workflow(self.goal.workflow.as_str().into());
+        self.remove(&reason, &|entity| {
+            template.as_ref().is_none_or(|template| entity.template_name() == template.as_str())
+        });
+    }
+
+    /// Removes instances that the workflow did not come to.
+    pub(super) fn prune(&mut self) {
+        let visited = self.visited.clone();
+        self.remove(&Reason::Prune, &|entity| !visited.contains(&entity.name));
+    }
+
+    /// Walks from the root over operational dependents, depth first, so that dependents come
+    /// before what they depend on. Uses no recursion.
+    fn remove(&mut self, reason: &Reason, include: &dyn Fn(&Entity) -> bool) {
+        struct Frame {
+            node: Handle,
+            dependents: std::vec::IntoIter<Handle>,
+            kept: bool,
+        }
+        let root = self.topology.root();
+        let frame = |planner: &Self, node| Frame {
+            node,
+            dependents: planner.topology.operational_dependents(node).into_iter(),
+            kept: false,
+        };
+        let mut seen = HashSet::from([root]);
+        let mut stack = vec![frame(self, root)];
+        while let Some(top) = stack.last_mut() {
+            if let Some(next) = top.dependents.next() {
+                if seen.insert(next) {
+                    let next = frame(self, next);
+                    stack.push(next);
+                }
+                continue;
+            }
+            let (node, kept) = (top.node, top.kept);
+            stack.pop();
+            if node == root {
+                continue;
+            }
+            let keep = self.remove_one(node, kept, reason, include);
+            if keep && let Some(below) = stack.last_mut() {
+                below.kept = true;
+            }
+        }
+    }
+
+    /// Decides about one instance; says whether what it depends on must stay.
+    fn remove_one(
+        &mut self,
+        node: Handle,
+        dependents_stay: bool,
+        reason: &Reason,
+        include: &dyn Fn(&Entity) -> bool,
+    ) -> bool {
+        let verdict = self.verdict(node, include);
+        if dependents_stay {
+            if verdict == Verdict::Delete {
+                let why = "required instances depend on it (use --force to override)";
+                self.skip(node, why);
+            }
+            return true;
+        }
+        if verdict == Verdict::Delete {
+            self.delete(node, reason);
+        }
+        verdict == Verdict::Keep
+    }
+
+    fn delete(&mut self, node: Handle, reason: &Reason) {
+        let subject = self.subject(node);
+        if self.topology.entity(node).computed {
+            self.plan.statuses.push((subject.name.clone(), Status::Absent));
+        }
+        let stops = self.goal.workflow == Workflow::Stop && *reason != Reason::Prune;
+        let workflow = if stops { "stop" } else { "undeploy" };
+        self.generate(&subject, Some(reason.clone()), workflow);
+    }
+
+    /// Decides whether an instance goes; the order of the tests matters (rules 19 and 20).
+    fn verdict(&mut self, node: Handle, include: &dyn Fn(&Entity) -> bool) -> Verdict {
+        let entity = self.topology.entity(node);
+        let mut is_virtual = false;
+        let mut why = self.protection(entity);
+        if why.is_none() {
+            let directive = entity.node().is_some_and(|n| n.template.has_directive("virtual"));
+            if entity.computed || directive {
+                is_virtual = true;
+                why = Some("virtual instance".to_owned());
+            } else {
+                why = self.not_ours(entity);
+            }
+        }
+        if !include(entity) {
+            why = Some("didn't meet removal criteria".to_owned());
+        }
+        let Some(why) = why else { return Verdict::Delete };
+        let keeps = !is_virtual
+            && !self.goal.force
+            && self.topology.is_operational(node)
+            && self.topology.priority(node) == Priority::Required;
+        self.skip(node, &why);
+        if keeps { Verdict::Keep } else { Verdict::Skip }
+    }
+
+    fn protection(&self, entity: &Entity) -> Option<String> {
+        let node = entity.node()?;
+        let abstract_one =
+            node.template.has_directive("select") || node.template.has_directive("substitute");
+        if node.imported.is_some() || abstract_one {
+            Some("read-only instance".to_owned())
+        } else if node.template.has_directive("protected") {
+            Some("instance with \"protected\" directive".to_owned())
+        } else if entity.protected == Some(true) {
+            Some("protected instance".to_owned())
+        } else {
+            None
+        }
+    }
+
+    fn not_ours(&self, entity: &Entity) -> Option<String> {
+        if self.goal.destroy_unmanaged {
+            let gone = matches!(entity.local, Some(Status::Absent | Status::Pending));
+            return gone.then(|| "instance doesn't exist".to_owned());
+        }
+        match &entity.created {
+            None | Some(Created::No) => Some(
+                "instance wasn't created by this ensemble (use --destroyunmanaged to override)"
+                    .to_owned(),
+            ),
+            Some(Created::ManagedBy(other)) => Some(format!(
+                "creation and deletion is managed by another instance {other} \
+                 (use --destroyunmanaged to override)"
+            )),
+            Some(Created::By(_)) => None,
+        }
+    }
+
+    fn skip(&mut self, node: Handle, why: &str) {
+        let name = self.topology.entity(node).name.clone();
+        self.plan.skipped.push((name, why.to_owned()));
+    }
+}

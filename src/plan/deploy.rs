@@ -1,0 +1,129 @@
+//! Deploy: which instances, and why (rules 7 to 13).
+
+use super::goal::{ChangeDetection, Repair};
+use super::planner::{Planner, Subject};
+use super::sequence::Sequence;
+use super::step::Reason;
+use crate::name::{NodeState, Priority, Status};
+
+impl Planner<'_> {
+    pub(super) fn deploy(&mut self, subject: &Subject, exists: bool) {
+        if !self.goal.admits(&subject.name) {
+            return;
+        }
+        let shadow = self
+            .entity(subject)
+            .and_then(|entity| entity.node())
+            .is_some_and(|node| node.imported.is_some());
+        let reason = if shadow {
+            Reason::Connect
+        } else if !exists {
+            Reason::Add
+        } else if let Some(reason) = self.reason(subject) {
+            reason
+        } else {
+            return;
+        };
+        let subject = &self.with_planned_status(subject);
+        if let Some(operation) = self.install_operation(subject, shadow) {
+            let reason = Reason::Workflow(operation.into());
+            self.generate(subject, Some(reason), operation);
+            if shadow || subject.template.has_directive("discover") {
+                return;
+            }
+        }
+        if reason == Reason::Reconfigure {
+            self.reconfigure(subject);
+        } else {
+            self.generate(subject, Some(reason), "deploy");
+        }
+    }
+
+    /// Why an existing instance is part of a deploy, if it is (rule 9).
+    fn reason(&mut self, subject: &Subject) -> Option<Reason> {
+        if self.goal.force {
+            return Some(Reason::Force);
+        }
+        let entity = self.entity(subject)?;
+        let status = subject.status.unwrap_or(Status::Unknown);
+        if !self.goal.skip_new && status != Status::Ok {
+            if entity.last_change().is_none() {
+                return Some(Reason::Add);
+            }
+            if matches!(status, Status::Unknown | Status::Pending | Status::Absent) {
+                return Some(Reason::Missing);
+            }
+        }
+        if let Some(reason) = self.repair(subject, status) {
+            return Some(reason);
+        }
+        if subject.template.has_directive("check") {
+            self.plan.statuses.push((subject.name.clone(), Status::Unknown));
+            return Some(Reason::Check);
+        }
+        if status == Status::Pending && self.goal.check {
+            return Some(Reason::Check);
+        }
+        let free = entity.customized.is_none() && !entity.is_managed();
+        let compared = match self.goal.change_detection {
+            ChangeDetection::Skip => false,
+            ChangeDetection::Evaluate => free,
+            ChangeDetection::Always => true,
+        };
+        (compared && entity.last_config_change.is_some()).then_some(Reason::Reconfigure)
+    }
+
+    /// Why an existing instance is repaired, if it is (rule 10).
+    fn repair(&self, subject: &Subject, status: Status) -> Option<Reason> {
+        let required = subject
+            .handle
+            .is_some_and(|handle| self.topology.priority(handle) == Priority::Required);
+        let status = match status {
+            Status::Unknown | Status::Pending if required => Status::Error,
+            other => other,
+        };
+        match (self.goal.repair, status) {
+            (Repair::Degraded, Status::Degraded | Status::Error) => Some(Reason::Degraded),
+            (Repair::Error, Status::Error) => Some(Reason::Repair),
+            _ => None,
+        }
+    }
+
+    /// The subject with the status that it will have when its steps begin.
+    fn with_planned_status(&self, subject: &Subject) -> Subject {
+        let mut subject = subject.clone();
+        if let Some((name, status)) = self.plan.statuses.last()
+            && *name == subject.name
+        {
+            subject.status = Some(*status);
+        }
+        subject
+    }
+
+    fn install_operation(&self, subject: &Subject, shadow: bool) -> Option<&'static str> {
+        let status = subject.status.unwrap_or(Status::Unknown);
+        let operational =
+            subject.handle.is_some_and(|handle| self.topology.is_operational(handle));
+        if shadow {
+            Some("connect")
+        } else if status == Status::Unknown || (status == Status::Pending && self.goal.check) {
+            Some("check")
+        } else if subject.template.has_directive("discover") && !operational {
+            Some("discover")
+        } else {
+            None
+        }
+    }
+
+    /// A single operation outside of any group (rule 12).
+    fn reconfigure(&mut self, subject: &Subject) {
+        let sequence =
+            Sequence { group: None, reason: Some(Reason::Reconfigure), workflow: "deploy".into() };
+        if subject.template.has_directive("discover") {
+            self.operation(subject, &sequence, "Install", "discover", None);
+        } else {
+            let state = Some(NodeState::Configuring);
+            self.operation(subject, &sequence, "Standard", "configure", state);
+        }
+    }
+}

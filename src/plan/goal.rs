@@ -1,0 +1,138 @@
+//! What a job is to reach.
+
+use std::fmt::{Display, Formatter};
+use std::sync::Arc;
+
+use crate::name::{InstanceName, OperationRef, Status, TemplateName};
+
+/// What kind of change a job makes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Workflow {
+    /// Bring all templates into being.
+    #[default]
+    Deploy,
+    /// Remove what was created.
+    Undeploy,
+    /// Stop what runs.
+    Stop,
+    /// Ask each instance for its status.
+    Check,
+    /// Find what exists.
+    Discover,
+    /// Run one operation or command.
+    Run,
+    /// A workflow of the model.
+    Custom(Arc<str>),
+}
+
+impl Workflow {
+    /// The workflow of a name.
+    pub fn parse(name: &str) -> Self {
+        match name {
+            "deploy" => Self::Deploy,
+            "undeploy" | "teardown" => Self::Undeploy,
+            "stop" => Self::Stop,
+            "check" => Self::Check,
+            "discover" => Self::Discover,
+            "run" => Self::Run,
+            other => Self::Custom(other.into()),
+        }
+    }
+
+    /// Its name.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Deploy => "deploy",
+            Self::Undeploy => "undeploy",
+            Self::Stop => "stop",
+            Self::Check => "check",
+            Self::Discover => "discover",
+            Self::Run => "run",
+            Self::Custom(name) => name,
+        }
+    }
+
+    /// The status of an instance for which the workflow of a name has succeeded.
+    pub fn success_status(name: &str) -> Option<Status> {
+        match name {
+            "deploy" => Some(Status::Ok),
+            "stop" => Some(Status::Pending),
+            "undeploy" => Some(Status::Absent),
+            _ => None,
+        }
+    }
+}
+
+impl Display for Workflow {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Which instances that do not work are run again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Repair {
+    /// None.
+    None,
+    /// Those in error.
+    #[default]
+    Error,
+    /// Those that are degraded, too.
+    Degraded,
+}
+
+/// Whether instances that work are compared with the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ChangeDetection {
+    /// They are not.
+    Skip,
+    /// They are, but not the customised ones.
+    #[default]
+    Evaluate,
+    /// All of them are.
+    Always,
+}
+
+/// What a job is to reach and what it may do.
+#[derive(Debug, Clone, PartialEq, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option that users switch on")]
+pub struct Goal {
+    /// The kind of change.
+    pub workflow: Workflow,
+    /// Only this template.
+    pub template: Option<TemplateName>,
+    /// Only these instances; empty means all.
+    pub instances: Vec<InstanceName>,
+    /// Run operations whatever the status says.
+    pub force: bool,
+    /// Create no new instances.
+    pub skip_new: bool,
+    /// Which instances to repair.
+    pub repair: Repair,
+    /// Whether to compare with the model.
+    pub change_detection: ChangeDetection,
+    /// Check new instances before they are created.
+    pub check: bool,
+    /// Remove instances whose template was not visited.
+    pub prune: bool,
+    /// Delete what this ensemble did not create, too.
+    pub destroy_unmanaged: bool,
+    /// Run without changing anything.
+    pub dry_run: bool,
+    /// The operation of an ad-hoc run.
+    pub operation: Option<OperationRef>,
+    /// The command of an ad-hoc run.
+    pub command: Vec<String>,
+}
+
+impl Goal {
+    /// Whether only some instances or templates are meant.
+    pub fn is_filtered(&self) -> bool {
+        self.template.is_some() || !self.instances.is_empty()
+    }
+
+    /// Whether an instance passes the filter by name.
+    pub(super) fn admits(&self, name: &InstanceName) -> bool {
+        self.instances.is_empty() || self.instances.contains(name)
+    }
+}

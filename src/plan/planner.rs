@@ -1,0 +1,211 @@
+//! Walks the templates and collects steps.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::error::Error;
+use super::goal::{Goal, Workflow};
+use super::order::{host_of, template_order};
+use super::step::{Draft, Group, GroupId, Item, Plan, Step, Target};
+use crate::name::{InstanceName, NodeState, Status, TemplateName};
+use crate::topology::{Created, Entity, Topology};
+use crate::tosca::NodeTemplate;
+use crate::value::Handle;
+
+/// What is planned for: an instance that exists, or a draft.
+#[derive(Debug, Clone)]
+pub(super) struct Subject {
+    pub(super) name: InstanceName,
+    pub(super) template: Arc<NodeTemplate>,
+    pub(super) handle: Option<Handle>,
+    pub(super) status: Option<Status>,
+}
+
+/// Makes the plan for a goal.
+pub fn plan(topology: &Topology, goal: &Goal) -> Result<Plan, Error> {
+    if let Some(template) = &goal.template
+        && !topology.template().nodes.contains_key(template)
+    {
+        return Err(Error::UnknownTemplate(template.clone()));
+    }
+    let mut planner = Planner {
+        topology,
+        goal,
+        plan: Plan::default(),
+        drafts: HashMap::new(),
+        visited: HashSet::new(),
+    };
+    match &goal.workflow {
+        Workflow::Deploy | Workflow::Check | Workflow::Discover => planner.templates()?,
+        Workflow::Undeploy | Workflow::Stop => planner.undeploy(),
+        Workflow::Run => planner.run()?,
+        Workflow::Custom(name) => planner.custom(name)?,
+    }
+    if goal.prune {
+        planner.prune();
+    }
+    Ok(planner.plan)
+}
+
+/// A plan in the making.
+#[derive(Debug)]
+pub(super) struct Planner<'a> {
+    pub(super) topology: &'a Topology,
+    pub(super) goal: &'a Goal,
+    pub(super) plan: Plan,
+    /// The drafts by name: their place in the plan.
+    drafts: HashMap<InstanceName, usize>,
+    pub(super) visited: HashSet<InstanceName>,
+}
+
+impl Planner<'_> {
+    fn templates(&mut self) -> Result<(), Error> {
+        for template in template_order(self.topology, self.goal) {
+            let existing = self.topology.instances_of(&template.name).to_vec();
+            for handle in &existing {
+                let subject = self.subject(*handle);
+                self.visited.insert(subject.name.clone());
+                self.include(&subject, true);
+            }
+            if existing.is_empty() {
+                self.include_new(&template)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn include_new(&mut self, template: &Arc<NodeTemplate>) -> Result<(), Error> {
+        let referenced = !self.topology.templates_requiring(&template.name).is_empty();
+        let unneeded = template.has_directive("dependent") && !referenced;
+        let deploys = self.goal.workflow == Workflow::Deploy;
+        let may_add = !deploys || !self.goal.skip_new || self.goal.force;
+        if unneeded || template.has_directive("select") || !may_add {
+            return Ok(());
+        }
+        let subject = self.draft(template)?;
+        self.visited.insert(subject.name.clone());
+        if !template.has_directive("substitute") {
+            self.include(&subject, false);
+        }
+        Ok(())
+    }
+
+    fn include(&mut self, subject: &Subject, exists: bool) {
+        if self.goal.workflow == Workflow::Deploy {
+            self.deploy(subject, exists);
+        } else {
+            let workflow = self.goal.workflow.as_str().to_owned();
+            self.generate(subject, None, &workflow);
+        }
+    }
+
+    /// An instance that exists, as a subject.
+    pub(super) fn subject(&self, handle: Handle) -> Subject {
+        let entity = self.topology.entity(handle);
+        let node = entity.node().expect("subjects are made of node instances only");
+        Subject {
+            name: entity.name.clone(),
+            template: Arc::clone(&node.template),
+            handle: Some(handle),
+            status: entity.local,
+        }
+    }
+
+    /// Drafts an instance of a template, and what it is hosted on where that is missing, too.
+    pub(super) fn draft(&mut self, template: &Arc<NodeTemplate>) -> Result<Subject, Error> {
+        let mut chain = vec![Arc::clone(template)];
+        let mut seen = HashSet::from([template.name.clone()]);
+        let mut parent = None;
+        while let Some(host) = host_of(&chain[chain.len() - 1], self.topology) {
+            if let Some(name) = self.instance_name_of(&host) {
+                parent = Some(name);
+                break;
+            }
+            if !seen.insert(host.clone()) {
+                return Err(Error::HostCycle(host));
+            }
+            let Some(next) = self.topology.template().nodes.get(&host) else { break };
+            chain.push(Arc::clone(next));
+        }
+        for missing in chain.iter().rev() {
+            parent = Some(self.add_draft(missing, parent));
+        }
+        let name = InstanceName::new(template.name.shared());
+        let status = self.plan.drafts[self.drafts[&name]].status;
+        Ok(Subject { name, template: Arc::clone(template), handle: None, status: Some(status) })
+    }
+
+    fn add_draft(
+        &mut self,
+        template: &NodeTemplate,
+        parent: Option<InstanceName>,
+    ) -> InstanceName {
+        let name = InstanceName::new(template.name.shared());
+        if !self.drafts.contains_key(&name) {
+            let unknown = self.goal.check || template.has_directive("check");
+            let status = if unknown { Status::Unknown } else { Status::Pending };
+            self.drafts.insert(name.clone(), self.plan.drafts.len());
+            let template = template.name.clone();
+            self.plan.drafts.push(Draft { name: name.clone(), template, parent, status });
+        }
+        name
+    }
+
+    fn instance_name_of(&self, template: &TemplateName) -> Option<InstanceName> {
+        if let Some(handle) = self.topology.instances_of(template).first() {
+            return Some(self.topology.entity(*handle).name.clone());
+        }
+        self.drafts.get_key_value(template.as_str()).map(|(name, _)| name.clone())
+    }
+
+    /// The relationship instances of a subject that exists, with what they point at.
+    pub(super) fn own_relationships(subject: &Subject) -> impl Iterator<Item = (Target, usize)> {
+        let name = subject.name.clone();
+        (0..subject.template.requirements.len()).map(move |place| {
+            (Target::Relationship { source: name.clone(), place }, place)
+        })
+    }
+
+    /// Adds a step at the top or to a group.
+    pub(super) fn push(&mut self, mut step: Step, group: Option<GroupId>) {
+        step.group = group;
+        let item = Item::Step(self.plan.steps.len());
+        self.plan.steps.push(step);
+        match group {
+            Some(group) => self.plan.groups[group].items.push(item),
+            None => self.plan.items.push(item),
+        }
+    }
+
+    /// Opens a group at the top or within another.
+    pub(super) fn open(
+        &mut self,
+        target: Target,
+        workflow: &str,
+        parent: Option<GroupId>,
+    ) -> GroupId {
+        let group = self.plan.groups.len();
+        self.plan.groups.push(Group { target, workflow: workflow.into(), items: Vec::new() });
+        match parent {
+            Some(parent) => self.plan.groups[parent].items.push(Item::Group(group)),
+            None => self.plan.items.push(Item::Group(group)),
+        }
+        group
+    }
+
+    /// Whether an instance was created by this ensemble, or by somebody for it.
+    pub(super) fn is_created(&self, subject: &Subject) -> bool {
+        self.entity(subject)
+            .and_then(|entity| entity.created.as_ref())
+            .is_some_and(Created::is_truthy)
+    }
+
+    /// The node state of a subject.
+    pub(super) fn state(&self, subject: &Subject) -> Option<NodeState> {
+        self.entity(subject)?.state
+    }
+
+    pub(super) fn entity(&self, subject: &Subject) -> Option<&Entity> {
+        subject.handle.map(|handle| self.topology.entity(handle))
+    }
+}

@@ -1,0 +1,235 @@
+//! The declarative workflows: which operations bring an instance to a status (rules 14 to 17).
+
+use std::sync::Arc;
+
+use super::goal::{Goal, Workflow};
+use super::planner::{Planner, Subject};
+use super::step::{Activity, GroupId, Reason, Step, Target};
+use crate::name::{NodeState, OperationRef, Status};
+use crate::tosca::{Operation, Operations};
+
+/// Where the steps of a sequence go, and what they share.
+#[derive(Debug, Clone)]
+pub(super) struct Sequence {
+    pub(super) group: Option<GroupId>,
+    pub(super) reason: Option<Reason>,
+    pub(super) workflow: Arc<str>,
+}
+
+impl Planner<'_> {
+    /// Adds the steps that a workflow needs for one instance.
+    pub(super) fn generate(&mut self, subject: &Subject, reason: Option<Reason>, workflow: &str) {
+        if self.goal.is_read_only_check(workflow) && !self.goal.admits(&subject.name) {
+            return;
+        }
+        if self.generate_custom(subject, workflow) {
+            return;
+        }
+        let target = Target::Node(subject.name.clone());
+        let group = (workflow != "check").then(|| self.open(target, workflow, None));
+        let sequence = Sequence { group, reason, workflow: workflow.into() };
+        self.declarative(subject, &sequence);
+    }
+
+    /// Adds the steps of a declarative workflow to a group.
+    pub(super) fn declarative(&mut self, subject: &Subject, sequence: &Sequence) -> bool {
+        match &*sequence.workflow {
+            "deploy" => self.bring_up(subject, sequence),
+            "undeploy" | "stop" => self.take_down(subject, sequence),
+            "check" | "discover" | "connect" => self.install(subject, sequence),
+            _ => return false,
+        }
+        true
+    }
+
+    fn bring_up(&mut self, subject: &Subject, sequence: &Sequence) {
+        let status = subject.status.unwrap_or(Status::Unknown);
+        let state = self.state(subject);
+        let force = self.goal.force;
+        let missing = matches!(status, Status::Unknown | Status::Absent | Status::Pending)
+            && state != Some(NodeState::Stopped);
+        let mut initial = state.is_none_or(|state| state == NodeState::Creating);
+        if missing || force || (status == Status::Error && initial) {
+            let created =
+                self.operation(subject, sequence, "Standard", "create", Some(NodeState::Creating));
+            initial |= !created;
+        }
+        let unconfigured = state.is_none_or(|state| state < NodeState::Configured);
+        let started = state == Some(NodeState::Started);
+        if initial || unconfigured || (force && !started) || status == Status::Error {
+            self.configure(subject, sequence);
+        }
+        if initial || !started || force {
+            self.operation(subject, sequence, "Standard", "start", Some(NodeState::Starting));
+        }
+    }
+
+    fn configure(&mut self, subject: &Subject, sequence: &Sequence) {
+        let state = Some(NodeState::Configuring);
+        self.incoming(subject, sequence, "pre_configure_target", state);
+        self.outgoing(subject, sequence, "pre_configure_source", state);
+        self.operation(subject, sequence, "Standard", "configure", state);
+        self.outgoing(subject, sequence, "post_configure_source", state);
+        self.incoming(subject, sequence, "post_configure_target", state);
+    }
+
+    fn take_down(&mut self, subject: &Subject, sequence: &Sequence) {
+        let running =
+            matches!(self.state(subject), Some(NodeState::Starting | NodeState::Started));
+        let only_stop = &*sequence.workflow == "stop";
+        if running || only_stop {
+            self.operation(subject, sequence, "Standard", "stop", Some(NodeState::Stopping));
+        }
+        if only_stop {
+            return;
+        }
+        self.incoming(subject, sequence, "remove_target", Some(NodeState::Configuring));
+        self.outgoing(subject, sequence, "remove_source", Some(NodeState::Configuring));
+        if self.is_created(subject) || self.goal.destroy_unmanaged {
+            self.operation(subject, sequence, "Standard", "delete", Some(NodeState::Deleting));
+        } else {
+            self.operation(subject, sequence, "Install", "revert", None);
+        }
+    }
+
+    fn install(&mut self, subject: &Subject, sequence: &Sequence) {
+        let operation = Arc::clone(&sequence.workflow);
+        self.operation(subject, sequence, "Install", &operation, None);
+        if &*operation != "check" {
+            self.outgoing(subject, sequence, "add_source", None);
+            self.incoming(subject, sequence, "add_target", None);
+        }
+    }
+
+    /// Adds one operation of the instance itself; says whether it is implemented.
+    pub(super) fn operation(
+        &mut self,
+        subject: &Subject,
+        sequence: &Sequence,
+        interface: &str,
+        operation: &str,
+        state: Option<NodeState>,
+    ) -> bool {
+        let operations = Arc::clone(&subject.template.operations);
+        let target = Target::Node(subject.name.clone());
+        self.implemented(target, &operations, sequence, OperationRef::new(interface, operation), state)
+    }
+
+    /// Adds an operation of each relationship that the instance is the source of.
+    fn outgoing(
+        &mut self,
+        subject: &Subject,
+        sequence: &Sequence,
+        operation: &str,
+        state: Option<NodeState>,
+    ) {
+        for (target, place) in Self::own_relationships(subject) {
+            let relationship = &subject.template.requirements[place].relationship;
+            let operations = Arc::clone(&relationship.operations);
+            let reference = OperationRef::new("Configure", operation);
+            self.implemented(target, &operations, sequence, reference, state);
+        }
+    }
+
+    /// Adds an operation of each relationship that points at the instance.
+    fn incoming(
+        &mut self,
+        subject: &Subject,
+        sequence: &Sequence,
+        operation: &str,
+        state: Option<NodeState>,
+    ) {
+        let sources = self.topology.templates_requiring(&subject.template.name).to_vec();
+        for (source, place) in sources {
+            let Some(template) = self.topology.template().nodes.get(&source) else { continue };
+            let operations = Arc::clone(&template.requirements[place].relationship.operations);
+            let target = Target::Relationship { source: source.shared().into(), place };
+            let reference = OperationRef::new("Configure", operation);
+            self.implemented(target, &operations, sequence, reference, state);
+        }
+    }
+
+    fn implemented(
+        &mut self,
+        target: Target,
+        operations: &Operations,
+        sequence: &Sequence,
+        reference: OperationRef,
+        start_state: Option<NodeState>,
+    ) -> bool {
+        let (interface, name) = (reference.interface.as_str(), reference.operation.as_str());
+        let Some(operation) = operations.find(interface, name).cloned() else { return false };
+        if !self.admits_target(&target) {
+            return false;
+        }
+        let is_final = is_last(&sequence.workflow, self.goal, operations, &reference);
+        let reason = sequence.reason.clone().unwrap_or_else(|| Reason::Workflow(name.into()));
+        let start_state = start_state.or(operation.entry_state);
+        let activity = Activity::Operation { reference, operation };
+        let (group, critical) = (None, false);
+        let is_final = is_final && sequence.group.is_some();
+        let step = Step { target, activity, reason, start_state, group, is_final, critical };
+        self.push(step, sequence.group);
+        true
+    }
+
+    fn admits_target(&self, target: &Target) -> bool {
+        match target {
+            Target::Node(name) => self.goal.admits(name),
+            // Relationships are named after their requirement, which no filter can mean.
+            Target::Relationship { .. } => self.goal.instances.is_empty(),
+        }
+    }
+
+    /// Adds a step for an operation that the caller found.
+    pub(super) fn push_operation(
+        &mut self,
+        target: Target,
+        operation: Arc<Operation>,
+        reason: Reason,
+        group: Option<GroupId>,
+    ) {
+        let reference = operation.reference.clone();
+        let start_state = operation.entry_state;
+        let activity = Activity::Operation { reference, operation };
+        let step = Step {
+            target,
+            activity,
+            reason,
+            start_state,
+            group,
+            is_final: false,
+            critical: false,
+        };
+        self.push(step, group);
+    }
+}
+
+/// Whether an operation is the last one implemented of those that complete a workflow.
+fn is_last(workflow: &str, goal: &Goal, operations: &Operations, of: &OperationRef) -> bool {
+    let undeploys = matches!(goal.workflow, Workflow::Undeploy | Workflow::Stop)
+        || workflow == "undeploy";
+    let order: &[&str] = match (of.interface.as_str(), undeploys) {
+        ("Standard", false) if goal.workflow == Workflow::Deploy => &["create", "configure", "start"],
+        ("Standard", true) if goal.workflow == Workflow::Stop => &["stop"],
+        ("Standard", true) => &["stop", "delete"],
+        ("Configure", false) if goal.workflow == Workflow::Deploy => &[
+            "pre_configure_target",
+            "pre_configure_source",
+            "post_configure_target",
+            "post_configure_source",
+        ],
+        ("Configure", true) => &["remove_target", "remove_source"],
+        _ => return false,
+    };
+    let interface = of.interface.as_str();
+    let last = order.iter().rev().find(|name| operations.find(interface, name).is_some());
+    last.is_some_and(|last| *last == of.operation.as_str())
+}
+
+impl Goal {
+    fn is_read_only_check(&self, workflow: &str) -> bool {
+        matches!(self.workflow, Workflow::Check | Workflow::Discover)
+            && self.workflow.as_str() == workflow
+    }
+}

@@ -1,0 +1,141 @@
+//! Imperative workflows: those that the model declares step by step.
+
+use std::sync::Arc;
+
+use super::error::Error;
+use super::planner::{Planner, Subject};
+use super::sequence::Sequence;
+use super::step::{Activity, GroupId, Reason, Step, Target};
+use crate::tosca::{StepActivity, Workflow, WorkflowStep};
+
+/// How deeply workflows may call each other.
+const MAX_DEPTH: usize = 100;
+
+impl Planner<'_> {
+    /// Adds all steps of a workflow of the model, for each instance that they match.
+    pub(super) fn custom(&mut self, name: &str) -> Result<(), Error> {
+        let workflow = self.topology.template().workflows.get(name).cloned();
+        let workflow = workflow.ok_or_else(|| Error::UnknownWorkflow(name.to_owned()))?;
+        for step in workflow.initial_steps() {
+            for subject in self.matching(step) {
+                self.steps(&workflow, vec![step], &subject, None, 0);
+            }
+        }
+        Ok(())
+    }
+
+    /// Uses the model's own workflow of a name where it has steps for an instance; says whether.
+    pub(super) fn generate_custom(&mut self, subject: &Subject, name: &str) -> bool {
+        let Some(workflow) = self.topology.template().workflows.get(name).cloned() else {
+            return false;
+        };
+        let steps = workflow.initial_steps();
+        let steps: Vec<_> = steps.into_iter().filter(|s| self.applies(s, subject)).collect();
+        if steps.is_empty() {
+            return false;
+        }
+        let target = Target::Node(subject.name.clone());
+        let group = self.open(target, name, None);
+        self.steps(&workflow, steps, subject, Some(group), 0);
+        self.mark_final(group);
+        true
+    }
+
+    fn steps(
+        &mut self,
+        workflow: &Workflow,
+        steps: Vec<&WorkflowStep>,
+        subject: &Subject,
+        group: Option<GroupId>,
+        depth: usize,
+    ) {
+        let mut queue = steps;
+        let mut done = 0;
+        while let Some(step) = queue.pop() {
+            done += 1;
+            if done > workflow.steps.len() * MAX_DEPTH {
+                return;
+            }
+            self.step(workflow, step, subject, group, depth);
+            let next = step.on_success.iter().filter_map(|name| workflow.steps.get(name));
+            queue.extend(next);
+        }
+    }
+
+    fn step(
+        &mut self,
+        workflow: &Workflow,
+        step: &WorkflowStep,
+        subject: &Subject,
+        parent: Option<GroupId>,
+        depth: usize,
+    ) {
+        let target = Target::Node(subject.name.clone());
+        let group = self.open(target.clone(), &workflow.name, parent);
+        for activity in &step.activities {
+            match activity {
+                StepActivity::CallOperation { operation, .. } => {
+                    let operations = &subject.template.operations;
+                    let (interface, name) = operation.rsplit_once('.').unwrap_or(("Standard", operation));
+                    if let Some(operation) = operations.find(interface, name).cloned() {
+                        let reason = Reason::Step(Arc::clone(&step.name));
+                        self.push_operation(target.clone(), operation, reason, Some(group));
+                    }
+                }
+                StepActivity::SetState(state) => self.push(set_state(&target, state), Some(group)),
+                StepActivity::Delegate(name) => {
+                    let reason = Some(Reason::Workflow(Arc::clone(name)));
+                    let sequence =
+                        Sequence { group: Some(group), reason, workflow: Arc::clone(name) };
+                    self.declarative(subject, &sequence);
+                }
+                StepActivity::Inline(name) if depth < MAX_DEPTH => {
+                    let inner = self.topology.template().workflows.get(name).cloned();
+                    let Some(inner) = inner else { continue };
+                    let steps = inner.initial_steps();
+                    let steps = steps.into_iter().filter(|s| self.applies(s, subject)).collect();
+                    self.steps(&inner, steps, subject, Some(group), depth + 1);
+                }
+                StepActivity::Inline(_) => {}
+            }
+        }
+    }
+
+    fn mark_final(&mut self, group: GroupId) {
+        let mut last = self.plan.groups[group].items.last().copied();
+        while let Some(item) = last {
+            match item {
+                super::step::Item::Group(inner) => {
+                    last = self.plan.groups[inner].items.last().copied();
+                }
+                super::step::Item::Step(step) => {
+                    self.plan.steps[step].is_final = true;
+                    return;
+                }
+            }
+        }
+    }
+
+    fn applies(&self, step: &WorkflowStep, subject: &Subject) -> bool {
+        let types = &self.topology.service().types;
+        *step.target == *subject.template.name.as_str()
+            || types.is_derived_from(subject.template.type_name.as_str(), &step.target)
+    }
+
+    fn matching(&self, step: &WorkflowStep) -> Vec<Subject> {
+        let nodes = self.topology.nodes().into_iter().map(|handle| self.subject(handle));
+        nodes.filter(|subject| self.applies(step, subject)).collect()
+    }
+}
+
+fn set_state(target: &Target, state: &Arc<str>) -> Step {
+    Step {
+        target: target.clone(),
+        activity: Activity::SetState(Arc::clone(state)),
+        reason: Reason::Workflow(Arc::clone(state)),
+        start_state: None,
+        group: None,
+        is_final: false,
+        critical: false,
+    }
+}

@@ -1,0 +1,38 @@
+//! The contract of a configurator.
+
+use super::effect::{EffectResult, Progress};
+use super::outcome::Rendered;
+use super::view::TaskView;
+use crate::expr::Error;
+
+/// Why a task cannot run, in words that follow "could not run: ".
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Refusal(pub String);
+
+/// One way to implement an operation. It decides; a runner acts.
+pub trait Configurator: Send + Sync + std::fmt::Debug {
+    /// The class name that records carry.
+    fn class_name(&self) -> &'static str;
+
+    /// Inputs that take no part in digests.
+    fn excluded_from_digest(&self) -> &'static [&'static str];
+
+    /// Whether the task can take part in a dry run.
+    fn can_dry_run(&self, task: &TaskView<'_>) -> Result<bool, Error>;
+
+    /// Says whether this task can run now, or why not.
+    fn can_run(&self, task: &TaskView<'_>) -> Result<(), Refusal>;
+
+    /// Evaluates the inputs it needs; the files it wants come back as data.
+    fn render(&self, task: &TaskView<'_>) -> Result<Rendered, Error>;
+
+    /// Starts one run of the operation, a small state machine.
+    fn begin(&self, rendered: Rendered) -> Box<dyn Run>;
+}
+
+/// One run of an operation.
+pub trait Run: Send + std::fmt::Debug {
+    /// Takes the result of what it asked for, none at first, and says what comes next.
+    fn step(&mut self, task: &TaskView<'_>, last: Option<EffectResult>) -> Progress;
+}

@@ -1,0 +1,43 @@
+//! What a run asks of the world, and what it gets back.
+
+use super::outcome::Outcome;
+use crate::host::{Action, ActionResult};
+use crate::value::Value;
+
+/// Something to be done on a machine.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Effect {
+    /// What.
+    pub action: Action,
+}
+
+/// What came of it.
+#[derive(Debug, Clone)]
+pub enum EffectResult {
+    /// An action was performed.
+    Action(ActionResult),
+    /// A subtask ended; none where there was nothing to do or it was passed over.
+    Subtask(Option<Outcome>),
+}
+
+/// An operation that a task asks for, to be run as a task of its own.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Subtask {
+    /// `interface.operation`.
+    pub operation: String,
+    /// The instance's name; the task's own target if none.
+    pub target: Option<Value>,
+    /// Inputs over those of the operation.
+    pub inputs: Value,
+}
+
+/// What a run says comes next.
+#[derive(Debug)]
+pub enum Progress {
+    /// Do this and come back with the result.
+    Do(Box<Effect>),
+    /// Run this task and come back with its outcome.
+    Subtask(Subtask),
+    /// It has ended.
+    Done(Box<Outcome>),
+}

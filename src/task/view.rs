@@ -1,0 +1,106 @@
+//! What a configurator sees of its task.
+
+use std::path::Path;
+use std::time::Duration;
+
+use crate::expr::{Context, Error, Evaluator, Var};
+use crate::name::{OperationRef, Status};
+use crate::value::{Map, Value};
+
+/// What holds for a task whatever its inputs.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings<'a> {
+    /// The operation.
+    pub operation: &'a OperationRef,
+    /// Whether nothing may be changed.
+    pub dry_run: bool,
+    /// The folder of the ensemble, in which commands run.
+    pub base_dir: &'a Path,
+    /// How long a command may run.
+    pub time_limit: Option<Duration>,
+    /// Whether the output of commands is shown while they run.
+    pub echo: bool,
+    /// The target's own status.
+    pub target_status: Option<Status>,
+}
+
+/// One task, as its configurator sees it.
+#[derive(Debug, Clone, Copy)]
+pub struct TaskView<'a> {
+    /// What does not change.
+    pub settings: Settings<'a>,
+    /// The inputs as they were written.
+    pub inputs: &'a Map,
+    evaluator: &'a Evaluator,
+    context: &'a Context,
+    environment: &'a dyn Environment,
+}
+
+/// Gives the environment of a task's commands when it is asked for.
+pub trait Environment {
+    /// The complete environment.
+    fn variables(&self) -> Result<Vec<(String, String)>, Error>;
+}
+
+impl std::fmt::Debug for dyn Environment + '_ {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Environment")
+    }
+}
+
+impl<'a> TaskView<'a> {
+    /// A view of a task.
+    pub fn new(
+        settings: Settings<'a>,
+        inputs: &'a Map,
+        evaluator: &'a Evaluator,
+        context: &'a Context,
+        environment: &'a dyn Environment,
+    ) -> Self {
+        Self { settings, inputs, evaluator, context, environment }
+    }
+
+    /// The value of an input; reading it counts.
+    pub fn input(&self, name: &str) -> Result<Option<Value>, Error> {
+        if self.inputs.contains_key(name) {
+            self.evaluator.input(name, self.context)
+        } else {
+            Ok(None)
+        }
+    }
+
+    /// The value of an input that is a string, or of anything printed as one.
+    pub fn input_text(&self, name: &str) -> Result<Option<String>, Error> {
+        let value = self.input(name)?.filter(|value| !value.is_null());
+        Ok(value.map(|value| value.reveal().to_string()))
+    }
+
+    /// An input as it was written; looking at it does not count as reading it.
+    pub fn raw(&self, name: &str) -> Option<&Value> {
+        self.inputs.get(name).filter(|value| !value.is_null())
+    }
+
+    /// Evaluates something with further variables.
+    pub fn evaluate_with(&self, raw: &Value, variables: &Map) -> Result<Value, Error> {
+        let mut context = self.context.clone();
+        for (name, value) in variables {
+            context.vars.set(name.clone(), Var::Value(value.clone()));
+        }
+        self.evaluator.evaluate(raw, &context)
+    }
+
+    /// Reads YAML text.
+    pub fn parse_yaml(&self, text: &str) -> Result<Value, Error> {
+        self.evaluator.parse_yaml(text)
+    }
+
+    /// Whether a program of this name can be run in the task's environment.
+    pub fn has_program(&self, name: &str) -> bool {
+        self.evaluator.has_program(name)
+    }
+
+    /// The complete environment of the task's commands.
+    pub fn environment(&self) -> Result<Vec<(String, String)>, Error> {
+        self.environment.variables()
+    }
+}

@@ -1,0 +1,208 @@
+//! One entity of a topology: the root, a node instance, a capability, a relationship.
+
+use std::sync::Arc;
+
+use crate::name::{ChangeId, InstanceKey, InstanceName, NodeState, Priority, Status, TemplateName};
+use crate::tosca::{CapabilityTemplate, NodeTemplate, RelationshipTemplate};
+use crate::value::{Handle, Map, Value};
+
+/// Who made an instance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Created {
+    /// The task with this id.
+    By(ChangeId),
+    /// Another instance manages it: its key or name.
+    ManagedBy(Arc<str>),
+    /// Nobody here: it was there before.
+    No,
+}
+
+impl Created {
+    /// Reads what a record says.
+    pub fn from_value(value: &Value) -> Option<Self> {
+        match value {
+            Value::Bool(false) => Some(Self::No),
+            Value::Str(text) => Some(match ChangeId::parse(text) {
+                Ok(id) => Self::By(id),
+                Err(_) => Self::ManagedBy(Arc::clone(text)),
+            }),
+            _ => None,
+        }
+    }
+
+    /// What a record says.
+    pub fn to_value(&self) -> Value {
+        match self {
+            Self::By(id) => Value::str(id.as_str()),
+            Self::ManagedBy(key) => Value::Str(Arc::clone(key)),
+            Self::No => Value::Bool(false),
+        }
+    }
+
+    /// Whether this counts as created by the ensemble.
+    pub fn is_truthy(&self) -> bool {
+        !matches!(self, Self::No)
+    }
+}
+
+/// What an entity is.
+#[derive(Debug, Clone)]
+pub enum Kind {
+    /// The topology itself.
+    Root,
+    /// The inputs of the topology, each an attribute.
+    Inputs,
+    /// The outputs of the topology, each an attribute.
+    Outputs,
+    /// An instance of a node template.
+    Node(Node),
+    /// A capability of a node instance.
+    Capability {
+        /// The node instance.
+        owner: Handle,
+        /// What the author described.
+        template: Arc<CapabilityTemplate>,
+    },
+    /// A requirement of a node instance, met by another.
+    Relationship {
+        /// The node instance whose requirement it is.
+        source: Handle,
+        /// The template of the node that meets it.
+        target: Option<TemplateName>,
+        /// The name of the target's capability.
+        capability: Option<Arc<str>>,
+        /// What the author described.
+        template: Arc<RelationshipTemplate>,
+    },
+}
+
+/// What only node instances have.
+#[derive(Debug, Clone)]
+pub struct Node {
+    /// What the author described; none where the template has left the model.
+    pub template: Arc<NodeTemplate>,
+    /// Its capabilities, in the order of the template.
+    pub capabilities: Vec<Handle>,
+    /// Its relationships, in the order of the template's requirements.
+    pub requirements: Vec<Handle>,
+    /// The instances hosted on it.
+    pub instances: Vec<Handle>,
+    /// The imported instance it stands for.
+    pub imported: Option<Arc<str>>,
+}
+
+/// One entity with its recorded state.
+#[derive(Debug, Clone)]
+pub struct Entity {
+    /// Its name, unique among the node instances of a topology.
+    pub name: InstanceName,
+    /// Its key in records.
+    pub key: InstanceKey,
+    /// What it is.
+    pub kind: Kind,
+    /// The instance it is part of or hosted on; none for the root.
+    pub parent: Option<Handle>,
+    /// Attributes that tasks have set.
+    pub attributes: Map,
+    /// Properties as they were last observed.
+    pub properties: Map,
+    /// Its own status.
+    pub local: Option<Status>,
+    /// Where it is in its life cycle.
+    pub state: Option<NodeState>,
+    /// Its priority, where a record sets it.
+    pub priority: Option<Priority>,
+    /// Who made it.
+    pub created: Option<Created>,
+    /// Whether it must not be deleted.
+    pub protected: Option<bool>,
+    /// What customised it: a change id or true.
+    pub customized: Option<Value>,
+    /// The last task that changed its configuration.
+    pub last_config_change: Option<ChangeId>,
+    /// The last task that saw its live state change.
+    pub last_state_change: Option<ChangeId>,
+    /// Whether no operation makes it: its status is that of what it depends on.
+    pub computed: bool,
+    /// Parts of its record that nothing here knows; they are written back.
+    pub extra: Map,
+}
+
+impl Entity {
+    pub(super) fn new(name: InstanceName, key: InstanceKey, kind: Kind) -> Self {
+        Self {
+            name,
+            key,
+            kind,
+            parent: None,
+            attributes: Map::new(),
+            properties: Map::new(),
+            local: None,
+            state: None,
+            priority: None,
+            created: None,
+            protected: None,
+            customized: None,
+            last_config_change: None,
+            last_state_change: None,
+            computed: false,
+            extra: Map::new(),
+        }
+    }
+
+    /// The node instance's own data, if it is one.
+    pub fn node(&self) -> Option<&Node> {
+        match &self.kind {
+            Kind::Node(node) => Some(node),
+            _ => None,
+        }
+    }
+
+    /// Whether it is a relationship.
+    pub fn is_relationship(&self) -> bool {
+        matches!(self.kind, Kind::Relationship { .. })
+    }
+
+    /// The later of the last changes.
+    pub fn last_change(&self) -> Option<ChangeId> {
+        self.last_config_change.max(self.last_state_change)
+    }
+
+    /// Whether another instance makes and deletes it.
+    pub fn is_managed(&self) -> bool {
+        matches!(self.created, Some(Created::ManagedBy(_)))
+    }
+
+    /// The name of its template.
+    pub fn template_name(&self) -> &str {
+        match &self.kind {
+            Kind::Node(node) => node.template.name.as_str(),
+            _ => self.name.as_str(),
+        }
+    }
+
+    /// The name of its type; empty for the root.
+    pub fn type_name(&self) -> &str {
+        match &self.kind {
+            Kind::Node(node) => node.template.type_name.as_str(),
+            Kind::Capability { template, .. } => template.type_name.as_str(),
+            Kind::Relationship { template, .. } => template.type_name.as_str(),
+            Kind::Root | Kind::Inputs | Kind::Outputs => "",
+        }
+    }
+
+    /// Whether a state has been reached (spec/unfurl.md § (g)).
+    pub fn has_state(&self, wanted: NodeState) -> bool {
+        use NodeState::{Deleted, Deleting, Error, Initial, Started, Starting, Stopped, Stopping};
+        if wanted == Initial {
+            return true;
+        }
+        let Some(state) = self.state else { return false };
+        match (wanted, state) {
+            (Error, _) | (_, Error) => state == wanted,
+            (_, Stopping | Stopped) if wanted < Stopping => wanted < Starting,
+            (_, Deleting | Deleted) if wanted <= Started => false,
+            _ => state >= wanted,
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Puts recorded instances back into a topology.
+
+use std::sync::Arc;
+
+use super::entity::{Created, Entity, Kind};
+use super::topology::Topology;
+use crate::name::{ChangeId, NodeState, Priority, Status, TemplateName};
+use crate::value::{Handle, Map, REDACTED, Value};
+
+/// What is wrong with a recorded instance.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The record of an instance is not a map.
+    #[error("the record of instance `{0}` is not a map")]
+    NotAMap(Arc<str>),
+    /// A word of the record is none that exists.
+    #[error("the record of instance `{instance}` has the {what} `{word}`, which does not exist")]
+    UnknownWord {
+        /// The instance.
+        instance: Arc<str>,
+        /// `status`, `node state` or `priority`.
+        what: &'static str,
+        /// The word.
+        word: String,
+    },
+    /// Two instances have one name.
+    #[error("two recorded instances are named `{0}`")]
+    Duplicate(Arc<str>),
+}
+
+const KNOWN: &[&str] = &[
+    "template",
+    "attributes",
+    "properties",
+    "imported",
+    "priority",
+    "readyState",
+    "lastStateChange",
+    "lastConfigChange",
+    "created",
+    "protected",
+    "customized",
+    "capabilities",
+    "requirements",
+    "instances",
+];
+
+/// Adds the instances of a recorded `status` section. An instance whose template is not in the
+/// model is kept as it was recorded.
+pub fn load(topology: &mut Topology, status: &Value) -> Vec<Error> {
+    let mut errors = Vec::new();
+    let mut stack = vec![(topology.root(), status.clone())];
+    while let Some((parent, record)) = stack.pop() {
+        let Some(instances) = record.get("instances").and_then(Value::as_map) else { continue };
+        for (name, record) in instances {
+            match add(topology, parent, name, record, &mut errors) {
+                Ok(Some(handle)) => stack.push((handle, record.clone())),
+                Ok(None) => {}
+                Err(error) => errors.push(error),
+            }
+        }
+    }
+    errors
+}
+
+fn add(
+    topology: &mut Topology,
+    parent: Handle,
+    name: &Arc<str>,
+    record: &Value,
+    errors: &mut Vec<Error>,
+) -> Result<Option<Handle>, Error> {
+    let fields = record.as_map().ok_or_else(|| Error::NotAMap(Arc::clone(name)))?;
+    if topology.find(name).is_some() {
+        return Err(Error::Duplicate(Arc::clone(name)));
+    }
+    let template = fields.get("template").and_then(Value::as_str).unwrap_or(name);
+    let Some(template) = topology.template().nodes.get(&TemplateName::from(template)).cloned()
+    else {
+        topology.keep_orphan(parent, name, record.clone());
+        return Ok(None);
+    };
+    let handle = topology.add_node(Arc::clone(name).into(), template, parent, None);
+    read_state(topology, handle, name, fields, errors);
+    let extra: Map = fields
+        .iter()
+        .filter(|(key, _)| !KNOWN.contains(&&***key))
+        .map(|(key, value)| (Arc::clone(key), value.clone()))
+        .collect();
+    topology.record(handle, |entity| entity.extra = extra);
+    read_capabilities(topology, handle, fields, errors);
+    read_requirements(topology, handle, fields, errors);
+    Ok(Some(handle))
+}
+
+fn read_capabilities(
+    topology: &mut Topology,
+    node: Handle,
+    fields: &Map,
+    errors: &mut Vec<Error>,
+) {
+    let Some(records) = fields.get("capabilities").and_then(Value::as_map) else { return };
+    for (name, record) in records {
+        let known = topology.entity(node).node().map_or(Vec::new(), |n| n.capabilities.clone());
+        let found = known.into_iter().find(|c| topology.entity(*c).name.as_str() == &**name);
+        if let (Some(handle), Some(fields)) = (found, record.as_map()) {
+            read_state(topology, handle, name, fields, errors);
+        }
+    }
+}
+
+fn read_requirements(
+    topology: &mut Topology,
+    node: Handle,
+    fields: &Map,
+    errors: &mut Vec<Error>,
+) {
+    let Some(records) = fields.get("requirements").and_then(Value::as_list) else { return };
+    let known = topology.entity(node).node().map_or(Vec::new(), |n| n.requirements.clone());
+    let mut used = std::collections::HashSet::new();
+    for (name, record) in records.iter().filter_map(Value::as_map).flatten() {
+        let found = known.iter().copied().find(|requirement| {
+            !used.contains(requirement) && topology.entity(*requirement).name.as_str() == &**name
+        });
+        if let (Some(handle), Some(fields)) = (found, record.as_map()) {
+            used.insert(handle);
+            read_state(topology, handle, name, fields, errors);
+        }
+    }
+}
+
+fn read_state(
+    topology: &mut Topology,
+    handle: Handle,
+    name: &Arc<str>,
+    fields: &Map,
+    errors: &mut Vec<Error>,
+) {
+    let ready = fields.get("readyState");
+    let local = ready.map(|ready| ready.get("local").unwrap_or(ready));
+    let mut read = Words { name, errors };
+    let status = read.word(local, "status", Status::parse);
+    let state = read.word(ready.and_then(|ready| ready.get("state")), "node state", NodeState::parse);
+    let priority = read.word(fields.get("priority"), "priority", Priority::parse);
+    let change = |key: &str| {
+        fields.get(key).and_then(Value::as_str).and_then(|text| ChangeId::parse(text).ok())
+    };
+    topology.record(handle, |entity| {
+        if ready.is_some() || entity.node().is_some() {
+            entity.local = status.or(entity.local);
+        }
+        entity.state = state;
+        entity.priority = priority;
+        entity.last_config_change = change("lastConfigChange");
+        entity.last_state_change = change("lastStateChange");
+        entity.created = fields.get("created").and_then(Created::from_value);
+        entity.protected = fields.get("protected").and_then(Value::as_bool);
+        entity.customized = fields.get("customized").cloned();
+        entity.attributes = values(fields.get("attributes"));
+        entity.properties = values(fields.get("properties"));
+        set_imported(entity, fields);
+    });
+}
+
+fn set_imported(entity: &mut Entity, fields: &Map) {
+    if let (Kind::Node(node), Some(imported)) = (&mut entity.kind, fields.get("imported")) {
+        node.imported = imported.as_str().map(Arc::from);
+    }
+}
+
+/// Redacted values are dropped: they are computed again.
+fn values(recorded: Option<&Value>) -> Map {
+    let entries = recorded.and_then(Value::as_map).into_iter().flatten();
+    entries
+        .filter(|(_, value)| value.as_str() != Some(REDACTED))
+        .map(|(key, value)| (Arc::clone(key), value.clone()))
+        .collect()
+}
+
+struct Words<'a> {
+    name: &'a Arc<str>,
+    errors: &'a mut Vec<Error>,
+}
+
+impl Words<'_> {
+    fn word<T>(
+        &mut self,
+        value: Option<&Value>,
+        what: &'static str,
+        parse: fn(&str) -> Option<T>,
+    ) -> Option<T> {
+        let text = value?.as_str()?;
+        let word = parse(text);
+        if word.is_none() {
+            let instance = Arc::clone(self.name);
+            self.errors.push(Error::UnknownWord { instance, what, word: text.to_owned() });
+        }
+        word
+    }
+}

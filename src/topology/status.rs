@@ -1,0 +1,157 @@
+//! The effective status: an entity's own status together with what it depends on (§ (g)).
+
+use std::sync::PoisonError;
+
+use super::entity::Kind;
+use super::topology::Topology;
+use crate::name::{Priority, Status};
+use crate::value::Handle;
+
+/// Effective statuses computed so far.
+#[derive(Debug, Default)]
+pub(super) struct StatusCache(Vec<Option<Status>>);
+
+impl StatusCache {
+    fn get(&self, of: Handle) -> Option<Status> {
+        self.0.get(of.0 as usize).copied().flatten()
+    }
+
+    fn set(&mut self, of: Handle, status: Option<Status>) {
+        let place = of.0 as usize;
+        if self.0.len() <= place {
+            self.0.resize(place + 1, None);
+        }
+        self.0[place] = status;
+    }
+}
+
+impl Topology {
+    /// The priority of an entity: its own, or that of its template.
+    pub fn priority(&self, of: Handle) -> Priority {
+        let entity = self.entity(of);
+        entity.priority.unwrap_or_else(|| match &entity.kind {
+            Kind::Node(node) if !self.is_required(node.template.name.as_str()) => Priority::Ignore,
+            _ => Priority::Required,
+        })
+    }
+
+    /// What an entity needs to be operational, in order.
+    pub fn operational_dependencies(&self, of: Handle) -> Vec<Handle> {
+        let entity = self.entity(of);
+        match &entity.kind {
+            Kind::Root => self.children(of).to_vec(),
+            Kind::Node(node) => {
+                let parent = entity.parent.filter(|parent| *parent != self.root());
+                let requirements = node.requirements.iter().copied().filter(|requirement| {
+                    self.target_of(*requirement).is_none_or(|target| Some(target) != parent)
+                });
+                parent.into_iter().chain(requirements).collect()
+            }
+            Kind::Relationship { .. } => self.target_of(of).into_iter().collect(),
+            Kind::Capability { owner, .. } => vec![*owner],
+            Kind::Inputs | Kind::Outputs => Vec::new(),
+        }
+    }
+
+    /// The node instances that need this one to be operational, each once: sources of its
+    /// relationships, then instances hosted on it.
+    pub fn operational_dependents(&self, of: Handle) -> Vec<Handle> {
+        let incoming = self.incoming(of).into_iter();
+        let sources = incoming.filter_map(|relationship| self.source_of(relationship));
+        let mut seen = std::collections::HashSet::new();
+        let all = sources.chain(self.children(of).iter().copied());
+        all.filter(|dependent| seen.insert(*dependent)).collect()
+    }
+
+    /// The effective status of an entity. Each is computed once until something below it changes.
+    pub fn effective(&self, of: Handle) -> Status {
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(status) = cache.get(of) {
+            return status;
+        }
+        let order = crate::dag::dependencies_first([of], |handle| {
+            if cache.get(handle).is_some() || self.status_alone(handle).is_some() {
+                return Vec::new();
+            }
+            self.operational_dependencies(handle)
+        });
+        for handle in order {
+            if cache.get(handle).is_none() {
+                let status = self.combine(handle, &cache);
+                cache.set(handle, Some(status));
+            }
+        }
+        cache.get(of).unwrap_or(Status::Unknown)
+    }
+
+    /// Whether it works: `ok` or `degraded`, dependencies counted.
+    pub fn is_operational(&self, of: Handle) -> bool {
+        self.effective(of).is_operational()
+    }
+
+    /// The status of an entity whose dependencies do not matter.
+    fn status_alone(&self, of: Handle) -> Option<Status> {
+        let entity = self.entity(of);
+        match entity.local {
+            _ if matches!(entity.kind, Kind::Root) => None,
+            None | Some(Status::Unknown) => Some(Status::Unknown),
+            Some(status @ (Status::Error | Status::Absent)) => Some(status),
+            Some(_) => None,
+        }
+    }
+
+    fn combine(&self, of: Handle, cache: &StatusCache) -> Status {
+        if let Some(status) = self.status_alone(of) {
+            return status;
+        }
+        let entity = self.entity(of);
+        let own = if entity.computed { Status::Ok } else { entity.local.unwrap_or(Status::Unknown) };
+        self.aggregate(of, cache).map_or(own, |below| own.max(below))
+    }
+
+    /// An unfinished dependency is part of a cycle and does not count.
+    fn aggregate(&self, of: Handle, cache: &StatusCache) -> Option<Status> {
+        let mut aggregate = None;
+        for dependency in self.operational_dependencies(of) {
+            let so_far = *aggregate.get_or_insert(Status::Ok);
+            let priority = self.priority(dependency);
+            let Some(status) = cache.get(dependency).filter(|_| priority != Priority::Ignore)
+            else {
+                continue;
+            };
+            if priority == Priority::Required && !status.is_operational() {
+                if status != Status::Pending {
+                    return Some(Status::Error);
+                }
+                aggregate = Some(Status::Pending);
+            } else if so_far <= Status::Degraded && status != Status::Ok {
+                aggregate = Some(Status::Degraded);
+            }
+        }
+        aggregate
+    }
+
+    /// Forgets the effective status of an entity and of all that depend on it.
+    pub(super) fn touch_status(&mut self, of: Handle) {
+        let mut stack = vec![of];
+        let mut first = true;
+        while let Some(handle) = stack.pop() {
+            let cache = self.cache.get_mut().unwrap_or_else(PoisonError::into_inner);
+            let known = cache.get(handle).is_some();
+            cache.set(handle, None);
+            if !known && !first {
+                continue;
+            }
+            first = false;
+            match &self.entity(handle).kind {
+                Kind::Node(_) => {
+                    stack.extend(self.incoming(handle));
+                    stack.extend(self.children(handle));
+                    stack.push(self.root());
+                }
+                Kind::Relationship { source, .. } => stack.push(*source),
+                _ => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! The topology: an arena of entities, found by name and by template.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use super::entity::{Created, Entity, Kind, Node};
+use super::status::StatusCache;
+use crate::name::{ChangeId, InstanceKey, InstanceName, NodeState, Status, TemplateName};
+use crate::tosca::{NodeTemplate, ServiceTemplate, TopologyTemplate};
+use crate::value::{Handle, Map, Value};
+
+const ROOT: Handle = Handle(0);
+const INPUTS: Handle = Handle(1);
+const OUTPUTS: Handle = Handle(2);
+
+/// All that exists of one service template, and what is recorded of it.
+#[derive(Debug)]
+pub struct Topology {
+    pub(super) service: Arc<ServiceTemplate>,
+    pub(super) entities: Vec<Entity>,
+    by_name: HashMap<InstanceName, Handle>,
+    by_template: HashMap<TemplateName, Vec<Handle>>,
+    sources: HashMap<TemplateName, Vec<(TemplateName, usize)>>,
+    pub(super) required: HashMap<TemplateName, bool>,
+    generation: u64,
+    versions: HashMap<(Handle, Arc<str>), u64>,
+    pub(super) cache: Mutex<StatusCache>,
+    orphans: Vec<(Handle, Arc<str>, Value)>,
+}
+
+impl Topology {
+    /// A topology in which nothing exists yet. `inputs` are the raw values of its inputs.
+    pub fn new(service: Arc<ServiceTemplate>, inputs: Map) -> Self {
+        let mut topology = Self {
+            sources: sources_of(&service.topology),
+            required: required_templates(&service.topology),
+            service,
+            entities: Vec::new(),
+            by_name: HashMap::new(),
+            by_template: HashMap::new(),
+            generation: 1,
+            versions: HashMap::new(),
+            cache: Mutex::default(),
+            orphans: Vec::new(),
+        };
+        let mut root = Entity::new("root".into(), "::root".into(), Kind::Root);
+        root.computed = true;
+        root.local = None;
+        topology.entities.push(root);
+        let mut held = Entity::new("inputs".into(), "::root::inputs".into(), Kind::Inputs);
+        held.attributes = inputs;
+        held.parent = Some(ROOT);
+        topology.entities.push(held);
+        let mut outputs = Entity::new("outputs".into(), "::root::outputs".into(), Kind::Outputs);
+        let values = topology.template().outputs.iter();
+        outputs.attributes =
+            values.map(|(name, output)| (Arc::clone(name), output.value.clone())).collect();
+        outputs.parent = Some(ROOT);
+        topology.entities.push(outputs);
+        topology
+    }
+
+    /// The root, under which all node instances stand.
+    pub fn root(&self) -> Handle {
+        ROOT
+    }
+
+    /// The entity whose attributes are the inputs of the topology.
+    pub fn inputs(&self) -> Handle {
+        INPUTS
+    }
+
+    /// The entity whose attributes are the outputs of the topology.
+    pub fn outputs(&self) -> Handle {
+        OUTPUTS
+    }
+
+    /// What the author described.
+    pub fn template(&self) -> &TopologyTemplate {
+        &self.service.topology
+    }
+
+    /// The service template with its types.
+    pub fn service(&self) -> &Arc<ServiceTemplate> {
+        &self.service
+    }
+
+    /// An entity.
+    pub fn entity(&self, handle: Handle) -> &Entity {
+        &self.entities[handle.0 as usize]
+    }
+
+    /// The entity of a handle, or none where the handle is not of this topology.
+    pub fn get(&self, handle: Handle) -> Option<&Entity> {
+        self.entities.get(handle.0 as usize)
+    }
+
+    /// The instance of a name.
+    pub fn find(&self, name: &str) -> Option<Handle> {
+        self.by_name.get(name).copied()
+    }
+
+    /// The instances of a template, in the order in which they were added.
+    pub fn instances_of(&self, template: &TemplateName) -> &[Handle] {
+        self.by_template.get(template).map_or(&[], Vec::as_slice)
+    }
+
+    /// All node instances: those on the root in the order in which they were added, each before
+    /// those hosted on it.
+    pub fn nodes(&self) -> Vec<Handle> {
+        let mut order = Vec::with_capacity(self.by_name.len());
+        let mut stack: Vec<Handle> = self.children(ROOT).iter().rev().copied().collect();
+        while let Some(handle) = stack.pop() {
+            order.push(handle);
+            stack.extend(self.children(handle).iter().rev());
+        }
+        order
+    }
+
+    /// The instances hosted directly on an instance or on the root.
+    pub fn children(&self, of: Handle) -> &[Handle] {
+        match &self.entity(of).kind {
+            Kind::Node(node) => &node.instances,
+            Kind::Root => self.by_template.get("").map_or(&[], Vec::as_slice),
+            _ => &[],
+        }
+    }
+
+    /// The instance that a relationship points at, if it exists.
+    pub fn target_of(&self, relationship: Handle) -> Option<Handle> {
+        match &self.entity(relationship).kind {
+            Kind::Relationship { target, .. } => self.find(target.as_ref()?.as_str()),
+            _ => None,
+        }
+    }
+
+    /// The instance whose requirement a relationship is.
+    pub fn source_of(&self, relationship: Handle) -> Option<Handle> {
+        match &self.entity(relationship).kind {
+            Kind::Relationship { source, .. } => Some(*source),
+            _ => None,
+        }
+    }
+
+    /// The relationships that point at an instance, in the order of their sources' templates.
+    pub fn incoming(&self, target: Handle) -> Vec<Handle> {
+        let Some(node) = self.entity(target).node() else { return Vec::new() };
+        if self.entity(target).name.as_str() != node.template.name.as_str() {
+            return Vec::new();
+        }
+        let sources = self.sources.get(&node.template.name).map_or(&[][..], Vec::as_slice);
+        sources
+            .iter()
+            .filter_map(|(source, place)| {
+                let source = self.find(source.as_str())?;
+                self.entity(source).node()?.requirements.get(*place).copied()
+            })
+            .collect()
+    }
+
+    /// The templates whose requirements a template meets.
+    pub fn templates_requiring(&self, template: &TemplateName) -> &[(TemplateName, usize)] {
+        self.sources.get(template).map_or(&[], Vec::as_slice)
+    }
+
+    /// Adds an instance with its capabilities and relationships. The name must be free.
+    pub fn add_node(
+        &mut self,
+        name: InstanceName,
+        template: Arc<NodeTemplate>,
+        parent: Handle,
+        local: Option<Status>,
+    ) -> Handle {
+        let key = InstanceKey::new(format!("::{name}"));
+        let handle = self.push(Entity::new(name.clone(), key, Kind::Root));
+        let capabilities = self.add_capabilities(handle, &template);
+        let requirements = self.add_relationships(handle, &template);
+        let entity = &mut self.entities[handle.0 as usize];
+        entity.parent = Some(parent);
+        entity.local = local;
+        entity.computed = template.is_computed();
+        let template_name = template.name.clone();
+        let node =
+            Node { template, capabilities, requirements, instances: Vec::new(), imported: None };
+        entity.kind = Kind::Node(node);
+        self.by_name.insert(name, handle);
+        self.by_template.entry(template_name).or_default().push(handle);
+        match &mut self.entities[parent.0 as usize].kind {
+            Kind::Node(node) => node.instances.push(handle),
+            _ => self.by_template.entry("".into()).or_default().push(handle),
+        }
+        self.touch_status(handle);
+        handle
+    }
+
+    fn push(&mut self, entity: Entity) -> Handle {
+        let handle = Handle(u32::try_from(self.entities.len()).unwrap_or(u32::MAX));
+        self.entities.push(entity);
+        handle
+    }
+
+    fn add_capabilities(&mut self, owner: Handle, template: &NodeTemplate) -> Vec<Handle> {
+        let mut handles = Vec::with_capacity(template.capabilities.len());
+        for (name, capability) in &template.capabilities {
+            let key = format!("{}::.capabilities::[.name={name}]", self.entity(owner).key);
+            let kind = Kind::Capability { owner, template: Arc::clone(capability) };
+            let mut entity = Entity::new(Arc::clone(name).into(), key.into(), kind);
+            entity.parent = Some(owner);
+            entity.local = Some(Status::Ok);
+            entity.computed = true;
+            handles.push(self.push(entity));
+        }
+        handles
+    }
+
+    fn add_relationships(&mut self, source: Handle, template: &NodeTemplate) -> Vec<Handle> {
+        let mut handles = Vec::with_capacity(template.requirements.len());
+        for requirement in &template.requirements {
+            let name = &requirement.name;
+            let key = format!("{}::.requirements::[.name={name}]", self.entity(source).key);
+            let kind = Kind::Relationship {
+                source,
+                target: requirement.target.clone(),
+                capability: requirement.capability.clone(),
+                template: Arc::clone(&requirement.relationship),
+            };
+            let mut entity = Entity::new(Arc::clone(name).into(), key.into(), kind);
+            entity.parent = Some(source);
+            entity.local = Some(Status::Pending);
+            entity.computed = requirement.relationship.is_computed();
+            handles.push(self.push(entity));
+        }
+        handles
+    }
+
+    /// How often the topology was written to.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// The generation at which an attribute was last written; 0 where it never was.
+    pub fn version(&self, of: Handle, name: &str) -> u64 {
+        self.versions.get(&(of, Arc::from(name))).copied().unwrap_or(0)
+    }
+
+    /// Sets an attribute; says whether its value changed.
+    pub fn set_attribute(&mut self, of: Handle, name: &Arc<str>, value: Value) -> bool {
+        let entity = &mut self.entities[of.0 as usize];
+        if entity.attributes.get(name).is_some_and(|old| *old == value) {
+            return false;
+        }
+        entity.attributes.insert(Arc::clone(name), value);
+        self.generation += 1;
+        self.versions.insert((of, Arc::clone(name)), self.generation);
+        true
+    }
+
+    /// Remembers the value that a property was seen to have.
+    pub fn observe_property(&mut self, of: Handle, name: &Arc<str>, value: Value) {
+        self.entities[of.0 as usize].properties.insert(Arc::clone(name), value);
+    }
+
+    /// Sets the status of an entity itself.
+    pub fn set_local(&mut self, of: Handle, status: Option<Status>) {
+        if self.entities[of.0 as usize].local != status {
+            self.entities[of.0 as usize].local = status;
+            self.touch_status(of);
+        }
+    }
+
+    /// Sets the node state.
+    pub fn set_state(&mut self, of: Handle, state: Option<NodeState>) {
+        self.entities[of.0 as usize].state = state;
+    }
+
+    /// Sets who made it.
+    pub fn set_created(&mut self, of: Handle, created: Option<Created>) {
+        self.entities[of.0 as usize].created = created;
+    }
+
+    /// Notes the last task that changed its configuration.
+    pub fn set_last_config_change(&mut self, of: Handle, change: ChangeId) {
+        self.entities[of.0 as usize].last_config_change = Some(change);
+    }
+
+    /// Changes what takes no part in status or in expressions.
+    pub fn record(&mut self, of: Handle, change: impl FnOnce(&mut Entity)) {
+        change(&mut self.entities[of.0 as usize]);
+        self.touch_status(of);
+    }
+
+    /// Keeps a recorded instance whose template is not in the model.
+    pub(super) fn keep_orphan(&mut self, parent: Handle, name: &Arc<str>, record: Value) {
+        self.orphans.push((parent, Arc::clone(name), record));
+    }
+
+    /// Recorded instances whose templates are not in the model: where they stand, their names and
+    /// records.
+    pub fn orphans(&self) -> &[(Handle, Arc<str>, Value)] {
+        &self.orphans
+    }
+
+    /// Whether a template is required: it is not a default, or a required template needs it.
+    pub fn is_required(&self, template: &str) -> bool {
+        self.required.get(template).copied().unwrap_or(true)
+    }
+}
+
+fn sources_of(template: &TopologyTemplate) -> HashMap<TemplateName, Vec<(TemplateName, usize)>> {
+    let mut sources: HashMap<TemplateName, Vec<(TemplateName, usize)>> = HashMap::new();
+    for (name, node) in &template.nodes {
+        for (place, requirement) in node.requirements.iter().enumerate() {
+            if let Some(target) = &requirement.target {
+                sources.entry(target.clone()).or_default().push((name.clone(), place));
+            }
+        }
+    }
+    sources
+}
+
+/// Which templates are required: all but those with the directive `default` that no required
+/// template needs.
+fn required_templates(template: &TopologyTemplate) -> HashMap<TemplateName, bool> {
+    let is_default = |node: &NodeTemplate| node.has_directive("default");
+    if !template.nodes.values().any(|node| is_default(node)) {
+        return HashMap::new();
+    }
+    let mut required: HashMap<TemplateName, bool> =
+        template.nodes.keys().map(|name| (name.clone(), false)).collect();
+    let mut stack: Vec<_> = template.nodes.values().filter(|node| !is_default(node)).collect();
+    while let Some(node) = stack.pop() {
+        if required.insert(node.name.clone(), true) == Some(true) {
+            continue;
+        }
+        let targets = node.requirements.iter().filter_map(|requirement| requirement.target.as_ref());
+        stack.extend(targets.filter_map(|target| template.nodes.get(target)));
+    }
+    required
+}
