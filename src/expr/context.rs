@@ -1,0 +1,166 @@
+//! In what surroundings an expression is evaluated.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use crate::value::{Handle, Map, Value};
+
+use super::reads::Reads;
+use super::world::Place;
+
+/// In what surroundings an expression is evaluated. Clones are cheap.
+#[derive(Debug, Clone)]
+pub struct Context {
+    /// The entity that `.` and `SELF` mean.
+    pub target: Handle,
+    /// The variables.
+    pub vars: Vars,
+    /// The directory that relative paths start from.
+    pub base_dir: PathBuf,
+    /// Whether something undefined is an error; where it is not, it gives null.
+    pub strict: bool,
+    /// For whom it is evaluated.
+    pub place: Place,
+    /// The environment of the task; that of the process if there is none.
+    pub env: Option<Arc<HashMap<String, String>>>,
+}
+
+impl Context {
+    /// The surroundings of an entity, without variables.
+    pub fn new(target: Handle) -> Self {
+        Self {
+            target,
+            vars: Vars::default(),
+            base_dir: PathBuf::new(),
+            strict: true,
+            place: Place::default(),
+            env: None,
+        }
+    }
+
+    /// The same surroundings with one more variable.
+    #[must_use]
+    pub fn with(mut self, name: impl Into<Arc<str>>, value: impl Into<Var>) -> Self {
+        self.vars.set(name, value);
+        self
+    }
+}
+
+/// Variables: names and what they stand for. Clones share what they hold.
+#[derive(Debug, Clone, Default)]
+pub struct Vars(Option<Arc<Layer>>);
+
+#[derive(Debug, Clone, Default)]
+struct Layer {
+    names: indexmap::IndexMap<Arc<str>, Var>,
+    below: Vars,
+}
+
+impl Vars {
+    /// Sets a variable here; clones made before do not see it.
+    pub fn set(&mut self, name: impl Into<Arc<str>>, value: impl Into<Var>) {
+        let layer = self.0.get_or_insert_default();
+        if Arc::get_mut(layer).is_none() {
+            *layer = Arc::new(Layer {
+                names: indexmap::IndexMap::new(),
+                below: Self(Some(Arc::clone(layer))),
+            });
+        }
+        let layer = Arc::get_mut(layer).expect("a layer made just now is not shared");
+        layer.names.insert(name.into(), value.into());
+    }
+
+    /// What a name stands for.
+    pub fn get(&self, name: &str) -> Option<&Var> {
+        let mut vars = self;
+        loop {
+            let layer = vars.0.as_ref()?;
+            if let Some(var) = layer.names.get(name) {
+                return Some(var);
+            }
+            vars = &layer.below;
+        }
+    }
+
+    /// All names, each once.
+    pub fn names(&self) -> Vec<Arc<str>> {
+        let mut seen = std::collections::HashSet::new();
+        let mut names = Vec::new();
+        let mut vars = self;
+        while let Some(layer) = &vars.0 {
+            for name in layer.names.keys() {
+                if seen.insert(Arc::clone(name)) {
+                    names.push(Arc::clone(name));
+                }
+            }
+            vars = &layer.below;
+        }
+        names
+    }
+}
+
+/// A chain of layers is taken apart in a loop: as long as it may be, the stack stays short.
+impl Drop for Layer {
+    fn drop(&mut self) {
+        let mut below = self.below.0.take();
+        while let Some(layer) = below {
+            below = Arc::into_inner(layer).and_then(|mut layer| layer.below.0.take());
+        }
+    }
+}
+
+/// What a variable stands for.
+#[derive(Debug, Clone)]
+pub enum Var {
+    /// A value that is never evaluated again.
+    Value(Value),
+    /// A raw value, evaluated when it is used.
+    Lazy(Value),
+    /// The attributes of an entity, such as `HOST`.
+    Attributes(Handle),
+    /// The inputs of a task: each is evaluated when it is read, and each read is recorded.
+    Inputs(Arc<Inputs>),
+}
+
+impl From<Value> for Var {
+    fn from(value: Value) -> Self {
+        Self::Value(value)
+    }
+}
+
+/// The raw inputs of a task, and those evaluated so far.
+#[derive(Debug, Default)]
+pub struct Inputs {
+    pub(super) raw: Map,
+    pub(super) known: Mutex<HashMap<Arc<str>, KnownInput>>,
+}
+
+/// An input that was evaluated, with what that read.
+#[derive(Debug, Clone)]
+pub(super) struct KnownInput {
+    pub(super) value: Value,
+    pub(super) reads: Reads,
+    pub(super) generation: u64,
+}
+
+impl Inputs {
+    /// Makes the inputs of a task from what is written.
+    pub fn new(raw: Map) -> Self {
+        Self {
+            raw,
+            known: Mutex::default(),
+        }
+    }
+
+    /// The names, in the order of the text.
+    pub fn names(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.raw.keys()
+    }
+}
+
+impl From<Map> for Var {
+    fn from(inputs: Map) -> Self {
+        Self::Inputs(Arc::new(Inputs::new(inputs)))
+    }
+}
