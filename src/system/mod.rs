@@ -1,1 +1,8 @@
-//! The door to this machine: files, processes, environment, clock.
+//! The door to this machine: files, processes, environment, clock. Decides nothing.
+
+pub mod clock;
+pub mod env;
+pub mod fs;
+pub mod lockfile;
+pub mod machine;
+pub mod process;

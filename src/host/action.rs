@@ -1,0 +1,135 @@
+//! What can be asked of a machine.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::DEFAULT_KEPT_BYTES;
+
+/// The shell that runs a [`Program::Shell`] which names none.
+pub const DEFAULT_SHELL: &str = "/bin/sh";
+
+/// One thing to do on a machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Action {
+    /// Runs a command.
+    Run(Command),
+}
+
+/// A command with all it needs: nothing is taken from whoever runs it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Command {
+    /// What to run.
+    pub program: Program,
+    /// The folder to run it in.
+    pub cwd: PathBuf,
+    /// Its complete environment.
+    pub env: Vec<(String, String)>,
+    /// What it reads; nothing if none.
+    pub stdin: Option<Vec<u8>>,
+    /// How long it may run.
+    pub time_limit: Option<Duration>,
+    /// Whether its output is shown while it runs.
+    pub echo: bool,
+    /// The most bytes kept of each of its outputs.
+    pub kept_bytes: usize,
+    /// What becomes of processes it leaves behind.
+    pub background: Background,
+}
+
+/// What becomes of processes that a command leaves behind when it ends by itself. One that ran too
+/// long or was cancelled leaves none in either case.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Background {
+    /// They are ended.
+    #[default]
+    Kill,
+    /// They live on, as a daemon that an operation starts must.
+    Keep,
+}
+
+/// What a command runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Program {
+    /// A program and its arguments.
+    Argv(Vec<String>),
+    /// A text for a shell.
+    Shell {
+        /// The text.
+        text: String,
+        /// The shell, [`DEFAULT_SHELL`] if none.
+        shell: Option<String>,
+    },
+}
+
+impl Program {
+    /// The words to run.
+    pub fn argv(&self) -> Vec<String> {
+        match self {
+            Self::Argv(words) => words.clone(),
+            Self::Shell { text, shell } => {
+                let shell = shell.as_deref().unwrap_or(DEFAULT_SHELL);
+                vec![shell.to_owned(), "-c".to_owned(), text.clone()]
+            }
+        }
+    }
+
+    /// The program alone, as messages name it.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Argv(words) => words.first().map_or("", String::as_str),
+            Self::Shell { shell, .. } => shell.as_deref().unwrap_or(DEFAULT_SHELL),
+        }
+    }
+}
+
+impl Command {
+    /// A command without input, time limit or echo.
+    pub fn new(program: Program, cwd: impl Into<PathBuf>) -> Self {
+        Self {
+            program,
+            cwd: cwd.into(),
+            env: Vec::new(),
+            stdin: None,
+            time_limit: None,
+            echo: false,
+            kept_bytes: DEFAULT_KEPT_BYTES,
+            background: Background::default(),
+        }
+    }
+
+    /// The value of a variable of its environment; the last one counts.
+    pub fn variable(&self, name: &str) -> Option<&str> {
+        let found = self.env.iter().rev().find(|(key, _)| key == name);
+        found.map(|(_, value)| value.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_goes_to_a_shell() {
+        let program = Program::Shell {
+            text: "echo $X".into(),
+            shell: None,
+        };
+        assert_eq!(program.argv(), ["/bin/sh", "-c", "echo $X"]);
+        assert_eq!(program.name(), "/bin/sh");
+    }
+
+    #[test]
+    fn an_action_survives_a_trip_through_json() {
+        let mut command = Command::new(Program::Argv(vec!["ls".into()]), "/tmp");
+        command.time_limit = Some(Duration::from_millis(1500));
+        command.stdin = Some(vec![0, 255]);
+        let action = Action::Run(command);
+        let json = serde_json::to_string(&action).unwrap();
+        assert_eq!(serde_json::from_str::<Action>(&json).unwrap(), action);
+    }
+}

@@ -1,0 +1,250 @@
+//! Output within a bound: the first and the last of it are kept, the middle goes.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+/// How many bytes of an output are kept unless told otherwise.
+pub const DEFAULT_KEPT_BYTES: usize = 1 << 20;
+
+/// What is kept of an output.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Wire", into = "Wire")]
+pub struct Captured {
+    /// The first bytes.
+    pub head: Vec<u8>,
+    /// The last bytes; empty unless some between were left out.
+    pub tail: Vec<u8>,
+    /// How many bytes there were in all.
+    pub total: u64,
+    /// Whether bytes between the first and the last were left out.
+    pub truncated: bool,
+}
+
+impl Captured {
+    /// All of a short output.
+    pub fn of(bytes: impl Into<Vec<u8>>) -> Self {
+        let head = bytes.into();
+        Self {
+            total: head.len() as u64,
+            head,
+            tail: Vec::new(),
+            truncated: false,
+        }
+    }
+
+    /// How many bytes were left out.
+    pub fn left_out(&self) -> u64 {
+        self.total
+            .saturating_sub((self.head.len() + self.tail.len()) as u64)
+    }
+
+    /// The output as text; bytes that are no text are replaced, and what was left out is told on
+    /// a line of its own.
+    pub fn text(&self) -> String {
+        let mut text = String::from_utf8_lossy(&self.head).into_owned();
+        if self.truncated {
+            if !text.is_empty() && !text.ends_with('\n') {
+                text.push('\n');
+            }
+            text.push_str(&format!("[… {} bytes left out …]\n", self.left_out()));
+            text.push_str(&String::from_utf8_lossy(&self.tail));
+        }
+        text
+    }
+
+    /// The bytes kept, one after the other.
+    pub fn bytes(&self) -> Vec<u8> {
+        [self.head.as_slice(), &self.tail].concat()
+    }
+
+    /// Whether there was no output.
+    pub fn is_empty(&self) -> bool {
+        self.total == 0
+    }
+}
+
+/// Takes an output piece by piece and keeps the first and the last half of a bound.
+#[derive(Debug)]
+pub struct Capture {
+    head: Vec<u8>,
+    tail: VecDeque<u8>,
+    half: usize,
+    total: u64,
+}
+
+impl Capture {
+    /// Keeps up to this many bytes.
+    pub fn new(kept_bytes: usize) -> Self {
+        Self {
+            head: Vec::new(),
+            tail: VecDeque::new(),
+            half: kept_bytes / 2,
+            total: 0,
+        }
+    }
+
+    /// Takes the next bytes.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.total += bytes.len() as u64;
+        let room = self.half.saturating_sub(self.head.len()).min(bytes.len());
+        self.head.extend_from_slice(&bytes[..room]);
+        let rest = &bytes[room..];
+        let rest = &rest[rest.len().saturating_sub(self.half)..];
+        let too_many = (self.tail.len() + rest.len()).saturating_sub(self.half);
+        self.tail.drain(..too_many);
+        self.tail.extend(rest);
+    }
+
+    /// Ends the output.
+    pub fn finish(self) -> Captured {
+        let Self {
+            mut head,
+            tail,
+            total,
+            ..
+        } = self;
+        let tail: Vec<u8> = tail.into();
+        let truncated = total > (head.len() + tail.len()) as u64;
+        if truncated {
+            return Captured {
+                head,
+                tail,
+                total,
+                truncated,
+            };
+        }
+        head.extend(tail);
+        Captured::of(head)
+    }
+}
+
+/// How it travels: as text where it is text, otherwise in hexadecimal digits.
+#[derive(Serialize, Deserialize)]
+struct Wire {
+    head: Bytes,
+    #[serde(default, skip_serializing_if = "Bytes::is_empty")]
+    tail: Bytes,
+    total: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Bytes {
+    Text(String),
+    Hex(String),
+}
+
+impl Default for Bytes {
+    fn default() -> Self {
+        Self::Text(String::new())
+    }
+}
+
+impl Bytes {
+    fn is_empty(&self) -> bool {
+        matches!(self, Self::Text(text) if text.is_empty())
+    }
+
+    fn into_vec(self) -> Vec<u8> {
+        let digit = |digit: u8| char::from(digit).to_digit(16).unwrap_or_default();
+        match self {
+            Self::Text(text) => text.into_bytes(),
+            Self::Hex(digits) => digits
+                .as_bytes()
+                .chunks(2)
+                .map(|pair| pair.iter().fold(0, |byte, next| byte << 4 | digit(*next)))
+                .map(|byte| u8::try_from(byte).unwrap_or_default())
+                .collect(),
+        }
+    }
+}
+
+impl From<Vec<u8>> for Bytes {
+    fn from(bytes: Vec<u8>) -> Self {
+        match String::from_utf8(bytes) {
+            Ok(text) => Self::Text(text),
+            Err(error) => {
+                let digits = error.as_bytes().iter().map(|byte| format!("{byte:02x}"));
+                Self::Hex(digits.collect())
+            }
+        }
+    }
+}
+
+impl From<Captured> for Wire {
+    fn from(captured: Captured) -> Self {
+        Self {
+            head: captured.head.into(),
+            tail: captured.tail.into(),
+            total: captured.total,
+        }
+    }
+}
+
+impl From<Wire> for Captured {
+    fn from(wire: Wire) -> Self {
+        let (head, tail) = (wire.head.into_vec(), wire.tail.into_vec());
+        Self {
+            truncated: wire.total > (head.len() + tail.len()) as u64,
+            head,
+            tail,
+            total: wire.total,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::{any, prop, prop_assert, prop_assert_eq, proptest};
+
+    #[test]
+    fn the_middle_of_a_long_output_is_left_out_and_told() {
+        let mut capture = Capture::new(8);
+        for piece in ["abc", "defgh", "ij", "klmnop"] {
+            capture.push(piece.as_bytes());
+        }
+        let captured = capture.finish();
+        assert!(captured.truncated);
+        insta::assert_snapshot!(captured.text(), @r"
+        abcd
+        [… 8 bytes left out …]
+        mnop
+        ");
+    }
+
+    #[test]
+    fn output_that_is_no_text_travels_as_digits() {
+        let captured = Captured::of([0, 0xff, 0x1a]);
+        let json = serde_json::to_string(&captured).unwrap();
+        insta::assert_snapshot!(json, @r#"{"head":{"hex":"00ff1a"},"total":3}"#);
+        assert_eq!(serde_json::from_str::<Captured>(&json).unwrap(), captured);
+    }
+
+    proptest! {
+        /// However the output is cut into pieces, the same bytes are kept.
+        #[test]
+        fn keeps_the_first_and_the_last_within_the_bound(
+            pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..20), 0..10),
+            bound in 0_usize..60,
+        ) {
+            let mut capture = Capture::new(bound);
+            pieces.iter().for_each(|piece| capture.push(piece));
+            let all = pieces.concat();
+            let captured = capture.finish();
+            let half = bound / 2;
+            prop_assert_eq!(captured.total, all.len() as u64);
+            prop_assert!(captured.bytes().len() <= bound.max(all.len().min(bound)));
+            prop_assert_eq!(captured.truncated, all.len() > 2 * half);
+            if captured.truncated {
+                prop_assert_eq!(&captured.head, &all[..half]);
+                prop_assert_eq!(&captured.tail, &all[all.len() - half..]);
+            } else {
+                prop_assert_eq!(captured.bytes(), all);
+            }
+            let json = serde_json::to_string(&captured).unwrap();
+            prop_assert_eq!(serde_json::from_str::<Captured>(&json).unwrap(), captured);
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! What an action gave.
+
+use std::fmt::{Display, Formatter};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::Captured;
+
+/// The result of an [`super::Action`], of the same kind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ActionResult {
+    /// What a command gave.
+    Run(RunOutput),
+}
+
+/// What a command gave.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunOutput {
+    /// How it ended.
+    pub exit: Exit,
+    /// What it printed.
+    pub stdout: Captured,
+    /// What it complained.
+    pub stderr: Captured,
+    /// How long it took.
+    pub elapsed: Duration,
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Exit {
+    /// By itself, with this code.
+    Code(i32),
+    /// By a signal that was not ours.
+    Signal(i32),
+    /// By us, for it ran too long.
+    TimedOut,
+    /// By us, for it was cancelled; or it was cancelled before it began.
+    Cancelled,
+    /// It never began: there is no such program. The message names it.
+    NotFound(String),
+    /// It never began, or was lost, for another reason.
+    Failed(String),
+}
+
+impl Exit {
+    /// Whether it succeeded.
+    pub fn is_ok(&self) -> bool {
+        *self == Self::Code(0)
+    }
+
+    /// The exit code, as a shell gives it for a signal; none if it has none.
+    pub fn code(&self) -> Option<i32> {
+        match self {
+            Self::Code(code) => Some(*code),
+            Self::Signal(signal) => Some(128 + signal),
+            Self::TimedOut | Self::Cancelled | Self::NotFound(_) | Self::Failed(_) => None,
+        }
+    }
+}
+
+impl Display for Exit {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Code(code) => write!(f, "exit code {code}"),
+            Self::Signal(signal) => write!(f, "ended by signal {signal}"),
+            Self::TimedOut => f.write_str("ran too long"),
+            Self::Cancelled => f.write_str("cancelled"),
+            Self::NotFound(message) | Self::Failed(message) => f.write_str(message),
+        }
+    }
+}
+
+impl RunOutput {
+    /// The output of a command that never ran.
+    pub fn not_run(exit: Exit) -> Self {
+        Self {
+            exit,
+            stdout: Captured::default(),
+            stderr: Captured::default(),
+            elapsed: Duration::ZERO,
+        }
+    }
+}
+
+/// Which of its two outputs a command wrote to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stream {
+    /// What it prints.
+    Stdout,
+    /// What it complains.
+    Stderr,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_code_zero_is_success() {
+        assert!(Exit::Code(0).is_ok());
+        assert!(!Exit::TimedOut.is_ok());
+        assert_eq!(Exit::Signal(9).code(), Some(137));
+        assert_eq!(Exit::Signal(15).to_string(), "ended by signal 15");
+    }
+
+    #[test]
+    fn a_result_survives_a_trip_through_json() {
+        let result = ActionResult::Run(RunOutput {
+            stdout: Captured::of("hi\n"),
+            ..RunOutput::not_run(Exit::NotFound("`x` was not found".into()))
+        });
+        let json = serde_json::to_string(&result).unwrap();
+        assert_eq!(serde_json::from_str::<ActionResult>(&json).unwrap(), result);
+    }
+}

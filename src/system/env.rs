@@ -1,0 +1,84 @@
+//! The environment of this process, as a snapshot that tests can replace.
+#![expect(clippy::disallowed_methods, reason = "this is the door")]
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// A snapshot of environment variables. Names and values that are not UTF-8 are read with
+/// replacement characters.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Env(BTreeMap<String, String>);
+
+impl Env {
+    /// Takes a snapshot of this process's environment.
+    pub fn of_this_process() -> Self {
+        std::env::vars_os()
+            .map(|(name, value)| {
+                let name = name.to_string_lossy().into_owned();
+                (name, value.to_string_lossy().into_owned())
+            })
+            .collect()
+    }
+
+    /// Gives the value of a variable.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    /// Gives the value of a variable that is set and not empty.
+    pub fn non_empty(&self, name: &str) -> Option<&str> {
+        self.get(name).filter(|value| !value.is_empty())
+    }
+
+    /// Gives all variables, by name.
+    pub fn all(&self) -> &BTreeMap<String, String> {
+        &self.0
+    }
+
+    /// Sets a variable of the snapshot; the process keeps its own.
+    pub fn set(&mut self, name: impl Into<String>, value: impl Into<String>) {
+        self.0.insert(name.into(), value.into());
+    }
+}
+
+impl FromIterator<(String, String)> for Env {
+    fn from_iter<T: IntoIterator<Item = (String, String)>>(variables: T) -> Self {
+        Self(variables.into_iter().collect())
+    }
+}
+
+/// Gives the folder this process works in.
+pub fn current_dir() -> std::io::Result<PathBuf> {
+    std::env::current_dir()
+}
+
+/// Gives the folder for temporary files.
+pub fn temporary_dir() -> PathBuf {
+    std::env::temp_dir()
+}
+
+/// Gives the words this process was called with.
+pub fn arguments() -> Vec<String> {
+    std::env::args_os()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_snapshot_holds_this_process_variables() {
+        assert!(Env::of_this_process().get("PATH").is_some());
+    }
+
+    #[test]
+    fn setting_a_variable_changes_the_snapshot_only() {
+        let mut env = Env::of_this_process();
+        env.set("UNFURL_NOT_SET_ANYWHERE", "");
+        assert_eq!(env.get("UNFURL_NOT_SET_ANYWHERE"), Some(""));
+        assert_eq!(env.non_empty("UNFURL_NOT_SET_ANYWHERE"), None);
+        assert_eq!(Env::of_this_process().get("UNFURL_NOT_SET_ANYWHERE"), None);
+    }
+}

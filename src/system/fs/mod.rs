@@ -1,0 +1,20 @@
+//! Files. Every error names what was tried and the path; what must survive a crash is written
+//! beside, synced and renamed.
+
+mod error;
+mod listing;
+mod reading;
+mod writing;
+
+pub use error::{Action, Error};
+pub use listing::{DirEntry, EntryKind, WalkLimits, list, walk};
+pub use reading::{
+    absolute, canonicalize, exists, is_dir, is_file, is_symlink, mode_of, normalize, read,
+    read_to_string,
+};
+pub(super) use writing::temporary_name;
+pub use writing::{
+    Appender, TemporaryDir, append_durable, copy_dir, create_dir_all, move_dir, remove_dir_all,
+    remove_dir_if_exists, remove_file, remove_file_if_exists, rename, sync_dir, write_atomic,
+    write_plain,
+};

@@ -1,0 +1,115 @@
+//! Reading, and finding out what paths name.
+#![expect(clippy::disallowed_methods, reason = "this is the door")]
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Component, Path, PathBuf};
+
+use super::error::because;
+use super::{Action, Error};
+
+/// Reads all of a file.
+pub fn read(path: &Path) -> Result<Vec<u8>, Error> {
+    std::fs::read(path).map_err(because(Action::Read, path))
+}
+
+/// Reads all of a file as text.
+pub fn read_to_string(path: &Path) -> Result<String, Error> {
+    std::fs::read_to_string(path).map_err(because(Action::Read, path))
+}
+
+/// Whether there is something at the path, links followed.
+pub fn exists(path: &Path) -> bool {
+    path.exists()
+}
+
+/// Whether the path names a folder, links followed.
+pub fn is_dir(path: &Path) -> bool {
+    path.is_dir()
+}
+
+/// Whether the path names a plain file, links followed.
+pub fn is_file(path: &Path) -> bool {
+    path.is_file()
+}
+
+/// Whether the path itself is a symbolic link.
+pub fn is_symlink(path: &Path) -> bool {
+    path.is_symlink()
+}
+
+/// Gives the permission bits of a file.
+pub fn mode_of(path: &Path) -> Result<u32, Error> {
+    let metadata = std::fs::metadata(path).map_err(because(Action::Inspect, path))?;
+    Ok(metadata.permissions().mode() & 0o7777)
+}
+
+/// Gives the absolute path with all links resolved.
+pub fn canonicalize(path: &Path) -> Result<PathBuf, Error> {
+    path.canonicalize().map_err(because(Action::Inspect, path))
+}
+
+/// Makes a path absolute, `.` and `..` taken out by their letters alone, as users read them.
+pub fn absolute(path: &Path, base: &Path) -> PathBuf {
+    normalize(&base.join(path))
+}
+
+/// Takes `.` and `..` out of a path by their letters alone.
+pub fn normalize(path: &Path) -> PathBuf {
+    let mut clean = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => match clean.components().next_back() {
+                Some(Component::Normal(_)) => {
+                    clean.pop();
+                }
+                Some(Component::RootDir | Component::Prefix(_)) => {}
+                _ => clean.push(".."),
+            },
+            other => clean.push(other),
+        }
+    }
+    if clean.as_os_str().is_empty() {
+        clean.push(".");
+    }
+    clean
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dots_are_taken_out_by_their_letters() {
+        let cases = [
+            ("/a/./b/../c", "/a/c"),
+            ("/../a", "/a"),
+            ("../a/..", ".."),
+            ("a/..", "."),
+            ("./a/", "a"),
+        ];
+        for (path, expected) in cases {
+            assert_eq!(normalize(Path::new(path)), Path::new(expected), "{path}");
+        }
+        assert_eq!(
+            absolute(Path::new("../x"), Path::new("/a/b")),
+            Path::new("/a/x")
+        );
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_told_with_its_path() {
+        let error = read_to_string(Path::new("/no/such/file")).unwrap_err();
+        assert!(error.is_not_found());
+        insta::assert_snapshot!(error, @"could not read `/no/such/file`: no such file or directory");
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_refused_with_a_hint() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x");
+        std::fs::write(&path, [0xff, 0xfe]).unwrap();
+        let error = read_to_string(&path).unwrap_err();
+        assert_eq!(error.hint().unwrap(), "the file must be UTF-8 text");
+    }
+}

@@ -1,0 +1,382 @@
+//! Writing, moving and removing.
+#![expect(clippy::disallowed_methods, reason = "this is the door")]
+
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::{ErrorKind, Write as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use super::error::because;
+use super::listing::{EntryKind, WalkLimits, walk};
+use super::{Action, Error};
+
+/// Writes a file so that at every instant either all of the old or all of the new is there: a
+/// temporary file beside it, synced, renamed. A file that exists keeps its permission bits unless
+/// `mode` gives others; a link stays and its target is written.
+pub fn write_atomic(path: &Path, bytes: &[u8], mode: Option<u32>) -> Result<(), Error> {
+    let target = if path.is_symlink() {
+        path.canonicalize().map_err(because(Action::Write, path))?
+    } else {
+        path.to_owned()
+    };
+    let kept = std::fs::metadata(&target)
+        .ok()
+        .map(|m| m.permissions().mode() & 0o7777);
+    let beside = temporary_name(&target);
+    let result = write_and_sync(&beside, bytes, mode.or(kept))
+        .and_then(|()| std::fs::rename(&beside, &target));
+    if let Err(source) = result {
+        // What is left is the temporary file only, and the first error is the one to tell.
+        std::fs::remove_file(&beside).ok();
+        return Err(Error::new(Action::Write, path, source));
+    }
+    sync_dir(parent_of(&target))
+}
+
+fn write_and_sync(path: &Path, bytes: &[u8], mode: Option<u32>) -> std::io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    if let Some(mode) = mode {
+        options.mode(mode);
+    }
+    let mut file = options.open(path)?;
+    if let Some(mode) = mode {
+        // The umask must not take away bits the file had before.
+        file.set_permissions(Permissions::from_mode(mode))?;
+    }
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// A name beside `path` that the usual `.gitignore` (`*.tmp.*`) keeps out of git.
+pub(crate) fn temporary_name(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".tmp.{}", ulid::Ulid::generate()));
+    path.with_file_name(name)
+}
+
+fn parent_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// Makes the names in a folder durable.
+pub fn sync_dir(folder: &Path) -> Result<(), Error> {
+    let failed = || because(Action::Sync, folder);
+    let file = File::open(folder).map_err(failed())?;
+    match file.sync_all() {
+        // Some file systems cannot sync folders and need not.
+        Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(()),
+        other => other.map_err(failed()),
+    }
+}
+
+/// Writes a file that a crash may take: rendered files, logs. Parent folders are created.
+pub fn write_plain(path: &Path, bytes: &[u8], mode: Option<u32>) -> Result<(), Error> {
+    create_dir_all(parent_of(path))?;
+    let failed = || because(Action::Write, path);
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    if let Some(mode) = mode {
+        options.mode(mode);
+    }
+    let mut file = options.open(path).map_err(failed())?;
+    if let Some(mode) = mode {
+        file.set_permissions(Permissions::from_mode(mode))
+            .map_err(failed())?;
+    }
+    file.write_all(bytes).map_err(failed())
+}
+
+/// Adds bytes to the end of a file, which is created where needed, and makes them durable.
+pub fn append_durable(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    let mut appender = Appender::open(path)?;
+    appender.append(bytes)?;
+    appender.sync()
+}
+
+/// A file that grows at its end. What could not be written whole is taken back.
+#[derive(Debug)]
+pub struct Appender {
+    file: File,
+    path: PathBuf,
+    length: u64,
+    created: bool,
+}
+
+impl Appender {
+    /// Opens a file for growing; creates it and its folders where needed.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        create_dir_all(parent_of(path))?;
+        let failed = || because(Action::Write, path);
+        let created = !path.exists();
+        let file = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(path)
+            .map_err(failed())?;
+        let length = file.metadata().map_err(failed())?.len();
+        Ok(Self {
+            file,
+            path: path.to_owned(),
+            length,
+            created,
+        })
+    }
+
+    /// Hands bytes to the system; they survive this process, and a crash of the machine only
+    /// after [`Self::sync`].
+    pub fn append(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        match self.file.write_all(bytes) {
+            Ok(()) => {
+                self.length += bytes.len() as u64;
+                Ok(())
+            }
+            Err(source) => {
+                // Half an entry would hide those that follow it.
+                self.file.set_len(self.length).ok();
+                Err(Error::new(Action::Write, &self.path, source))
+            }
+        }
+    }
+
+    /// Makes everything appended so far durable.
+    pub fn sync(&mut self) -> Result<(), Error> {
+        self.file
+            .sync_data()
+            .map_err(because(Action::Sync, &self.path))?;
+        if self.created {
+            sync_dir(parent_of(&self.path))?;
+            self.created = false;
+        }
+        Ok(())
+    }
+
+    /// Where the file is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// Creates a folder and those it is in, where they are missing.
+pub fn create_dir_all(folder: &Path) -> Result<(), Error> {
+    std::fs::create_dir_all(folder).map_err(because(Action::CreateFolder, folder))
+}
+
+/// Removes a file.
+pub fn remove_file(path: &Path) -> Result<(), Error> {
+    std::fs::remove_file(path).map_err(because(Action::Remove, path))
+}
+
+/// Removes a file if it is there; says whether it was.
+pub fn remove_file_if_exists(path: &Path) -> Result<bool, Error> {
+    found(remove_file(path))
+}
+
+/// Removes a folder and everything in it.
+pub fn remove_dir_all(folder: &Path) -> Result<(), Error> {
+    std::fs::remove_dir_all(folder).map_err(because(Action::Remove, folder))
+}
+
+/// Removes a folder and everything in it if it is there; says whether it was.
+pub fn remove_dir_if_exists(folder: &Path) -> Result<bool, Error> {
+    found(remove_dir_all(folder))
+}
+
+fn found(result: Result<(), Error>) -> Result<bool, Error> {
+    match result {
+        Ok(()) => Ok(true),
+        Err(error) if error.is_not_found() => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Renames a file or a folder.
+pub fn rename(from: &Path, to: &Path) -> Result<(), Error> {
+    std::fs::rename(from, to).map_err(because(Action::Move, from))
+}
+
+/// Moves a folder to where another may be, which it replaces; across disks it is copied.
+pub fn move_dir(from: &Path, to: &Path) -> Result<(), Error> {
+    if !from.is_dir() {
+        let missing = std::io::Error::from(ErrorKind::NotFound);
+        return Err(Error::new(Action::Move, from, missing));
+    }
+    create_dir_all(parent_of(to))?;
+    // The old folder steps aside first, so that nobody ever sees half of it.
+    let aside = temporary_name(to);
+    let replaced = match std::fs::rename(to, &aside) {
+        Ok(()) => true,
+        Err(error) if error.kind() == ErrorKind::NotFound => false,
+        Err(error) => return Err(Error::new(Action::Move, to, error)),
+    };
+    let moved = match std::fs::rename(from, to) {
+        Err(error) if error.kind() == ErrorKind::CrossesDevices => {
+            copy_dir(from, to).and_then(|()| remove_dir_all(from))
+        }
+        other => other.map_err(because(Action::Move, from)),
+    };
+    if moved.is_err() && replaced && !to.exists() {
+        std::fs::rename(&aside, to).ok();
+    } else if replaced {
+        remove_dir_if_exists(&aside)?;
+    }
+    moved
+}
+
+/// Copies a folder with everything in it; links are copied as links, sockets and the like left.
+pub fn copy_dir(from: &Path, to: &Path) -> Result<(), Error> {
+    create_dir_all(to)?;
+    for entry in walk(from, WalkLimits::default())? {
+        let Ok(relative) = entry.path.strip_prefix(from) else {
+            continue;
+        };
+        let target = to.join(relative);
+        let failed = || because(Action::Copy, &entry.path);
+        match entry.kind {
+            EntryKind::Folder => create_dir_all(&target)?,
+            EntryKind::File => {
+                std::fs::copy(&entry.path, &target).map_err(failed())?;
+            }
+            EntryKind::Link => {
+                let link = std::fs::read_link(&entry.path).map_err(failed())?;
+                std::os::unix::fs::symlink(link, &target).map_err(failed())?;
+            }
+            EntryKind::Other => {}
+        }
+    }
+    Ok(())
+}
+
+/// A folder of its own that goes when this value goes.
+#[derive(Debug)]
+pub struct TemporaryDir(PathBuf);
+
+impl TemporaryDir {
+    /// Creates one in `parent` that only this user can read.
+    pub fn create_in(parent: &Path, prefix: &str) -> Result<Self, Error> {
+        use std::os::unix::fs::DirBuilderExt as _;
+        let path = parent.join(format!("{prefix}{}", ulid::Ulid::generate()));
+        create_dir_all(parent)?;
+        std::fs::DirBuilder::new()
+            .mode(0o700)
+            .create(&path)
+            .map_err(because(Action::CreateFolder, &path))?;
+        Ok(Self(path))
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for TemporaryDir {
+    fn drop(&mut self) {
+        // Nobody is left to hear about it, and the system cleans its temporary folder.
+        remove_dir_if_exists(&self.0).ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = super::super::list(folder).unwrap();
+        entries.into_iter().map(|entry| entry.name).collect()
+    }
+
+    #[test]
+    fn an_atomic_write_keeps_the_mode_and_leaves_nothing_beside() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ensemble.yaml");
+        write_atomic(&path, b"one", Some(0o640)).unwrap();
+        write_atomic(&path, b"two", None).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"two");
+        assert_eq!(super::super::mode_of(&path).unwrap(), 0o640);
+        assert_eq!(names(folder.path()), ["ensemble.yaml"]);
+    }
+
+    #[test]
+    fn an_atomic_write_through_a_link_keeps_the_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let (target, link) = (folder.path().join("a"), folder.path().join("b"));
+        std::fs::write(&target, "old").unwrap();
+        std::os::unix::fs::symlink(&target, &link).unwrap();
+        write_atomic(&link, b"new", None).unwrap();
+        assert!(link.is_symlink());
+        assert_eq!(std::fs::read_to_string(&target).unwrap(), "new");
+    }
+
+    #[test]
+    fn a_write_that_fails_leaves_the_old_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("taken");
+        std::fs::create_dir_all(path.join("inner")).unwrap();
+        assert!(write_atomic(&path, b"x", None).is_err());
+        assert_eq!(names(folder.path()), ["taken"]);
+    }
+
+    #[test]
+    fn a_secret_file_is_private_even_when_it_was_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a/b");
+        write_plain(&path, b"x", Some(0o644)).unwrap();
+        write_plain(&path, b"y", Some(0o600)).unwrap();
+        assert_eq!(super::super::mode_of(&path).unwrap(), 0o600);
+    }
+
+    #[test]
+    fn a_moved_folder_replaces_the_one_that_was_there() {
+        let root = tempfile::tempdir().unwrap();
+        let (from, to) = (root.path().join("from"), root.path().join("x/to"));
+        write_plain(&from.join("new"), b"", None).unwrap();
+        write_plain(&to.join("old"), b"", None).unwrap();
+        move_dir(&from, &to).unwrap();
+        assert_eq!(names(&to), ["new"]);
+        assert!(!from.exists());
+        assert_eq!(names(&root.path().join("x")), ["to"]);
+    }
+
+    #[test]
+    fn moving_what_is_not_there_keeps_what_is() {
+        let root = tempfile::tempdir().unwrap();
+        let to = root.path().join("to");
+        write_plain(&to.join("old"), b"", None).unwrap();
+        assert!(move_dir(&root.path().join("from"), &to).is_err());
+        assert_eq!(names(&to), ["old"]);
+    }
+
+    #[test]
+    fn a_copy_has_files_folders_modes_and_links() {
+        let root = tempfile::tempdir().unwrap();
+        let (from, to) = (root.path().join("from"), root.path().join("to"));
+        write_plain(&from.join("a/f"), b"x", Some(0o700)).unwrap();
+        std::os::unix::fs::symlink("a/f", from.join("l")).unwrap();
+        copy_dir(&from, &to).unwrap();
+        assert_eq!(std::fs::read(to.join("l")).unwrap(), b"x");
+        assert_eq!(super::super::mode_of(&to.join("a/f")).unwrap(), 0o700);
+    }
+
+    #[test]
+    fn appending_grows_a_file() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("jobs/x");
+        append_durable(&path, b"a\n").unwrap();
+        append_durable(&path, b"b\n").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"a\nb\n");
+    }
+
+    #[test]
+    fn a_temporary_folder_is_private_and_goes_with_its_value() {
+        let root = tempfile::tempdir().unwrap();
+        let temporary = TemporaryDir::create_in(root.path(), "unfurl-").unwrap();
+        assert_eq!(super::super::mode_of(temporary.path()).unwrap(), 0o700);
+        write_plain(&temporary.path().join("a/b"), b"", None).unwrap();
+        drop(temporary);
+        assert!(names(root.path()).is_empty());
+    }
+}
