@@ -1,1 +1,21 @@
-//! Turns types into text; writes only to the writer it is given.
+//! Turns types into text; writes only to the writer it is given. Decides nothing and reads nothing
+//! of the world: width, colour and input come from the caller.
+
+mod diagnostics;
+mod json;
+mod plan;
+mod progress;
+mod prompt;
+mod status;
+mod summary;
+mod table;
+pub mod words;
+
+pub use diagnostics::{Renderer, failure};
+pub use json::pretty;
+pub use plan::{ExternalJob, PlanEntry, PlanNode, PlanTask, PlanView};
+pub use progress::Progress;
+pub use prompt::approved;
+pub use status::{StatusLine, status_text};
+pub use summary::{Counts, Query, SummaryView, TaskEnd, TaskRow};
+pub use table::{Align, Table};

@@ -1,0 +1,408 @@
+//! Diagnostics with the text they are about, for people and for machines.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::error::Error;
+
+use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Snippet};
+use serde_json::{Value as Json, json};
+
+use super::words;
+use crate::diagnostic::{Diagnostic, Label, Place, Severity, SourceId, Sources, Span};
+
+/// Labels further apart than this many lines are shown in snippets of their own.
+const MAX_LINES: usize = 40;
+
+/// How many including texts are named.
+const MAX_INCLUDES: usize = 16;
+
+/// Renders diagnostics against the texts they point into.
+#[derive(Debug)]
+pub struct Renderer<'a> {
+    sources: &'a Sources,
+    width: usize,
+    painter: annotate_snippets::Renderer,
+    /// Where the lines of a text begin, so that many diagnostics of a large text stay cheap.
+    lines: HashMap<SourceId, Vec<usize>>,
+}
+
+impl<'a> Renderer<'a> {
+    /// Renders without colour for a screen of `width` columns.
+    pub fn new(sources: &'a Sources, width: usize) -> Self {
+        Self {
+            sources,
+            width,
+            painter: annotate_snippets::Renderer::plain().term_width(width),
+            lines: HashMap::new(),
+        }
+    }
+
+    /// Renders with or without colour.
+    #[must_use]
+    pub fn colour(mut self, colour: bool) -> Self {
+        if colour {
+            self.painter = annotate_snippets::Renderer::styled()
+                .hyperlink(false)
+                .term_width(self.width);
+        }
+        self
+    }
+
+    /// All diagnostics sorted by their places, each followed by an empty line.
+    pub fn render<'d>(&mut self, diagnostics: impl IntoIterator<Item = &'d Diagnostic>) -> String {
+        let mut text = String::new();
+        for diagnostic in sorted(diagnostics) {
+            text.push_str(&self.one(diagnostic));
+            text.push_str("\n\n");
+        }
+        text
+    }
+
+    /// All diagnostics sorted by their places, as JSON.
+    pub fn json<'d>(&mut self, diagnostics: impl IntoIterator<Item = &'d Diagnostic>) -> Json {
+        let sorted = sorted(diagnostics).into_iter();
+        sorted.map(|diagnostic| self.one_json(diagnostic)).collect()
+    }
+
+    fn one(&mut self, diagnostic: &Diagnostic) -> String {
+        let level = match diagnostic.severity {
+            Severity::Error => Level::ERROR,
+            Severity::Warning => Level::WARNING,
+            Severity::Note => Level::NOTE,
+        };
+        let mut group = Group::with_title(level.primary_title(diagnostic.message.as_str()));
+        let primary = diagnostic.span();
+        for labels in self.clusters(&diagnostic.labels) {
+            group = group.element(self.snippet(&labels, primary));
+        }
+        if let Some(span) = primary {
+            for place in self.includes(span) {
+                let message = format!("included from {place}");
+                group = group.element(Level::NOTE.message(message));
+            }
+        }
+        if let Some(help) = &diagnostic.help {
+            let hint = Level::HELP.with_name("hint");
+            group = group.element(hint.message(help.as_str()));
+        }
+        self.painter.render(&[group])
+    }
+
+    /// The labels of one snippet each: of the same text, and close to each other. The primary
+    /// label's snippet comes first.
+    fn clusters<'l>(&mut self, labels: &'l [Label]) -> Vec<Vec<&'l Label>> {
+        let mut clusters: Vec<Vec<&Label>> = Vec::new();
+        for label in labels {
+            let line = self.line(label.span);
+            let near = clusters.iter_mut().find(|cluster| {
+                cluster.first().is_some_and(|first| {
+                    first.span.source == label.span.source
+                        && self.line(first.span).abs_diff(line) <= MAX_LINES
+                })
+            });
+            match near {
+                Some(cluster) => cluster.push(label),
+                None => clusters.push(vec![label]),
+            }
+        }
+        clusters
+    }
+
+    fn snippet<'s>(
+        &mut self,
+        labels: &[&'s Label],
+        primary: Option<Span>,
+    ) -> Snippet<'s, Annotation<'s>>
+    where
+        'a: 's,
+    {
+        let sources = self.sources;
+        let source = labels
+            .first()
+            .and_then(|label| sources.get(label.span.source));
+        let Some(source) = source else {
+            return Snippet::source("");
+        };
+        let first = labels.iter().map(|label| self.line(label.span)).min();
+        let last = labels.iter().map(|label| self.last_line(label.span)).max();
+        let (first, last) = (first.unwrap_or(0), last.unwrap_or(0));
+        let starts = self.starts(labels[0].span.source);
+        let from = starts.get(first).copied().unwrap_or(0);
+        let to = starts.get(last + 1).copied().unwrap_or(source.text.len());
+        let annotations = labels.iter().map(|label| {
+            let span = self.inside(label.span, from, to);
+            let kind = if Some(label.span) == primary {
+                AnnotationKind::Primary
+            } else {
+                AnnotationKind::Context
+            };
+            let text = Some(label.text.as_str()).filter(|text| !text.is_empty());
+            kind.span(span).label(text)
+        });
+        Snippet::source(&source.text[from..to])
+            .line_start(first + 1)
+            .path(source.path.display().to_string())
+            .annotations(annotations.collect::<Vec<_>>())
+    }
+
+    /// A span relative to the window that a snippet shows, on character boundaries. What spans
+    /// more than a few lines is cut to its first, so that the message stays readable.
+    fn inside(&self, span: Span, from: usize, to: usize) -> std::ops::Range<usize> {
+        let text = self
+            .sources
+            .get(span.source)
+            .map_or("", |source| &source.text);
+        let start = boundary(text, span.start as usize).clamp(from, to);
+        let end = boundary(text, span.end as usize).clamp(start, to);
+        let line_end = text[start..end]
+            .find('\n')
+            .map_or(end, |newline| start + newline);
+        start - from..line_end - from
+    }
+
+    fn includes(&self, span: Span) -> Vec<Place> {
+        let mut places = Vec::new();
+        let mut at = span;
+        while let Some(from) = self
+            .sources
+            .get(at.source)
+            .and_then(|source| source.included_from)
+        {
+            if places.len() == MAX_INCLUDES {
+                break;
+            }
+            places.extend(self.sources.place(from));
+            at = from;
+        }
+        places
+    }
+
+    /// The line of a span's start, from 0.
+    fn line(&mut self, span: Span) -> usize {
+        let start = span.start as usize;
+        let starts = self.starts(span.source);
+        starts
+            .partition_point(|begin| *begin <= start)
+            .saturating_sub(1)
+    }
+
+    /// The last line a span's annotation stands on: its first one.
+    fn last_line(&mut self, span: Span) -> usize {
+        self.line(span)
+    }
+
+    fn starts(&mut self, source: SourceId) -> &[usize] {
+        let sources = self.sources;
+        self.lines.entry(source).or_insert_with(|| {
+            let text = sources.get(source).map_or("", |source| &source.text);
+            let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+            std::iter::once(0)
+                .chain(newlines.map(|(place, _)| place + 1))
+                .collect()
+        })
+    }
+
+    fn one_json(&mut self, diagnostic: &Diagnostic) -> Json {
+        let labels: Json = diagnostic
+            .labels
+            .iter()
+            .filter_map(|label| {
+                let mut place = place_json(&self.place(label.span)?);
+                place["text"] = label.text.as_str().into();
+                Some(place)
+            })
+            .collect();
+        let span = diagnostic.span();
+        let included: Json = span
+            .map(|span| self.includes(span))
+            .unwrap_or_default()
+            .iter()
+            .map(place_json)
+            .collect();
+        json!({
+            "severity": match diagnostic.severity {
+                Severity::Error => "error",
+                Severity::Warning => "warning",
+                Severity::Note => "note",
+            },
+            "message": diagnostic.message,
+            "labels": labels,
+            "includedFrom": included,
+            "help": diagnostic.help,
+        })
+    }
+
+    /// As `Sources::place`, without reading the text before the line again.
+    fn place(&mut self, span: Span) -> Option<Place> {
+        let sources = self.sources;
+        let source = sources.get(span.source)?;
+        let line = self.line(span);
+        let begin = self.starts(span.source).get(line).copied().unwrap_or(0);
+        let start = boundary(&source.text, span.start as usize).max(begin);
+        Some(Place {
+            path: source.path.clone(),
+            line: line + 1,
+            column: source.text[begin..start].chars().count() + 1,
+        })
+    }
+}
+
+/// Words for an error that has no place in a text: what failed, what caused it, what to do.
+pub fn failure(error: &dyn Error, hint: Option<&str>) -> String {
+    let mut text = format!("error: {error}\n");
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        words::append(&mut text, format_args!("  caused by: {error}\n"));
+        cause = error.source();
+    }
+    if let Some(hint) = hint {
+        words::append(&mut text, format_args!("\nhint: {hint}\n"));
+    }
+    text
+}
+
+fn sorted<'d>(diagnostics: impl IntoIterator<Item = &'d Diagnostic>) -> Vec<&'d Diagnostic> {
+    let mut sorted: Vec<&Diagnostic> = diagnostics.into_iter().collect();
+    // Those without a place come last; the sort is stable, so equal places keep their order.
+    sorted.sort_by(|a, b| match (a.span(), b.span()) {
+        (Some(a), Some(b)) => (a.source, a.start).cmp(&(b.source, b.start)),
+        (Some(_), None) => Ordering::Less,
+        (None, Some(_)) => Ordering::Greater,
+        (None, None) => Ordering::Equal,
+    });
+    sorted
+}
+
+fn place_json(place: &Place) -> Json {
+    json!({
+        "file": place.path.display().to_string(),
+        "line": place.line,
+        "column": place.column,
+    })
+}
+
+fn boundary(text: &str, place: usize) -> usize {
+    let mut place = place.min(text.len());
+    while !text.is_char_boundary(place) {
+        place -= 1;
+    }
+    place
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnostic::Diagnostics;
+
+    fn sample() -> (Sources, Diagnostics) {
+        let mut sources = Sources::default();
+        let root = "kind: Ensemble\nspec:\n  +include: part.yaml\nend: é\n";
+        let root = sources.add("ensemble.yaml", root, None);
+        let include = Span::new(root, 23, 31);
+        let part = "web:\n  type: Wbe\n  requirements:\n    - db: databse\n";
+        let part = sources.add("part.yaml", part, Some(include));
+        let mut found = Diagnostics::default();
+        found.push(Diagnostic::error("nothing is known about `x`"));
+        found.push(
+            Diagnostic::error("`web` requires `databse`, which is not in the topology")
+                .label(Span::new(part, 41, 48), "required here")
+                .label(Span::new(part, 0, 3), "by this template")
+                .help("did you mean `database`?"),
+        );
+        found.push(Diagnostic::warning("unknown key `end`").label(Span::new(root, 43, 46), ""));
+        (sources, found)
+    }
+
+    #[test]
+    fn diagnostics_show_their_text_sorted_by_place() {
+        let (sources, found) = sample();
+        insta::assert_snapshot!(Renderer::new(&sources, 100).render(&found), @"
+        warning: unknown key `end`
+         --> ensemble.yaml:4:1
+          |
+        4 | end: é
+          | ^^^
+
+        error: `web` requires `databse`, which is not in the topology
+         --> part.yaml:4:9
+          |
+        1 | web:
+          | --- by this template
+        ...
+        4 |     - db: databse
+          |         ^^^^^^^ required here
+          |
+          = note: included from ensemble.yaml:3:3
+          = hint: did you mean `database`?
+
+        error: nothing is known about `x`
+        ");
+    }
+
+    #[test]
+    fn colour_is_used_only_if_asked_for() {
+        let (sources, found) = sample();
+        let plain = Renderer::new(&sources, 100).colour(false).render(&found);
+        let colourful = Renderer::new(&sources, 100).colour(true).render(&found);
+        assert!(!plain.contains('\x1b'));
+        assert!(colourful.contains('\x1b'));
+    }
+
+    #[test]
+    fn the_json_names_file_line_and_column() {
+        let (sources, found) = sample();
+        let json = Renderer::new(&sources, 100).json(&found);
+        insta::assert_snapshot!(super::super::pretty(&json[1]), @r#"
+        {
+          "severity": "error",
+          "message": "`web` requires `databse`, which is not in the topology",
+          "labels": [
+            {
+              "file": "part.yaml",
+              "line": 4,
+              "column": 9,
+              "text": "required here"
+            },
+            {
+              "file": "part.yaml",
+              "line": 1,
+              "column": 1,
+              "text": "by this template"
+            }
+          ],
+          "includedFrom": [
+            {
+              "file": "ensemble.yaml",
+              "line": 3,
+              "column": 3
+            }
+          ],
+          "help": "did you mean `database`?"
+        }
+        "#);
+    }
+
+    #[test]
+    fn spans_outside_of_their_text_are_cut() {
+        let mut sources = Sources::default();
+        let id = sources.add("a.yaml", "é", None);
+        let diagnostic = Diagnostic::error("odd").label(Span::new(id, 1, 900), "here");
+        let far = Diagnostic::error("far").label(Span::new(id, 500, 900), "here");
+        let text = Renderer::new(&sources, 80).render([&diagnostic, &far]);
+        assert!(text.contains("a.yaml:1:1"), "{text}");
+    }
+
+    #[test]
+    fn an_error_lists_its_causes_and_a_hint() {
+        #[derive(Debug, thiserror::Error)]
+        #[error("cannot save `ensemble.yaml`")]
+        struct Outer(#[source] std::fmt::Error);
+        let text = failure(&Outer(std::fmt::Error), Some("free some space"));
+        insta::assert_snapshot!(text, @"
+        error: cannot save `ensemble.yaml`
+          caused by: an error occurred when formatting an argument
+
+        hint: free some space
+        ");
+    }
+}

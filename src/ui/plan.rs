@@ -1,0 +1,412 @@
+//! A plan as text and as JSON.
+
+use std::path::PathBuf;
+
+use serde_json::{Map, Value as Json, json};
+
+use super::words;
+use crate::name::{NodeState, Status};
+use crate::value::Value;
+
+/// A plan, ready to be shown.
+#[derive(Debug, Clone, Default)]
+pub struct PlanView {
+    /// The workflow it is for, such as `deploy`.
+    pub workflow: String,
+    /// The options the user gave, with their values.
+    pub options: Vec<(String, String)>,
+    /// Jobs on other ensembles that must run first.
+    pub external: Vec<ExternalJob>,
+    /// What will be done, instance by instance.
+    pub nodes: Vec<PlanNode>,
+}
+
+/// A job on another ensemble.
+#[derive(Debug, Clone)]
+pub struct ExternalJob {
+    /// The instance it is for.
+    pub instance: String,
+    /// The other ensemble; `None` for a job on this one.
+    pub ensemble: Option<PathBuf>,
+    /// The instance's status, if it exists.
+    pub status: Option<Status>,
+}
+
+/// What will be done to one instance.
+#[derive(Debug, Clone, Default)]
+pub struct PlanNode {
+    /// The instance's name.
+    pub instance: String,
+    /// Its name with those of the topologies around it; the same as `instance` at the top.
+    pub nested_name: String,
+    /// Its status as others see it.
+    pub status: Option<Status>,
+    /// Its own status.
+    pub local_status: Option<Status>,
+    /// Where it is in its life cycle.
+    pub state: Option<NodeState>,
+    /// Who created it: a change id, an instance key, true or false; null if nobody did yet.
+    pub managed: Value,
+    /// What is done, in order.
+    pub entries: Vec<PlanEntry>,
+}
+
+/// One thing that will be done.
+#[derive(Debug, Clone)]
+pub enum PlanEntry {
+    /// Things that must all succeed, one after the other.
+    Group {
+        /// The workflow they belong to.
+        workflow: Option<String>,
+        /// The things.
+        sequence: Vec<Self>,
+    },
+    /// An operation.
+    Task(PlanTask),
+    /// What is done to another instance on the way, such as a relationship's operations.
+    Node(PlanNode),
+    /// A node state or status that a workflow's step sets.
+    SetState(String),
+    /// A job on another ensemble.
+    Job(ExternalJob),
+}
+
+/// One operation that will run.
+#[derive(Debug, Clone, Default)]
+pub struct PlanTask {
+    /// Its name.
+    pub operation: String,
+    /// Why it runs.
+    pub reason: String,
+    /// The folders rendered for it, by kind.
+    pub rendered: Vec<(String, PathBuf)>,
+    /// What else to know, such as `render waiting for dependents`.
+    pub note: Option<String>,
+}
+
+impl PlanView {
+    /// Whether it does nothing.
+    pub fn is_empty(&self) -> bool {
+        self.external.is_empty() && !self.nodes.iter().any(PlanNode::does_something)
+    }
+
+    /// The plan as text that ends its last line.
+    pub fn text(&self) -> String {
+        let mut text = format!("Plan for {}", self.workflow);
+        let options: Vec<String> = self
+            .options
+            .iter()
+            .map(|(name, value)| format!("{name} = {value}"))
+            .collect();
+        if !options.is_empty() {
+            words::append(&mut text, format_args!(" ({})", options.join(", ")));
+        }
+        text.push_str(":\n\n");
+        for job in &self.external {
+            line(&mut text, 0, &job.text());
+        }
+        for node in &self.nodes {
+            node.write(&mut text, 0, &self.workflow);
+        }
+        if self.is_empty() {
+            text.push_str("Nothing to do.\n");
+        }
+        text
+    }
+
+    /// The plan as JSON: a list of instances with what is done to each.
+    pub fn json(&self) -> Json {
+        let external = self.external.iter().map(ExternalJob::json);
+        let nodes = self.nodes.iter().filter(|node| node.does_something());
+        external.chain(nodes.map(PlanNode::json)).collect()
+    }
+}
+
+impl ExternalJob {
+    fn text(&self) -> String {
+        let instance = words::one_line(&self.instance);
+        match &self.ensemble {
+            Some(path) => format!("Job for \"{instance}\" in {}:", path.display()),
+            None => format!("Job for \"{instance}\":"),
+        }
+    }
+
+    fn json(&self) -> Json {
+        let ensemble = self
+            .ensemble
+            .as_ref()
+            .map(|path| path.display().to_string());
+        let mut job = Map::new();
+        job.insert("instance".to_owned(), self.instance.clone().into());
+        let ensemble = ensemble.unwrap_or_else(|| "local".to_owned());
+        job.insert("job_request".to_owned(), ensemble.into());
+        if let Some(status) = self.status {
+            job.insert("status".to_owned(), upstream_status(Some(status)).into());
+        }
+        Json::Object(job)
+    }
+}
+
+impl PlanNode {
+    fn does_something(&self) -> bool {
+        self.entries.iter().any(PlanEntry::does_something)
+    }
+
+    fn write(&self, text: &mut String, indent: usize, workflow: &str) {
+        if !self.does_something() {
+            return;
+        }
+        let known = [
+            self.local_status.map(Status::as_str),
+            self.state.map(NodeState::as_str),
+            self.managed.is_truthy().then_some("managed"),
+        ];
+        let known: Vec<&str> = known.into_iter().flatten().collect();
+        let name = words::one_line(&self.nested_name);
+        let heading = format!("Node \"{name}\" ({}):", known.join(", "));
+        line(text, indent, &heading);
+        for entry in &self.entries {
+            entry.write(text, indent, workflow);
+        }
+    }
+
+    fn json(&self) -> Json {
+        let state = match self.state {
+            Some(state) => format!("NodeState.{state}"),
+            None => "None".to_owned(),
+        };
+        json!({
+            "instance": self.instance,
+            "status": upstream_status(self.status),
+            "state": state,
+            "managed": self.managed,
+            "plan": entries_json(&self.entries),
+        })
+    }
+}
+
+impl PlanEntry {
+    fn does_something(&self) -> bool {
+        match self {
+            Self::Group { sequence, .. } => sequence.iter().any(Self::does_something),
+            Self::Node(node) => node.does_something(),
+            Self::Task(_) | Self::SetState(_) | Self::Job(_) => true,
+        }
+    }
+
+    fn write(&self, text: &mut String, indent: usize, outer: &str) {
+        match self {
+            // The group of the workflow that the plan is for says nothing new.
+            Self::Group { workflow, sequence } => {
+                let name = workflow.as_deref().unwrap_or("sequence");
+                let inner = if name == outer || !self.does_something() {
+                    indent
+                } else {
+                    line(text, indent, &format!("- {}:", words::one_line(name)));
+                    indent + 4
+                };
+                for entry in sequence {
+                    entry.write(text, inner, name);
+                }
+            }
+            Self::Task(task) => task.write(text, indent),
+            Self::Node(node) => node.write(text, indent, outer),
+            Self::SetState(state) => line(text, indent, &format!("- set state {state}")),
+            Self::Job(job) => line(text, indent, &job.text()),
+        }
+    }
+
+    fn json(&self) -> Json {
+        match self {
+            Self::Group { workflow, sequence } => {
+                let mut group = Map::new();
+                if let Some(workflow) = workflow {
+                    group.insert("workflow".to_owned(), workflow.clone().into());
+                }
+                group.insert("sequence".to_owned(), entries_json(sequence));
+                Json::Object(group)
+            }
+            Self::Task(task) => {
+                let folders = task.rendered.iter();
+                let rendered: Map<String, Json> = folders
+                    .map(|(kind, path)| (kind.clone(), path.display().to_string().into()))
+                    .collect();
+                json!({"operation": task.operation, "reason": task.reason, "rendered": rendered})
+            }
+            Self::Node(node) => node.json(),
+            Self::SetState(state) => json!({"set_state": state}),
+            Self::Job(job) => job.json(),
+        }
+    }
+}
+
+impl PlanTask {
+    fn write(&self, text: &mut String, indent: usize) {
+        let operation = words::one_line(&self.operation);
+        let heading = format!("- operation {operation} (reason: {})", self.reason);
+        line(text, indent, &heading);
+        for (_, path) in &self.rendered {
+            line(text, indent + 3, &format!("rendered at {}", path.display()));
+        }
+        if let Some(note) = &self.note {
+            line(text, indent + 3, &format!("({note})"));
+        }
+    }
+}
+
+fn entries_json(entries: &[PlanEntry]) -> Json {
+    let entries = entries.iter().filter(|entry| entry.does_something());
+    entries.map(PlanEntry::json).collect()
+}
+
+/// The status as upstream's plan names it: with the name of its enumeration.
+fn upstream_status(status: Option<Status>) -> String {
+    match status {
+        Some(status) => format!("Status.{status}"),
+        None => "None".to_owned(),
+    }
+}
+
+fn line(text: &mut String, indent: usize, words: &str) {
+    words::append(text, format_args!("{:indent$}{words}\n", ""));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task(operation: &str, reason: &str) -> PlanEntry {
+        PlanEntry::Task(PlanTask {
+            operation: operation.to_owned(),
+            reason: reason.to_owned(),
+            ..PlanTask::default()
+        })
+    }
+
+    fn sample() -> PlanView {
+        let storage = PlanNode {
+            instance: "storage".to_owned(),
+            nested_name: "outer:storage".to_owned(),
+            status: Some(Status::Ok),
+            local_status: Some(Status::Ok),
+            state: Some(NodeState::Started),
+            managed: "A6BL7Jg00001".into(),
+            entries: vec![task("configure", "reconfigure")],
+        };
+        let server = PlanNode {
+            instance: "server".to_owned(),
+            nested_name: "server".to_owned(),
+            status: Some(Status::Pending),
+            local_status: Some(Status::Pending),
+            entries: vec![PlanEntry::Group {
+                workflow: Some("deploy".to_owned()),
+                sequence: vec![
+                    PlanEntry::Task(PlanTask {
+                        operation: "create".to_owned(),
+                        reason: "add".to_owned(),
+                        rendered: vec![("tasks".to_owned(), "/e/planned/tasks/server".into())],
+                        note: Some("render waiting for dependents".to_owned()),
+                    }),
+                    PlanEntry::Node(storage),
+                ],
+            }],
+            ..PlanNode::default()
+        };
+        PlanView {
+            workflow: "deploy".to_owned(),
+            options: vec![("force".to_owned(), "True".to_owned())],
+            external: Vec::new(),
+            nodes: vec![server],
+        }
+    }
+
+    #[test]
+    fn the_text_names_each_operation_and_why_it_runs() {
+        insta::assert_snapshot!(sample().text(), @r#"
+        Plan for deploy (force = True):
+
+        Node "server" (pending):
+        - operation create (reason: add)
+           rendered at /e/planned/tasks/server
+           (render waiting for dependents)
+        Node "outer:storage" (ok, started, managed):
+        - operation configure (reason: reconfigure)
+        "#);
+    }
+
+    #[test]
+    fn a_group_of_another_workflow_has_its_own_line() {
+        let mut plan = sample();
+        plan.workflow = "restart".to_owned();
+        insta::assert_snapshot!(plan.text(), @r#"
+        Plan for restart (force = True):
+
+        Node "server" (pending):
+        - deploy:
+            - operation create (reason: add)
+               rendered at /e/planned/tasks/server
+               (render waiting for dependents)
+            Node "outer:storage" (ok, started, managed):
+            - operation configure (reason: reconfigure)
+        "#);
+    }
+
+    #[test]
+    fn the_json_nests_groups_and_other_instances() {
+        insta::assert_snapshot!(super::super::pretty(&sample().json()), @r#"
+        [
+          {
+            "instance": "server",
+            "status": "Status.pending",
+            "state": "None",
+            "managed": null,
+            "plan": [
+              {
+                "workflow": "deploy",
+                "sequence": [
+                  {
+                    "operation": "create",
+                    "reason": "add",
+                    "rendered": {
+                      "tasks": "/e/planned/tasks/server"
+                    }
+                  },
+                  {
+                    "instance": "storage",
+                    "status": "Status.ok",
+                    "state": "NodeState.started",
+                    "managed": "A6BL7Jg00001",
+                    "plan": [
+                      {
+                        "operation": "configure",
+                        "reason": "reconfigure",
+                        "rendered": {}
+                      }
+                    ]
+                  }
+                ]
+              }
+            ]
+          }
+        ]
+        "#);
+    }
+
+    #[test]
+    fn a_plan_whose_groups_are_empty_does_nothing() {
+        let mut plan = PlanView {
+            workflow: "deploy".to_owned(),
+            ..PlanView::default()
+        };
+        let sequence = Vec::new();
+        plan.nodes.push(PlanNode {
+            entries: vec![PlanEntry::Group {
+                workflow: None,
+                sequence,
+            }],
+            ..PlanNode::default()
+        });
+        assert_eq!(plan.text(), "Plan for deploy:\n\nNothing to do.\n");
+        assert_eq!(plan.json(), json!([]));
+    }
+}

@@ -1,0 +1,213 @@
+//! Live progress on a terminal; silent everywhere else.
+
+use std::time::Duration;
+
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
+
+use super::words;
+
+/// How many running tasks are named at once.
+const NAMED: usize = 8;
+
+/// Shows which tasks run and how many are done.
+#[derive(Debug)]
+pub struct Progress {
+    /// None where there is no terminal.
+    screen: Option<Screen>,
+    running: Vec<String>,
+    done: u64,
+    total: u64,
+}
+
+#[derive(Debug)]
+struct Screen {
+    all: MultiProgress,
+    bar: ProgressBar,
+    tasks: ProgressBar,
+}
+
+impl Progress {
+    /// Shows nothing: for output that no person watches.
+    pub fn silent() -> Self {
+        Self {
+            screen: None,
+            running: Vec::new(),
+            done: 0,
+            total: 0,
+        }
+    }
+
+    /// Shows progress on standard error, which must be a terminal.
+    pub fn on_stderr(total: u64) -> Self {
+        Self::on(ProgressDrawTarget::stderr_with_hz(10), total)
+    }
+
+    /// Shows progress on the terminal given.
+    pub fn on_terminal(terminal: Box<dyn TermLike>, total: u64) -> Self {
+        Self::on(ProgressDrawTarget::term_like(terminal), total)
+    }
+
+    fn on(target: ProgressDrawTarget, total: u64) -> Self {
+        let all = MultiProgress::with_draw_target(target);
+        let tasks = all.add(ProgressBar::new_spinner());
+        tasks.set_style(style("  {msg}"));
+        let bar = all.add(ProgressBar::new(total));
+        bar.set_style(style("[{elapsed_precise}] {bar:30} {pos}/{len} tasks"));
+        // The time goes on while a long task runs.
+        bar.enable_steady_tick(Duration::from_millis(500));
+        Self {
+            screen: Some(Screen { all, bar, tasks }),
+            running: Vec::new(),
+            done: 0,
+            total,
+        }
+    }
+
+    /// A job learned how many tasks it has.
+    pub fn expect(&mut self, total: u64) {
+        self.total = total;
+        self.show();
+    }
+
+    /// A task began.
+    pub fn started(&mut self, label: &str) {
+        self.running.push(words::one_line(label).into_owned());
+        self.show();
+    }
+
+    /// A task ended.
+    pub fn finished(&mut self, label: &str) {
+        let label = words::one_line(label);
+        if let Some(place) = self.running.iter().position(|name| *name == label) {
+            self.running.remove(place);
+        }
+        self.done += 1;
+        self.total = self.total.max(self.done);
+        self.show();
+    }
+
+    /// Writes a line above the progress; nothing where there is no terminal.
+    pub fn message(&self, line: &str) {
+        if let Some(screen) = &self.screen {
+            // A terminal that cannot be written to has nobody to tell.
+            drop(screen.all.println(line));
+        }
+    }
+
+    /// Takes the progress off the screen while something else writes to it.
+    pub fn aside<R>(&self, write: impl FnOnce() -> R) -> R {
+        match &self.screen {
+            Some(screen) => screen.all.suspend(write),
+            None => write(),
+        }
+    }
+
+    /// Takes the progress off the screen for good.
+    pub fn done(&mut self) {
+        if let Some(screen) = self.screen.take() {
+            screen.tasks.finish_and_clear();
+            screen.bar.finish_and_clear();
+            drop(screen.all.clear());
+        }
+    }
+
+    fn show(&self) {
+        let Some(screen) = &self.screen else { return };
+        screen.bar.set_length(self.total);
+        screen.bar.set_position(self.done);
+        screen.tasks.set_message(self.line());
+    }
+
+    fn line(&self) -> String {
+        let named = self.running.iter().take(NAMED).cloned();
+        let mut line = named.collect::<Vec<_>>().join(", ");
+        let hidden = self.running.len().saturating_sub(NAMED);
+        if hidden > 0 {
+            words::append(&mut line, format_args!(" and {hidden} more"));
+        }
+        line
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.done();
+    }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).expect("the template is well formed")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Result;
+    use std::sync::{Arc, Mutex};
+
+    #[derive(Debug, Clone, Default)]
+    struct Paper(Arc<Mutex<String>>);
+
+    impl Paper {
+        fn add(&self, text: &str) {
+            self.0.lock().unwrap().push_str(text);
+        }
+    }
+
+    impl TermLike for Paper {
+        fn width(&self) -> u16 {
+            80
+        }
+        fn move_cursor_up(&self, _: usize) -> Result<()> {
+            Ok(())
+        }
+        fn move_cursor_down(&self, _: usize) -> Result<()> {
+            Ok(())
+        }
+        fn move_cursor_right(&self, _: usize) -> Result<()> {
+            Ok(())
+        }
+        fn move_cursor_left(&self, _: usize) -> Result<()> {
+            Ok(())
+        }
+        fn write_line(&self, line: &str) -> Result<()> {
+            self.add(line);
+            self.add("\n");
+            Ok(())
+        }
+        fn write_str(&self, text: &str) -> Result<()> {
+            self.add(text);
+            Ok(())
+        }
+        fn clear_line(&self) -> Result<()> {
+            Ok(())
+        }
+        fn flush(&self) -> Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_terminal_shows_what_runs_and_how_much_is_done() {
+        let paper = Paper::default();
+        let mut progress = Progress::on_terminal(Box::new(paper.clone()), 2);
+        progress.started("web: create");
+        progress.message("a line above");
+        progress.finished("web: create");
+        progress.done();
+        let shown = paper.0.lock().unwrap().clone();
+        assert!(shown.contains("web: create"), "{shown}");
+        assert!(shown.contains("a line above"), "{shown}");
+    }
+
+    #[test]
+    fn many_running_tasks_are_counted_not_named() {
+        let mut progress = Progress::silent();
+        for number in 0..10 {
+            progress.started(&format!("t{number}"));
+        }
+        progress.finished("t3");
+        assert_eq!(progress.line(), "t0, t1, t2, t4, t5, t6, t7, t8 and 1 more");
+        assert_eq!(progress.aside(|| 7), 7);
+    }
+}

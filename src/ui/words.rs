@@ -1,0 +1,150 @@
+//! Counts, durations and lists in words, so that every message says them in the same way.
+
+use std::borrow::Cow;
+use std::fmt::{Arguments, Write as _};
+use std::time::Duration;
+
+use crate::value::REDACTED;
+
+/// A count with its noun: `1 task`, `2 tasks`, `0 tasks`.
+pub fn count(number: usize, noun: &str) -> String {
+    if number == 1 {
+        format!("1 {noun}")
+    } else {
+        format!("{number} {}", plural(noun))
+    }
+}
+
+fn plural(noun: &str) -> String {
+    let before_y = noun.strip_suffix('y');
+    if let Some(stem) = before_y.filter(|stem| !stem.ends_with(['a', 'e', 'o', 'u'])) {
+        format!("{stem}ies")
+    } else if noun.ends_with(['s', 'x']) || noun.ends_with("ch") || noun.ends_with("sh") {
+        format!("{noun}es")
+    } else {
+        format!("{noun}s")
+    }
+}
+
+/// Seconds to the millisecond: `0.108s`.
+pub fn seconds(time: Duration) -> String {
+    format!("{:.3}s", time.as_secs_f64())
+}
+
+/// A duration as people say it: `120ms`, `4.2s`, `3m 05s`, `2h 10m`.
+pub fn duration(time: Duration) -> String {
+    let whole = time.as_secs();
+    match whole {
+        0 => format!("{}ms", time.as_millis()),
+        1..=59 => format!("{}.{}s", whole, time.subsec_millis() / 100),
+        60..=3599 => format!("{}m {:02}s", whole / 60, whole % 60),
+        _ => format!("{}h {:02}m", whole / 3600, whole % 3600 / 60),
+    }
+}
+
+/// Names in backticks as a sentence lists them: `` `a`, `b` and `c` ``. After `most` names it
+/// says how many others there are.
+pub fn names<T: AsRef<str>>(names: &[T], most: usize) -> String {
+    let shown: Vec<String> = names
+        .iter()
+        .take(most.max(1))
+        .map(|name| format!("`{}`", name.as_ref()))
+        .collect();
+    let hidden = names.len() - shown.len();
+    if hidden > 0 {
+        return format!("{} and {}", shown.join(", "), count(hidden, "other"));
+    }
+    match shown.split_last() {
+        None => "none".to_owned(),
+        Some((only, [])) => only.clone(),
+        Some((last, before)) => format!("{} and {last}", before.join(", ")),
+    }
+}
+
+/// The text with each secret replaced by the mark for redacted values. Secrets of fewer than three
+/// characters stay: they would tear up all other text without hiding anything.
+pub fn redact<'a, T: AsRef<str>>(text: &'a str, secrets: &[T]) -> Cow<'a, str> {
+    let mut secrets: Vec<&str> = secrets.iter().map(AsRef::as_ref).collect();
+    // A secret that contains another one goes first, or its rest would stay readable.
+    secrets.sort_unstable_by_key(|secret| std::cmp::Reverse(secret.len()));
+    let mut shown = Cow::Borrowed(text);
+    for secret in secrets {
+        if secret.chars().count() >= 3 && shown.contains(secret) {
+            shown = Cow::Owned(shown.replace(secret, REDACTED));
+        }
+    }
+    shown
+}
+
+/// The text without the characters that steer a terminal; line breaks and tabs become spaces.
+pub fn one_line(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(char::is_control) {
+        return Cow::Borrowed(text);
+    }
+    let shown = text.chars().filter_map(|character| match character {
+        '\n' | '\t' => Some(' '),
+        control if control.is_control() => None,
+        other => Some(other),
+    });
+    Cow::Owned(shown.collect())
+}
+
+/// The text cut to `width` characters, with an ellipsis where something is missing.
+pub fn shorten(text: &str, width: usize) -> Cow<'_, str> {
+    if text.chars().nth(width).is_none() {
+        return Cow::Borrowed(text);
+    }
+    let kept = text.chars().take(width.saturating_sub(1));
+    Cow::Owned(kept.chain(['…']).collect())
+}
+
+/// Adds words to a text.
+pub(super) fn append(text: &mut String, words: Arguments<'_>) {
+    text.write_fmt(words).expect("a string takes all text");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_agree_with_their_nouns() {
+        assert_eq!(count(0, "task"), "0 tasks");
+        assert_eq!(count(1, "task"), "1 task");
+        assert_eq!(count(2, "repository"), "2 repositories");
+        assert_eq!(count(2, "key"), "2 keys");
+        assert_eq!(count(3, "address"), "3 addresses");
+    }
+
+    #[test]
+    fn durations_take_the_unit_that_fits() {
+        let shown = [120, 4_250, 185_000, 7_800_000].map(|ms| duration(Duration::from_millis(ms)));
+        assert_eq!(shown, ["120ms", "4.2s", "3m 05s", "2h 10m"]);
+        assert_eq!(seconds(Duration::from_micros(108_400)), "0.108s");
+    }
+
+    #[test]
+    fn names_are_listed_as_a_sentence_does() {
+        let none: [&str; 0] = [];
+        assert_eq!(names(&none, 3), "none");
+        assert_eq!(names(&["a"], 3), "`a`");
+        assert_eq!(names(&["a", "b", "c"], 3), "`a`, `b` and `c`");
+        assert_eq!(names(&["a", "b", "c", "d"], 2), "`a`, `b` and 2 others");
+    }
+
+    #[test]
+    fn a_secret_inside_of_another_leaves_no_rest() {
+        let shown = redact(
+            "login hunter2-long, then hunter2 ab",
+            &["hunter2", "hunter2-long", "ab"],
+        );
+        assert_eq!(shown, "login <<REDACTED>>, then <<REDACTED>> ab");
+    }
+
+    #[test]
+    fn text_of_others_cannot_steer_the_terminal() {
+        assert_eq!(one_line("a\nb\x1b[31m\u{7}c"), "a b[31mc");
+        assert_eq!(shorten("déjà vu", 5), "déjà…");
+        assert_eq!(shorten("déjà", 4), "déjà");
+    }
+}
