@@ -37,6 +37,9 @@ pub fn choose(operation: &Operation) -> Result<(Arc<dyn Configurator>, Map), Str
             })
         }
         ImplementationKind::Command(command) => local(implementation, command, inputs),
+        ImplementationKind::Unsupported(class) => {
+            Err(format!("the Python class `{class}` cannot be run; use a shell command instead"))
+        }
         ImplementationKind::Artifact(artifact) => {
             Err(format!("artifact `{artifact}` cannot be run: its type names no configurator"))
         }

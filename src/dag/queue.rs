@@ -91,6 +91,18 @@ impl<N: Copy + Eq + Hash> ReadyQueue<N> {
         }
     }
 
+    /// Lets a queued node be released although others that it waits for are not done.
+    pub fn release(&mut self, node: N) {
+        let Some(&place) = self.places.get(&node) else { return };
+        if self.nodes[place].state == State::Queued {
+            for other in &mut self.nodes {
+                other.dependents.retain(|dependent| *dependent != place);
+            }
+            self.nodes[place].waits = 0;
+            self.ready.insert(place);
+        }
+    }
+
     /// Marks a node as done, so that those that waited for it may be released.
     pub fn done(&mut self, node: N) {
         let Some(&place) = self.places.get(&node) else {

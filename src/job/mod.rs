@@ -1,1 +1,29 @@
-//! Runs a plan: order, limits, transitions; the only writer of a topology.
+//! Runs a plan: order, limits, transitions of status and node state. The coordinator is the only
+//! writer of the topology; it asks a runner for effects and performs none itself.
+
+mod create;
+mod digest;
+mod engine;
+mod error;
+mod event;
+mod finish;
+mod gate;
+mod observe;
+mod options;
+mod render;
+mod run;
+mod schedule;
+mod start;
+mod task;
+mod update;
+mod view;
+mod world;
+
+pub use digest::Digest;
+pub use engine::{Choose, Engine, History, LastOperation, Parts};
+pub use error::Error;
+pub use event::{Event, Finished, Journal, JournalError, Level, NoJournal, Sink};
+pub use options::JobOptions;
+pub use run::{Hands, run};
+pub use task::{Changes, Dependency, Stage, Task, TaskIndex};
+pub use world::{FolderKey, Folders, Runner};

@@ -5,6 +5,7 @@ mod delete;
 mod deploy;
 mod error;
 mod goal;
+mod operation;
 mod order;
 mod planner;
 mod run;

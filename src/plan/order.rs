@@ -6,7 +6,7 @@ use super::goal::Goal;
 use crate::dag::dependencies_first;
 use crate::name::TemplateName;
 use crate::topology::Topology;
-use crate::tosca::NodeTemplate;
+use crate::tosca::{NodeTemplate, Requirement};
 
 /// The node templates a workflow applies to, each after those it requires.
 pub fn template_order(topology: &Topology, goal: &Goal) -> Vec<Arc<NodeTemplate>> {
@@ -31,32 +31,25 @@ pub fn template_order(topology: &Topology, goal: &Goal) -> Vec<Arc<NodeTemplate>
 }
 
 fn is_candidate(topology: &Topology, node: &NodeTemplate) -> bool {
-    let conditional_unmet = node.has_directive("conditional") && node.lacks_requirements();
+    let lacks = |requirement: &Requirement| {
+        requirement.target.is_none() && requirement.occurrences.min > 0
+    };
+    let conditional_unmet =
+        node.has_directive("conditional") && node.requirements.iter().any(lacks);
     !node.has_directive("virtual") && !conditional_unmet && connections_exist(topology, node)
 }
 
 /// Whether each connection type that the template's interfaces need has a default connection.
 fn connections_exist(topology: &Topology, node: &NodeTemplate) -> bool {
-    node.interface_requirements().iter().all(|wanted: &crate::name::TypeName| {
+    node.operations.connection_types().iter().all(|wanted| {
         topology.template().relationships.values().any(|relationship| {
             relationship.default_for.is_some()
-                && topology
-                    .service()
-                    .types
-                    .is_derived_from(relationship.type_name.as_str(), wanted.as_str())
+                && relationship.relationship_type.is_derived_from(wanted.as_str())
         })
     })
 }
 
-/// The template that a template is hosted on.
-pub(super) fn host_of(node: &NodeTemplate, topology: &Topology) -> Option<TemplateName> {
-    let types = &topology.service().types;
-    let hosting = node.requirements.iter().find(|requirement| {
-        let hosted_on = types.is_derived_from(
-            requirement.relationship.type_name.as_str(),
-            "tosca.relationships.HostedOn",
-        );
-        (requirement.target.is_some() && hosted_on) || &*requirement.name == "host"
-    })?;
-    hosting.target.clone().filter(|target| *target != node.name)
+/// The template that a template is hosted on; never itself.
+pub(super) fn host_of(node: &NodeTemplate) -> Option<TemplateName> {
+    node.host().filter(|host| **host != node.name).cloned()
 }

@@ -116,7 +116,7 @@ impl Planner<'_> {
         let mut chain = vec![Arc::clone(template)];
         let mut seen = HashSet::from([template.name.clone()]);
         let mut parent = None;
-        while let Some(host) = host_of(&chain[chain.len() - 1], self.topology) {
+        while let Some(host) = host_of(&chain[chain.len() - 1]) {
             if let Some(name) = self.instance_name_of(&host) {
                 parent = Some(name);
                 break;

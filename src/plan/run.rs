@@ -1,6 +1,7 @@
 //! Ad-hoc runs of one operation.
 
 use super::error::Error;
+use super::operation::find;
 use super::order::template_order;
 use super::planner::{Planner, Subject};
 use super::step::{Reason, Target};
@@ -12,7 +13,7 @@ impl Planner<'_> {
         for subject in self.run_subjects()? {
             let operations = &subject.template.operations;
             let (interface, operation) = (wanted.interface.as_str(), wanted.operation.as_str());
-            if let Some(operation) = operations.find(interface, operation).cloned() {
+            if let Some(operation) = find(operations, interface, operation) {
                 let target = Target::Node(subject.name.clone());
                 self.push_operation(target, operation, Reason::Run, None);
             }

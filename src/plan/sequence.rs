@@ -6,6 +6,7 @@ use super::goal::{Goal, Workflow};
 use super::planner::{Planner, Subject};
 use super::step::{Activity, GroupId, Reason, Step, Target};
 use crate::name::{NodeState, OperationRef, Status};
+use super::operation::{entry_state, find};
 use crate::tosca::{Operation, Operations};
 
 /// Where the steps of a sequence go, and what they share.
@@ -158,13 +159,13 @@ impl Planner<'_> {
         start_state: Option<NodeState>,
     ) -> bool {
         let (interface, name) = (reference.interface.as_str(), reference.operation.as_str());
-        let Some(operation) = operations.find(interface, name).cloned() else { return false };
+        let Some(operation) = find(operations, interface, name) else { return false };
         if !self.admits_target(&target) {
             return false;
         }
         let is_final = is_last(&sequence.workflow, self.goal, operations, &reference);
         let reason = sequence.reason.clone().unwrap_or_else(|| Reason::Workflow(name.into()));
-        let start_state = start_state.or(operation.entry_state);
+        let start_state = start_state.or(entry_state(&operation));
         let activity = Activity::Operation { reference, operation };
         let (group, critical) = (None, false);
         let is_final = is_final && sequence.group.is_some();
@@ -190,7 +191,7 @@ impl Planner<'_> {
         group: Option<GroupId>,
     ) {
         let reference = operation.reference.clone();
-        let start_state = operation.entry_state;
+        let start_state = entry_state(&operation);
         let activity = Activity::Operation { reference, operation };
         let step = Step {
             target,
@@ -223,7 +224,7 @@ fn is_last(workflow: &str, goal: &Goal, operations: &Operations, of: &OperationR
         _ => return false,
     };
     let interface = of.interface.as_str();
-    let last = order.iter().rev().find(|name| operations.find(interface, name).is_some());
+    let last = order.iter().rev().find(|name| operations.implemented(interface, name));
     last.is_some_and(|last| *last == of.operation.as_str())
 }
 

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use super::error::Error;
+use super::operation::find;
 use super::planner::{Planner, Subject};
 use super::sequence::Sequence;
 use super::step::{Activity, GroupId, Reason, Step, Target};
-use crate::tosca::{StepActivity, Workflow, WorkflowStep};
+use crate::tosca::{WorkflowActivity, Workflow, WorkflowStep};
 
 /// How deeply workflows may call each other.
 const MAX_DEPTH: usize = 100;
@@ -16,7 +17,7 @@ impl Planner<'_> {
     pub(super) fn custom(&mut self, name: &str) -> Result<(), Error> {
         let workflow = self.topology.template().workflows.get(name).cloned();
         let workflow = workflow.ok_or_else(|| Error::UnknownWorkflow(name.to_owned()))?;
-        for step in workflow.initial_steps() {
+        for step in initial_steps(&workflow) {
             for subject in self.matching(step) {
                 self.steps(&workflow, vec![step], &subject, None, 0);
             }
@@ -29,7 +30,7 @@ impl Planner<'_> {
         let Some(workflow) = self.topology.template().workflows.get(name).cloned() else {
             return false;
         };
-        let steps = workflow.initial_steps();
+        let steps = initial_steps(&workflow);
         let steps: Vec<_> = steps.into_iter().filter(|s| self.applies(s, subject)).collect();
         if steps.is_empty() {
             return false;
@@ -74,29 +75,30 @@ impl Planner<'_> {
         let group = self.open(target.clone(), &workflow.name, parent);
         for activity in &step.activities {
             match activity {
-                StepActivity::CallOperation { operation, .. } => {
+                WorkflowActivity::CallOperation { operation, .. } => {
                     let operations = &subject.template.operations;
-                    let (interface, name) = operation.rsplit_once('.').unwrap_or(("Standard", operation));
-                    if let Some(operation) = operations.find(interface, name).cloned() {
+                    let (interface, name) =
+                        (operation.interface.as_str(), operation.operation.as_str());
+                    if let Some(operation) = find(operations, interface, name) {
                         let reason = Reason::Step(Arc::clone(&step.name));
                         self.push_operation(target.clone(), operation, reason, Some(group));
                     }
                 }
-                StepActivity::SetState(state) => self.push(set_state(&target, state), Some(group)),
-                StepActivity::Delegate(name) => {
+                WorkflowActivity::SetState(state) => self.push(set_state(&target, state), Some(group)),
+                WorkflowActivity::Delegate { workflow: name, .. } => {
                     let reason = Some(Reason::Workflow(Arc::clone(name)));
                     let sequence =
                         Sequence { group: Some(group), reason, workflow: Arc::clone(name) };
                     self.declarative(subject, &sequence);
                 }
-                StepActivity::Inline(name) if depth < MAX_DEPTH => {
+                WorkflowActivity::Inline { workflow: name, .. } if depth < MAX_DEPTH => {
                     let inner = self.topology.template().workflows.get(name).cloned();
                     let Some(inner) = inner else { continue };
-                    let steps = inner.initial_steps();
+                    let steps = initial_steps(&inner);
                     let steps = steps.into_iter().filter(|s| self.applies(s, subject)).collect();
                     self.steps(&inner, steps, subject, Some(group), depth + 1);
                 }
-                StepActivity::Inline(_) => {}
+                WorkflowActivity::Inline { .. } => {}
             }
         }
     }
@@ -117,15 +119,22 @@ impl Planner<'_> {
     }
 
     fn applies(&self, step: &WorkflowStep, subject: &Subject) -> bool {
-        let types = &self.topology.service().types;
-        *step.target == *subject.template.name.as_str()
-            || types.is_derived_from(subject.template.type_name.as_str(), &step.target)
+        *step.target == *subject.template.name.as_str() || subject.template.is_a(&step.target)
     }
 
     fn matching(&self, step: &WorkflowStep) -> Vec<Subject> {
         let nodes = self.topology.nodes().into_iter().map(|handle| self.subject(handle));
         nodes.filter(|subject| self.applies(step, subject)).collect()
     }
+}
+
+/// The steps that no other step leads to.
+fn initial_steps(workflow: &Workflow) -> Vec<&WorkflowStep> {
+    let follows = |name: &Arc<str>| {
+        let mut others = workflow.steps.values();
+        others.any(|other| other.on_success.contains(name) || other.on_failure.contains(name))
+    };
+    workflow.steps.values().filter(|step| !follows(&step.name)).collect()
 }
 
 fn set_state(target: &Target, state: &Arc<str>) -> Step {

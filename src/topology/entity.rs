@@ -60,8 +60,8 @@ pub enum Kind {
     Capability {
         /// The node instance.
         owner: Handle,
-        /// What the author described.
-        template: Arc<CapabilityTemplate>,
+        /// The capabilities that the author described; the entity's name is the key.
+        templates: Arc<indexmap::IndexMap<Arc<str>, CapabilityTemplate>>,
     },
     /// A requirement of a node instance, met by another.
     Relationship {
@@ -158,6 +158,28 @@ impl Entity {
         }
     }
 
+    /// What the author described, if it is a capability.
+    pub fn capability(&self) -> Option<&CapabilityTemplate> {
+        match &self.kind {
+            Kind::Capability { templates, .. } => templates.get(self.name.as_str()),
+            _ => None,
+        }
+    }
+
+    /// Whether it is of a type or of one derived from it.
+    pub fn is_a(&self, type_name: &str) -> bool {
+        match &self.kind {
+            Kind::Node(node) => node.template.is_a(type_name),
+            Kind::Relationship { template, .. } => {
+                template.relationship_type.is_derived_from(type_name)
+            }
+            Kind::Capability { .. } => self
+                .capability()
+                .is_some_and(|template| template.capability_type.is_derived_from(type_name)),
+            Kind::Root | Kind::Inputs | Kind::Outputs => false,
+        }
+    }
+
     /// Whether it is a relationship.
     pub fn is_relationship(&self) -> bool {
         matches!(self.kind, Kind::Relationship { .. })
@@ -185,7 +207,9 @@ impl Entity {
     pub fn type_name(&self) -> &str {
         match &self.kind {
             Kind::Node(node) => node.template.type_name.as_str(),
-            Kind::Capability { template, .. } => template.type_name.as_str(),
+            Kind::Capability { .. } => {
+                self.capability().map_or("", |template| template.type_name.as_str())
+            }
             Kind::Relationship { template, .. } => template.type_name.as_str(),
             Kind::Root | Kind::Inputs | Kind::Outputs => "",
         }

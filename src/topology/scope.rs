@@ -5,21 +5,28 @@ use std::sync::Arc;
 use super::entity::{Created, Entity, Kind};
 use super::topology::Topology;
 use crate::expr::{Attribute, Scope};
-use crate::tosca::{CapabilityTemplate, NodeTemplate, RelationshipTemplate};
+use crate::tosca::{AttributeDecl, Property};
 use crate::value::{Handle, Map, Value};
 
 impl Scope for Topology {
     fn attribute(&self, of: Handle, name: &str) -> Option<Attribute> {
         let entity = self.get(of)?;
-        let (declared, sensitive) = match &entity.kind {
+        let (given, sensitive) = match &entity.kind {
             Kind::Root => return self.root_attribute(name),
             Kind::Inputs => (None, self.input_is_sensitive(name)),
             Kind::Outputs => (None, self.output_is_sensitive(name)),
-            Kind::Node(node) => declared_by_node(&node.template, name),
-            Kind::Capability { template, .. } => declared_by_capability(template, name),
-            Kind::Relationship { template, .. } => declared_by_relationship(template, name),
+            Kind::Node(node) => {
+                declared(&node.template.properties, &node.template.attributes, name)
+            }
+            Kind::Capability { .. } => {
+                let template = entity.capability()?;
+                declared(&template.properties, &template.attributes, name)
+            }
+            Kind::Relationship { template, .. } => {
+                declared(&template.properties, &template.attributes, name)
+            }
         };
-        let raw = entity.attributes.get(name).cloned().or(declared)?;
+        let raw = entity.attributes.get(name).cloned().or(given)?;
         Some(Attribute { raw, sensitive, owner: self.context_of(of) })
     }
 
@@ -30,10 +37,12 @@ impl Scope for Topology {
             Kind::Inputs | Kind::Outputs => Vec::new(),
             Kind::Node(node) => {
                 let declared = node.template.attributes.iter();
-                let defaults = declared.filter(|(_, a)| a.value.is_some()).map(|(name, _)| name);
+                let defaults = declared.filter(|(_, a)| a.default.is_some()).map(|(name, _)| name);
                 node.template.properties.keys().chain(defaults).cloned().collect()
             }
-            Kind::Capability { template, .. } => template.properties.keys().cloned().collect(),
+            Kind::Capability { .. } => entity
+                .capability()
+                .map_or_else(Vec::new, |template| template.properties.keys().cloned().collect()),
             Kind::Relationship { template, .. } => template.properties.keys().cloned().collect(),
         };
         let known: std::collections::HashSet<_> = names.iter().cloned().collect();
@@ -65,10 +74,7 @@ impl Scope for Topology {
     }
 
     fn is_type(&self, of: Handle, type_name: &str) -> bool {
-        self.get(of).is_some_and(|entity| {
-            !entity.type_name().is_empty()
-                && self.service.types.is_derived_from(entity.type_name(), type_name)
-        })
+        self.get(of).is_some_and(|entity| entity.is_a(type_name))
     }
 
     fn generation(&self) -> u64 {
@@ -252,23 +258,17 @@ fn entities(handles: Vec<Handle>) -> Value {
     Value::list(handles.into_iter().map(Value::Entity))
 }
 
-fn declared_by_node(template: &NodeTemplate, name: &str) -> (Option<Value>, bool) {
-    let property = template.properties.get(name);
-    let attribute = template.attributes.get(name);
-    let sensitive = property.is_some_and(|property| property.is_sensitive())
+/// What is declared of an attribute or property: its value, and whether it is sensitive.
+fn declared(
+    properties: &indexmap::IndexMap<Arc<str>, Property>,
+    attributes: &indexmap::IndexMap<Arc<str>, AttributeDecl>,
+    name: &str,
+) -> (Option<Value>, bool) {
+    let property = properties.get(name);
+    let attribute = attributes.get(name);
+    let definition = property.and_then(|property| property.definition.as_ref());
+    let sensitive = definition.is_some_and(|definition| definition.is_sensitive())
         || attribute.is_some_and(|attribute| attribute.sensitive);
     let value = property.map(|property| property.value.clone());
-    (value.or_else(|| attribute.and_then(|attribute| attribute.value.clone())), sensitive)
-}
-
-fn declared_by_capability(template: &CapabilityTemplate, name: &str) -> (Option<Value>, bool) {
-    let property = template.properties.get(name);
-    let sensitive = property.is_some_and(|property| property.is_sensitive());
-    (property.map(|property| property.value.clone()), sensitive)
-}
-
-fn declared_by_relationship(template: &RelationshipTemplate, name: &str) -> (Option<Value>, bool) {
-    let property = template.properties.get(name);
-    let sensitive = property.is_some_and(|property| property.is_sensitive());
-    (property.map(|property| property.value.clone()), sensitive)
+    (value.or_else(|| attribute.and_then(|attribute| attribute.default.clone())), sensitive)
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use super::entity::{Created, Entity, Kind, Node};
 use super::status::StatusCache;
 use crate::name::{ChangeId, InstanceKey, InstanceName, NodeState, Status, TemplateName};
-use crate::tosca::{NodeTemplate, ServiceTemplate, TopologyTemplate};
+use crate::tosca::{NodeTemplate, Operations, ServiceTemplate, TopologyTemplate};
 use crate::value::{Handle, Map, Value};
 
 const ROOT: Handle = Handle(0);
@@ -178,7 +178,7 @@ impl Topology {
         let entity = &mut self.entities[handle.0 as usize];
         entity.parent = Some(parent);
         entity.local = local;
-        entity.computed = template.is_computed();
+        entity.computed = is_computed(&template.operations);
         let template_name = template.name.clone();
         let node =
             Node { template, capabilities, requirements, instances: Vec::new(), imported: None };
@@ -201,9 +201,10 @@ impl Topology {
 
     fn add_capabilities(&mut self, owner: Handle, template: &NodeTemplate) -> Vec<Handle> {
         let mut handles = Vec::with_capacity(template.capabilities.len());
-        for (name, capability) in &template.capabilities {
+        for name in template.capabilities.keys() {
             let key = format!("{}::.capabilities::[.name={name}]", self.entity(owner).key);
-            let kind = Kind::Capability { owner, template: Arc::clone(capability) };
+            let templates = Arc::clone(&template.capabilities);
+            let kind = Kind::Capability { owner, templates };
             let mut entity = Entity::new(Arc::clone(name).into(), key.into(), kind);
             entity.parent = Some(owner);
             entity.local = Some(Status::Ok);
@@ -227,7 +228,7 @@ impl Topology {
             let mut entity = Entity::new(Arc::clone(name).into(), key.into(), kind);
             entity.parent = Some(source);
             entity.local = Some(Status::Pending);
-            entity.computed = requirement.relationship.is_computed();
+            entity.computed = is_computed(&requirement.relationship.operations);
             handles.push(self.push(entity));
         }
         handles
@@ -304,6 +305,17 @@ impl Topology {
     pub fn is_required(&self, template: &str) -> bool {
         self.required.get(template).copied().unwrap_or(true)
     }
+}
+
+/// Whether no operation makes an entity: then it is only the sum of what it depends on.
+fn is_computed(operations: &Operations) -> bool {
+    operations.iter().filter(|operation| operation.is_implemented()).all(|operation| {
+        let (interface, name) =
+            (operation.reference.interface.as_str(), operation.reference.operation.as_str());
+        operation.entry_state.as_deref() == Some("initial")
+            || !(matches!(interface, "Standard" | "Configure")
+                || (interface == "Install" && name == "discover"))
+    })
 }
 
 fn sources_of(template: &TopologyTemplate) -> HashMap<TemplateName, Vec<(TemplateName, usize)>> {

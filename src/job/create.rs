@@ -1,0 +1,180 @@
+//! Makes tasks: their configurator, their inputs and the variables that expressions see.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use super::engine::Engine;
+use super::task::{Stage, Task};
+use crate::expr::{Context, Inputs, Place, Var};
+use crate::name::{OperationRef, Priority};
+use crate::plan::Reason;
+use crate::task::Configurator;
+use crate::topology::Kind;
+use crate::tosca::Operation;
+use crate::value::{Handle, Map, Value};
+
+impl Engine {
+    /// Makes a task; `inputs` override those of the operation. An operation that nothing can run
+    /// becomes a task that says so.
+    pub(super) fn make_task(
+        &self,
+        target: Handle,
+        reference: OperationRef,
+        operation: Arc<Operation>,
+        inputs: Option<&Map>,
+    ) -> Task {
+        let (configurator, mut raw, errors) = match (self.choose)(&operation) {
+            Ok((configurator, raw)) => (configurator, raw, Vec::new()),
+            Err(error) => (Arc::new(Unrunnable) as Arc<dyn Configurator>, Map::new(), vec![error]),
+        };
+        if let Some(inputs) = inputs {
+            raw.extend(inputs.iter().map(|(name, value)| (Arc::clone(name), value.clone())));
+        }
+        raw.entry("arguments".into()).or_insert_with(|| Value::from(Map::new()));
+        let mut context = Context::new(target);
+        context.base_dir = self.options.base_dir.clone();
+        context.place = self.place(target, &reference);
+        Task {
+            target,
+            reference,
+            operation,
+            reason: Reason::Run,
+            configurator,
+            start_state: None,
+            group: None,
+            is_final: false,
+            stage: Stage::Planned,
+            priority: Priority::Required,
+            resolved: IndexMap::new(),
+            dependencies: IndexMap::new(),
+            exact: IndexMap::new(),
+            changes: IndexMap::new(),
+            errors,
+            outcome: None,
+            id: None,
+            previous: None,
+            started: self.options.start,
+            ended: None,
+            changed: false,
+            blocked: false,
+            status: None,
+            target_status: self.topology.entity(target).local,
+            target_state: self.topology.entity(target).state,
+            folders: Vec::new(),
+            inputs: Arc::new(raw),
+            context,
+            rendered: None,
+            run: None,
+            step: None,
+            listed: false,
+            parent: None,
+            depth: 0,
+            note: None,
+            before: (None, None),
+        }
+    }
+
+    fn place(&self, target: Handle, reference: &OperationRef) -> Place {
+        Place {
+            instance: Some(self.directory_name(target).into()),
+            operation: Some(reference.operation.shared()),
+        }
+    }
+
+    /// The name of an entity's directories: a relationship's is `<source>~r~<requirement>`.
+    pub(super) fn directory_name(&self, target: Handle) -> String {
+        let entity = self.topology.entity(target);
+        match &entity.kind {
+            Kind::Relationship { source, .. } => {
+                format!("{}~r~{}", self.topology.entity(*source).name, entity.name)
+            }
+            Kind::Capability { owner, .. } => {
+                format!("{}~c~{}", self.topology.entity(*owner).name, entity.name)
+            }
+            _ => entity.name.to_string(),
+        }
+    }
+
+    /// Gives a task the variables that its expressions see.
+    pub(super) fn set_task_variables(&self, task: &mut Task) {
+        let workflow = self.plan_workflow(task);
+        let settings = Value::map([
+            ("verbose", Value::Int(0)),
+            ("name", Value::from(format!("for {}: {}", task.reason, task.reference))),
+            ("dryrun", Value::Bool(self.options.goal.dry_run)),
+            ("workflow", Value::from(workflow)),
+            ("operation", Value::str(task.reference.operation.as_str())),
+            ("timeout", Value::from(task.time_limit().map(|limit| limit.as_secs_f64()))),
+            ("target", Value::str(self.topology.entity(task.target).name.as_str())),
+            ("reason", Value::from(task.reason.to_string())),
+            ("cwd", Value::from(self.options.base_dir.display().to_string())),
+        ]);
+        let vars = &mut task.context.vars;
+        vars.set("task", Var::Value(settings));
+        vars.set("connections", Var::Value(Value::from(Map::new())));
+        vars.set("implementation", Var::Value(Value::Null));
+        let arguments = Value::map([("eval", Value::from("$inputs::arguments"))]);
+        vars.set("arguments", Var::Lazy(arguments));
+        let inputs = Inputs::new(task.inputs.as_ref().clone());
+        vars.set("inputs", Var::Inputs(Arc::new(inputs)));
+    }
+
+    fn plan_workflow(&self, task: &Task) -> String {
+        match task.group {
+            Some(group) => self.plan.groups[group].workflow.to_string(),
+            None => self.options.goal.workflow.as_str().to_owned(),
+        }
+    }
+}
+
+impl Task {
+    /// How long its commands may run.
+    pub(super) fn time_limit(&self) -> Option<std::time::Duration> {
+        let implementation = self.operation.implementation.as_ref()?;
+        implementation.timeout
+    }
+}
+
+/// Stands for a configurator that does not exist: the task's errors say which.
+#[derive(Debug)]
+struct Unrunnable;
+
+impl Configurator for Unrunnable {
+    fn class_name(&self) -> &'static str {
+        "unfurl.configurator.Configurator"
+    }
+
+    fn excluded_from_digest(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn can_dry_run(&self, _task: &crate::task::TaskView<'_>) -> Result<bool, crate::expr::Error> {
+        Ok(true)
+    }
+
+    fn can_run(&self, _task: &crate::task::TaskView<'_>) -> Result<(), crate::task::Refusal> {
+        Ok(())
+    }
+
+    fn render(
+        &self,
+        _task: &crate::task::TaskView<'_>,
+    ) -> Result<crate::task::Rendered, crate::expr::Error> {
+        Ok(crate::task::Rendered::default())
+    }
+
+    fn begin(&self, _rendered: crate::task::Rendered) -> Box<dyn crate::task::Run> {
+        Box::new(Self)
+    }
+}
+
+impl crate::task::Run for Unrunnable {
+    fn step(
+        &mut self,
+        _task: &crate::task::TaskView<'_>,
+        _last: Option<crate::task::EffectResult>,
+    ) -> crate::task::Progress {
+        crate::task::Progress::Done(Box::default())
+    }
+}

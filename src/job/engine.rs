@@ -1,0 +1,267 @@
+//! The coordinator: owns the topology and the tasks of a job, and is the only one to change them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::error::Error;
+use super::event::{Event, Level};
+use super::options::JobOptions;
+use super::task::{Task, TaskIndex};
+use crate::dag::ReadyQueue;
+use crate::expr::{Evaluator, Memo, World};
+use crate::name::{ChangeId, Status, TaskNumber};
+use crate::plan::{Activity, Plan, StepId, Target};
+use crate::task::Configurator;
+use crate::topology::Topology;
+use crate::value::{Handle, Map};
+
+/// Finds the configurator of an operation and completes its inputs.
+pub type Choose = fn(&crate::tosca::Operation) -> Result<(Arc<dyn Configurator>, Map), String>;
+
+/// What an earlier job recorded of an operation.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LastOperation {
+    /// The id of that task.
+    pub id: Option<ChangeId>,
+    /// Upstream's keys, in order.
+    pub digest_keys: Vec<String>,
+    /// Upstream's digest.
+    pub digest_value: String,
+    /// The attributes it set.
+    pub digest_put: Vec<String>,
+    /// What it read, exactly; empty where only upstream's fields exist.
+    pub exact_keys: Vec<String>,
+    /// Our digest.
+    pub exact_value: String,
+}
+
+/// Looks up what was recorded last of an operation on an entity, by its key.
+pub trait History {
+    /// The last record of an operation.
+    fn last(&self, target: &str, operation: &str) -> Option<LastOperation>;
+}
+
+/// The coordinator of one job.
+pub struct Engine {
+    /// How the job is run.
+    pub options: JobOptions,
+    /// What exists; changed here only.
+    pub topology: Arc<Topology>,
+    /// What is to be done.
+    pub plan: Plan,
+    /// All tasks: one for each step that runs an operation, then subtasks.
+    pub tasks: Vec<Task>,
+    /// Tasks in the order in which the summary and the record list them.
+    pub work: Vec<TaskIndex>,
+    /// Whether the job was given up, and why.
+    pub aborted: Option<String>,
+    pub(super) world: Arc<dyn World>,
+    pub(super) memo: Arc<Memo>,
+    pub(super) choose: Choose,
+    pub(super) history: Box<dyn History>,
+    /// The task of each step; none for steps that set a state.
+    pub(super) task_of: Vec<Option<TaskIndex>>,
+    /// What each step is applied to.
+    pub(super) targets: Vec<Handle>,
+    /// The steps that act on an entity and have not ended.
+    pub(super) producers: HashMap<Handle, Vec<StepId>>,
+    pub(super) done: Vec<bool>,
+    /// The steps that a deferred step waits for.
+    pub(super) waiting: HashMap<StepId, Vec<StepId>>,
+    /// The live attributes that a deferred step read, with their values then.
+    pub(super) awaited: HashMap<StepId, Vec<super::render::Awaited>>,
+    pub(super) queue: ReadyQueue<StepId>,
+    pub(super) finished: TaskNumber,
+    pub(super) events: Vec<Event>,
+    pub(super) started: usize,
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine").field("tasks", &self.tasks.len()).finish_non_exhaustive()
+    }
+}
+
+/// What an engine is made of, besides the plan.
+pub struct Parts {
+    /// What exists.
+    pub topology: Topology,
+    /// Bounded reads of this machine.
+    pub world: Arc<dyn World>,
+    /// Finds configurators.
+    pub choose: Choose,
+    /// What earlier jobs recorded.
+    pub history: Box<dyn History>,
+}
+
+impl std::fmt::Debug for Parts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Parts")
+    }
+}
+
+impl Engine {
+    /// Makes the plan's drafts part of the topology and a task of each of its steps.
+    pub fn new(parts: Parts, plan: Plan, options: JobOptions) -> Result<Self, Error> {
+        let mut topology = parts.topology;
+        add_drafts(&mut topology, &plan);
+        let mut engine = Self {
+            options,
+            topology: Arc::new(topology),
+            tasks: Vec::with_capacity(plan.steps.len()),
+            work: Vec::new(),
+            aborted: None,
+            world: parts.world,
+            memo: Arc::default(),
+            choose: parts.choose,
+            history: parts.history,
+            task_of: Vec::with_capacity(plan.steps.len()),
+            targets: Vec::with_capacity(plan.steps.len()),
+            producers: HashMap::new(),
+            done: vec![false; plan.steps.len()],
+            waiting: HashMap::new(),
+            awaited: HashMap::new(),
+            queue: ReadyQueue::default(),
+            finished: 0,
+            events: Vec::new(),
+            started: 0,
+            plan,
+        };
+        for step in 0..engine.plan.steps.len() {
+            engine.add_task_of(step)?;
+        }
+        Ok(engine)
+    }
+
+    fn add_task_of(&mut self, id: StepId) -> Result<(), Error> {
+        let step = self.plan.steps[id].clone();
+        let target = self.resolve(&step.target)?;
+        self.targets.push(target);
+        self.producers.entry(target).or_default().push(id);
+        let Activity::Operation { reference, operation } = &step.activity else {
+            self.task_of.push(None);
+            return Ok(());
+        };
+        let mut task = self.make_task(target, reference.clone(), Arc::clone(operation), None);
+        task.reason = step.reason;
+        task.start_state = step.start_state;
+        task.group = step.group;
+        task.is_final = step.is_final;
+        task.step = Some(id);
+        if step.critical {
+            task.priority = crate::name::Priority::Critical;
+        }
+        self.set_task_variables(&mut task);
+        self.task_of.push(Some(self.tasks.len()));
+        self.tasks.push(task);
+        Ok(())
+    }
+
+    fn resolve(&self, target: &Target) -> Result<Handle, Error> {
+        let find = |name: &str| {
+            let root = || (name == "root").then(|| self.topology.root());
+            let found = self.topology.find(name).or_else(root);
+            found.ok_or_else(|| Error::UnknownInstance(name.to_owned()))
+        };
+        match target {
+            Target::Node(name) => find(name.as_str()),
+            Target::Relationship { source, place } => {
+                let handle = find(source.as_str())?;
+                let node = self.topology.entity(handle).node();
+                let found = node.and_then(|node| node.requirements.get(*place)).copied();
+                found.ok_or_else(|| Error::UnknownInstance(source.to_string()))
+            }
+        }
+    }
+
+    /// An evaluator over the topology as it is now. It must be dropped before the next change.
+    pub(super) fn evaluator(&self) -> Evaluator {
+        let scope = Arc::clone(&self.topology);
+        Evaluator::new(scope, Arc::clone(&self.world), Arc::clone(&self.memo))
+    }
+
+    /// The topology, to be changed. Evaluators are short-lived, so that nobody else holds it.
+    pub(super) fn topology_mut(&mut self) -> &mut Topology {
+        Arc::get_mut(&mut self.topology).expect("evaluators are dropped before the topology changes")
+    }
+
+    /// Lists a task in the summary and the record, once.
+    pub(super) fn list(&mut self, index: TaskIndex) {
+        if !std::mem::replace(&mut self.tasks[index].listed, true) {
+            self.work.push(index);
+        }
+    }
+
+    pub(super) fn say(&mut self, level: Level, text: impl Into<String>) {
+        self.events.push(Event::Message { level, text: text.into() });
+    }
+
+    /// What happened since the last call.
+    pub fn take_events(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.events)
+    }
+
+    /// The id of the job.
+    pub fn id(&self) -> Result<ChangeId, Error> {
+        Ok(ChangeId::job(self.options.start)?)
+    }
+
+    /// The status of the job: the worst of its tasks.
+    pub fn status(&self) -> Status {
+        if self.aborted.is_some() {
+            return Status::Error;
+        }
+        let failed = self.work.iter().any(|task| self.tasks[*task].has_failed());
+        if failed { Status::Error } else { Status::Ok }
+    }
+
+    /// The outputs of the topology, evaluated now; one that cannot be is told and null.
+    pub fn outputs(&mut self) -> Map {
+        let names: Vec<_> = self.topology.template().outputs.keys().cloned().collect();
+        let handle = self.topology.outputs();
+        let mut outputs = Map::new();
+        for name in names {
+            let evaluator = self.evaluator();
+            let value = evaluator.attribute(handle, &name);
+            let reads = evaluator.take_reads();
+            drop(evaluator);
+            self.observe(&reads);
+            match value {
+                Ok(value) => drop(outputs.insert(name, value.unwrap_or_default())),
+                Err(error) => {
+                    self.say(Level::Error, format!("output `{name}` cannot be evaluated: {error}"));
+                    outputs.insert(name, crate::value::Value::Null);
+                }
+            }
+        }
+        outputs
+    }
+
+    /// The inputs of the topology, evaluated.
+    pub fn inputs(&self) -> Map {
+        let evaluator = self.evaluator();
+        let handle = self.topology.inputs();
+        let names: Vec<_> = self.topology.entity(handle).attributes.keys().cloned().collect();
+        let values = names.into_iter().filter_map(|name| {
+            let value = evaluator.attribute(handle, &name).ok().flatten()?;
+            Some((name, value))
+        });
+        values.collect()
+    }
+}
+
+fn add_drafts(topology: &mut Topology, plan: &Plan) {
+    for draft in &plan.drafts {
+        let Some(template) = topology.template().nodes.get(&draft.template).cloned() else {
+            continue;
+        };
+        let parent = draft.parent.as_ref().and_then(|parent| topology.find(parent.as_str()));
+        let parent = parent.unwrap_or_else(|| topology.root());
+        topology.add_node(draft.name.clone(), template, parent, Some(draft.status));
+    }
+    for (name, status) in &plan.statuses {
+        if let Some(handle) = topology.find(name.as_str()) {
+            topology.set_local(handle, Some(*status));
+        }
+    }
+}

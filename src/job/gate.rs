@@ -1,0 +1,155 @@
+//! Decides, when a task's turn comes, whether it may start (§ (g), 5).
+
+use super::engine::Engine;
+use super::task::TaskIndex;
+use crate::name::{NodeState, Priority, Status};
+use crate::plan::{Reason, Workflow};
+use crate::topology::{Created, Kind};
+use crate::value::Handle;
+
+/// What a gate says to a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Gate {
+    /// It may start.
+    Open,
+    /// It need not run, and why.
+    Pass(String),
+}
+
+impl Engine {
+    /// Whether the target still needs the operation: others may have advanced it meanwhile.
+    pub(super) fn entry_gate(&mut self, index: TaskIndex) -> Gate {
+        let task = &self.tasks[index];
+        if self.options.goal.force {
+            return Gate::Open;
+        }
+        let workflow = task.group.map(|group| self.plan.groups[group].workflow.clone());
+        let entity = self.topology.entity(task.target);
+        let operation = task.reference.operation.as_str();
+        if operation == "check" {
+            let missing = self.missing(task.target, true);
+            if !missing.is_empty() {
+                return Gate::Pass(self.describe(&missing, "operational"));
+            }
+            if workflow.is_none() {
+                return self.check_gate(index);
+            }
+        } else if operation == "restart" && !entity.local.is_some_and(Status::is_present) {
+            return Gate::Pass("instance can't be restart".to_owned());
+        }
+        let desired = workflow.as_deref().and_then(Workflow::success_status);
+        if desired.is_some() && desired == Some(self.topology.effective(task.target)) {
+            return Gate::Pass("instance already has desired status".to_owned());
+        }
+        if workflow.as_deref() == Some("deploy") { self.state_gate(index) } else { Gate::Open }
+    }
+
+    /// A check of an instance that cannot exist yet is passed over.
+    fn check_gate(&mut self, index: TaskIndex) -> Gate {
+        let target = self.tasks[index].target;
+        let parent = self.topology.entity(target).parent;
+        let created = parent.and_then(|parent| self.topology.entity(parent).created.clone());
+        let prefix = self.id().map(|id| id.prefix().to_owned()).unwrap_or_default();
+        if let Some(Created::By(id)) = created
+            && id.prefix() == prefix
+        {
+            self.topology_mut().set_local(target, Some(Status::Pending));
+            return Gate::Pass("skipping check on a new instance".to_owned());
+        }
+        Gate::Open
+    }
+
+    fn state_gate(&self, index: TaskIndex) -> Gate {
+        let task = &self.tasks[index];
+        let state = self.topology.entity(task.target).state;
+        let (Some(start), Some(state)) = (task.start_state, state) else { return Gate::Open };
+        if state > NodeState::Started {
+            let starts = task.reference.operation.as_str() == "start";
+            if starts && state > NodeState::Stopped {
+                return Gate::Pass("can't start a missing instance".to_owned());
+            }
+        } else if start.next().is_some_and(|entered| state > entered) {
+            return Gate::Pass("instance already entered state".to_owned());
+        }
+        Gate::Open
+    }
+
+    /// What a task needs and does not have, in words; none where it can run.
+    pub(super) fn blocked_by(&self, index: TaskIndex) -> Option<String> {
+        let task = &self.tasks[index];
+        let operation = task.reference.operation.as_str();
+        if matches!(operation, "check" | "delete")
+            || matches!(task.reason, Reason::Force | Reason::Run)
+        {
+            return None;
+        }
+        let live = task.dependencies.iter().filter(|(_, dependency)| dependency.live);
+        let live = live.map(|((of, _), _)| *of).filter(|of| *of != task.target);
+        let mut missing: Vec<Handle> = live
+            .filter(|of| {
+                let entity = self.topology.entity(*of);
+                !entity.computed && !is_ready(entity.local)
+            })
+            .collect();
+        missing.sort_unstable();
+        missing.dedup();
+        if !missing.is_empty() {
+            return Some(self.describe(&missing, "ready"));
+        }
+        let missing = self.missing(task.target, false);
+        let missing: Vec<_> =
+            missing.into_iter().filter(|other| !self.waits_on(*other, task.target)).collect();
+        (!missing.is_empty()).then(|| self.describe(&missing, "ready"))
+    }
+
+    /// The required dependencies of an entity that are not as they must be.
+    fn missing(&self, of: Handle, operational: bool) -> Vec<Handle> {
+        let ends = self.topology.operational_dependencies(of).into_iter().filter_map(|handle| {
+            match self.topology.entity(handle).kind {
+                Kind::Relationship { .. } => self.topology.target_of(handle),
+                _ => Some(handle),
+            }
+        });
+        let required = ends.filter(|end| self.topology.priority(*end) == Priority::Required);
+        required
+            .filter(|end| {
+                let entity = self.topology.entity(*end);
+                if entity.local == Some(Status::Error) {
+                    true
+                } else if operational {
+                    !self.topology.is_operational(*end)
+                } else {
+                    !entity.computed && !is_ready(entity.local)
+                }
+            })
+            .collect()
+    }
+
+    /// Whether an instance has steps that wait for another: then the other goes first.
+    fn waits_on(&self, instance: Handle, other: Handle) -> bool {
+        let open = self.producers.get(&instance).map_or(&[][..], Vec::as_slice);
+        open.iter().filter(|step| !self.done[**step]).any(|step| {
+            self.waiting.get(step).is_some_and(|on| {
+                on.iter().any(|producer| self.targets[*producer] == other)
+            })
+        })
+    }
+
+    fn describe(&self, missing: &[Handle], ready: &str) -> String {
+        let words: Vec<String> = missing
+            .iter()
+            .map(|handle| {
+                let name = &self.topology.entity(*handle).name;
+                match self.topology.effective(*handle) {
+                    Status::Pending => format!("{name} is not created yet"),
+                    status => format!("{name} is {status}"),
+                }
+            })
+            .collect();
+        format!("required dependencies not {ready}: {}", words.join(", "))
+    }
+}
+
+fn is_ready(local: Option<Status>) -> bool {
+    matches!(local, Some(Status::Ok | Status::Degraded))
+}

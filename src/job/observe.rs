@@ -1,0 +1,135 @@
+//! Learns from what was read: which attributes are live, what properties were seen to be.
+
+use std::sync::Arc;
+
+use super::engine::Engine;
+use super::task::{Dependency, TaskIndex};
+use crate::expr::{Read, Reads};
+use crate::topology::{Kind, Topology};
+use crate::value::{Handle, Map, Value};
+
+/// The most attributes that one task's record lists; upstream's form lists those read through
+/// others, too, which for long chains would be very many.
+const MAX_DEPENDENCIES: usize = 1000;
+
+impl Engine {
+    /// Keeps in the topology what reads have shown.
+    pub(super) fn observe(&mut self, reads: &Reads) {
+        for (of, name, value) in self.memo.closure(reads, MAX_DEPENDENCIES) {
+            self.observe_one(of, &name, value);
+        }
+    }
+
+    fn observe_one(&mut self, of: Handle, name: &Arc<str>, value: Value) -> Option<bool> {
+        let live = is_live(&self.topology, of, name)?;
+        let topology = self.topology_mut();
+        if live {
+            topology.set_attribute(of, name, value);
+        } else {
+            topology.observe_property(of, name, value);
+        }
+        Some(live)
+    }
+
+    /// Adds what a task has read to the task and to the topology.
+    pub(super) fn commit_reads(&mut self, index: TaskIndex, reads: &Reads) {
+        let mut read_inputs = false;
+        for (of, name, value) in self.memo.closure(reads, MAX_DEPENDENCIES) {
+            if of == self.topology.inputs() {
+                read_inputs = true;
+                continue;
+            }
+            let Some(live) = self.observe_one(of, &name, value.clone()) else { continue };
+            let dependency = Dependency { value, live, write_only: false };
+            self.tasks[index].dependencies.insert((of, name), dependency);
+        }
+        if read_inputs {
+            let value = Value::from(self.inputs());
+            let dependency = Dependency { value, live: false, write_only: false };
+            let key = (self.topology.root(), Arc::from("inputs"));
+            self.tasks[index].dependencies.insert(key, dependency);
+        }
+        self.commit_inputs(index, reads);
+    }
+
+    fn commit_inputs(&mut self, index: TaskIndex, reads: &Reads) {
+        let exact = reads.iter().filter_map(|(read, value)| {
+            let key = match read {
+                Read::Input(name) if self.tasks[index].counts_in_digest(name) => name.to_string(),
+                Read::Attribute { of, name } => self.attribute_key(*of, name)?,
+                _ => return None,
+            };
+            Some((key, value.clone()))
+        });
+        let exact: Vec<_> = exact.collect();
+        let task = &mut self.tasks[index];
+        task.exact.extend(exact);
+        for (read, value) in reads.iter() {
+            if let Read::Input(name) = read {
+                task.resolved.insert(Arc::clone(name), value.clone());
+            }
+        }
+    }
+
+    /// The key of an attribute in records, such as `::web::port`; none for what is not recorded.
+    pub(super) fn attribute_key(&self, of: Handle, name: &str) -> Option<String> {
+        let entity = self.topology.get(of)?;
+        match entity.kind {
+            Kind::Outputs => None,
+            _ => Some(format!("{}::{name}", entity.key)),
+        }
+    }
+
+    /// Sets an attribute for a task and notes the change.
+    pub(super) fn set_attribute(&mut self, index: TaskIndex, of: Handle, name: &Arc<str>, value: Value) {
+        let value = self.mark_sensitive(of, name, value);
+        let changed = self.topology_mut().set_attribute(of, name, value.clone());
+        let key = (of, Arc::clone(name));
+        let task = &mut self.tasks[index];
+        if changed {
+            let changes = task.changes.entry(of).or_default();
+            changes.attributes.insert(Arc::clone(name), value.clone());
+        }
+        task.dependencies
+            .entry(key)
+            .and_modify(|dependency| {
+                dependency.value = value.clone();
+                dependency.live = true;
+            })
+            .or_insert(Dependency { value, live: true, write_only: true });
+    }
+
+    fn mark_sensitive(&self, of: Handle, name: &str, value: Value) -> Value {
+        use crate::expr::Scope as _;
+        let declared = self.topology.attribute(of, name);
+        if declared.is_some_and(|attribute| attribute.sensitive) { value.sensitive() } else { value }
+    }
+}
+
+/// Whether an attribute is live: set by tasks rather than given by the model (§ (e)). None for
+/// what is not kept in the topology.
+pub(super) fn is_live(topology: &Topology, of: Handle, name: &str) -> Option<bool> {
+    let entity = topology.get(of)?;
+    if entity.attributes.contains_key(name) {
+        return (!matches!(entity.kind, Kind::Root | Kind::Inputs | Kind::Outputs)).then_some(true);
+    }
+    match &entity.kind {
+        Kind::Root | Kind::Inputs | Kind::Outputs => None,
+        Kind::Node(node) => {
+            let property = node.template.properties.get(name);
+            let declared = node.template.attributes.get(name);
+            let has_default = declared.is_some_and(|attribute| attribute.default.is_some());
+            let set = property.is_some_and(|property| property.set_on_template);
+            Some((declared.is_some() && !set) || !(property.is_some() || has_default))
+        }
+        Kind::Capability { .. } => {
+            entity.capability().map(|template| !template.properties.contains_key(name))
+        }
+        Kind::Relationship { template, .. } => Some(!template.properties.contains_key(name)),
+    }
+}
+
+/// The attributes of a change, redacted where they are sensitive.
+pub(super) fn redacted(attributes: &Map) -> Value {
+    Value::from(attributes.clone()).redacted()
+}

@@ -1,0 +1,22 @@
+//! How a job is run.
+
+use std::path::PathBuf;
+
+use crate::plan::Goal;
+
+/// How a job is run.
+#[derive(Debug, Clone)]
+pub struct JobOptions {
+    /// What it is to reach.
+    pub goal: Goal,
+    /// When it starts: the basis of its change ids.
+    pub start: jiff::Timestamp,
+    /// How many tasks may run at the same time; 1 gives upstream's order exactly.
+    pub parallel: usize,
+    /// The folder of the ensemble.
+    pub base_dir: PathBuf,
+    /// Whether the output of commands is shown while they run.
+    pub echo: bool,
+    /// The process's environment with the rules of the ensemble's environment applied.
+    pub environment: Vec<(String, String)>,
+}

@@ -1,0 +1,233 @@
+//! Renders tasks: decides which are left out, which must wait for others, and which are ready.
+
+use std::sync::Arc;
+
+use super::engine::Engine;
+use super::event::Level;
+use super::observe::is_live;
+use super::task::{Stage, TaskIndex};
+use super::world::{FolderKey, Folders};
+use crate::expr::{Read, Reads};
+use crate::name::Priority;
+use crate::plan::{Reason, StepId, Workflow};
+use crate::value::{Handle, Value};
+
+/// A live attribute that a deferred step read, with the value it had.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Awaited {
+    pub(super) of: Handle,
+    pub(super) name: Arc<str>,
+    pub(super) value: Value,
+}
+
+/// What came of rendering one task.
+#[derive(Debug, PartialEq)]
+enum Rendering {
+    Ready,
+    Waits(Vec<StepId>, Vec<Awaited>),
+    Failed(String),
+}
+
+impl Engine {
+    /// Renders the whole plan, in order. What reads attributes that others have yet to set is
+    /// deferred, and so is the rest of its group.
+    pub fn render(&mut self, folders: &mut dyn Folders) {
+        for step in 0..self.plan.steps.len() {
+            self.prepare(step);
+        }
+        let mut deferred_group = None;
+        for step in 0..self.plan.steps.len() {
+            let Some(task) = self.task_of[step] else { continue };
+            if self.tasks[task].stage != Stage::Planned || !self.includes(task) {
+                continue;
+            }
+            if deferred_group.is_some() && deferred_group == self.plan.steps[step].group {
+                self.tasks[task].stage = Stage::Deferred;
+                continue;
+            }
+            if self.render_task(step, task, folders) {
+                deferred_group = self.plan.steps[step].group;
+            }
+        }
+    }
+
+    /// Whether a task is part of the job: templates that are only defaults wait until somebody
+    /// needs them.
+    pub fn includes(&self, task: TaskIndex) -> bool {
+        let task = &self.tasks[task];
+        let goal = &self.options.goal;
+        goal.workflow != Workflow::Deploy
+            || goal.is_filtered()
+            || task.priority == Priority::Critical
+            || self.is_needed(task.target)
+    }
+
+    fn is_needed(&self, target: crate::value::Handle) -> bool {
+        let owner = self.topology.source_of(target).unwrap_or(target);
+        self.topology.priority(owner) >= Priority::Required
+    }
+
+    /// Leaves out what cannot take part in a dry run, and what has not changed.
+    fn prepare(&mut self, step: StepId) {
+        let Some(index) = self.task_of[step] else { return };
+        if !self.tasks[index].errors.is_empty() {
+            return;
+        }
+        if self.options.goal.dry_run {
+            let (can, reads) = self.with_view(index, true, |view| {
+                self.tasks[index].configurator.can_dry_run(view)
+            });
+            self.commit_reads(index, &reads);
+            if !can.unwrap_or(false) {
+                let text = "Skipping task: it doesn't support dry run.";
+                self.say(Level::Warning, format!("{}: {text}", self.label(index)));
+                self.skip(step, index, "it does not support dry run");
+                return;
+            }
+        }
+        if self.tasks[index].reason == Reason::Reconfigure {
+            let (changed, reads) = self.has_changed(index);
+            self.commit_reads(index, &reads);
+            if !changed {
+                self.skip(step, index, "no change detected");
+            }
+        }
+    }
+
+    fn skip(&mut self, step: StepId, index: TaskIndex, why: &str) {
+        self.tasks[index].stage = Stage::Skipped;
+        self.tasks[index].note = Some(why.to_owned());
+        self.list(index);
+        self.finish_step(step);
+        self.reassign_final(step);
+    }
+
+    /// Renders one task; says whether it must wait for others.
+    pub(super) fn render_task(
+        &mut self,
+        step: StepId,
+        index: TaskIndex,
+        folders: &mut dyn Folders,
+    ) -> bool {
+        match self.try_render(index, folders) {
+            Rendering::Ready => self.tasks[index].stage = Stage::Rendered,
+            Rendering::Waits(steps, awaited) => {
+                self.tasks[index].stage = Stage::Deferred;
+                self.waiting.insert(step, steps);
+                self.awaited.insert(step, awaited);
+                return true;
+            }
+            Rendering::Failed(message) => {
+                self.say(Level::Error, format!("{}: {message}", self.label(index)));
+                self.tasks[index].stage = Stage::Unrenderable;
+                self.tasks[index].errors.push(message);
+            }
+        }
+        false
+    }
+
+    fn try_render(&mut self, index: TaskIndex, folders: &mut dyn Folders) -> Rendering {
+        if let Some(error) = self.tasks[index].errors.first() {
+            return Rendering::Failed(error.clone());
+        }
+        let (rendered, reads) =
+            self.with_view(index, true, |view| self.tasks[index].configurator.render(view));
+        let (steps, awaited) = self.waits_for(index, &reads);
+        if !steps.is_empty() {
+            return Rendering::Waits(steps, awaited);
+        }
+        let rendered = match rendered {
+            Ok(rendered) => rendered,
+            Err(error) => return Rendering::Failed(error.to_string()),
+        };
+        self.commit_reads(index, &reads);
+        if !rendered.files.is_empty() {
+            let key = self.folder_key(index);
+            match folders.write(&key, &rendered.files) {
+                Ok(paths) => self.tasks[index].folders = paths,
+                Err(error) => return Rendering::Failed(error),
+            }
+        }
+        self.tasks[index].rendered = Some(rendered);
+        Rendering::Ready
+    }
+
+    /// The steps that may still set a live attribute among those that a task read, and those
+    /// attributes.
+    fn waits_for(&self, index: TaskIndex, reads: &Reads) -> (Vec<StepId>, Vec<Awaited>) {
+        let (mut steps, mut awaited) = (Vec::new(), Vec::new());
+        if self.tasks[index].group.is_some_and(|g| &*self.plan.groups[g].workflow == "undeploy") {
+            return (steps, awaited);
+        }
+        let own = self.tasks[index].target;
+        let nested = self.memo.closure(reads, usize::MAX);
+        let direct = reads.iter().filter_map(|(read, value)| match read {
+            Read::Attribute { of, name } => Some((*of, name, value)),
+            _ => None,
+        });
+        let all = direct.chain(nested.iter().map(|(of, name, value)| (*of, name, value)));
+        for (of, name, value) in all {
+            let Some(producers) = self.producers.get(&of).filter(|_| of != own) else { continue };
+            let before = steps.len();
+            if is_live(&self.topology, of, name) == Some(true) {
+                steps.extend(producers.iter().copied().filter(|step| !self.done[*step]));
+            }
+            if steps.len() > before {
+                awaited.push(Awaited { of, name: Arc::clone(name), value: value.clone() });
+            }
+        }
+        steps.sort_unstable();
+        steps.dedup();
+        (steps, awaited)
+    }
+
+    /// Marks the step before a left-out one as the one that completes the workflow.
+    pub(super) fn reassign_final(&mut self, step: StepId) -> Option<TaskIndex> {
+        let index = self.task_of[step]?;
+        let group = self.tasks[index].group.filter(|_| self.tasks[index].is_final)?;
+        let siblings = self.steps_of(group);
+        let place = siblings.iter().position(|sibling| *sibling == step)?;
+        let earlier = siblings[..place].iter().rev().filter_map(|step| self.task_of[*step]);
+        let previous = earlier.into_iter().find(|other| {
+            self.tasks[*other].target == self.tasks[index].target
+                && self.tasks[*other].stage != Stage::Skipped
+        })?;
+        self.tasks[previous].is_final = true;
+        Some(previous)
+    }
+
+    /// The steps directly in a group, in order.
+    pub(super) fn steps_of(&self, group: crate::plan::GroupId) -> Vec<StepId> {
+        let items = self.plan.groups[group].items.iter();
+        items
+            .filter_map(|item| match item {
+                crate::plan::Item::Step(step) => Some(*step),
+                crate::plan::Item::Group(_) => None,
+            })
+            .collect()
+    }
+
+    pub(super) fn folder_key(&self, index: TaskIndex) -> FolderKey {
+        let task = &self.tasks[index];
+        FolderKey {
+            instance: self.directory_name(task.target),
+            operation: task.reference.operation.to_string(),
+        }
+    }
+
+    /// A task in words, for messages.
+    pub fn label(&self, index: TaskIndex) -> String {
+        let task = &self.tasks[index];
+        format!("{} of `{}`", task.reference, self.topology.entity(task.target).name)
+    }
+
+    /// The render errors for which the job must not run: those of required tasks.
+    pub fn serious_errors(&self) -> Vec<String> {
+        let failed = self.tasks.iter().enumerate().filter(|(_, task)| {
+            task.stage == Stage::Unrenderable && task.priority >= Priority::Required
+        });
+        failed
+            .map(|(index, task)| format!("{}: {}", self.label(index), task.errors.join("; ")))
+            .collect()
+    }
+}

@@ -1,0 +1,202 @@
+//! The loop: starts what is ready, waits for what runs, until nothing is left.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use super::engine::Engine;
+use super::error::Error;
+use super::event::{Event, Journal, Level, Sink};
+use super::start::Next;
+use super::task::{Stage, TaskIndex};
+use super::world::{Folders, Runner};
+use crate::name::Status;
+use crate::plan::StepId;
+use crate::task::{Effect, EffectResult};
+use crate::value::Handle;
+
+/// Those a job works with.
+pub struct Hands<'a> {
+    /// Performs effects.
+    pub runner: &'a mut dyn Runner,
+    /// Keeps files.
+    pub folders: &'a mut dyn Folders,
+    /// Makes events durable.
+    pub journal: &'a mut dyn Journal,
+    /// Hear events.
+    pub sinks: Vec<&'a mut dyn Sink>,
+}
+
+impl std::fmt::Debug for Hands<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Hands")
+    }
+}
+
+/// Runs a rendered plan to its end.
+pub fn run(engine: &mut Engine, hands: &mut Hands<'_>) -> Result<(), Error> {
+    let serious = engine.serious_errors();
+    if !serious.is_empty() {
+        let text = format!("there were errors during rendering: {}", serious.join("; "));
+        engine.say(Level::Error, format!("Aborting job: {text}"));
+        engine.aborted = Some(text);
+        engine.work.clear();
+        return publish(engine, hands);
+    }
+    // Upstream forgets what it skipped once anything runs.
+    engine.work.clear();
+    engine.build_queue();
+    let id = engine.id()?.to_string();
+    let workflow = engine.options.goal.workflow.to_string();
+    engine.events.push(Event::JobStarted { id, workflow, steps: engine.queue.left() });
+    let mut work = Loop::default();
+    let result = work.turn_until_done(engine, hands);
+    if result.is_err() {
+        hands.runner.cancel();
+    }
+    result?;
+    let (id, status) = (engine.id()?.to_string(), engine.status().as_str());
+    engine.events.push(Event::JobFinished { id, status });
+    settle_folders(engine, hands);
+    publish(engine, hands)
+}
+
+/// Makes events durable, then lets the sinks hear them.
+fn publish(engine: &mut Engine, hands: &mut Hands<'_>) -> Result<(), Error> {
+    let events = engine.take_events();
+    if events.is_empty() {
+        return Ok(());
+    }
+    hands.journal.append(&events)?;
+    hands.journal.sync()?;
+    for event in &events {
+        for sink in &mut hands.sinks {
+            sink.event(event);
+        }
+    }
+    Ok(())
+}
+
+/// Moves the files of each task to where they belong after it.
+fn settle_folders(engine: &mut Engine, hands: &mut Hands<'_>) {
+    if engine.options.goal.dry_run {
+        return;
+    }
+    for place in 0..engine.work.len() {
+        let index = engine.work[place];
+        let key = engine.folder_key(index);
+        let task = &engine.tasks[index];
+        let result = match (task.status, task.id) {
+            (Some(Status::Ok), _) => hands.folders.activate(&key),
+            (Some(_), Some(id)) if !task.folders.is_empty() => {
+                hands.folders.fail(&key, id.as_str())
+            }
+            _ => Ok(()),
+        };
+        if let Err(error) = result {
+            let label = engine.label(index);
+            engine.say(Level::Error, format!("{label}: its files cannot be moved: {error}"));
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Loop {
+    running: HashMap<u64, TaskIndex>,
+    effects: VecDeque<(TaskIndex, Box<Effect>)>,
+    busy: HashSet<Handle>,
+    keys: HashMap<TaskIndex, Handle>,
+    held: HashMap<Handle, VecDeque<StepId>>,
+    free: VecDeque<StepId>,
+}
+
+impl Loop {
+    fn turn_until_done(&mut self, engine: &mut Engine, hands: &mut Hands<'_>) -> Result<(), Error> {
+        loop {
+            self.start_ready(engine, hands)?;
+            if !self.effects.is_empty() {
+                publish(engine, hands)?;
+                while let Some((task, effect)) = self.effects.pop_front() {
+                    self.running.insert(task as u64, task);
+                    hands.runner.begin(task as u64, effect.action).map_err(Error::Runner)?;
+                }
+            }
+            if !self.running.is_empty() {
+                let (id, result) = hands.runner.next().map_err(Error::Runner)?;
+                if let Some(task) = self.running.remove(&id) {
+                    let next = engine.proceed(task, Some(EffectResult::Action(result)))?;
+                    self.take(engine, task, next);
+                }
+                continue;
+            }
+            if engine.aborted.is_some() || !self.release_stragglers(engine)? {
+                return Ok(());
+            }
+        }
+    }
+
+    fn start_ready(&mut self, engine: &mut Engine, hands: &mut Hands<'_>) -> Result<(), Error> {
+        let limit = engine.options.parallel.max(1);
+        while engine.aborted.is_none() && self.running.len() + self.effects.len() < limit {
+            let Some(step) = self.free.pop_front().or_else(|| engine.queue.pop()) else {
+                return Ok(());
+            };
+            let key = engine.exclusive_key(step).filter(|_| limit > 1);
+            if let Some(key) = key
+                && self.busy.contains(&key)
+            {
+                self.held.entry(key).or_default().push_back(step);
+                continue;
+            }
+            let next = engine.start_step(step, hands.folders)?;
+            if let (Next::Effect(task, _), Some(key)) = (&next, key) {
+                self.busy.insert(key);
+                self.keys.insert(engine.root_task(*task), key);
+            }
+            let task = engine.task_of[step].unwrap_or_default();
+            self.take(engine, task, next);
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, engine: &Engine, task: TaskIndex, next: Next) {
+        match next {
+            Next::Effect(task, effect) => self.effects.push_back((task, effect)),
+            Next::Nothing => {
+                let root = engine.root_task(task);
+                if let Some(key) = self.keys.remove(&root) {
+                    self.busy.remove(&key);
+                    if let Some(held) = self.held.remove(&key) {
+                        self.free.extend(held);
+                    }
+                }
+            }
+        }
+    }
+
+    /// When nothing runs and nothing is ready, what is left waits for itself: the first goes on
+    /// with what there is. Says whether there is anything left.
+    fn release_stragglers(&mut self, engine: &mut Engine) -> Result<bool, Error> {
+        if engine.queue.has_ready() || !self.free.is_empty() {
+            return Ok(true);
+        }
+        let Some(step) = engine.queue.queued().next() else { return Ok(false) };
+        let deferred = engine.task_of[step]
+            .is_some_and(|task| engine.tasks[task].stage == Stage::Deferred);
+        if deferred && engine.waiting.remove(&step).is_some() {
+            engine.queue.release(step);
+        } else {
+            engine.give_up(step)?;
+        }
+        Ok(true)
+    }
+}
+
+impl Engine {
+    /// The task of the plan for which a subtask runs; a task of the plan itself.
+    fn root_task(&self, task: TaskIndex) -> TaskIndex {
+        let mut root = task;
+        while let Some(parent) = self.tasks.get(root).and_then(|task| task.parent) {
+            root = parent;
+        }
+        root
+    }
+}

@@ -1,0 +1,188 @@
+//! The order of steps: what waits for what, and what must not run at the same time.
+
+use std::collections::HashMap;
+
+use super::engine::Engine;
+use super::task::Stage;
+use crate::plan::{Item, StepId, Workflow};
+use crate::value::Handle;
+
+impl Engine {
+    /// Builds the queue once the plan is rendered. Steps of a group follow each other; an
+    /// instance follows what it requires (before it, where things are removed); a deferred step
+    /// follows those that set what it reads.
+    pub(super) fn build_queue(&mut self) {
+        let units = self.units();
+        let late = self.late_steps(&units);
+        let order = (0..self.plan.steps.len()).filter(|step| !self.done[*step] && self.runs(*step));
+        let (second, first): (Vec<_>, Vec<_>) = order.partition(|step| late[*step]);
+        for step in first.iter().chain(&second) {
+            self.queue.add(*step);
+        }
+        let place: HashMap<StepId, usize> =
+            first.iter().chain(&second).enumerate().map(|(place, step)| (*step, place)).collect();
+        let mut edges = self.sequence_edges(&units);
+        edges.extend(self.requirement_edges(&units, &place));
+        for (step, on) in edges {
+            let forward = place.get(&on).zip(place.get(&step)).is_some_and(|(on, step)| on < step);
+            if forward {
+                self.queue.wait(step, on);
+            }
+        }
+        let waiting: Vec<_> = self.waiting.iter().map(|(s, on)| (*s, on.clone())).collect();
+        for (step, producers) in waiting {
+            for on in producers {
+                let earlier = place.get(&on).zip(place.get(&step)).is_some_and(|(on, s)| on < s);
+                if earlier || !late.get(on).copied().unwrap_or(true) {
+                    self.queue.wait(step, on);
+                }
+            }
+        }
+    }
+
+    fn runs(&self, step: StepId) -> bool {
+        self.task_of[step].is_none_or(|task| self.includes(task))
+    }
+
+    /// The steps of each top-level item of the plan, in order.
+    fn units(&self) -> Vec<Vec<StepId>> {
+        self.plan
+            .items
+            .iter()
+            .map(|item| {
+                let (mut steps, mut stack) = (Vec::new(), vec![*item]);
+                while let Some(item) = stack.pop() {
+                    match item {
+                        Item::Step(step) => steps.push(step),
+                        Item::Group(group) => {
+                            stack.extend(self.plan.groups[group].items.iter().rev());
+                        }
+                    }
+                }
+                steps
+            })
+            .collect()
+    }
+
+    /// The steps that come in the second round: deferred ones, what follows them in their unit,
+    /// and what requires their instance unless they wait for it.
+    fn late_steps(&self, units: &[Vec<StepId>]) -> Vec<bool> {
+        let mut late = vec![false; self.plan.steps.len()];
+        let mut late_instances: HashMap<Handle, Vec<StepId>> = HashMap::new();
+        for unit in units {
+            let Some(instance) = unit.first().map(|step| self.unit_instance(*step)) else {
+                continue;
+            };
+            let requires = self.required_instances(instance);
+            let mut deferred = requires.iter().any(|required| {
+                late_instances.get(required).is_some_and(|steps| {
+                    !steps.iter().any(|step| self.step_waits_on(*step, instance))
+                })
+            });
+            for step in unit {
+                let task = self.task_of[*step].map(|task| self.tasks[task].stage);
+                deferred |= task == Some(Stage::Deferred);
+                if deferred && !self.done[*step] {
+                    late[*step] = true;
+                    late_instances.entry(instance).or_default().push(*step);
+                }
+            }
+        }
+        late
+    }
+
+    fn step_waits_on(&self, step: StepId, instance: Handle) -> bool {
+        self.waiting
+            .get(&step)
+            .is_some_and(|on| on.iter().any(|p| self.unit_instance(*p) == instance))
+    }
+
+    /// The instance a step belongs to: for relationships the group's target.
+    fn unit_instance(&self, step: StepId) -> Handle {
+        let target = self.targets[step];
+        let group = self.plan.steps[step].group;
+        match group.map(|group| &self.plan.groups[group].target) {
+            Some(crate::plan::Target::Node(name)) => {
+                self.topology.find(name.as_str()).unwrap_or(target)
+            }
+            _ => self.topology.source_of(target).unwrap_or(target),
+        }
+    }
+
+    fn required_instances(&self, of: Handle) -> Vec<Handle> {
+        let entity = self.topology.entity(of);
+        let requirements = entity.node().map_or(&[][..], |node| &node.requirements);
+        let targets = requirements.iter().filter_map(|r| self.topology.target_of(*r));
+        targets.chain(entity.parent.filter(|p| *p != self.topology.root())).collect()
+    }
+
+    /// Each step after the one before it, in its unit and between units of one instance.
+    fn sequence_edges(&self, units: &[Vec<StepId>]) -> Vec<(StepId, StepId)> {
+        let mut edges = Vec::new();
+        let mut last: HashMap<Handle, StepId> = HashMap::new();
+        for unit in units {
+            let alive: Vec<_> = unit.iter().copied().filter(|step| !self.done[*step]).collect();
+            let Some(first) = alive.first() else { continue };
+            let instance = self.unit_instance(*first);
+            if let Some(before) = last.get(&instance) {
+                edges.push((*first, *before));
+            }
+            edges.extend(alive.windows(2).map(|pair| (pair[1], pair[0])));
+            last.insert(instance, alive[alive.len() - 1]);
+        }
+        edges
+    }
+
+    /// Between instances: the first step of one waits for the last steps of those it requires, or
+    /// the other way round where things are removed.
+    fn requirement_edges(
+        &self,
+        units: &[Vec<StepId>],
+        place: &HashMap<StepId, usize>,
+    ) -> Vec<(StepId, StepId)> {
+        let mut steps: HashMap<Handle, Vec<StepId>> = HashMap::new();
+        for unit in units {
+            for step in unit.iter().filter(|step| place.contains_key(*step)) {
+                steps.entry(self.unit_instance(*step)).or_default().push(*step);
+            }
+        }
+        let removes = matches!(self.options.goal.workflow, Workflow::Undeploy | Workflow::Stop);
+        let mut edges = Vec::new();
+        for (instance, own) in &steps {
+            for required in self.required_instances(*instance) {
+                let Some(other) = steps.get(&required) else { continue };
+                let (later, earlier) = if removes { (other, own) } else { (own, other) };
+                for first in firsts(later, place) {
+                    let before = earlier.iter().filter(|step| place[*step] < place[&first]);
+                    if let Some(last) = before.max_by_key(|step| place[*step]) {
+                        edges.push((first, *last));
+                    }
+                }
+            }
+        }
+        edges
+    }
+
+    /// What must not run at the same time as others of the same key: instances hosted on the same
+    /// node.
+    pub(super) fn exclusive_key(&self, step: StepId) -> Option<Handle> {
+        let instance = self.unit_instance(step);
+        let ancestors = self.topology.ancestors(instance);
+        (ancestors.len() > 2).then(|| ancestors[ancestors.len() - 2])
+    }
+
+    /// Marks a step as done, for the queue and for those that read what it sets.
+    pub(super) fn finish_step(&mut self, step: StepId) {
+        if !std::mem::replace(&mut self.done[step], true) {
+            self.queue.done(step);
+            if let Some(open) = self.producers.get_mut(&self.targets[step]) {
+                open.retain(|other| *other != step);
+            }
+        }
+    }
+}
+
+/// The first step in the queue, and the first of those that come before any late one.
+fn firsts(steps: &[StepId], place: &HashMap<StepId, usize>) -> Vec<StepId> {
+    steps.iter().copied().min_by_key(|step| place[step]).into_iter().collect()
+}

@@ -1,0 +1,344 @@
+//! Starts a step when its turn comes, and takes it to its end.
+
+use super::engine::Engine;
+use super::error::Error;
+use super::event::{Event, Level};
+use super::gate::Gate;
+use super::task::{Stage, TaskIndex};
+use super::world::Folders;
+use crate::name::{NodeState, Priority, Status};
+use crate::plan::{Activity, StepId, Workflow};
+use crate::task::{Effect, EffectResult, Outcome, Progress, Subtask};
+use crate::topology::Created;
+use crate::value::{Map, Value};
+
+/// How many tasks may ask for each other in a row.
+const MAX_SUBTASKS: usize = 100;
+
+/// What a step asks for after it was started or continued.
+#[derive(Debug)]
+pub(super) enum Next {
+    /// Nothing: it has ended, was passed over or put back.
+    Nothing,
+    /// An effect of a task.
+    Effect(TaskIndex, Box<Effect>),
+}
+
+impl Engine {
+    /// Takes a step from the queue as far as it goes without the world.
+    pub(super) fn start_step(
+        &mut self,
+        step: StepId,
+        folders: &mut dyn Folders,
+    ) -> Result<Next, Error> {
+        let Some(index) = self.task_of[step] else {
+            self.set_state_of(step);
+            self.finish_step(step);
+            return Ok(Next::Nothing);
+        };
+        if self.group_failed(step) {
+            return self.block(step, index, "previous operation failed");
+        }
+        if matches!(self.tasks[index].stage, Stage::Planned | Stage::Deferred) {
+            if let Some(missing) = self.unfulfilled(step) {
+                return self.never_ran(step, index, &missing);
+            }
+            if self.render_task(step, index, folders) {
+                self.queue.put_back(step);
+                for on in self.waiting.get(&step).cloned().unwrap_or_default() {
+                    self.queue.wait(step, on);
+                }
+                return Ok(Next::Nothing);
+            }
+        }
+        if self.tasks[index].stage == Stage::Unrenderable {
+            let message = self.tasks[index].errors.join("; ");
+            self.finish(index, Outcome::refused(message))?;
+            return self.close(step, index);
+        }
+        match self.entry_gate(index) {
+            Gate::Pass(why) => self.pass(step, index, why),
+            Gate::Open => self.enter(index),
+        }
+    }
+
+    fn pass(&mut self, step: StepId, index: TaskIndex, why: String) -> Result<Next, Error> {
+        let text = format!("Skipping {}: {why}", self.label(index));
+        self.say(Level::Info, text);
+        self.tasks[index].stage = Stage::Passed;
+        self.tasks[index].note = Some(why);
+        if let Some(previous) = self.reassign_final(step)
+            && self.tasks[previous].stage == Stage::Finished
+        {
+            self.finish_workflow(previous);
+        }
+        self.finish_step(step);
+        Ok(Next::Nothing)
+    }
+
+    fn enter(&mut self, index: TaskIndex) -> Result<Next, Error> {
+        let (target, start) = (self.tasks[index].target, self.tasks[index].start_state);
+        if start.is_some() {
+            self.topology_mut().set_state(target, start);
+        }
+        let entity = self.topology.entity(target);
+        let (state, local) = (entity.state, entity.local);
+        let now = self.world.now();
+        self.started += 1;
+        let task = &mut self.tasks[index];
+        task.before = (state, local);
+        task.started = now;
+        self.list(index);
+        if let Some(reason) = self.blocked_by(index) {
+            self.tasks[index].blocked = true;
+            return self.refuse(index, &reason);
+        }
+        let (can, reads) =
+            self.with_view(index, true, |view| self.tasks[index].configurator.can_run(view));
+        self.commit_reads(index, &reads);
+        if let Err(refusal) = can {
+            return self.refuse(index, &format!("configurator declined: {refusal}"));
+        }
+        let task = &mut self.tasks[index];
+        task.stage = Stage::Running;
+        task.target_status = local;
+        task.target_state = state;
+        let rendered = task.rendered.take().unwrap_or_default();
+        task.run = Some(task.configurator.begin(rendered));
+        self.proceed(index, None)
+    }
+
+    fn refuse(&mut self, index: TaskIndex, reason: &str) -> Result<Next, Error> {
+        let message = format!("could not run: {reason}");
+        self.say(Level::Info, format!("{}: {message}", self.label(index)));
+        self.finish(index, Outcome::refused(message))?;
+        self.end(index)
+    }
+
+    /// Lets a run go on until it asks for an effect or ends.
+    pub(super) fn proceed(
+        &mut self,
+        index: TaskIndex,
+        last: Option<EffectResult>,
+    ) -> Result<Next, Error> {
+        let Some(mut run) = self.tasks[index].run.take() else { return Ok(Next::Nothing) };
+        let (progress, reads) = self.with_view(index, true, |view| run.step(view, last));
+        self.commit_reads(index, &reads);
+        match progress {
+            Progress::Do(effect) => {
+                self.tasks[index].run = Some(run);
+                self.tell_started(index);
+                Ok(Next::Effect(index, effect))
+            }
+            Progress::Subtask(subtask) => {
+                self.tasks[index].run = Some(run);
+                self.start_subtask(index, &subtask)
+            }
+            Progress::Done(outcome) => {
+                self.finish(index, *outcome)?;
+                self.end(index)
+            }
+        }
+    }
+
+    fn tell_started(&mut self, index: TaskIndex) {
+        let task = &self.tasks[index];
+        self.events.push(Event::TaskStarted {
+            task: index + 1,
+            target: self.topology.entity(task.target).key.to_string(),
+            operation: task.reference.to_string(),
+            reason: task.reason.to_string(),
+            state: task.start_state.map(NodeState::as_str),
+        });
+    }
+
+    /// What follows the end of a task that was entered.
+    fn end(&mut self, index: TaskIndex) -> Result<Next, Error> {
+        self.advance(index);
+        if let Some(parent) = self.tasks[index].parent {
+            self.tell_finished(index);
+            let outcome = self.tasks[index].outcome.clone();
+            return self.proceed(parent, Some(EffectResult::Subtask(outcome)));
+        }
+        match self.tasks[index].step {
+            Some(step) => self.close(step, index),
+            None => Ok(Next::Nothing),
+        }
+    }
+
+    fn close(&mut self, step: StepId, index: TaskIndex) -> Result<Next, Error> {
+        self.list(index);
+        let task = &self.tasks[index];
+        let failed = task.has_failed()
+            || task.outcome.as_ref().is_some_and(|o| o.status == Some(Status::Error));
+        if task.priority == Priority::Critical && failed {
+            self.aborted = Some(format!("Critical task failed: {}", self.label(index)));
+        }
+        if task.is_final {
+            self.finish_workflow(index);
+        }
+        self.tell_finished(index);
+        self.finish_step(step);
+        Ok(Next::Nothing)
+    }
+
+    /// Ends a task that cannot run because a task before it in its group has failed.
+    fn block(&mut self, step: StepId, index: TaskIndex, why: &str) -> Result<Next, Error> {
+        self.tasks[index].blocked = true;
+        let outcome = Outcome { status: Some(Status::Error), ..Outcome::refused(why) };
+        self.finish(index, outcome)?;
+        self.close(step, index)
+    }
+
+    fn never_ran(&mut self, step: StepId, index: TaskIndex, why: &str) -> Result<Next, Error> {
+        let message = format!("Never ran: {why}");
+        self.say(Level::Info, format!("{}: {message}", self.label(index)));
+        self.tasks[index].blocked = true;
+        self.finish(index, Outcome::refused(message))?;
+        self.close(step, index)
+    }
+
+    /// Ends what is left when nothing can go on.
+    pub(super) fn give_up(&mut self, step: StepId) -> Result<(), Error> {
+        match self.task_of[step] {
+            Some(index) => {
+                let why = "it waits for tasks that wait for it";
+                self.never_ran(step, index, why).map(|_| ())
+            }
+            None => {
+                self.finish_step(step);
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether a task before a step, in its group, has failed.
+    fn group_failed(&self, step: StepId) -> bool {
+        let Some(group) = self.plan.steps[step].group else { return false };
+        let siblings = self.plan.groups[group].items.iter();
+        siblings.filter_map(|item| match item {
+            crate::plan::Item::Step(other) => self.task_of[*other],
+            crate::plan::Item::Group(_) => None,
+        })
+        .any(|task| self.tasks[task].has_failed())
+    }
+
+    /// The attributes a deferred step waits for that were not set by instances that work.
+    fn unfulfilled(&self, step: StepId) -> Option<String> {
+        if self.options.goal.workflow != Workflow::Deploy {
+            return None;
+        }
+        let evaluator = self.evaluator();
+        let awaited = self.awaited.get(&step)?;
+        let open = awaited.iter().filter(|awaited| {
+            let entity = self.topology.entity(awaited.of);
+            let works = entity.local.is_some_and(Status::is_operational)
+                || self.topology.is_operational(awaited.of);
+            let now = || evaluator.attribute(awaited.of, &awaited.name).ok().flatten();
+            !works && now().unwrap_or_default() == awaited.value
+        });
+        let keys: Vec<_> =
+            open.filter_map(|awaited| self.attribute_key(awaited.of, &awaited.name)).collect();
+        (!keys.is_empty()).then(|| format!("non-operational dependencies: {}", keys.join(", ")))
+    }
+
+    fn set_state_of(&mut self, step: StepId) {
+        let Activity::SetState(word) = self.plan.steps[step].activity.clone() else { return };
+        let target = self.targets[step];
+        if word.contains("managed") {
+            let created = if &*word == "unmanaged" {
+                Some(Created::No)
+            } else {
+                self.id().ok().map(Created::By)
+            };
+            self.topology_mut().set_created(target, created);
+        } else if let Some(state) = NodeState::parse(&word) {
+            self.topology_mut().set_state(target, Some(state));
+        } else if let Some(status) = Status::parse(&word) {
+            self.topology_mut().set_local(target, Some(status));
+        } else {
+            self.say(Level::Error, format!("`{word}` is neither a node state nor a status"));
+        }
+    }
+
+    fn start_subtask(&mut self, parent: TaskIndex, subtask: &Subtask) -> Result<Next, Error> {
+        let depth = self.tasks[parent].depth + 1;
+        let none = Some(EffectResult::Subtask(None));
+        if depth > MAX_SUBTASKS {
+            let message = format!("tasks ask for each other more than {MAX_SUBTASKS} deep");
+            self.tasks[parent].errors.push(message);
+            return self.proceed(parent, none);
+        }
+        let Some(mut task) = self.subtask(parent, subtask) else {
+            return self.proceed(parent, none);
+        };
+        task.parent = Some(parent);
+        task.depth = depth;
+        task.reason = crate::plan::Reason::Subtask(subtask.operation.as_str().into());
+        self.set_task_variables(&mut task);
+        let index = self.tasks.len();
+        self.tasks.push(task);
+        self.run_subtask(index)
+    }
+
+    fn run_subtask(&mut self, index: TaskIndex) -> Result<Next, Error> {
+        if self.options.goal.dry_run {
+            let (can, reads) = self
+                .with_view(index, true, |view| self.tasks[index].configurator.can_dry_run(view));
+            self.commit_reads(index, &reads);
+            if !can.unwrap_or(false) {
+                self.tasks[index].stage = Stage::Skipped;
+                let parent = self.tasks[index].parent.unwrap_or(index);
+                return self.proceed(parent, Some(EffectResult::Subtask(None)));
+            }
+        }
+        let (rendered, reads) =
+            self.with_view(index, true, |view| self.tasks[index].configurator.render(view));
+        self.commit_reads(index, &reads);
+        match rendered {
+            Ok(rendered) => self.tasks[index].rendered = Some(rendered),
+            Err(error) => {
+                self.list(index);
+                self.finish(index, Outcome::refused(error.to_string()))?;
+                return self.end(index);
+            }
+        }
+        self.enter(index)
+    }
+
+    fn subtask(&self, parent: TaskIndex, subtask: &Subtask) -> Option<super::task::Task> {
+        let target = match &subtask.target {
+            None => self.tasks[parent].target,
+            Some(Value::Entity(handle)) => *handle,
+            Some(name) => self.named(self.tasks[parent].target, name.as_str()?)?,
+        };
+        let (interface, name) =
+            subtask.operation.rsplit_once('.').unwrap_or(("Standard", &subtask.operation));
+        let operations = self.operations_of(target)?;
+        let operation = std::sync::Arc::clone(operations.get(interface, name)?);
+        let inputs: Option<&Map> = subtask.inputs.as_map();
+        let reference = crate::name::OperationRef::new(interface, name);
+        Some(self.make_task(target, reference, operation, inputs))
+    }
+
+    fn named(&self, from: crate::value::Handle, name: &str) -> Option<crate::value::Handle> {
+        match name {
+            "SELF" => Some(from),
+            "HOST" => self.topology.entity(from).parent,
+            "SOURCE" => self.topology.source_of(from),
+            "TARGET" => self.topology.target_of(from),
+            other => self.topology.find(other),
+        }
+    }
+
+    fn operations_of(
+        &self,
+        of: crate::value::Handle,
+    ) -> Option<&std::sync::Arc<crate::tosca::Operations>> {
+        match &self.topology.entity(of).kind {
+            crate::topology::Kind::Node(node) => Some(&node.template.operations),
+            crate::topology::Kind::Relationship { template, .. } => Some(&template.operations),
+            _ => None,
+        }
+    }
+}

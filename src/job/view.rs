@@ -1,0 +1,99 @@
+//! Lets a configurator look at one task.
+
+use std::collections::HashMap;
+
+use super::engine::Engine;
+use super::task::TaskIndex;
+use crate::expr::{Context, Error, Evaluator, Reads};
+use crate::project::filter_env;
+use crate::task::{Environment, Settings, TaskView};
+use crate::topology::Kind;
+use crate::value::{Handle, Value};
+
+impl Engine {
+    /// Calls `look` with a view of a task; gives what it gave and what was read meanwhile.
+    pub(super) fn with_view<T>(
+        &self,
+        index: TaskIndex,
+        strict: bool,
+        look: impl FnOnce(&TaskView<'_>) -> T,
+    ) -> (T, Reads) {
+        let task = &self.tasks[index];
+        let evaluator = self.evaluator();
+        let mut context = task.context.clone();
+        context.strict = strict;
+        let environment = TaskEnvironment {
+            engine: self,
+            evaluator: &evaluator,
+            context: &context,
+            target: task.target,
+            rules: task.operation.implementation.as_ref().map(|i| &i.environment),
+        };
+        let settings = Settings {
+            operation: &task.reference,
+            dry_run: self.options.goal.dry_run,
+            base_dir: &self.options.base_dir,
+            time_limit: task.time_limit(),
+            echo: self.options.echo,
+            target_status: self.topology.entity(task.target).local,
+        };
+        let view = TaskView::new(settings, &task.inputs, &evaluator, &context, &environment);
+        let result = look(&view);
+        let reads = evaluator.take_reads();
+        (result, reads)
+    }
+}
+
+struct TaskEnvironment<'a> {
+    engine: &'a Engine,
+    evaluator: &'a Evaluator,
+    context: &'a Context,
+    target: Handle,
+    rules: Option<&'a crate::value::Map>,
+}
+
+impl Environment for TaskEnvironment<'_> {
+    fn variables(&self) -> Result<Vec<(String, String)>, Error> {
+        let base = &self.engine.options.environment;
+        let mut variables = match self.rules.filter(|rules| !rules.is_empty()) {
+            None => base.clone(),
+            Some(rules) => {
+                let rules = rules.iter().map(|(name, raw)| {
+                    let value = self.evaluator.evaluate(raw, self.context)?;
+                    Ok((name.to_string(), value))
+                });
+                let rules: Vec<(String, Value)> = rules.collect::<Result<_, Error>>()?;
+                let base = base.iter().cloned().collect();
+                filter_env(&rules, &base).into_iter().collect()
+            }
+        };
+        self.add_relationship(&mut variables);
+        Ok(variables)
+    }
+}
+
+impl TaskEnvironment<'_> {
+    /// Adds the variables of TOSCA 1.3 for operations of relationships.
+    fn add_relationship(&self, variables: &mut Vec<(String, String)>) {
+        let topology = &self.engine.topology;
+        let Kind::Relationship { source, capability, .. } = &topology.entity(self.target).kind
+        else {
+            return;
+        };
+        let Some(target) = topology.target_of(self.target) else { return };
+        let key = |handle: Handle| topology.entity(handle).key.to_string();
+        let capability = capability.as_deref().unwrap_or("feature");
+        let mut added = HashMap::new();
+        added.insert("TARGETS", format!("{}::.capabilities::[.name={capability}]", key(target)));
+        added.insert("TARGET", key(target));
+        added.insert("SOURCE", key(*source));
+        let name = &topology.entity(self.target).name;
+        let siblings = topology.entity(*source).node().map_or(&[][..], |node| &node.requirements);
+        let named = siblings.iter().filter(|r| topology.entity(**r).name == *name);
+        added.insert("SOURCES", named.map(|r| key(*r)).collect::<Vec<_>>().join(","));
+        variables.retain(|(name, _)| !added.contains_key(name.as_str()));
+        let mut added: Vec<_> = added.into_iter().collect();
+        added.sort_unstable();
+        variables.extend(added.into_iter().map(|(name, value)| (name.to_owned(), value)));
+    }
+}

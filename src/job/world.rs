@@ -1,0 +1,49 @@
+//! The hands of a job: who performs effects, who keeps its files.
+
+use std::path::PathBuf;
+
+use crate::host::{Action, ActionResult};
+use crate::task::{RenderedFile, WorkFolder};
+
+/// Performs actions; those begun may end in any order.
+pub trait Runner {
+    /// Begins an action.
+    fn begin(&mut self, id: u64, action: Action) -> Result<(), String>;
+
+    /// Waits until one that was begun has ended.
+    fn next(&mut self) -> Result<(u64, ActionResult), String>;
+
+    /// Asks all that run to stop.
+    fn cancel(&mut self);
+}
+
+/// Names the folders of a task: the directory name of its target, and its operation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FolderKey {
+    /// The directory name of the instance.
+    pub instance: String,
+    /// The operation.
+    pub operation: String,
+}
+
+/// Keeps the files of tasks: `planned`, then `active` or `failed`.
+pub trait Folders {
+    /// Writes rendered files; gives the folders they are in.
+    fn write(
+        &mut self,
+        key: &FolderKey,
+        files: &[RenderedFile],
+    ) -> Result<Vec<(String, PathBuf)>, String>;
+
+    /// Drops what was written for a task that is to be rendered again.
+    fn discard(&mut self, key: &FolderKey) -> Result<(), String>;
+
+    /// Moves the folders of a task that succeeded to `active`.
+    fn activate(&mut self, key: &FolderKey) -> Result<(), String>;
+
+    /// Moves the folders of a task that failed to `failed/<task id>`.
+    fn fail(&mut self, key: &FolderKey, task: &str) -> Result<(), String>;
+
+    /// The folder a task writes to now.
+    fn path(&self, key: &FolderKey, folder: WorkFolder) -> PathBuf;
+}
