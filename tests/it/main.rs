@@ -6,6 +6,7 @@
 )]
 
 mod bad_input;
+mod documents;
 mod examples;
 mod layers;
 mod support;
