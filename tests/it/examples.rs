@@ -4,6 +4,8 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
 
 use serde_json::Value as Json;
 
@@ -128,43 +130,43 @@ fn hello_greets_somebody_else_when_the_input_changes() {
 #[test]
 fn webapp_serves_until_it_is_torn_down() {
     let mut urls = Vec::new();
-    lives_through_its_cycle("webapp", |env, outputs| {
+    lives_through_its_cycle("webapp", |_, outputs| {
         let site = outputs["url"].as_str().unwrap().to_owned();
         let app = outputs["app_url"].as_str().unwrap().to_owned();
         assert!(get(&site).unwrap().contains("It works"));
-        assert!(get(&app).unwrap().contains("\"visits\": 1"));
-
-        // A service that died is noticed, and brought back by the next job.
-        let process = env.read("run/app/pid");
-        let kill = std::process::Command::new("kill")
-            .arg(process.trim())
-            .status();
-        assert!(kill.unwrap().success());
-        while get(&app).is_ok() {
-            std::thread::sleep(std::time::Duration::from_millis(10));
-        }
-        env.unfurl(["check"]);
-        let instances = &env.ensemble()["status"]["instances"];
-        assert_eq!(instances["app"]["readyState"]["local"], "error");
-        let port = |url: &str| {
-            url.rsplit(':')
-                .next()
-                .unwrap()
-                .trim_end_matches('/')
-                .to_owned()
-        };
-        let (app_port, site_port) = (port(&app), port(&site));
-        let repair = ["deploy", "--approve", "--var", "input_app_port", &app_port];
-        let repair = repair
-            .into_iter()
-            .chain(["--var", "input_site_port", &site_port]);
-        env.unfurl(repair).succeeds();
         assert!(get(&app).unwrap().contains("\"visits\": 1"));
         urls = vec![site, app];
     });
     for url in urls {
         assert!(get(&url).is_err(), "{url} still answers");
     }
+}
+
+#[test]
+fn webapp_is_repaired_after_a_service_died() {
+    let env = TestEnv::with_example("webapp");
+    let options = options("webapp");
+    let deploy = call("deploy --approve", &["--output", "json"], &options);
+    let run = env.unfurl(&deploy).succeeds();
+    let app = run.json()["outputs"]["app_url"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+
+    let process = env.read("run/app/pid");
+    let kill = Command::new("kill").arg(process.trim()).status();
+    assert!(kill.unwrap().success());
+    while get(&app).is_ok() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    env.unfurl(call("check", &[], &options)).does_not_panic();
+    let instances = &env.ensemble()["status"]["instances"];
+    assert_eq!(instances["app"]["readyState"]["local"], "error");
+    env.unfurl(&deploy).succeeds();
+    assert!(get(&app).unwrap().contains("\"visits\": 1"));
+    env.unfurl(call("teardown --approve", &[], &options))
+        .succeeds();
+    assert!(get(&app).is_err(), "{app} still answers");
 }
 
 #[test]
