@@ -1,1 +1,12 @@
-fn main() {}
+//! The one integration program: what holds between modules, and what the binary does.
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test fails by panicking, and prepares the world by itself"
+)]
+
+mod bad_input;
+mod documents;
+mod examples;
+mod layers;
+mod support;

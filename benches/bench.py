@@ -1,0 +1,248 @@
+"""Measures unfurl from outside; see README.md beside it. Called by the scripts of this folder."""
+
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BINARY = os.environ.get("UNFURL_BIN") or os.path.join(
+    ROOT, os.environ.get("CARGO_TARGET_DIR", "target"), "release", "unfurl"
+)
+
+HEAD = """\
+apiVersion: {version}
+kind: Ensemble
+spec:
+  service_template:
+    tosca_definitions_version: tosca_simple_unfurl_1_0_0
+    node_types:
+      Item:
+        derived_from: tosca.nodes.Root
+        properties:
+          number: {{type: integer}}
+        attributes:
+          value: {{type: integer}}
+        interfaces:
+          Standard:
+            configure:
+              implementation: Template
+              inputs:
+                run: {{value: "{{{{ SELF.number }}}}"}}
+                resultTemplate: {{attributes: {{value: "{{{{ value }}}}"}}}}
+            delete: Template
+    topology_template:
+      node_templates:
+"""
+
+READS = """\
+          interfaces:
+            Standard:
+              configure:
+                implementation: Template
+                inputs:
+                  run: {{value: {{eval: "::n{before}::value"}}}}
+                  resultTemplate: {{attributes: {{value: "{{{{ value }}}}"}}}}
+"""
+
+
+def ensemble(count, length, reads=False, version="unfurl/v1.0.0"):
+    """`count` nodes in chains of `length`; with `reads`, each reads an attribute of the one before."""
+    parts = [HEAD.format(version=version)]
+    for number in range(count):
+        parts.append(f"        n{number}:\n          type: Item\n")
+        parts.append(f"          properties: {{number: {number}}}\n")
+        if number % length:
+            parts.append(f"          requirements: [{{dependency: n{number - 1}}}]\n")
+            if reads:
+                parts.append(READS.format(before=number - 1))
+    return "".join(parts)
+
+
+def environment(home):
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": home,
+        "UNFURL_HOME": "",
+        "UNFURL_NORUNTIME": "1",
+        "UNFURL_SKIP_UPSTREAM_CHECK": "1",
+        "NO_COLOR": "1",
+        "LANG": "C.UTF-8",
+        "TZ": "UTC",
+    }
+
+
+def one_core():
+    """Runs in the child: binds it to the first core it may use."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+
+def call(binary, arguments, folder, expect=0):
+    """Runs a command on one core and gives (CPU seconds, wall seconds, standard output)."""
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as messages:
+        began = time.perf_counter()
+        process = subprocess.Popen(
+            [binary, *arguments],
+            cwd=folder,
+            env=environment(folder),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=messages,
+            preexec_fn=one_core,
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+        wall = time.perf_counter() - began
+        process.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        messages.seek(0)
+        if expect is not None and process.returncode != expect:
+            tail = messages.read().decode(errors="replace")[-2000:]
+            sys.exit(f"{binary} {' '.join(arguments)} exits with {process.returncode}:\n{tail}")
+        return usage.ru_utime + usage.ru_stime, wall, output.read().decode(errors="replace")
+
+
+DEPLOY = ["-q", "deploy", "--approve", "--output", "json"]
+STEPS = [
+    ("deploy", DEPLOY, "ok"),
+    ("no-op", DEPLOY, "skipped"),
+    ("teardown", ["-q", "teardown", "--approve", "--output", "json"], "ok"),
+]
+
+
+def cycle(binary, count, text):
+    """Deploys, deploys again and tears down; gives {step: (CPU, wall)} and fails on wrong counts."""
+    folder = tempfile.mkdtemp(prefix="bench-")
+    try:
+        with open(os.path.join(folder, "ensemble.yaml"), "w") as file:
+            file.write(text)
+        times = {}
+        for step, arguments, counted in STEPS:
+            cpu, wall, output = call(binary, arguments, folder)
+            job = json.loads(output)["job"]
+            if job[counted] != count or job["total"] != count:
+                sys.exit(f"{step} of {count} nodes did not do what it should: {job}")
+            times[step] = (cpu, wall)
+        return times
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def best(binary, count, text, rounds):
+    """The least CPU time of each step over some rounds; noise only ever adds."""
+    all_times = [cycle(binary, count, text) for _ in range(rounds)]
+    return {step: min(times[step] for times in all_times) for step, *_ in STEPS}
+
+
+def rounds_of(count):
+    return 3 if count <= 2000 else 1
+
+
+def table(rows):
+    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+    for row in rows:
+        cells = [cell.rjust(width) if at else cell.ljust(width) for at, (cell, width) in enumerate(zip(row, widths))]
+        print("  ".join(cells).rstrip())
+
+
+def find_peer():
+    """A real Unfurl: UNFURL_PEER, or the `unfurl` of the path if it is a Python script."""
+    peer = os.environ.get("UNFURL_PEER") or shutil.which("unfurl")
+    if not peer:
+        return None
+    with open(peer, "rb") as file:
+        return peer if b"python" in file.readline() else None
+
+
+def deploy(count):
+    small = max(count // 10, 10)
+    print(f"{count} nodes in chains of ten on one core, CPU seconds (wall seconds):\n")
+    few = best(BINARY, small, ensemble(small, 10), 3)
+    many = best(BINARY, count, ensemble(count, 10), rounds_of(count))
+    rows = [("step", f"{small} nodes", f"{count} nodes", "ratio")]
+    for step, *_ in STEPS:
+        (cpu_few, wall_few), (cpu_many, wall_many) = few[step], many[step]
+        ratio = cpu_many / cpu_few if cpu_few else float("inf")
+        rows.append((step, f"{cpu_few:.3f} ({wall_few:.3f})", f"{cpu_many:.3f} ({wall_many:.3f})", f"{ratio:.1f}"))
+    table(rows)
+    print(f"\nA ratio of {count / small:.0f} is linear; 12 is the most that is allowed for ten times as many.")
+    startup()
+    compare(1000)
+
+
+def chain(count):
+    print(f"{count} nodes on one core, CPU seconds (wall seconds):\n")
+    rounds = rounds_of(count)
+    apart = best(BINARY, count, ensemble(count, 1), rounds)
+    chained = best(BINARY, count, ensemble(count, count, reads=True), rounds)
+    rows = [("step", "apart", "each reads the one before", "ratio")]
+    for step, *_ in STEPS:
+        (cpu_apart, wall_apart), (cpu_chain, wall_chain) = apart[step], chained[step]
+        ratio = cpu_chain / cpu_apart if cpu_apart else float("inf")
+        rows.append((step, f"{cpu_apart:.3f} ({wall_apart:.3f})", f"{cpu_chain:.3f} ({wall_chain:.3f})", f"{ratio:.2f}"))
+    table(rows)
+
+
+def startup():
+    folder = tempfile.mkdtemp(prefix="bench-")
+    walls = [call(BINARY, ["--help"], folder)[1] for _ in range(20)]
+    os.rmdir(folder)
+    print(f"Start-up, `unfurl --help`: {min(walls) * 1000:.1f} ms wall, the best of {len(walls)}.")
+
+
+def compare(count):
+    peer = find_peer()
+    if not peer:
+        print("No real Unfurl found to compare with; UNFURL_PEER may name one.")
+        return
+    print(f"\nAgainst {peer}, {count} nodes, CPU seconds:\n")
+    text = ensemble(count, 10, version="unfurl/v1alpha1")
+    ours = best(BINARY, count, text, 3)
+    theirs = cycle(peer, count, text)
+    rows = [("step", "theirs", "ours", "ratio")]
+    for step, *_ in STEPS:
+        rows.append((step, f"{theirs[step][0]:.2f}", f"{ours[step][0]:.3f}", f"{theirs[step][0] / ours[step][0]:.0f}"))
+    table(rows)
+
+
+def alias_bomb():
+    """Ten levels of ten aliases each would be ten thousand million nodes."""
+    bomb = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"]
+    for level in range(1, 12):
+        bomb.append(f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]\n")
+    text = "".join(bomb) + ensemble(1, 1)
+    text = text.replace("{number: 0}", "{number: *a11}")
+    folder = tempfile.mkdtemp(prefix="bench-")
+    try:
+        with open(os.path.join(folder, "ensemble.yaml"), "w") as file:
+            file.write(text)
+        walls = [call(BINARY, ["validate"], folder, expect=1)[1] for _ in range(10)]
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    worst = max(walls) * 1000
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    print(f"An alias bomb is refused in {min(walls) * 1000:.1f} to {worst:.1f} ms; at most {peak:.0f} MB of memory.")
+    if worst >= 100:
+        sys.exit("That is too slow: 100 ms are allowed.")
+
+
+def main(arguments):
+    if not os.access(BINARY, os.X_OK):
+        sys.exit(f"there is no {BINARY}; `cargo build --release` makes it")
+    match arguments:
+        case ["deploy", count] if count.isdigit():
+            deploy(int(count))
+        case ["chain", count] if count.isdigit():
+            chain(int(count))
+        case ["alias-bomb"]:
+            alias_bomb()
+        case _:
+            sys.exit("usage: bench.py deploy N | chain N | alias-bomb")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

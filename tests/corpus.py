@@ -1,0 +1,43 @@
+"""Compares a report of the corpus runner with the list of cases that must pass.
+
+    corpus.py REPORT.json PASSING.txt
+
+Fails if a listed case does not pass. UPDATE=1 rewrites the list instead: one case a line, sorted.
+"""
+
+import json
+import os
+import sys
+
+report, listing = sys.argv[1:]
+with open(report) as file:
+    cases = {case["case"]: case for case in json.load(file)}
+listed = set()
+if os.path.exists(listing):
+    with open(listing) as file:
+        listed = {line.strip() for line in file if line.strip() and not line.startswith("#")}
+
+passing = {name for name, case in cases.items() if case["ok"]}
+print(f"{len(passing)} of {len(cases)} cases pass, {len(listed)} of them must.")
+
+if os.environ.get("UPDATE") == "1":
+    with open(listing, "w") as file:
+        file.writelines(f"{name}\n" for name in sorted(passing))
+    for name in sorted(listed - passing):
+        print(f"no longer listed: {name}")
+    print(f"Wrote {listing}.")
+    sys.exit(0)
+
+for name in sorted(passing - listed):
+    print(f"newly passing: {name} (UPDATE=1 adds it to {listing})")
+broken = sorted(listed - passing)
+for name in broken:
+    case = cases.get(name)
+    if case is None:
+        print(f"gone: {name} is listed, but the corpus does not have it")
+        continue
+    facets = ", ".join(facet for facet, ok in case["facets"].items() if not ok)
+    print(f"broken: {name} passed before and fails now ({facets})")
+    for message in case["messages"][:5]:
+        print(f"    {message}")
+sys.exit(1 if broken else 0)

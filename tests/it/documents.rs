@@ -1,0 +1,51 @@
+//! What the documents promise is what the files hold.
+
+use std::fs;
+use std::path::Path;
+
+fn read(path: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
+}
+
+#[test]
+fn every_deviation_is_explained() {
+    let explained = read("docs/compatibility.md");
+    for line in read("tests/data/corpus-deviations.tsv").lines() {
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let fields: Vec<&str> = line.split('\t').collect();
+        assert_eq!(fields.len(), 3, "{line}");
+        let row = format!("| `{}` | {} |", fields[0], fields[1].replace(',', ", "));
+        assert!(
+            explained.contains(&row),
+            "docs/compatibility.md has no row `{row}`"
+        );
+    }
+}
+
+#[test]
+fn every_dependency_is_in_the_table_of_the_readme() {
+    let readme = read("README.md");
+    let manifest = read("Cargo.toml");
+    let mut section = "";
+    for line in manifest.lines() {
+        if let Some(name) = line.strip_prefix('[') {
+            section = name.trim_end_matches(']');
+        } else if let Some((name, _)) = line.split_once(" = ")
+            && matches!(section, "dependencies" | "dev-dependencies")
+        {
+            let mut cells = readme.lines().filter_map(|row| row.strip_prefix("| "));
+            let named = cells.any(|row| {
+                let cell = row.split(" |").next().unwrap_or("");
+                cell.split(", ").any(|word| word == name)
+            });
+            assert!(named, "README.md does not say what `{name}` is for");
+        }
+    }
+}
+
+#[test]
+fn the_changelog_has_a_place_for_what_comes() {
+    assert!(read("CHANGELOG.md").contains("\n## [Unreleased]\n"));
+}

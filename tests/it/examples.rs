@@ -1,0 +1,187 @@
+//! Each example deploys, stays as it is, and goes away without a trace.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::Value as Json;
+
+use super::support::TestEnv;
+
+/// What the examples need besides themselves: ports nobody listens on.
+fn options(name: &str) -> Vec<String> {
+    let ports: &[&str] = match name {
+        "webapp" => &["input_app_port", "input_site_port"],
+        _ => &[],
+    };
+    // All of them are taken at the same time, or the system might give one twice.
+    let listeners: Vec<(&&str, TcpListener)> = ports
+        .iter()
+        .map(|input| (input, TcpListener::bind("127.0.0.1:0").unwrap()))
+        .collect();
+    let port = |listener: &TcpListener| listener.local_addr().unwrap().port().to_string();
+    listeners
+        .iter()
+        .flat_map(|(input, listener)| ["--var".to_owned(), (**input).to_owned(), port(listener)])
+        .collect()
+}
+
+fn call(command: &str, more: &[&str], options: &[String]) -> Vec<String> {
+    let words = command.split(' ').chain(more.iter().copied());
+    words
+        .map(str::to_owned)
+        .chain(options.iter().cloned())
+        .collect()
+}
+
+/// The status of every instance, those inside of others too.
+fn statuses(instances: &Json) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for (name, instance) in instances.as_object().into_iter().flatten() {
+        let status = instance["readyState"]["local"].as_str().unwrap_or("none");
+        found.push((name.clone(), status.to_owned()));
+        found.extend(statuses(&instance["instances"]));
+    }
+    found
+}
+
+fn assert_all(env: &TestEnv, expected: &str) {
+    let statuses = statuses(&env.ensemble()["status"]["instances"]);
+    assert!(!statuses.is_empty());
+    for (name, status) in statuses {
+        assert_eq!(status, expected, "{name}");
+    }
+}
+
+fn lives_through_its_cycle(name: &str, while_deployed: impl FnOnce(&TestEnv, &Json)) {
+    let env = TestEnv::with_example(name);
+    let options = options(name);
+    let first = env
+        .unfurl(call("deploy --approve", &["--output", "json"], &options))
+        .succeeds();
+    let summary = first.json();
+    assert_eq!(summary["job"]["status"], "ok", "{first}");
+    assert_eq!(summary["job"]["error"], 0, "{first}");
+    assert_all(&env, "ok");
+    let before = env.tracked();
+
+    let second = env
+        .unfurl(call("deploy --approve", &["--output", "json"], &options))
+        .succeeds();
+    let summary_of_second = second.json();
+    assert_eq!(summary_of_second["job"]["ok"], 0, "{second}");
+    assert_eq!(summary_of_second["job"]["changed"], 0, "{second}");
+    let third = env
+        .unfurl(call("deploy --approve", &[], &options))
+        .succeeds();
+    assert!(third.all().contains("Nothing to do"), "{third}");
+    let after = env.tracked();
+    let changed: Vec<_> = before.iter().zip(&after).filter(|(a, b)| a != b).collect();
+    assert!(
+        before.len() == after.len() && changed.is_empty(),
+        "{changed:?}"
+    );
+
+    while_deployed(&env, &summary["outputs"]);
+
+    env.unfurl(call("teardown --approve", &[], &options))
+        .succeeds();
+    assert_all(&env, "absent");
+}
+
+fn get(url: &str) -> std::io::Result<String> {
+    let address = url.trim_start_matches("http://").trim_end_matches('/');
+    let mut stream = TcpStream::connect(address)?;
+    write!(stream, "GET / HTTP/1.0\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    Ok(answer)
+}
+
+#[test]
+fn hello_greets_and_goes() {
+    lives_through_its_cycle("hello", |env, outputs| {
+        assert_eq!(outputs["greeting"], "Hello, world!");
+        assert_eq!(env.read("hello.txt"), "Hello, world!\n");
+    });
+}
+
+#[test]
+fn hello_greets_somebody_else_when_the_input_changes() {
+    let env = TestEnv::with_example("hello");
+    env.unfurl(["deploy", "--approve"]).succeeds();
+    let changed = [
+        "deploy",
+        "--approve",
+        "--output",
+        "json",
+        "--var",
+        "input_name",
+        "Ada",
+    ];
+    let run = env.unfurl(changed).succeeds();
+    assert_eq!(run.json()["outputs"]["greeting"], "Hello, Ada!", "{run}");
+    assert_eq!(run.json()["job"]["ok"], 2, "{run}");
+}
+
+#[test]
+fn webapp_serves_until_it_is_torn_down() {
+    let mut urls = Vec::new();
+    lives_through_its_cycle("webapp", |_, outputs| {
+        let site = outputs["url"].as_str().unwrap().to_owned();
+        let app = outputs["app_url"].as_str().unwrap().to_owned();
+        assert!(get(&site).unwrap().contains("It works"));
+        assert!(get(&app).unwrap().contains("\"visits\": 1"));
+        urls = vec![site, app];
+    });
+    for url in urls {
+        assert!(get(&url).is_err(), "{url} still answers");
+    }
+}
+
+#[test]
+fn webapp_is_repaired_after_a_service_died() {
+    let env = TestEnv::with_example("webapp");
+    let options = options("webapp");
+    let deploy = call("deploy --approve", &["--output", "json"], &options);
+    let run = env.unfurl(&deploy).succeeds();
+    let app = run.json()["outputs"]["app_url"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+
+    let process = env.read("run/app/pid");
+    let kill = Command::new("kill").arg(process.trim()).status();
+    assert!(kill.unwrap().success());
+    while get(&app).is_ok() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    env.unfurl(call("check", &[], &options)).does_not_panic();
+    let instances = &env.ensemble()["status"]["instances"];
+    assert_eq!(instances["app"]["readyState"]["local"], "error");
+    env.unfurl(&deploy).succeeds();
+    assert!(get(&app).unwrap().contains("\"visits\": 1"));
+    env.unfurl(call("teardown --approve", &[], &options))
+        .succeeds();
+    assert!(get(&app).is_err(), "{app} still answers");
+}
+
+#[test]
+fn every_example_has_a_readme_and_a_test() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("ensembles");
+    let readme = fs::read_to_string(folder.parent().unwrap().join("README.md")).unwrap();
+    for entry in fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            let about = fs::read_to_string(path.join("README.md")).unwrap();
+            assert!(about.starts_with(&format!("# {name}\n")), "{name}");
+            let line = format!("[{name}](ensembles/{name}/README.md)");
+            assert!(readme.contains(&line), "README.md has no line about {name}");
+            assert!(["hello", "webapp"].contains(&&*name), "no test runs {name}");
+        }
+    }
+}

@@ -1,0 +1,383 @@
+//! Reads the sources and fails where they break the rules of the house.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The layers from the bottom up. A module imports modules of lower layers only.
+const LAYERS: &[&[&str]] = &[
+    &["name", "diagnostic", "dag"],
+    &["value"],
+    &["yaml", "expr", "system"],
+    &["tosca", "git", "secret"],
+    &["host"],
+    &["topology", "project"],
+    &["plan", "converge", "runbook"],
+    &["task"],
+    &["job", "configurator"],
+    &["ensemble", "runner"],
+    &["ops", "ui"],
+    &["web"],
+    &["cli"],
+];
+
+/// The modules that may know the async runtime, and the start of the one file that owns it.
+const ASYNC_MODULES: &[&str] = &["host", "runner", "web"];
+const ASYNC_FILES: &str = "ops/session";
+
+/// How long a file may be, tests apart.
+const MAX_LINES: usize = 600;
+
+/// How long the binary's own file may be.
+const MAX_MAIN_LINES: usize = 20;
+
+fn layer(module: &str) -> Option<usize> {
+    LAYERS.iter().position(|layer| layer.contains(&module))
+}
+
+/// The source without comments and without what stands in quotes; line breaks stay.
+fn code_of(source: &str) -> String {
+    let mut code = String::with_capacity(source.len());
+    let mut rest = source;
+    while let Some(first) = rest.chars().next() {
+        let skipped = match first {
+            '/' if rest.starts_with("//") => rest.find('\n').unwrap_or(rest.len()),
+            '/' if rest.starts_with("/*") => block_comment(rest),
+            '"' => quoted(rest),
+            'r' if !ends_in_word(&code) => raw_string(rest),
+            '\'' => character(rest),
+            _ => 0,
+        };
+        if skipped == 0 {
+            code.push(first);
+            rest = &rest[first.len_utf8()..];
+        } else {
+            let lines = rest[..skipped].matches('\n').count();
+            code.extend(std::iter::repeat_n('\n', lines));
+            code.push(' ');
+            rest = &rest[skipped..];
+        }
+    }
+    code
+}
+
+fn ends_in_word(code: &str) -> bool {
+    code.ends_with(|last: char| last.is_alphanumeric() || last == '_')
+}
+
+fn block_comment(rest: &str) -> usize {
+    let mut depth = 0_usize;
+    let mut place = 0;
+    while place < rest.len() {
+        let here = &rest[place..];
+        if here.starts_with("/*") {
+            depth += 1;
+            place += 2;
+        } else if here.starts_with("*/") {
+            depth -= 1;
+            place += 2;
+            if depth == 0 {
+                return place;
+            }
+        } else {
+            place += here.chars().next().map_or(1, char::len_utf8);
+        }
+    }
+    rest.len()
+}
+
+fn quoted(rest: &str) -> usize {
+    let mut escaped = false;
+    for (place, character) in rest.char_indices().skip(1) {
+        match character {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '"' => return place + 1,
+            _ => {}
+        }
+    }
+    rest.len()
+}
+
+/// The length of a raw string, 0 if this is none.
+fn raw_string(rest: &str) -> usize {
+    let hashes = rest[1..].chars().take_while(|hash| *hash == '#').count();
+    if !rest[1 + hashes..].starts_with('"') {
+        return 0;
+    }
+    let end = format!("\"{}", "#".repeat(hashes));
+    let body = 2 + hashes;
+    rest[body..]
+        .find(&end)
+        .map_or(rest.len(), |place| body + place + end.len())
+}
+
+/// The length of a character literal, 0 if this is a lifetime.
+fn character(rest: &str) -> usize {
+    let mut characters = rest.char_indices().skip(1);
+    match characters.next() {
+        Some((_, '\\')) => {
+            let escaped = characters
+                .next()
+                .map_or(0, |(place, c)| place + c.len_utf8());
+            rest[escaped..]
+                .find('\'')
+                .map_or(0, |end| escaped + end + 1)
+        }
+        Some((place, c)) if rest[place + c.len_utf8()..].starts_with('\'') => {
+            place + c.len_utf8() + 1
+        }
+        _ => 0,
+    }
+}
+
+/// The words and signs of a line.
+fn tokens(line: &str) -> Vec<&str> {
+    let mut tokens = Vec::new();
+    let mut rest = line;
+    while let Some(first) = rest.chars().next() {
+        let is_word = |c: char| c.is_alphanumeric() || c == '_';
+        let length = if is_word(first) {
+            rest.find(|c: char| !is_word(c)).unwrap_or(rest.len())
+        } else if rest.starts_with("::") {
+            2
+        } else {
+            first.len_utf8()
+        };
+        if !first.is_whitespace() {
+            tokens.push(&rest[..length]);
+        }
+        rest = &rest[length..];
+    }
+    tokens
+}
+
+/// The module a file belongs to: the first part of its path under `src`.
+fn module_of(path: &str) -> &str {
+    let first = path.split('/').next().unwrap_or(path);
+    first.strip_suffix(".rs").unwrap_or(first)
+}
+
+/// Where the tests of a file begin: at `#[cfg(test)]` before a module.
+fn tests_begin(source: &str) -> Option<usize> {
+    let lines: Vec<&str> = source.lines().map(str::trim).collect();
+    lines.windows(2).position(|pair| {
+        pair[0] == "#[cfg(test)]" && (pair[1].starts_with("mod ") || pair[1].starts_with("#["))
+    })
+}
+
+/// What is wrong with one file of `src`, named by its path under it.
+fn problems(path: &str, source: &str) -> Vec<String> {
+    let mut problems = Vec::new();
+    let at_root = matches!(path, "lib.rs" | "main.rs");
+    let module = module_of(path);
+    let own = layer(module);
+    if own.is_none() && !at_root {
+        problems.push(format!("{path}: `{module}` has no layer"));
+    }
+    let tests = tests_begin(source);
+    let lines = tests.unwrap_or_else(|| source.lines().count());
+    let is_tests = path.ends_with("/tests.rs") || path.contains("/tests/");
+    if lines > MAX_LINES && !is_tests {
+        problems.push(format!("{path}: {lines} lines, {MAX_LINES} are allowed"));
+    }
+    let code = code_of(source);
+    for (place, line) in code.lines().enumerate() {
+        let here = format!("{path}:{}", place + 1);
+        let in_tests = is_tests || tests.is_some_and(|begin| place >= begin);
+        let tokens = tokens(line);
+        for pair in tokens.windows(3) {
+            match *pair {
+                ["crate", "::", "{"] => problems.push(format!("{here}: a group of imports")),
+                ["crate", "::", other] if !at_root && other != module => {
+                    let lower = layer(other) < own && layer(other).is_some();
+                    if !lower {
+                        problems.push(format!("{here}: {module} → {other}"));
+                    }
+                }
+                ["tokio", "::", _] if !may_be_async(path) => {
+                    problems.push(format!("{here}: {module} knows tokio"));
+                }
+                [_, "::", "*"] if tokens.contains(&"use") && !in_tests => {
+                    problems.push(format!("{here}: a glob import"));
+                }
+                _ => {}
+            }
+        }
+    }
+    problems
+}
+
+fn may_be_async(path: &str) -> bool {
+    ASYNC_MODULES.contains(&module_of(path)) || path.starts_with(ASYNC_FILES)
+}
+
+/// The files of `folder` that `main` names in no `mod` line.
+fn forgotten(files: &[PathBuf], main: &str) -> Vec<String> {
+    let code = code_of(main);
+    let named: Vec<&str> = code
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("mod ")?.strip_suffix(';'))
+        .collect();
+    let stem = |path: &Path| path.file_stem().unwrap().to_string_lossy().into_owned();
+    let stems = files.iter().map(|path| stem(path));
+    stems
+        .filter(|stem| stem != "main" && !named.contains(&stem.as_str()))
+        .collect()
+}
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Every Rust file below a folder with its text, by its path below it.
+fn rust_files(folder: &Path) -> BTreeMap<String, String> {
+    let mut files = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(next).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let name = path
+                    .strip_prefix(folder)
+                    .unwrap()
+                    .to_string_lossy()
+                    .into_owned();
+                files.insert(name, fs::read_to_string(&path).unwrap());
+            }
+        }
+    }
+    files
+}
+
+#[test]
+fn sources_keep_the_rules_of_the_house() {
+    let files = rust_files(&root().join("src"));
+    assert!(files.len() > 10, "no sources found");
+    let broken: Vec<String> = files
+        .iter()
+        .flat_map(|(path, source)| problems(path, source))
+        .collect();
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+#[test]
+fn every_module_of_the_library_has_a_layer() {
+    let library = fs::read_to_string(root().join("src/lib.rs")).unwrap();
+    let code = code_of(&library);
+    let modules: Vec<&str> = code
+        .lines()
+        .filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'))
+        .collect();
+    assert!(modules.len() > 10, "{modules:?}");
+    let without: Vec<_> = modules
+        .iter()
+        .filter(|module| layer(module).is_none())
+        .collect();
+    assert!(without.is_empty(), "{without:?}");
+}
+
+#[test]
+fn the_binary_only_parses_runs_and_exits() {
+    let main = fs::read_to_string(root().join("src/main.rs")).unwrap();
+    let lines = main.lines().count();
+    assert!(lines < MAX_MAIN_LINES, "src/main.rs has {lines} lines");
+}
+
+#[test]
+fn no_test_file_is_forgotten() {
+    let folder = root().join("tests/it");
+    let entries = fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    let files: Vec<PathBuf> = entries
+        .filter(|path| path.is_dir() || path.extension().is_some_and(|end| end == "rs"))
+        .collect();
+    let main = fs::read_to_string(folder.join("main.rs")).unwrap();
+    let forgotten = forgotten(&files, &main);
+    assert!(forgotten.is_empty(), "main.rs does not name {forgotten:?}");
+}
+
+mod parser {
+    use super::*;
+
+    #[test]
+    fn an_import_from_above_or_beside_is_found() {
+        let source = "use crate::tosca::Type;\nfn f() { crate::yaml::g() }\nuse crate::git;\n";
+        let expected = ["tosca/mod.rs:3: tosca → git"];
+        assert_eq!(problems("tosca/mod.rs", source), expected);
+        let expected = ["yaml/a.rs:1: yaml → tosca", "yaml/a.rs:3: yaml → git"];
+        assert_eq!(problems("yaml/a.rs", source), expected);
+        assert!(problems("cli/mod.rs", source).is_empty());
+    }
+
+    #[test]
+    fn an_unknown_module_is_found() {
+        assert_eq!(
+            problems("cli/a.rs", "use crate::nowhere::X;"),
+            ["cli/a.rs:1: cli → nowhere"]
+        );
+        assert_eq!(problems("odd/a.rs", ""), ["odd/a.rs: `odd` has no layer"]);
+    }
+
+    #[test]
+    fn comments_and_strings_import_nothing() {
+        let source = r##"
+            //! See [`crate::cli`].
+            /* crate::cli /* and */ crate::ui */
+            const A: &str = "crate::cli \" crate::ui";
+            const B: &str = r#"crate::cli " crate::ui"#;
+            const C: char = '"'; // crate::cli
+            const D: [char; 2] = ['\'', '\u{22}'];
+            fn f<'a>(x: &'a str) {}
+        "##;
+        assert_eq!(problems("name/a.rs", source), Vec::<String>::new());
+        let after = format!("{source}\nuse crate::cli::X;");
+        assert_eq!(problems("name/a.rs", &after), ["name/a.rs:10: name → cli"]);
+    }
+
+    #[test]
+    fn groups_and_globs_are_found() {
+        let source = "use crate::{name::A, value::B};\nuse crate::name::*;\n";
+        let expected = ["ui/a.rs:1: a group of imports", "ui/a.rs:2: a glob import"];
+        assert_eq!(problems("ui/a.rs", source), expected);
+        let tests = "#[cfg(test)]\nmod tests {\n    use super::*;\n}\n";
+        assert!(problems("ui/a.rs", tests).is_empty());
+    }
+
+    #[test]
+    fn the_async_runtime_stays_where_it_belongs() {
+        let source = "use tokio::sync::mpsc;\n";
+        for path in [
+            "host/a.rs",
+            "runner/local.rs",
+            "web/mod.rs",
+            "ops/session.rs",
+            "ops/session/a.rs",
+        ] {
+            assert!(problems(path, source).is_empty(), "{path}");
+        }
+        assert_eq!(
+            problems("ops/deploy.rs", source),
+            ["ops/deploy.rs:1: ops knows tokio"]
+        );
+    }
+
+    #[test]
+    fn a_long_file_is_found_and_its_tests_do_not_count() {
+        let code = "fn f() {}\n".repeat(MAX_LINES);
+        let tests = format!("{code}#[cfg(test)]\nmod tests {{\n{code}}}\n");
+        assert!(problems("ui/a.rs", &tests).is_empty());
+        let long = format!("{code}fn g() {{}}\n");
+        let expected = ["ui/a.rs: 601 lines, 600 are allowed"];
+        assert_eq!(problems("ui/a.rs", &long), expected);
+    }
+
+    #[test]
+    fn a_test_file_that_main_does_not_name_is_found() {
+        let files = ["it/main.rs", "it/a.rs", "it/b.rs", "it/c"].map(PathBuf::from);
+        assert_eq!(forgotten(&files, "mod a;\n// mod b;\n mod c;\n"), ["b"]);
+    }
+}

@@ -1,0 +1,280 @@
+//! A world of its own for each test: a home, a folder to work in, the built binary.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long one call of the binary may take.
+const LIMIT: Duration = Duration::from_secs(100);
+
+/// A temporary world.
+#[derive(Debug)]
+pub(crate) struct TestEnv {
+    root: tempfile::TempDir,
+    variables: Vec<(String, String)>,
+}
+
+/// What one call of the binary gave.
+#[derive(Debug)]
+pub(crate) struct Run {
+    /// The call, for messages.
+    pub(crate) command: String,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    /// The exit code; negative if a signal ended it.
+    pub(crate) code: i32,
+    pub(crate) time: Duration,
+}
+
+impl TestEnv {
+    pub(crate) fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        for folder in ["home", "tmp", "work"] {
+            fs::create_dir(root.path().join(folder)).unwrap();
+        }
+        Self {
+            root,
+            variables: Vec::new(),
+        }
+    }
+
+    /// The world with the text as its only ensemble.
+    pub(crate) fn with_ensemble(text: &str) -> Self {
+        let env = Self::new();
+        env.write("ensemble.yaml", text);
+        env
+    }
+
+    /// The world with a copy of one of the examples.
+    pub(crate) fn with_example(name: &str) -> Self {
+        let env = Self::new();
+        let example = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("ensembles")
+            .join(name);
+        copy(&example, &env.work());
+        env
+    }
+
+    /// Sets an environment variable for all calls.
+    pub(crate) fn variable(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// The folder in which the binary is called.
+    pub(crate) fn work(&self) -> PathBuf {
+        self.root.path().join("work")
+    }
+
+    pub(crate) fn write(&self, path: &str, text: &str) {
+        let path = self.work().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    pub(crate) fn read(&self, path: &str) -> String {
+        let path = self.work().join(path);
+        fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    }
+
+    /// Calls the binary in the working folder.
+    pub(crate) fn unfurl<I: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = I>) -> Run {
+        self.call(Command::new(env!("CARGO_BIN_EXE_unfurl")), arguments)
+    }
+
+    /// Calls the binary after lines of shell that set limits.
+    pub(crate) fn unfurl_after(&self, lines: &str, arguments: &[&str]) -> Run {
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", &format!("{lines}\nexec \"$0\" \"$@\"")]);
+        shell.arg(env!("CARGO_BIN_EXE_unfurl"));
+        self.call(shell, arguments)
+    }
+
+    fn call<I: AsRef<OsStr>>(
+        &self,
+        mut command: Command,
+        arguments: impl IntoIterator<Item = I>,
+    ) -> Run {
+        command.args(arguments).current_dir(self.work()).env_clear();
+        for name in ["PATH", "LD_LIBRARY_PATH"] {
+            if let Some(value) = std::env::var_os(name) {
+                command.env(name, value);
+            }
+        }
+        command
+            .env("HOME", self.root.path().join("home"))
+            .env("TMPDIR", self.root.path().join("tmp"))
+            .env("UNFURL_HOME", "")
+            .env("UNFURL_SEARCH_ROOT", self.root.path())
+            .env("UNFURL_SKIP_UPSTREAM_CHECK", "1")
+            .env("NO_COLOR", "1")
+            .env("COLUMNS", "120")
+            .env("LANG", "C.UTF-8")
+            .env("TZ", "UTC")
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_CONFIG_SYSTEM", "/dev/null")
+            .env("GIT_AUTHOR_NAME", "tester")
+            .env("GIT_AUTHOR_EMAIL", "tester@example.com")
+            .env("GIT_COMMITTER_NAME", "tester")
+            .env("GIT_COMMITTER_EMAIL", "tester@example.com")
+            .envs(self.variables.iter().map(|(name, value)| (name, value)));
+        run(command)
+    }
+
+    /// The ensemble as data.
+    pub(crate) fn ensemble(&self) -> serde_json::Value {
+        serde_yaml::from_str(&self.read("ensemble.yaml")).unwrap()
+    }
+
+    /// Every file of the working folder with its bytes, without what git would not track: logs,
+    /// locks and the folders of jobs, plans and failures.
+    pub(crate) fn tracked(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let untracked = ["jobs", "planned", "failed", "run"];
+        let mut files = Vec::new();
+        let mut folders = vec![self.work()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                let name = path.file_name().and_then(OsStr::to_str).unwrap();
+                let end = path.extension().and_then(OsStr::to_str).unwrap_or("");
+                if path.is_dir() && !untracked.contains(&name) {
+                    folders.push(path);
+                } else if path.is_file() && !["log", "lock"].contains(&end) {
+                    let bytes = fs::read(&path).unwrap();
+                    files.push((path, bytes));
+                }
+            }
+        }
+        files.sort();
+        files
+    }
+
+    /// The names of all files and folders in the working folder, sorted.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.work()).unwrap();
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+impl Run {
+    /// Fails the test unless the exit code is the one given.
+    #[track_caller]
+    pub(crate) fn exits(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "{self}");
+        self.does_not_panic()
+    }
+
+    #[track_caller]
+    pub(crate) fn succeeds(self) -> Self {
+        self.exits(0)
+    }
+
+    /// Fails the test if the program broke instead of answering.
+    #[track_caller]
+    pub(crate) fn does_not_panic(self) -> Self {
+        for sign in [
+            "panicked at",
+            "RUST_BACKTRACE",
+            "stack overflow",
+            "internal error",
+        ] {
+            assert!(!self.stderr.contains(sign), "{self}");
+        }
+        assert!(self.code >= 0, "a signal ended it\n{self}");
+        self
+    }
+
+    /// Fails the test unless the messages contain each of the texts.
+    #[track_caller]
+    pub(crate) fn says(self, texts: &[&str]) -> Self {
+        for text in texts {
+            assert!(self.stderr.contains(text), "`{text}` is missing\n{self}");
+        }
+        self
+    }
+
+    /// What it wrote to standard output, as JSON.
+    #[track_caller]
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}\n{self}"))
+    }
+
+    /// Everything it wrote.
+    pub(crate) fn all(&self) -> String {
+        format!("{}{}", self.stdout, self.stderr)
+    }
+}
+
+impl std::fmt::Display for Run {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            command,
+            stdout,
+            stderr,
+            code,
+            time,
+        } = self;
+        write!(
+            f,
+            "$ {command}\n{stdout}{stderr}exit code {code} after {time:?}"
+        )
+    }
+}
+
+fn run(mut command: Command) -> Run {
+    let began = Instant::now();
+    let text = format!("{command:?}");
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let stdout = reader(child.stdout.take().unwrap());
+    let stderr = reader(child.stderr.take().unwrap());
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        if began.elapsed() > LIMIT {
+            child.kill().unwrap();
+            panic!("it still runs after {LIMIT:?}: {text}");
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    };
+    let time = began.elapsed();
+    Run {
+        command: text,
+        stdout: stdout.join().unwrap(),
+        stderr: stderr.join().unwrap(),
+        code: status.code().unwrap_or(-1),
+        time,
+    }
+}
+
+fn reader(mut from: impl std::io::Read + Send + 'static) -> std::thread::JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        from.read_to_end(&mut bytes).unwrap();
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let target = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            copy(&path, &target);
+        } else {
+            fs::copy(&path, &target).unwrap();
+        }
+    }
+}

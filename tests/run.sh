@@ -1,0 +1,127 @@
+#!/bin/sh
+# Runs every check of the project: sh tests/run.sh [PART...]
+#
+# Parts, in this order: format lint docs doctest corpus test. Without PART all of them run, also
+# after one failed, and what failed is named in the last line.
+#
+#   UPDATE=1   rewrites tests/data/corpus-passing.txt from what passes now
+#   CI=true    a corpus that is missing is a failure
+#   SHARED=    the folder that holds corpus/, ../shared if not set
+set -u
+cd "$(dirname "$0")/.."
+
+parts="format lint docs doctest corpus test"
+shared=${SHARED:-../shared}
+target=${CARGO_TARGET_DIR:-target}
+# One profile for everything, so that one build of the dependencies serves all parts.
+profile=ci
+failed=
+
+say() { printf '\n== %s\n' "$*"; }
+
+die() {
+  echo "error: $*" >&2
+  exit 1
+}
+
+# The system packages that tests need, each with what it is for.
+install_packages() {
+  missing=
+  # The git library is compiled from source.
+  command -v cc >/dev/null || missing="$missing gcc libc6-dev"
+  # Ensembles live in git repositories; some tests make one.
+  command -v git >/dev/null || missing="$missing git"
+  # The webapp example runs two Python processes; the corpus runner is Python.
+  command -v python3 >/dev/null || missing="$missing python3"
+  # The corpus runner reads the ensembles that unfurl wrote.
+  python3 -c 'import yaml' 2>/dev/null || missing="$missing python3-yaml"
+  # The steps of the corpus are lines of bash.
+  command -v bash >/dev/null || missing="$missing bash"
+  [ -n "$missing" ] || return 0
+
+  command -v apt-get >/dev/null ||
+    die "these packages are missing, and there is no apt-get to install them:$missing"
+  if [ "$(id -u)" -eq 0 ]; then
+    as_root=
+  elif command -v sudo >/dev/null; then
+    as_root=sudo
+  else
+    die "these packages are missing, and only root can install them:$missing"
+  fi
+  echo "Installing missing system packages with apt-get:$missing"
+  # Words are split on purpose here and below.
+  $as_root apt-get update -qq || echo "warning: apt-get update failed, going on with the lists at hand"
+  DEBIAN_FRONTEND=noninteractive $as_root apt-get install -y -qq --no-install-recommends $missing ||
+    die "apt-get could not install:$missing"
+}
+
+format() { cargo fmt --check; }
+
+lint() { cargo clippy --locked --all-targets --profile $profile -- -D warnings; }
+
+docs() {
+  RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --document-private-items --profile $profile
+}
+
+doctest() { cargo test --locked --doc --profile $profile; }
+
+corpus() {
+  runner=$shared/corpus/unfurl/run_corpus.py
+  if [ ! -f "$runner" ]; then
+    echo "The corpus is not at $shared/corpus, so its cases are passed over."
+    [ "${CI:-}" != true ]
+    return
+  fi
+  cargo build --locked --profile $profile || return 1
+  report=$target/corpus-report.json
+  rm -f "$report"
+  deviations=
+  [ ! -f tests/data/corpus-deviations.tsv ] ||
+    deviations="--deviations tests/data/corpus-deviations.tsv"
+  # The runner fails when any case fails; which ones may fail is for the list to say.
+  python3 "$runner" --bin "$target/$profile/unfurl" --jobs 2 --timeout 60 --json "$report" \
+    $deviations >"$target/corpus-report.txt" 2>&1
+  [ -f "$report" ] || {
+    cat "$target/corpus-report.txt"
+    return 1
+  }
+  python3 tests/corpus.py "$report" tests/data/corpus-passing.txt
+}
+
+unit_and_integration() {
+  if cargo nextest --version >/dev/null 2>&1; then
+    cargo nextest run --locked --cargo-profile $profile
+  else
+    cargo test --locked --profile $profile --lib --bins --tests
+  fi
+}
+
+run() {
+  case $1 in
+    format | lint | docs | doctest | corpus) part=$1 ;;
+    test) part=unit_and_integration ;;
+    *) die "there is no part \`$1\`; there are: $parts" ;;
+  esac
+  say "$1"
+  "$part" || failed="$failed $1"
+}
+
+began=$(date +%s)
+for part in "$@"; do
+  case " $parts " in
+    *" $part "*) ;;
+    *) die "there is no part \`$part\`; there are: $parts" ;;
+  esac
+done
+install_packages
+command -v cargo >/dev/null || die "cargo is missing; install Rust from https://rustup.rs"
+for part in ${*:-$parts}; do
+  run "$part"
+done
+
+took=$(($(date +%s) - began))
+if [ -n "$failed" ]; then
+  printf '\nFailed after %s s:%s\n' "$took" "$failed"
+  exit 1
+fi
+printf '\nAll passed in %s s: %s\n' "$took" "${*:-$parts}"
