@@ -10,6 +10,7 @@ mod merge;
 mod node;
 mod parse;
 mod patch;
+mod quote;
 mod route;
 mod scalar;
 
