@@ -1,6 +1,25 @@
 //! Text into a tree in which every node knows its origin; merge directives; patches that keep
-//! every other byte; the canonical emitter. Reads no file: a `Loader` does.
+//! every other byte; the canonical emitter. Reads no file: a [`Loader`] does.
 
+mod build;
+mod emit;
+mod expand;
+mod limits;
+mod loader;
+mod merge;
 mod node;
+mod parse;
+mod patch;
+mod quote;
+mod route;
+mod scalar;
 
+pub use emit::emit;
+pub use expand::{Expanded, Merge, expand};
+pub use limits::Limits;
+pub use loader::{IncludeRequest, Loaded, Loader, NoLoader, TagReader};
+pub use merge::{diff, merge};
 pub use node::{Entry, Kind, Mapping, Node};
+pub use parse::parse;
+pub use patch::{PatchError, apply};
+pub use route::{Op, Patch, Route, Step};

@@ -13,7 +13,21 @@ pub struct Node(Arc<Inner>);
 struct Inner {
     kind: Kind,
     span: Span,
+    properties: Option<Box<Properties>>,
+    /// How many nodes there are if every alias is a copy; stops at the largest number.
+    weight: u32,
+    /// How many collections stand inside each other.
+    depth: u16,
+    /// Whether a key in it starts as a merge directive does.
+    has_directive: bool,
+    /// Whether it, or a node in it, has an anchor.
+    has_anchor: bool,
+}
+
+#[derive(Debug)]
+struct Properties {
     tag: Option<Arc<str>>,
+    anchor: Option<Arc<str>>,
 }
 
 /// What a node holds; scalars are resolved as ruamel's round-trip loader does.
@@ -37,9 +51,14 @@ pub enum Kind {
     Map(Mapping),
 }
 
-/// The entries of a mapping in the order of the text.
+/// The entries of a mapping in the order of the text; what `<<` brought comes last.
 #[derive(Debug, Clone, Default)]
-pub struct Mapping(indexmap::IndexMap<Arc<str>, Entry>);
+pub struct Mapping {
+    // Boxed, so that a scalar node stays small.
+    entries: Box<indexmap::IndexMap<Arc<str>, Entry>>,
+    /// How many entries at the end came from `<<`.
+    inherited: usize,
+}
 
 /// A key's place and its value.
 #[derive(Debug, Clone)]
@@ -53,7 +72,42 @@ pub struct Entry {
 impl Node {
     /// Makes a node.
     pub fn new(kind: Kind, span: Span, tag: Option<Arc<str>>) -> Self {
-        Self(Arc::new(Inner { kind, span, tag }))
+        Self::with_anchor(kind, span, tag, None)
+    }
+
+    /// Makes a node that aliases and directives can name.
+    pub fn with_anchor(
+        kind: Kind,
+        span: Span,
+        tag: Option<Arc<str>>,
+        anchor: Option<Arc<str>>,
+    ) -> Self {
+        let mut inner = Inner {
+            kind: Kind::Null,
+            span,
+            weight: 1,
+            depth: 0,
+            has_directive: false,
+            has_anchor: anchor.is_some(),
+            properties: (tag.is_some() || anchor.is_some())
+                .then(|| Box::new(Properties { tag, anchor })),
+        };
+        match &kind {
+            Kind::Seq(items) => {
+                inner.depth = 1;
+                items.iter().for_each(|item| inner.contain(item));
+            }
+            Kind::Map(mapping) => {
+                inner.depth = 1;
+                for (key, entry) in mapping {
+                    inner.has_directive |= key.as_bytes().first() == Some(&b'+');
+                    inner.contain(&entry.value);
+                }
+            }
+            _ => {}
+        }
+        inner.kind = kind;
+        Self(Arc::new(inner))
     }
 
     /// What it holds.
@@ -68,7 +122,32 @@ impl Node {
 
     /// Its explicit tag, such as `!vault`.
     pub fn tag(&self) -> Option<&str> {
-        self.0.tag.as_deref()
+        self.0.properties.as_ref()?.tag.as_deref()
+    }
+
+    /// The name that aliases give it.
+    pub fn anchor(&self) -> Option<&str> {
+        self.0.properties.as_ref()?.anchor.as_deref()
+    }
+
+    /// How many nodes there are in it, itself included, with every alias counted as a copy.
+    pub fn weight(&self) -> u32 {
+        self.0.weight
+    }
+
+    /// How many collections stand inside each other; 0 for a scalar.
+    pub fn depth(&self) -> usize {
+        usize::from(self.0.depth)
+    }
+
+    /// Whether a key in it starts with `+`, so that it may be a merge directive.
+    pub fn may_have_directives(&self) -> bool {
+        self.0.has_directive
+    }
+
+    /// Whether it, or a node in it, has an anchor.
+    pub fn has_anchors(&self) -> bool {
+        self.0.has_anchor
     }
 
     /// The text of a string.
@@ -164,40 +243,75 @@ impl Node {
     }
 }
 
+impl Inner {
+    fn contain(&mut self, child: &Node) {
+        self.weight = self.weight.saturating_add(child.0.weight);
+        self.depth = self.depth.max(child.0.depth.saturating_add(1));
+        self.has_directive |= child.0.has_directive;
+        self.has_anchor |= child.0.has_anchor;
+    }
+}
+
 impl Mapping {
+    /// Makes a mapping whose last `inherited` entries came from `<<`.
+    pub(super) fn with_inherited(
+        entries: indexmap::IndexMap<Arc<str>, Entry>,
+        inherited: usize,
+    ) -> Self {
+        Self {
+            entries: Box::new(entries),
+            inherited,
+        }
+    }
+
+    /// How many entries the text of the mapping itself states; those from `<<` follow them.
+    pub(super) fn stated(&self) -> usize {
+        self.entries.len() - self.inherited.min(self.entries.len())
+    }
+
+    /// The place of a key among the entries.
+    pub(super) fn index_of(&self, key: &str) -> Option<usize> {
+        self.entries.get_index_of(key)
+    }
+
+    /// The entry at a place.
+    pub(super) fn at(&self, index: usize) -> Option<(&Arc<str>, &Entry)> {
+        self.entries.get_index(index)
+    }
+
     /// The value of a key.
     pub fn get(&self, key: &str) -> Option<&Node> {
-        self.0.get(key).map(|entry| &entry.value)
+        self.entries.get(key).map(|entry| &entry.value)
     }
 
     /// The key's place and its value.
     pub fn entry(&self, key: &str) -> Option<&Entry> {
-        self.0.get(key)
+        self.entries.get(key)
     }
 
     /// Each key with its entry, in the order of the text.
     pub fn iter(&self) -> indexmap::map::Iter<'_, Arc<str>, Entry> {
-        self.0.iter()
+        self.entries.iter()
     }
 
     /// How many keys there are.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.entries.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.entries.is_empty()
     }
 
     /// Sets a key; gives the entry it replaces.
     pub fn insert(&mut self, key: impl Into<Arc<str>>, entry: Entry) -> Option<Entry> {
-        self.0.insert(key.into(), entry)
+        self.entries.insert(key.into(), entry)
     }
 
     /// Takes a key out, the others stay in order.
     pub fn remove(&mut self, key: &str) -> Option<Entry> {
-        self.0.shift_remove(key)
+        self.entries.shift_remove(key)
     }
 }
 
@@ -212,6 +326,6 @@ impl<'a> IntoIterator for &'a Mapping {
 
 impl FromIterator<(Arc<str>, Entry)> for Mapping {
     fn from_iter<T: IntoIterator<Item = (Arc<str>, Entry)>>(entries: T) -> Self {
-        Self(entries.into_iter().collect())
+        Self::with_inherited(entries.into_iter().collect(), 0)
     }
 }

@@ -1,0 +1,371 @@
+//! Puts nodes together: keys, `<<`, anchors, places and limits.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use indexmap::map::Entry as Slot;
+
+use super::{Entry, Kind, Limits, Mapping, Node};
+use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Span};
+
+/// Why reading goes no further.
+pub(super) enum Stop {
+    /// A diagnostic not told yet.
+    Because(Box<Diagnostic>),
+    /// All is told.
+    Told,
+}
+
+impl Stop {
+    pub(super) fn because(diagnostic: Diagnostic) -> Self {
+        Self::Because(Box::new(diagnostic))
+    }
+}
+
+/// What is known of a collection when it starts.
+pub(super) struct Head {
+    start: u32,
+    end: u32,
+    flow: bool,
+    tag: Option<Arc<str>>,
+    anchor: Option<(usize, Arc<str>)>,
+}
+
+impl Head {
+    pub(super) fn new(
+        span: Span,
+        flow: bool,
+        tag: Option<Arc<str>>,
+        anchor: Option<(usize, Arc<str>)>,
+    ) -> Self {
+        Self {
+            start: span.start,
+            end: span.end,
+            flow,
+            tag,
+            anchor,
+        }
+    }
+}
+
+enum Body {
+    Seq(Vec<Node>),
+    Map(OpenMap),
+}
+
+#[derive(Default)]
+struct OpenMap {
+    entries: IndexMap<Arc<str>, Entry>,
+    merges: Vec<(Node, Span)>,
+    key: Key,
+}
+
+#[derive(Default)]
+enum Key {
+    /// A key comes next.
+    #[default]
+    Wanted,
+    /// The value of this key comes next.
+    Is(Arc<str>, Span),
+    /// The value of a `<<` comes next.
+    Merge,
+    /// The value of a key that was refused comes next.
+    Refused,
+}
+
+struct Frame {
+    head: Head,
+    body: Body,
+    weight: u32,
+}
+
+/// The state while reading one text.
+pub(super) struct Builder<'t> {
+    text: &'t str,
+    source: SourceId,
+    max_depth: usize,
+    max_nodes: u32,
+    frames: Vec<Frame>,
+    root: Option<Node>,
+    keys: HashSet<Arc<str>>,
+    anchors: HashMap<usize, Node>,
+    pub(super) problems: Diagnostics,
+}
+
+impl<'t> Builder<'t> {
+    pub(super) fn new(text: &'t str, source: SourceId, limits: &Limits) -> Self {
+        let bytes = u32::try_from(text.len()).unwrap_or(u32::MAX);
+        Self {
+            text,
+            source,
+            max_depth: limits.max_depth,
+            // What the text itself says is bounded by its length.
+            max_nodes: limits.max_nodes.max(bytes),
+            frames: Vec::new(),
+            root: None,
+            keys: HashSet::new(),
+            anchors: HashMap::new(),
+            problems: Diagnostics::default(),
+        }
+    }
+
+    pub(super) fn finish(self) -> Result<Node, Diagnostics> {
+        if self.problems.has_errors() {
+            return Err(self.problems);
+        }
+        let nothing = Span::new(self.source, 0, 0);
+        Ok(self
+            .root
+            .unwrap_or_else(|| Node::new(Kind::Null, nothing, None)))
+    }
+
+    /// Whether the next scalar is a key.
+    pub(super) fn wants_key(&self) -> bool {
+        self.open_map()
+            .is_some_and(|map| matches!(map.key, Key::Wanted))
+    }
+
+    /// Whether the next node is the value of a key.
+    pub(super) fn wants_value(&self) -> bool {
+        self.open_map()
+            .is_some_and(|map| !matches!(map.key, Key::Wanted))
+    }
+
+    fn open_map(&self) -> Option<&OpenMap> {
+        match &self.frames.last()?.body {
+            Body::Map(map) => Some(map),
+            Body::Seq(_) => None,
+        }
+    }
+
+    pub(super) fn start_sequence(&mut self, mut head: Head) -> Result<(), Stop> {
+        if !head.flow && self.wants_value() {
+            head.start = self.first_dash(head.start);
+        }
+        self.start(head, Body::Seq(Vec::new()))
+    }
+
+    pub(super) fn start_mapping(&mut self, head: Head) -> Result<(), Stop> {
+        self.start(head, Body::Map(OpenMap::default()))
+    }
+
+    fn start(&mut self, head: Head, body: Body) -> Result<(), Stop> {
+        if self.frames.len() >= self.max_depth {
+            let span = Span::new(self.source, head.start, head.end);
+            return Err(Stop::because(
+                Diagnostic::error(format!(
+                    "more than {} collections stand inside each other",
+                    self.max_depth
+                ))
+                .label(span, "too deep"),
+            ));
+        }
+        self.frames.push(Frame {
+            head,
+            body,
+            weight: 1,
+        });
+        Ok(())
+    }
+
+    /// The parser starts a list that is indented like its key behind the first dash.
+    fn first_dash(&self, start: u32) -> u32 {
+        let before = &self.text[..start as usize];
+        let line = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let head = before[line..].trim_end_matches([' ', '\t']);
+        if head.trim_start_matches(' ') == "-" {
+            u32::try_from(line + head.len() - 1).unwrap_or(start)
+        } else {
+            start
+        }
+    }
+
+    pub(super) fn end(&mut self, span: Span) -> Result<(), Stop> {
+        let Some(frame) = self.frames.pop() else {
+            return Ok(());
+        };
+        let head = frame.head;
+        // The end of a block collection is reported where the next thing starts.
+        let end = if head.flow && span.start < span.end {
+            span.end
+        } else {
+            head.end
+        };
+        let place = Span::new(self.source, head.start, end);
+        let kind = match frame.body {
+            Body::Seq(items) => Kind::Seq(items),
+            Body::Map(map) => Kind::Map(self.close(map)),
+        };
+        let (id, name) = head
+            .anchor
+            .map_or((None, None), |(id, name)| (Some(id), Some(name)));
+        self.add(Node::with_anchor(kind, place, head.tag, name), id, place)
+    }
+
+    /// Adds what `<<` brings: explicit keys win, then the first map that has the key.
+    fn close(&mut self, mut map: OpenMap) -> Mapping {
+        let stated = map.entries.len();
+        for (node, span) in std::mem::take(&mut map.merges) {
+            let maps = match node.kind() {
+                Kind::Seq(items) => items.as_slice(),
+                _ => std::slice::from_ref(&node),
+            };
+            for item in maps {
+                let Some(inherited) = item.as_map() else {
+                    self.problems.push(
+                        Diagnostic::error(format!("`<<` cannot merge {}", item.kind_name()))
+                            .label(span, "expected a map or a list of maps"),
+                    );
+                    continue;
+                };
+                for (key, entry) in inherited {
+                    if let Slot::Vacant(slot) = map.entries.entry(Arc::clone(key)) {
+                        slot.insert(entry.clone());
+                    }
+                }
+            }
+        }
+        let inherited = map.entries.len() - stated;
+        Mapping::with_inherited(map.entries, inherited)
+    }
+
+    pub(super) fn alias(&mut self, id: usize, span: Span) -> Result<(), Stop> {
+        let Some(node) = self.anchors.get(&id).cloned() else {
+            return Err(Stop::because(
+                Diagnostic::error("this alias stands inside of what it names")
+                    .label(span, "would contain itself"),
+            ));
+        };
+        if self.wants_key()
+            && let Kind::Str(text) = node.kind()
+        {
+            let text = Arc::clone(text);
+            return self.key(&text, false, span);
+        }
+        self.add(node, None, span)
+    }
+
+    /// Takes a key of the open mapping.
+    pub(super) fn key(&mut self, text: &str, plain: bool, span: Span) -> Result<(), Stop> {
+        let key = if plain && text == "<<" {
+            Key::Merge
+        } else {
+            Key::Is(self.intern(text), span)
+        };
+        self.set_key(key);
+        self.reach(span.end);
+        Ok(())
+    }
+
+    fn intern(&mut self, text: &str) -> Arc<str> {
+        if let Some(known) = self.keys.get(text) {
+            return Arc::clone(known);
+        }
+        let key: Arc<str> = Arc::from(text);
+        self.keys.insert(Arc::clone(&key));
+        key
+    }
+
+    fn set_key(&mut self, key: Key) {
+        if let Some(Frame {
+            body: Body::Map(map),
+            ..
+        }) = self.frames.last_mut()
+        {
+            map.key = key;
+        }
+    }
+
+    fn reach(&mut self, end: u32) {
+        if let Some(frame) = self.frames.last_mut() {
+            frame.head.end = frame.head.end.max(end);
+        }
+    }
+
+    /// Puts a finished node, which stands at `place`, into the open collection.
+    pub(super) fn add(&mut self, node: Node, id: Option<usize>, place: Span) -> Result<(), Stop> {
+        if let Some(id) = id {
+            self.anchors.insert(id, node.clone());
+        }
+        if self.wants_key() {
+            return self.odd_key(&node, place);
+        }
+        self.reach(place.end);
+        self.weigh(&node, place)?;
+        let Some(frame) = self.frames.last_mut() else {
+            self.root = Some(node);
+            return Ok(());
+        };
+        match &mut frame.body {
+            Body::Seq(items) => items.push(node),
+            Body::Map(map) => match std::mem::take(&mut map.key) {
+                Key::Wanted | Key::Refused => {}
+                Key::Merge => map.merges.push((node, place)),
+                Key::Is(key, key_span) => {
+                    let entry = Entry {
+                        key_span,
+                        value: node,
+                    };
+                    match map.entries.entry(key) {
+                        Slot::Vacant(slot) => drop(slot.insert(entry)),
+                        Slot::Occupied(slot) => self.problems.push(
+                            Diagnostic::error(format!("the key `{}` is there twice", slot.key()))
+                                .label(key_span, "again here")
+                                .label(slot.get().key_span, "first here")
+                                .help("remove or rename one of them"),
+                        ),
+                    }
+                }
+            },
+        }
+        Ok(())
+    }
+
+    /// A key with an anchor is text all the same; a collection cannot be one.
+    fn odd_key(&mut self, node: &Node, place: Span) -> Result<(), Stop> {
+        match node.kind() {
+            Kind::Seq(_) | Kind::Map(_) => {
+                self.problems.push(
+                    Diagnostic::error(format!("{} cannot be a key", node.kind_name()))
+                        .label(place, "a key is a text")
+                        .help("quote it if it is meant as text, as in `'{{ name }}': value`"),
+                );
+                self.set_key(Key::Refused);
+                self.reach(place.end);
+                Ok(())
+            }
+            Kind::Str(text) => self.key(&Arc::clone(text), false, place),
+            _ => {
+                let text = &self.text[place.start as usize..place.end as usize];
+                self.key(text, false, place)
+            }
+        }
+    }
+
+    /// Refuses a text that grows too large once its aliases are copies.
+    fn weigh(&mut self, node: &Node, place: Span) -> Result<(), Stop> {
+        let too_deep = node.depth() + self.frames.len() > self.max_depth;
+        let weight = match self.frames.last_mut() {
+            Some(frame) => {
+                frame.weight = frame.weight.saturating_add(node.weight());
+                frame.weight
+            }
+            None => node.weight(),
+        };
+        if weight <= self.max_nodes && !too_deep {
+            return Ok(());
+        }
+        let (message, label) = if too_deep {
+            ("aliases make the document too deep", "too deep with this")
+        } else {
+            ("aliases make the document too large", "too large with this")
+        };
+        self.problems.push(
+            Diagnostic::error(message)
+                .label(place, label)
+                .help("repeat less: an alias stands for a copy of all it names"),
+        );
+        Err(Stop::Told)
+    }
+}

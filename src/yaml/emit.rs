@@ -1,0 +1,447 @@
+//! Writes values as canonical YAML: the only writer of records.
+
+use std::fmt::Write as _;
+
+use super::quote::{self, Chomp, Position, Style};
+use crate::value::{List, Map, REDACTED, Value};
+
+/// Longer keys are written behind a `?`, as readers need not look further ahead than 1024
+/// characters, escapes included.
+const LONGEST_SIMPLE_KEY: usize = 128;
+
+/// The block text of a value: each line is indented by `indent` spaces and ends with a line break.
+///
+/// Lists are not indented below their key; a text is quoted where some reader would take it for
+/// something else; sensitive values are redacted.
+pub fn emit(value: &Value, indent: usize) -> String {
+    let mut writer = Writer::new(true);
+    match visible(value) {
+        Value::Map(map) if !map.is_empty() => writer.map(map, indent, false),
+        Value::List(items) if !items.is_empty() => writer.list(items, indent, false),
+        scalar => {
+            writer.pad(indent);
+            match scalar {
+                Value::Null | Value::Entity(_) => writer.out.push_str("null"),
+                scalar => writer.scalar(scalar, indent),
+            }
+            writer.out.push('\n');
+        }
+    }
+    writer.out
+}
+
+/// The text of a value on one line, for the inside of `{}` and `[]`.
+pub(super) fn emit_flow(value: &Value) -> String {
+    let mut writer = Writer::new(false);
+    writer.flow(value);
+    writer.out
+}
+
+/// A key as it is written in block or flow style, without its colon.
+pub(super) fn emit_key(key: &str, position: Position) -> String {
+    let mut out = String::new();
+    quote::write_inline(&mut out, key, quote::style(key, position));
+    out
+}
+
+/// What stands behind `key:` or `-`, and the lines below, which end with a line break. `indent`
+/// is that of the lines of a collection, and two less than that of the lines of a literal block.
+pub(super) struct Rendered {
+    /// Empty, or one line that starts with a blank.
+    pub(super) head: String,
+    /// Empty, or whole lines.
+    pub(super) body: String,
+}
+
+/// Renders a value for a patch in block style. `item` says that it stands behind a dash.
+pub(super) fn render(value: &Value, indent: usize, item: bool) -> Rendered {
+    let mut writer = Writer::new(false);
+    if item {
+        writer.item(value, indent);
+    } else {
+        writer.behind_key(value, indent);
+    }
+    let mut text = writer.out;
+    let line = text.find('\n').map_or(text.len(), |end| end + 1);
+    let body = text.split_off(line);
+    text.truncate(text.trim_end_matches('\n').len());
+    Rendered { head: text, body }
+}
+
+/// The value that is written: expressions for what is outside, nothing that is sensitive.
+fn visible(value: &Value) -> &Value {
+    match value {
+        Value::External(external) if external.expression.is_null() => visible(&external.value),
+        Value::External(external) => visible(&external.expression),
+        other => other,
+    }
+}
+
+struct Writer {
+    out: String,
+    /// Whether `|+` may be written: what follows it must not start with an empty line.
+    keep: bool,
+}
+
+impl Writer {
+    fn new(keep: bool) -> Self {
+        Self {
+            out: String::new(),
+            keep,
+        }
+    }
+
+    fn pad(&mut self, mut indent: usize) {
+        const BLANKS: &str = "                                                                ";
+        while indent > BLANKS.len() {
+            self.out.push_str(BLANKS);
+            indent -= BLANKS.len();
+        }
+        self.out.push_str(&BLANKS[..indent]);
+    }
+
+    /// The lines of a map; `inline` says that the first one is already indented.
+    fn map(&mut self, map: &Map, indent: usize, mut inline: bool) {
+        for (key, value) in map {
+            if !std::mem::take(&mut inline) {
+                self.pad(indent);
+            }
+            if key.len() > LONGEST_SIMPLE_KEY {
+                self.out.push_str("? ");
+                self.key(key);
+                self.out.push('\n');
+                self.pad(indent);
+                self.out.push(':');
+                self.item(value, indent);
+            } else {
+                self.key(key);
+                self.out.push(':');
+                self.behind_key(value, indent);
+            }
+        }
+    }
+
+    fn key(&mut self, key: &str) {
+        quote::write_inline(&mut self.out, key, quote::style(key, Position::Key));
+    }
+
+    fn behind_key(&mut self, value: &Value, indent: usize) {
+        match visible(value) {
+            Value::Map(map) if !map.is_empty() => {
+                self.out.push('\n');
+                self.map(map, indent + 2, false);
+            }
+            Value::List(items) if !items.is_empty() => {
+                self.out.push('\n');
+                self.list(items, indent, false);
+            }
+            scalar => self.behind(scalar, indent),
+        }
+    }
+
+    /// The lines of a list; `inline` says that the first one is already indented.
+    fn list(&mut self, items: &List, indent: usize, mut inline: bool) {
+        for item in items {
+            if !std::mem::take(&mut inline) {
+                self.pad(indent);
+            }
+            self.out.push('-');
+            self.item(item, indent);
+        }
+    }
+
+    fn item(&mut self, item: &Value, indent: usize) {
+        match visible(item) {
+            Value::Map(map) if !map.is_empty() => {
+                self.out.push(' ');
+                self.map(map, indent + 2, true);
+            }
+            Value::List(items) if !items.is_empty() => {
+                self.out.push(' ');
+                self.list(items, indent + 2, true);
+            }
+            scalar => self.behind(scalar, indent),
+        }
+    }
+
+    fn behind(&mut self, scalar: &Value, indent: usize) {
+        if !matches!(scalar, Value::Null | Value::Entity(_)) {
+            self.out.push(' ');
+            self.scalar(scalar, indent);
+        }
+        self.out.push('\n');
+    }
+
+    /// A scalar or an empty collection, without the last line break.
+    fn scalar(&mut self, scalar: &Value, indent: usize) {
+        match scalar {
+            Value::Str(text) => match quote::style(text, Position::Block) {
+                Style::Literal(Chomp::Keep) if !self.keep => {
+                    quote::write_inline(&mut self.out, text, Style::Double);
+                }
+                Style::Literal(chomp) => self.literal(text, chomp, indent + 2),
+                style => quote::write_inline(&mut self.out, text, style),
+            },
+            other => self.flow(other),
+        }
+    }
+
+    fn literal(&mut self, text: &str, chomp: Chomp, indent: usize) {
+        self.out.push_str(chomp.header());
+        for line in text.strip_suffix('\n').unwrap_or(text).split('\n') {
+            self.out.push('\n');
+            if !line.is_empty() {
+                self.pad(indent);
+                self.out.push_str(line);
+            }
+        }
+    }
+
+    fn flow(&mut self, value: &Value) {
+        match visible(value) {
+            Value::Null | Value::Entity(_) => self.out.push_str("null"),
+            Value::Bool(true) => self.out.push_str("true"),
+            Value::Bool(false) => self.out.push_str("false"),
+            Value::Int(number) => write!(self.out, "{number}").expect("a string takes all"),
+            Value::Big(digits) => self.out.push_str(digits),
+            Value::Float(number) => self.float(*number),
+            Value::Str(text) => {
+                quote::write_inline(&mut self.out, text, quote::style(text, Position::Flow));
+            }
+            Value::Sensitive(_) | Value::External(_) => self.out.push_str(REDACTED),
+            Value::List(items) => {
+                self.out.push('[');
+                for (place, item) in items.iter().enumerate() {
+                    self.out.push_str(if place == 0 { "" } else { ", " });
+                    self.flow(item);
+                }
+                self.out.push(']');
+            }
+            Value::Map(map) => {
+                self.out.push('{');
+                for (place, (key, item)) in map.iter().enumerate() {
+                    self.out.push_str(if place == 0 { "" } else { ", " });
+                    self.out.push_str(if key.len() > LONGEST_SIMPLE_KEY {
+                        "? "
+                    } else {
+                        ""
+                    });
+                    quote::write_inline(&mut self.out, key, quote::style(key, Position::Flow));
+                    self.out.push_str(": ");
+                    self.flow(item);
+                }
+                self.out.push('}');
+            }
+        }
+    }
+
+    /// As Python prints it, but with a point, without which YAML 1.1 reads `1e+16` as text.
+    fn float(&mut self, number: f64) {
+        if number.is_nan() {
+            self.out.push_str(".nan");
+        } else if number.is_infinite() {
+            self.out
+                .push_str(if number > 0.0 { ".inf" } else { "-.inf" });
+        } else {
+            let text = Value::Float(number).to_string();
+            match text.split_once('e') {
+                Some((mantissa, exponent)) if !mantissa.contains('.') => {
+                    write!(self.out, "{mantissa}.0e{exponent}").expect("a string takes all");
+                }
+                _ => self.out.push_str(&text),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnostic::Sources;
+    use crate::yaml::{Limits, parse};
+    use proptest::prelude::*;
+
+    fn read(text: &str) -> Value {
+        let mut sources = Sources::default();
+        let id = sources.add("test.yaml", text, None);
+        parse(&sources, id, &Limits::default()).unwrap().to_value()
+    }
+
+    #[test]
+    fn collections_are_written_as_ruamel_writes_them() {
+        let value = read(
+            "{a: {b: [1, {c: 2, d: []}, [x, [z]], {}], e: ~}, f: '1', g: yes, h: 'a: b', i: {j: 1e16}}",
+        );
+        insta::assert_snapshot!(emit(&value, 0), @r"
+        a:
+          b:
+          - 1
+          - c: 2
+            d: []
+          - - x
+            - - z
+          - {}
+          e:
+        f: '1'
+        g: 'yes'
+        h: 'a: b'
+        i:
+          j: 1.0e+16
+        ");
+    }
+
+    #[test]
+    fn texts_are_quoted_only_where_a_reader_could_err() {
+        let texts = [
+            "",
+            "plain text",
+            "10.0.0.1",
+            "::n::data",
+            "{{ x }}",
+            "- a",
+            "-a",
+            "it's",
+            "'q'",
+            "a #b",
+            "a#b",
+            "tab\t",
+            "two\nlines",
+            "line\n",
+            "lines\n\n",
+            " lead\nx",
+            "\n",
+            "a \nb",
+            "# c\nd",
+            "---",
+            "<<",
+            "<<REDACTED>>",
+            "a:",
+            "1_000",
+            "\u{85}",
+            "é",
+            "😀",
+            "@x",
+            "a\r\nb",
+            "null",
+            "~",
+            "2020-01-01",
+            "12:30",
+            "%",
+            "a\n\nb",
+            "[x",
+            "*a",
+            "&a",
+            "!a",
+            "?",
+            "? x",
+            ":x",
+            ": x",
+        ];
+        let list = Value::list(texts.map(Value::from));
+        insta::assert_snapshot!(emit(&list, 0), @r#"
+        - ''
+        - plain text
+        - 10.0.0.1
+        - ::n::data
+        - '{{ x }}'
+        - '- a'
+        - -a
+        - it's
+        - '''q'''
+        - 'a #b'
+        - a#b
+        - "tab\t"
+        - |-
+          two
+          lines
+        - |
+          line
+        - |+
+          lines
+
+        - " lead\nx"
+        - "\n"
+        - "a \nb"
+        - |-
+          # c
+          d
+        - '---'
+        - '<<'
+        - <<REDACTED>>
+        - 'a:'
+        - '1_000'
+        - "\x85"
+        - é
+        - 😀
+        - '@x'
+        - "a\r\nb"
+        - 'null'
+        - '~'
+        - '2020-01-01'
+        - '12:30'
+        - '%'
+        - |-
+          a
+
+          b
+        - '[x'
+        - '*a'
+        - '&a'
+        - '!a'
+        - '?'
+        - '? x'
+        - :x
+        - ': x'
+        "#);
+        assert_eq!(read(&emit(&list, 0)), list);
+    }
+
+    #[test]
+    fn what_must_not_show_does_not_show() {
+        let value = Value::map([("s", Value::str("hush").sensitive())]);
+        assert_eq!(emit(&value, 2), "  s: <<REDACTED>>\n");
+    }
+
+    fn text() -> impl Strategy<Value = String> {
+        prop_oneof![
+            "[a-z]{0,6}",
+            "[-+0-9._:eExXoO]{1,6}",
+            "[ -~\n]{0,12}",
+            "[ab \n#:'\"-]{0,10}",
+            "\\PC{0,6}",
+            any::<String>(),
+            Just("x".repeat(1200)),
+        ]
+    }
+
+    pub(crate) fn tree() -> impl Strategy<Value = Value> {
+        let scalar = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<f64>()
+                .prop_filter("not equal to itself", |n| !n.is_nan())
+                .prop_map(Value::from),
+            Just(Value::Big("123456789012345678901234567890".into())),
+            text().prop_map(Value::from),
+        ];
+        scalar.prop_recursive(5, 40, 6, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..5).prop_map(Value::list),
+                prop::collection::vec((text(), inner), 0..5).prop_map(Value::map),
+            ]
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn what_is_written_is_read_again(value in tree(), indent in 0_usize..5) {
+            let written = emit(&value, indent);
+            prop_assert_eq!(read(&written), value.clone(), "{}", written);
+            let flow = emit_flow(&value);
+            prop_assert_eq!(read(&flow), value, "{}", flow);
+        }
+    }
+}

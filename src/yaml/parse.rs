@@ -1,0 +1,330 @@
+//! Text into nodes. The only file that knows the event parser.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use granit_parser::{Event, Parser, ScalarStyle, ScanError, StrInput, StructureStyle, Tag};
+
+use super::build::{Builder, Head, Stop};
+use super::{Kind, Limits, Node, scalar};
+use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources, Span};
+
+/// Reads a text of `sources` as one document; an empty one is null.
+pub fn parse(sources: &Sources, source: SourceId, limits: &Limits) -> Result<Node, Diagnostics> {
+    let Some(text) = sources.get(source).map(|source| Arc::clone(&source.text)) else {
+        return Err(Diagnostic::error("no text was read from this source").into());
+    };
+    if u32::try_from(text.len()).is_err() || text.len() > limits.max_bytes {
+        let most = limits.max_bytes.min(u32::MAX as usize);
+        let message = format!("the text has {} bytes, more than {most}", text.len());
+        return Err(Diagnostic::error(message)
+            .label(Span::new(source, 0, 0), "")
+            .help("split it into files that include each other")
+            .into());
+    }
+    let mut reader = Reader {
+        events: Parser::new_from_str_with_options(&text, options(limits)),
+        text: &text,
+        source,
+        builder: Builder::new(&text, source, limits),
+        tags: HashSet::new(),
+    };
+    match reader.run() {
+        Ok(()) | Err(Stop::Told) => reader.builder.finish(),
+        Err(Stop::Because(diagnostic)) => {
+            reader.builder.problems.push(*diagnostic);
+            Err(reader.builder.problems)
+        }
+    }
+}
+
+fn options(limits: &Limits) -> granit_parser::Options {
+    granit_parser::options! {
+        emit_comments: false,
+        emit_anchor_events: true,
+        emit_unresolved_aliases: true,
+        flow_nesting_limit: limits.max_depth.saturating_add(1),
+        block_nesting_limit: limits.max_depth.saturating_add(1),
+    }
+}
+
+struct Reader<'t> {
+    events: Parser<'t, StrInput<'t>>,
+    text: &'t str,
+    source: SourceId,
+    builder: Builder<'t>,
+    tags: HashSet<Arc<str>>,
+}
+
+impl<'t> Reader<'t> {
+    fn run(&mut self) -> Result<(), Stop> {
+        let mut documents = 0;
+        while let Some((event, span)) = self.next()? {
+            match event {
+                Event::DocumentStart(..) => {
+                    documents += 1;
+                    if documents > 1 {
+                        return Err(Stop::because(
+                            Diagnostic::error("a file holds one document only")
+                                .label(span, "a second document starts here")
+                                .help("move it to a file of its own"),
+                        ));
+                    }
+                }
+                Event::Scalar(text, style, anchor, tag) => {
+                    let anchor = self.anchor(anchor)?;
+                    self.scalar(text, style, anchor, tag.as_deref(), span)?;
+                }
+                Event::SequenceStart(style, anchor, tag) => {
+                    let head = self.head(style, anchor, tag, span)?;
+                    self.builder.start_sequence(head)?;
+                }
+                Event::MappingStart(style, anchor, tag) => {
+                    let head = self.head(style, anchor, tag, span)?;
+                    self.builder.start_mapping(head)?;
+                }
+                Event::SequenceEnd | Event::MappingEnd => self.builder.end(span)?,
+                Event::Alias(id) => self.builder.alias(id, span)?,
+                Event::UnresolvedAlias(name) => {
+                    self.builder.problems.push(
+                        Diagnostic::error(format!(
+                            "there is no anchor `&{name}` before this alias"
+                        ))
+                        .label(span, "not defined above")
+                        .help("an alias names an anchor that stands before it in the same file"),
+                    );
+                    let node = Node::new(Kind::Null, span, None);
+                    self.builder.add(node, None, span)?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn next(&mut self) -> Result<Option<(Event<'t>, Span)>, Stop> {
+        match self.events.next_event() {
+            None => Ok(None),
+            Some(Ok((event, span))) => {
+                let range = span.byte_range().unwrap_or_default();
+                Ok(Some((event, self.span(range.start, range.end))))
+            }
+            Some(Err(error)) => Err(Stop::because(self.explain(&error))),
+        }
+    }
+
+    fn span(&self, start: usize, end: usize) -> Span {
+        let place = |place: usize| u32::try_from(place).unwrap_or(u32::MAX);
+        Span::new(self.source, place(start), place(end))
+    }
+
+    /// The name of the anchor whose node has just come: its event is the next one.
+    fn anchor(&mut self, id: usize) -> Result<Option<(usize, Arc<str>)>, Stop> {
+        if id == 0 {
+            return Ok(None);
+        }
+        Ok(match self.next()? {
+            Some((Event::Anchor(id, name), _)) => Some((id, Arc::from(&*name))),
+            _ => None,
+        })
+    }
+
+    fn head(
+        &mut self,
+        style: StructureStyle,
+        anchor: usize,
+        tag: Option<Cow<'t, Tag>>,
+        span: Span,
+    ) -> Result<Head, Stop> {
+        let anchor = self.anchor(anchor)?;
+        let tag = match tag.as_deref() {
+            Some(tag) => self.foreign_tag(tag, span)?,
+            None => None,
+        };
+        let flow = style == StructureStyle::Flow;
+        Ok(Head::new(span, flow, tag, anchor))
+    }
+
+    fn scalar(
+        &mut self,
+        text: Cow<'t, str>,
+        style: ScalarStyle,
+        anchor: Option<(usize, Arc<str>)>,
+        tag: Option<&Tag>,
+        span: Span,
+    ) -> Result<(), Stop> {
+        let span = self.content(&text, style, span);
+        let plain = style == ScalarStyle::Plain;
+        if anchor.is_none() && self.builder.wants_key() {
+            // A key is the text that stands there, whatever it would mean as a value.
+            let empty = plain && span.start == span.end;
+            let key = if empty { "" } else { &*text };
+            return self.builder.key(key, plain && tag.is_none(), span);
+        }
+        let (kind, tag) = match tag {
+            Some(tag) if tag.suffix() != "!" => self.tagged(&text, tag, span)?,
+            _ if plain => {
+                let known = if span.start == span.end {
+                    Some(Kind::Null)
+                } else {
+                    scalar::resolve(&text)
+                };
+                (known.unwrap_or_else(|| Kind::Str(Arc::from(&*text))), None)
+            }
+            _ => (Kind::Str(Arc::from(&*text)), None),
+        };
+        let (id, name) = anchor.map_or((None, None), |(id, name)| (Some(id), Some(name)));
+        let node = Node::with_anchor(kind, span, tag, name);
+        self.builder.add(node, id, span)
+    }
+
+    /// The place of a scalar's content: a block scalar without the line breaks that end it, an
+    /// empty one behind the colon.
+    fn content(&self, text: &str, style: ScalarStyle, mut span: Span) -> Span {
+        let (start, end) = (span.start as usize, span.end as usize);
+        if matches!(style, ScalarStyle::Literal | ScalarStyle::Folded) {
+            let raw = &self.text[start..end];
+            // With `+`, the empty lines at the end are part of the text.
+            let keep = text.ends_with("\n\n") || text.bytes().all(|byte| byte == b'\n');
+            let trimmed = if keep {
+                raw.strip_suffix('\n')
+                    .map_or(raw, |raw| raw.strip_suffix('\r').unwrap_or(raw))
+            } else {
+                raw.trim_end_matches([' ', '\t', '\r', '\n'])
+            };
+            span = self.span(start, start + trimmed.len());
+        } else if start == end {
+            let rest = &self.text[start..];
+            let blanks = rest.len() - rest.trim_start_matches([' ', '\t']).len();
+            if self.builder.wants_value() && rest[blanks..].starts_with(':') {
+                span = self.span(start + blanks + 1, start + blanks + 1);
+            }
+        }
+        span
+    }
+
+    /// What a scalar with an explicit tag is.
+    fn tagged(
+        &mut self,
+        text: &str,
+        tag: &Tag,
+        span: Span,
+    ) -> Result<(Kind, Option<Arc<str>>), Stop> {
+        let unlike = |wanted: &str| {
+            Stop::because(
+                Diagnostic::error(format!("`{text}` is not {wanted}"))
+                    .label(span, format!("tagged as {wanted}")),
+            )
+        };
+        let kind = match tag.core_suffix() {
+            None => {
+                let tag = self.foreign_tag(tag, span)?;
+                return Ok((Kind::Str(Arc::from(text)), tag));
+            }
+            Some("null") => Kind::Null,
+            Some("bool") => match text.to_ascii_lowercase().as_str() {
+                "y" | "yes" | "true" | "on" => Kind::Bool(true),
+                "n" | "no" | "false" | "off" => Kind::Bool(false),
+                _ => return Err(unlike("a boolean")),
+            },
+            Some("int") => scalar::integer(text).ok_or_else(|| unlike("an integer"))?,
+            Some("float") => scalar::float(text)
+                .or_else(|| text.parse().ok().map(Kind::Float))
+                .ok_or_else(|| unlike("a float"))?,
+            Some("map") => return Err(unlike("a map")),
+            Some("seq") => return Err(unlike("a list")),
+            Some(_) => Kind::Str(Arc::from(text)),
+        };
+        Ok((kind, None))
+    }
+
+    /// A tag that is not YAML's own, as it was written.
+    fn foreign_tag(&mut self, tag: &Tag, span: Span) -> Result<Option<Arc<str>>, Stop> {
+        if tag.core_suffix().is_some() || tag.suffix() == "!" {
+            return Ok(None);
+        }
+        let full = [tag.handle(), tag.suffix()].concat();
+        if full.starts_with("tag:yaml.org,2002:python/") {
+            return Err(Stop::because(
+                Diagnostic::error(format!("the tag `{}` is not accepted", tag.original()))
+                    .label(span, "would run Python code")
+                    .help("write the value itself"),
+            ));
+        }
+        let name = tag.original();
+        if let Some(known) = self.tags.get(name.as_str()) {
+            return Ok(Some(Arc::clone(known)));
+        }
+        let name: Arc<str> = Arc::from(name);
+        self.tags.insert(Arc::clone(&name));
+        Ok(Some(name))
+    }
+
+    fn explain(&self, error: &ScanError) -> Diagnostic {
+        use granit_parser::ErrorKind as E;
+        let text = self.text;
+        let place = error
+            .marker()
+            .byte_offset()
+            .unwrap_or(text.len())
+            .min(text.len());
+        let width = text
+            .get(place..)
+            .and_then(|rest| rest.chars().next())
+            .map_or(0, char::len_utf8);
+        let span = self.span(place, place + width);
+        let (message, help) = match error.kind() {
+            E::TabNotAllowed | E::TabInBlockIndentation | E::TabInIndentation => (
+                "a tab cannot be used as indentation".to_owned(),
+                Some("use spaces"),
+            ),
+            E::MappingValueNotAllowed => (
+                "a `key: value` pair cannot stand here".to_owned(),
+                Some("check the indentation, or quote the text if its `: ` is meant literally"),
+            ),
+            E::InvalidColonPlacement => (
+                "a `:` cannot stand here".to_owned(),
+                Some("is a `]` or `}` missing before it?"),
+            ),
+            E::RecursionLimitExceeded => (
+                "collections stand too deep inside each other".to_owned(),
+                None,
+            ),
+            E::ExpectedBlockMappingKey => (
+                "expected a key".to_owned(),
+                Some("keys of one map start in the same column"),
+            ),
+            E::ExpectedBlockSequenceEntry => (
+                "expected a `- item`".to_owned(),
+                Some("items of one list start in the same column"),
+            ),
+            E::ExpectedFlowMappingSeparator => ("expected `,` or `}`".to_owned(), None),
+            E::ExpectedFlowSequenceSeparator => ("expected `,` or `]`".to_owned(), None),
+            E::SimpleKeyExpected => (
+                "expected a `:` after this key".to_owned(),
+                Some("write `key: value`"),
+            ),
+            E::UnclosedQuotedScalar | E::InvalidQuotedScalarIndent => (
+                "a quoted text does not end where it should".to_owned(),
+                Some("is its closing quote missing?"),
+            ),
+            E::UnexpectedCharacter {
+                character: '@' | '`' | '%',
+            } => (
+                "a text cannot start with this character".to_owned(),
+                Some("quote the text"),
+            ),
+            E::UnknownQuotedScalarEscape => (
+                "this escape is not known".to_owned(),
+                Some("write `\\\\` for a backslash, or use single quotes"),
+            ),
+            kind => (kind.to_string(), None),
+        };
+        let diagnostic = Diagnostic::error(message).label(span, "");
+        match help {
+            Some(help) => diagnostic.help(help),
+            None => diagnostic,
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! How a text is written: plain, quoted or as a literal block.
+
+use super::scalar;
+
+/// Where a text is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Position {
+    /// The value of a key or an item of a block collection.
+    Block,
+    /// A key of a block mapping.
+    Key,
+    /// Inside of `{}` or `[]`.
+    Flow,
+}
+
+/// How a text is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Style {
+    Plain,
+    Single,
+    Double,
+    Literal(Chomp),
+}
+
+/// What happens to the line breaks at the end of a literal block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Chomp {
+    /// `|-`: there is none.
+    Strip,
+    /// `|`: there is one.
+    Clip,
+    /// `|+`: there are several.
+    Keep,
+}
+
+impl Chomp {
+    pub(super) fn header(self) -> &'static str {
+        match self {
+            Self::Strip => "|-",
+            Self::Clip => "|",
+            Self::Keep => "|+",
+        }
+    }
+}
+
+/// The plainest style in which every reader finds the same text.
+pub(super) fn style(text: &str, position: Position) -> Style {
+    let bytes = text.as_bytes();
+    let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else {
+        return Style::Single;
+    };
+    let mut quote = *first == b' ' || *last == b' ' || starts_specially(bytes, position);
+    let (mut lines, mut tabs) = (false, false);
+    for (place, byte) in bytes.iter().enumerate() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'-' | b'.' | b'/' | b' ' => {}
+            b'\n' => lines = true,
+            b'\t' => tabs = true,
+            0..0x20 | 0x7f => return Style::Double,
+            b':' => {
+                quote |= position == Position::Flow
+                    || matches!(bytes.get(place + 1), None | Some(b' ' | b'\n'));
+            }
+            b'#' => quote |= place > 0 && matches!(bytes[place - 1], b' ' | b'\n'),
+            b',' | b'[' | b']' | b'{' | b'}' | b'?' => quote |= position == Position::Flow,
+            0xc2 | 0xe2 | 0xef | 0xf4 if is_unprintable(&bytes[place..]) => return Style::Double,
+            _ => {}
+        }
+    }
+    if lines {
+        return literal(text, position).map_or(Style::Double, Style::Literal);
+    }
+    match (tabs, quote || scalar::is_ambiguous(text)) {
+        (true, _) => Style::Double,
+        (false, true) => Style::Single,
+        (false, false) => Style::Plain,
+    }
+}
+
+/// Whether the first characters mean something in YAML.
+fn starts_specially(bytes: &[u8], position: Position) -> bool {
+    match bytes {
+        [b'-' | b'?' | b':', ..] => {
+            position == Position::Flow
+                || matches!(bytes.get(1), None | Some(b' ' | b'\n'))
+                || bytes.starts_with(b"---")
+        }
+        [first, ..] => b",[]{}#&*!|>'\"%@`".contains(first) || bytes.starts_with(b"..."),
+        [] => true,
+    }
+}
+
+/// Characters that readers refuse or take for line breaks: U+0080–9F, U+2028, U+2029, the byte
+/// order mark, U+FFFE, U+FFFF and U+10FFFF.
+fn is_unprintable(bytes: &[u8]) -> bool {
+    matches!(
+        bytes,
+        [0xc2, 0x80..0xa0, ..]
+            | [0xe2, 0x80, 0xa8 | 0xa9, ..]
+            | [0xef, 0xbb, 0xbf, ..]
+            | [0xef, 0xbf, 0xbe | 0xbf, ..]
+            | [0xf4, 0x8f, 0xbf, 0xbf, ..]
+    )
+}
+
+/// How a text of several lines ends, if a literal block is safe for it: readers differ about
+/// blanks at the start of the first line, and editors cut those at the end of any.
+fn literal(text: &str, position: Position) -> Option<Chomp> {
+    let blank = [' ', '\t'];
+    if position != Position::Block
+        || text.starts_with([' ', '\t', '\n'])
+        || text.split('\n').any(|line| line.ends_with(blank))
+    {
+        return None;
+    }
+    Some(match text.as_bytes() {
+        [.., b'\n', b'\n'] => Chomp::Keep,
+        [.., b'\n'] => Chomp::Clip,
+        _ => Chomp::Strip,
+    })
+}
+
+/// Writes a text on one line.
+pub(super) fn write_inline(out: &mut String, text: &str, style: Style) {
+    match style {
+        Style::Plain => out.push_str(text),
+        Style::Single => {
+            out.push('\'');
+            for (place, part) in text.split('\'').enumerate() {
+                out.push_str(if place == 0 { "" } else { "''" });
+                out.push_str(part);
+            }
+            out.push('\'');
+        }
+        Style::Double | Style::Literal(_) => write_double(out, text),
+    }
+}
+
+fn write_double(out: &mut String, text: &str) {
+    use std::fmt::Write as _;
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\0'..' ' | '\u{7f}'..='\u{9f}' => {
+                write!(out, "\\x{:02x}", u32::from(c)).expect("a string takes all");
+            }
+            '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}' => {
+                write!(out, "\\u{:04x}", u32::from(c)).expect("a string takes all");
+            }
+            '\u{10ffff}' => out.push_str("\\U0010ffff"),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+}
