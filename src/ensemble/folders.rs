@@ -38,12 +38,12 @@ impl FolderKind {
 
 /// One working folder: `<kind>/<instance>`, or `tasks/<instance>/<operation or workflow>`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct WorkFolder {
+pub struct FolderPath {
     kind: FolderKind,
     relative: PathBuf,
 }
 
-impl WorkFolder {
+impl FolderPath {
     /// A folder that all operations of an instance share.
     pub fn of_instance(kind: FolderKind, instance: &InstanceName) -> Self {
         Self {
@@ -87,9 +87,9 @@ fn tame(name: &str) -> PathBuf {
 
 /// A file that was rendered for a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RenderedFile {
+pub struct PlannedFile {
     /// The folder it goes to.
-    pub folder: WorkFolder,
+    pub folder: FolderPath,
     /// Its path in there.
     pub path: PathBuf,
     /// What is in it.
@@ -168,17 +168,17 @@ impl Folders {
     }
 
     /// Where a folder is before its task succeeds.
-    pub fn planned(&self, folder: &WorkFolder) -> PathBuf {
+    pub fn planned(&self, folder: &FolderPath) -> PathBuf {
         self.planned.join(&folder.relative)
     }
 
     /// Where a folder is after its task succeeded.
-    pub fn active(&self, folder: &WorkFolder) -> PathBuf {
+    pub fn active(&self, folder: &FolderPath) -> PathBuf {
         self.base.join("active").join(&folder.relative)
     }
 
     /// Where a folder is after its task failed.
-    pub fn failed(&self, folder: &WorkFolder, task: ChangeId) -> PathBuf {
+    pub fn failed(&self, folder: &FolderPath, task: ChangeId) -> PathBuf {
         let failed = self.base.join("failed").join(task.to_string());
         failed.join(&folder.relative)
     }
@@ -189,7 +189,7 @@ impl Folders {
     }
 
     /// Creates a planned folder; a persistent one starts with what is active.
-    pub fn prepare(&self, folder: &WorkFolder) -> Result<PathBuf, FolderError> {
+    pub fn prepare(&self, folder: &FolderPath) -> Result<PathBuf, FolderError> {
         let planned = self.planned(folder);
         let active = self.active(folder);
         if folder.kind.is_persistent() && !fs::is_dir(&planned) && fs::is_dir(&active) {
@@ -201,7 +201,7 @@ impl Folders {
     }
 
     /// Writes a rendered file into its planned folder; gives its path.
-    pub fn write(&self, file: &RenderedFile) -> Result<PathBuf, FolderError> {
+    pub fn write(&self, file: &PlannedFile) -> Result<PathBuf, FolderError> {
         let stays = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
         let named = file.path.file_name().is_some();
         if !named || !file.path.components().all(stays) {
@@ -223,7 +223,7 @@ impl Folders {
 
     /// Moves a planned folder to `active/`, whose own it replaces; gives where it is now, or
     /// nothing if it was not planned.
-    pub fn activate(&self, folder: &WorkFolder) -> Result<Option<PathBuf>, FolderError> {
+    pub fn activate(&self, folder: &FolderPath) -> Result<Option<PathBuf>, FolderError> {
         self.move_planned(folder, self.active(folder))
     }
 
@@ -231,7 +231,7 @@ impl Folders {
     /// not planned.
     pub fn fail(
         &self,
-        folder: &WorkFolder,
+        folder: &FolderPath,
         task: ChangeId,
     ) -> Result<Option<PathBuf>, FolderError> {
         self.move_planned(folder, self.failed(folder, task))
@@ -239,7 +239,7 @@ impl Folders {
 
     fn move_planned(
         &self,
-        folder: &WorkFolder,
+        folder: &FolderPath,
         to: PathBuf,
     ) -> Result<Option<PathBuf>, FolderError> {
         let planned = self.planned(folder);
@@ -251,7 +251,7 @@ impl Folders {
     }
 
     /// Removes a planned folder.
-    pub fn discard(&self, folder: &WorkFolder) -> Result<(), FolderError> {
+    pub fn discard(&self, folder: &FolderPath) -> Result<(), FolderError> {
         fs::remove_dir_if_exists(&self.planned(folder))?;
         Ok(())
     }
@@ -266,11 +266,11 @@ mod tests {
     }
 
     fn task() -> ChangeId {
-        "A6BL7ntS0001".parse().unwrap()
+        ChangeId::parse("A6BL7ntS0001").unwrap()
     }
 
-    fn script(folder: WorkFolder) -> RenderedFile {
-        RenderedFile {
+    fn script(folder: FolderPath) -> PlannedFile {
+        PlannedFile {
             folder,
             path: "rendered.sh".into(),
             bytes: b"echo".to_vec(),
@@ -295,7 +295,7 @@ mod tests {
     fn a_rendered_file_goes_from_planned_to_active() {
         let base = tempfile::tempdir().unwrap();
         let folders = Folders::new(base.path());
-        let folder = WorkFolder::of_operation(&name("web"), "configure");
+        let folder = FolderPath::of_operation(&name("web"), "configure");
         folders.write(&script(folder.clone())).unwrap();
         assert_eq!(
             files(base.path()),
@@ -313,7 +313,7 @@ mod tests {
     fn the_files_of_a_failed_task_go_to_its_own_folder() {
         let base = tempfile::tempdir().unwrap();
         let folders = Folders::new(base.path());
-        let folder = WorkFolder::of_operation(&name("web"), "create");
+        let folder = FolderPath::of_operation(&name("web"), "create");
         folders.write(&script(folder.clone())).unwrap();
         folders.fail(&folder, task()).unwrap().unwrap();
         assert_eq!(
@@ -327,7 +327,7 @@ mod tests {
         let base = tempfile::tempdir().unwrap();
         let folders = Folders::new(base.path());
         folders.set_previous_aside().unwrap();
-        let mut file = script(WorkFolder::of_operation(&name("web"), "create"));
+        let mut file = script(FolderPath::of_operation(&name("web"), "create"));
         folders.write(&file).unwrap();
         folders.set_previous_aside().unwrap();
         file.path = "other.sh".into();
@@ -343,7 +343,7 @@ mod tests {
     fn a_persistent_folder_starts_with_what_is_active() {
         let base = tempfile::tempdir().unwrap();
         let folders = Folders::new(base.path());
-        let folder = WorkFolder::of_instance(FolderKind::Artifacts, &name("web"));
+        let folder = FolderPath::of_instance(FolderKind::Artifacts, &name("web"));
         let mut file = script(folder.clone());
         folders.write(&file).unwrap();
         folders.activate(&folder).unwrap();
@@ -363,12 +363,12 @@ mod tests {
     fn a_sensitive_file_is_for_its_owner_alone() {
         let base = tempfile::tempdir().unwrap();
         let folders = Folders::new(base.path());
-        let mut file = script(WorkFolder::of_operation(&name("web"), "create"));
+        let mut file = script(FolderPath::of_operation(&name("web"), "create"));
         file.sensitive = true;
         file.mode = Some(0o755);
         let path = folders.write(&file).unwrap();
         assert_eq!(fs::mode_of(&path).unwrap(), 0o700);
-        let secret = script(WorkFolder::of_instance(FolderKind::Secrets, &name("web")));
+        let secret = script(FolderPath::of_instance(FolderKind::Secrets, &name("web")));
         assert_eq!(
             fs::mode_of(&folders.write(&secret).unwrap()).unwrap(),
             0o600
@@ -379,7 +379,7 @@ mod tests {
     fn no_name_and_no_path_leaves_its_folder() {
         let base = tempfile::tempdir().unwrap();
         let folders = Folders::new(base.path());
-        let folder = WorkFolder::of_operation(&name("../../../etc"), "..");
+        let folder = FolderPath::of_operation(&name("../../../etc"), "..");
         assert_eq!(
             folder.relative().display().to_string(),
             "tasks/%2E%2E/%2E%2E/%2E%2E/etc/%2E%2E"
@@ -399,7 +399,7 @@ mod tests {
         let base = tempfile::tempdir().unwrap();
         let folders = Folders::without_trace(base.path()).unwrap();
         let path = folders
-            .write(&script(WorkFolder::of_operation(&name("web"), "create")))
+            .write(&script(FolderPath::of_operation(&name("web"), "create")))
             .unwrap();
         assert!(path.exists() && folders.is_without_trace());
         drop(folders);
@@ -409,7 +409,7 @@ mod tests {
 
     #[test]
     fn a_relationship_has_a_folder_named_after_its_source() {
-        let folder = WorkFolder::of_operation(&relationship_dir(&name("app"), "db"), "add_target");
+        let folder = FolderPath::of_operation(&relationship_dir(&name("app"), "db"), "add_target");
         assert_eq!(
             folder.relative().display().to_string(),
             "tasks/app~r~db/add_target"

@@ -4,6 +4,6 @@ mod folders;
 mod journal;
 mod lock;
 
-pub use folders::{FolderError, FolderKind, Folders, RenderedFile, WorkFolder, relationship_dir};
+pub use folders::{FolderError, FolderKind, FolderPath, Folders, PlannedFile, relationship_dir};
 pub use journal::{Journal, JournalError, Recovered};
 pub use lock::{Acquired, Lock, LockError, LockOwner, LockState, TakenOver};
