@@ -1,1 +1,7 @@
-//! Reads and prepares git repositories; knows nothing of ensembles.
+//! Reads and prepares git repositories; knows nothing of ensembles. Goes to no network.
+
+mod error;
+mod repository;
+
+pub use error::Error;
+pub use repository::{PathState, Repository};

@@ -1,0 +1,645 @@
+//! One job at a time: the lock file beside a manifest, as Unfurl knows it, and beside that a file
+//! that says whose it is. A lock is taken over only on proof that its holder is gone.
+
+use std::fmt::{Display, Formatter};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::system::lockfile::LockFile;
+use crate::system::{clock, fs, machine};
+
+/// How often a lock that vanishes or is replaced while we look is tried again.
+const ATTEMPTS: usize = 20;
+
+/// Whose lock it is. Kept beside the lock file, for Unfurl accepts nothing but a process id in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LockOwner {
+    /// The host the holder runs on.
+    pub host: String,
+    /// The boot of that host.
+    pub boot_id: Option<String>,
+    /// The holder's process id.
+    pub pid: u32,
+    /// The namespace in which that id means something.
+    pub pid_namespace: Option<String>,
+    /// When that process started, in ticks since the boot.
+    pub start_time: Option<u64>,
+    /// What it was called with.
+    pub command: String,
+    /// Since when it holds the lock.
+    pub since: String,
+    /// Tells this lock from all others.
+    pub token: String,
+}
+
+impl LockOwner {
+    fn this_process(command: &str) -> Self {
+        let pid = machine::pid();
+        Self {
+            host: machine::hostname(),
+            boot_id: machine::boot_id(),
+            pid,
+            pid_namespace: machine::pid_namespace(),
+            start_time: machine::start_time(pid),
+            command: command.to_owned(),
+            since: clock::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            token: ulid::Ulid::generate().to_string(),
+        }
+    }
+
+    /// Whether its process id can be looked up from here.
+    fn is_within_sight(&self) -> bool {
+        self.host == machine::hostname()
+            && self.boot_id.is_some()
+            && self.boot_id == machine::boot_id()
+            && self.pid_namespace == machine::pid_namespace()
+    }
+
+    /// Whether its process is gone, given that it can be looked up from here.
+    fn is_gone(&self) -> bool {
+        !machine::is_running(self.pid)
+            || (self.start_time.is_some() && self.start_time != machine::start_time(self.pid))
+    }
+}
+
+impl Display for LockOwner {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            pid,
+            host,
+            since,
+            command,
+            ..
+        } = self;
+        write!(f, "process {pid} on host {host} since {since}")?;
+        if command.is_empty() {
+            return Ok(());
+        }
+        write!(f, " (`{command}`)")
+    }
+}
+
+/// Who holds a lock, as far as it is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LockState {
+    /// Nobody.
+    Free,
+    /// Somebody who runs, or of whom nothing proves that they do not.
+    Held {
+        /// The process id in the lock file, if there is one.
+        pid: Option<u32>,
+        /// Who it is, if the owner file tells.
+        owner: Option<LockOwner>,
+    },
+    /// Somebody who is proven to be gone.
+    Stale(TakenOver),
+    /// This process.
+    Ours,
+    /// The lock file holds no process id, and nothing else tells whose it is.
+    Unreadable,
+}
+
+/// The holder of a stale lock, and what proves that it is gone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TakenOver {
+    /// The process id in the lock file, if there is one.
+    pub pid: Option<u32>,
+    /// Who it was, if the owner file tells.
+    pub owner: Option<LockOwner>,
+}
+
+impl Display for TakenOver {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.write_str("took over the lock of ")?;
+        match (&self.owner, self.pid) {
+            (Some(owner), _) => write!(f, "{owner}")?,
+            (None, Some(pid)) => write!(f, "process {pid}")?,
+            (None, None) => f.write_str("a process")?,
+        }
+        f.write_str(", which no longer runs")
+    }
+}
+
+/// Why a lock was not got, or not let go.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// Another process holds it.
+    #[error("`{}` is locked by {}", lock.display(), holder(*pid, owner.as_deref()))]
+    Held {
+        /// The lock file.
+        lock: PathBuf,
+        /// The process id in it.
+        pid: Option<u32>,
+        /// Who it is, if the owner file tells.
+        owner: Option<Box<LockOwner>>,
+    },
+    /// This process holds it already.
+    #[error("`{}` is already locked by this process", lock.display())]
+    Ours {
+        /// The lock file.
+        lock: PathBuf,
+    },
+    /// The lock file does not say whose it is.
+    #[error("`{}` holds no process id, so nobody can tell whether its holder runs", lock.display())]
+    Unreadable {
+        /// The lock file.
+        lock: PathBuf,
+    },
+    /// The lock changed hands again and again while it was looked at.
+    #[error("`{}` changes hands too often", lock.display())]
+    Busy {
+        /// The lock file.
+        lock: PathBuf,
+    },
+    /// A file operation failed.
+    #[error(transparent)]
+    File(#[from] fs::Error),
+}
+
+fn holder(pid: Option<u32>, owner: Option<&LockOwner>) -> String {
+    match (owner, pid) {
+        (Some(owner), _) => owner.to_string(),
+        (None, Some(pid)) => format!("process {pid}"),
+        (None, None) => "another process".to_owned(),
+    }
+}
+
+impl LockError {
+    /// Says what people can do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Held { .. } | Self::Unreadable { .. } => Some(
+                "wait until it is done; if its process is gone for sure, run `unfurl lock break`"
+                    .to_owned(),
+            ),
+            Self::Ours { .. } => Some("look for a circle among the external ensembles".to_owned()),
+            Self::Busy { .. } => Some("try again".to_owned()),
+            Self::File(error) => error.hint(),
+        }
+    }
+}
+
+/// The lock of a manifest, got.
+#[derive(Debug)]
+pub struct Acquired {
+    /// The lock; it goes when this goes.
+    pub lock: Lock,
+    /// Whose stale lock it was; people are to be told.
+    pub taken_over: Option<TakenOver>,
+}
+
+/// The lock of a manifest; others are kept out for as long as it lives.
+#[derive(Debug)]
+#[must_use = "the lock is let go at once if nobody keeps it"]
+pub struct Lock {
+    file: Option<LockFile>,
+    path: PathBuf,
+    owner: LockOwner,
+}
+
+impl Lock {
+    /// Locks a manifest for this process, which was called with `command`.
+    pub fn acquire(manifest: &Path, command: &str) -> Result<Acquired, LockError> {
+        let path = lock_path(manifest);
+        let owner = LockOwner::this_process(command);
+        let pid = owner.pid.to_string();
+        for _ in 0..ATTEMPTS {
+            if let Some(file) = LockFile::create(&path, pid.as_bytes())? {
+                return Self::begin(file, path, owner, None);
+            }
+            let Some(mut file) = LockFile::open(&path)? else {
+                continue;
+            };
+            let state = state_of(&mut file, &path)?;
+            if !file.is_current() {
+                // Somebody let go or took over while we looked.
+                continue;
+            }
+            let held = |pid, owner: Option<LockOwner>| LockError::Held {
+                lock: path.clone(),
+                pid,
+                owner: owner.map(Box::new),
+            };
+            match state {
+                LockState::Free => {}
+                // Of all who find a lock stale, the kernel lets one alone rewrite it.
+                LockState::Stale(stale) if file.is_locked() => {
+                    file.rewrite(pid.as_bytes())?;
+                    return Self::begin(file, path, owner, Some(stale));
+                }
+                LockState::Stale(stale) => return Err(held(stale.pid, stale.owner)),
+                LockState::Held { pid, owner } => return Err(held(pid, owner)),
+                LockState::Ours => return Err(LockError::Ours { lock: path }),
+                LockState::Unreadable => return Err(LockError::Unreadable { lock: path }),
+            }
+        }
+        Err(LockError::Busy { lock: path })
+    }
+
+    fn begin(
+        file: LockFile,
+        path: PathBuf,
+        owner: LockOwner,
+        taken_over: Option<TakenOver>,
+    ) -> Result<Acquired, LockError> {
+        let lock = Self {
+            file: Some(file),
+            path,
+            owner,
+        };
+        let text = serde_yaml::to_string(&lock.owner)
+            .map_err(std::io::Error::other)
+            .map_err(|source| fs::Error::new(fs::Action::Write, &owner_path(&lock.path), source))?;
+        fs::write_atomic(&owner_path(&lock.path), text.as_bytes(), None)?;
+        Ok(Acquired { lock, taken_over })
+    }
+
+    /// Says who holds the lock of a manifest, and takes nothing.
+    pub fn look(manifest: &Path) -> Result<LockState, LockError> {
+        let path = lock_path(manifest);
+        match LockFile::open(&path)? {
+            Some(mut file) => state_of(&mut file, &path),
+            None => Ok(LockState::Free),
+        }
+    }
+
+    /// Removes the lock of a manifest, whoever holds it. A holder that is known to run keeps it
+    /// unless `even_if_alive`. Says who held it.
+    pub fn break_it(manifest: &Path, even_if_alive: bool) -> Result<LockState, LockError> {
+        let path = lock_path(manifest);
+        let Some(mut file) = LockFile::open(&path)? else {
+            fs::remove_file_if_exists(&owner_path(&path))?;
+            return Ok(LockState::Free);
+        };
+        let state = state_of(&mut file, &path)?;
+        if file.is_held_by_another() && !even_if_alive {
+            let (pid, owner) = match state {
+                LockState::Held { pid, owner } => (pid, owner.map(Box::new)),
+                _ => (None, None),
+            };
+            return Err(LockError::Held {
+                lock: path,
+                pid,
+                owner,
+            });
+        }
+        fs::remove_file_if_exists(&owner_path(&path))?;
+        file.remove()?;
+        Ok(state)
+    }
+
+    /// Whether the lock file is still the one we made. It is not if somebody broke the lock: then
+    /// nothing may be published any more.
+    pub fn is_ours(&self) -> bool {
+        self.file.as_ref().is_some_and(LockFile::is_current)
+    }
+
+    /// Says who we are.
+    pub fn owner(&self) -> &LockOwner {
+        &self.owner
+    }
+
+    /// The lock file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Lets go.
+    pub fn release(mut self) -> Result<(), LockError> {
+        self.let_go()
+    }
+
+    fn let_go(&mut self) -> Result<(), LockError> {
+        let Some(file) = self.file.take() else {
+            return Ok(());
+        };
+        if file.is_current() {
+            // A lock without an owner file can be taken over; an owner file alone says nothing.
+            fs::remove_file_if_exists(&owner_path(&self.path))?;
+        }
+        file.remove()?;
+        Ok(())
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // What stays behind is a stale lock, which the next job takes over.
+        self.let_go().ok();
+    }
+}
+
+fn lock_path(manifest: &Path) -> PathBuf {
+    with_suffix(manifest, ".lock")
+}
+
+fn owner_path(lock: &Path) -> PathBuf {
+    with_suffix(lock, ".owner")
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+/// What the owner file says.
+enum Told {
+    Nothing,
+    Garbage,
+    Owner(LockOwner),
+}
+
+fn state_of(file: &mut LockFile, path: &Path) -> Result<LockState, LockError> {
+    let content = file.content()?;
+    let text = String::from_utf8_lossy(&content);
+    let pid = text.trim().parse::<u32>().ok().filter(|pid| *pid > 0);
+    let told = match fs::read_to_string(&owner_path(path)) {
+        Err(error) if error.is_not_found() => Told::Nothing,
+        Err(_) => Told::Garbage,
+        Ok(text) => serde_yaml::from_str(&text).map_or(Told::Garbage, Told::Owner),
+    };
+    Ok(judge(pid, told, file.is_held_by_another()))
+}
+
+/// Decides whether the holder is proven to be gone.
+fn judge(pid: Option<u32>, told: Told, alive: bool) -> LockState {
+    let told = match told {
+        // It speaks of an earlier lock.
+        Told::Owner(owner) if pid.is_some_and(|pid| pid != owner.pid) => Told::Nothing,
+        told => told,
+    };
+    let is_us = pid == Some(machine::pid());
+    match told {
+        Told::Owner(owner) => {
+            let gone = !alive && owner.is_within_sight() && owner.is_gone();
+            match (gone, is_us && owner.is_within_sight()) {
+                (true, _) => LockState::Stale(TakenOver {
+                    pid,
+                    owner: Some(owner),
+                }),
+                (false, true) => LockState::Ours,
+                (false, false) => LockState::Held {
+                    pid,
+                    owner: Some(owner),
+                },
+            }
+        }
+        Told::Nothing if alive && is_us => LockState::Ours,
+        Told::Nothing | Told::Garbage if alive => LockState::Held { pid, owner: None },
+        Told::Nothing if pid.is_some_and(|pid| !machine::is_running(pid)) => {
+            LockState::Stale(TakenOver { pid, owner: None })
+        }
+        Told::Nothing | Told::Garbage if pid.is_some() => LockState::Held { pid, owner: None },
+        Told::Nothing | Told::Garbage => LockState::Unreadable,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead as _, BufReader};
+    use std::process::{Child, Command, Stdio};
+    use std::time::Duration;
+
+    use super::*;
+
+    struct Place {
+        _folder: tempfile::TempDir,
+        manifest: PathBuf,
+        lock: PathBuf,
+        owner: PathBuf,
+    }
+
+    fn place() -> Place {
+        let folder = tempfile::tempdir().unwrap();
+        let manifest = folder.path().join("ensemble.yaml");
+        let lock = lock_path(&manifest);
+        Place {
+            owner: owner_path(&lock),
+            lock,
+            manifest,
+            _folder: folder,
+        }
+    }
+
+    fn acquire(place: &Place) -> Result<Acquired, LockError> {
+        Lock::acquire(&place.manifest, "unfurl deploy")
+    }
+
+    fn names(place: &Place) -> usize {
+        fs::list(place.manifest.parent().unwrap()).unwrap().len()
+    }
+
+    /// A process id that ran a moment ago and runs no more.
+    fn dead_pid() -> u32 {
+        let mut child = Command::new("true").spawn().unwrap();
+        child.wait().unwrap();
+        child.id()
+    }
+
+    fn write_owner(place: &Place, change: impl FnOnce(&mut LockOwner)) {
+        let mut owner = LockOwner::this_process("unfurl deploy web");
+        change(&mut owner);
+        std::fs::write(&place.owner, serde_yaml::to_string(&owner).unwrap()).unwrap();
+        std::fs::write(&place.lock, owner.pid.to_string()).unwrap();
+    }
+
+    #[test]
+    fn the_lock_file_holds_the_bare_process_id_and_goes_with_the_lock() {
+        let place = place();
+        let acquired = acquire(&place).unwrap();
+        assert_eq!(acquired.taken_over, None);
+        assert_eq!(
+            std::fs::read_to_string(&place.lock).unwrap(),
+            machine::pid().to_string()
+        );
+        assert!(place.owner.exists() && acquired.lock.is_ours());
+        acquired.lock.release().unwrap();
+        assert_eq!(names(&place), 0);
+    }
+
+    #[test]
+    fn locking_twice_in_one_process_is_told_as_such() {
+        let place = place();
+        let _acquired = acquire(&place).unwrap();
+        let error = acquire(&place).unwrap_err();
+        assert!(matches!(error, LockError::Ours { .. }), "{error}");
+        assert_eq!(Lock::look(&place.manifest).unwrap(), LockState::Ours);
+    }
+
+    #[test]
+    fn the_lock_of_a_running_process_is_respected() {
+        let place = place();
+        std::fs::write(&place.lock, "1\n").unwrap();
+        let error = acquire(&place).unwrap_err();
+        let text = error.to_string();
+        assert!(
+            text.ends_with("ensemble.yaml.lock` is locked by process 1"),
+            "{text}"
+        );
+        insta::assert_snapshot!(
+            error.hint().unwrap(),
+            @"wait until it is done; if its process is gone for sure, run `unfurl lock break`"
+        );
+        assert_eq!(std::fs::read_to_string(&place.lock).unwrap(), "1\n");
+    }
+
+    #[test]
+    fn the_lock_of_a_process_that_is_gone_is_taken_over_and_told() {
+        let place = place();
+        let pid = dead_pid();
+        std::fs::write(&place.lock, pid.to_string()).unwrap();
+        let acquired = acquire(&place).unwrap();
+        let notice = acquired.taken_over.unwrap().to_string();
+        assert_eq!(
+            notice,
+            format!("took over the lock of process {pid}, which no longer runs")
+        );
+        assert!(acquired.lock.is_ours());
+    }
+
+    #[test]
+    fn an_owner_that_started_at_another_time_is_gone() {
+        let place = place();
+        write_owner(&place, |owner| {
+            owner.pid = 1;
+            owner.start_time = machine::start_time(1).map(|ticks| ticks + 1);
+        });
+        let acquired = acquire(&place).unwrap();
+        assert_eq!(acquired.taken_over.unwrap().owner.unwrap().pid, 1);
+    }
+
+    #[test]
+    fn an_owner_out_of_sight_may_still_run() {
+        let pid = dead_pid();
+        let changes: [fn(&mut LockOwner); 3] = [
+            |owner| owner.host.push('x'),
+            |owner| owner.boot_id = Some("another".into()),
+            |owner| owner.pid_namespace = Some("pid:[1]".into()),
+        ];
+        for change in changes {
+            let place = place();
+            write_owner(&place, |owner| {
+                owner.pid = pid;
+                change(owner);
+            });
+            let error = acquire(&place).unwrap_err();
+            assert!(matches!(error, LockError::Held { .. }), "{error}");
+            assert!(
+                error.to_string().contains("(`unfurl deploy web`)"),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_owner_file_of_an_earlier_lock_says_nothing() {
+        let place = place();
+        write_owner(&place, |owner| owner.host.push('x'));
+        std::fs::write(&place.lock, dead_pid().to_string()).unwrap();
+        assert!(acquire(&place).unwrap().taken_over.is_some());
+    }
+
+    #[test]
+    fn garbage_in_the_lock_file_is_no_proof_unless_the_owner_file_is() {
+        let place = place();
+        for garbage in ["", "x", "-4", "0", "99999999999999"] {
+            std::fs::write(&place.lock, garbage).unwrap();
+            let error = acquire(&place).unwrap_err();
+            assert!(matches!(error, LockError::Unreadable { .. }), "{error}");
+        }
+        let pid = dead_pid();
+        write_owner(&place, |owner| owner.pid = pid);
+        std::fs::write(&place.lock, "garbage").unwrap();
+        assert!(acquire(&place).unwrap().taken_over.is_some());
+    }
+
+    #[test]
+    fn a_broken_owner_file_is_no_proof() {
+        let place = place();
+        std::fs::write(&place.lock, dead_pid().to_string()).unwrap();
+        std::fs::write(&place.owner, "{").unwrap();
+        assert!(matches!(acquire(&place), Err(LockError::Held { .. })));
+    }
+
+    #[test]
+    fn a_lock_can_be_broken_unless_its_holder_runs() {
+        let place = place();
+        std::fs::write(&place.lock, "garbage").unwrap();
+        assert_eq!(
+            Lock::break_it(&place.manifest, false).unwrap(),
+            LockState::Unreadable
+        );
+        let acquired = acquire(&place).unwrap();
+        assert!(Lock::break_it(&place.manifest, false).is_err());
+        Lock::break_it(&place.manifest, true).unwrap();
+        assert!(!acquired.lock.is_ours());
+        // The next holder keeps its lock when the one before lets go.
+        let next = acquire(&place).unwrap();
+        drop(acquired);
+        assert!(next.lock.is_ours() && place.owner.exists());
+        drop(next);
+        assert_eq!(names(&place), 0);
+    }
+
+    /// Runs one test of this program in another process.
+    fn child_test(name: &str, manifest: &Path) -> Child {
+        Command::new(std::env::current_exe().unwrap())
+            .args([
+                "--exact",
+                &format!("ensemble::lock::tests::{name}"),
+                "--nocapture",
+                "--ignored",
+            ])
+            .env("UNFURL_TEST_MANIFEST", manifest)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap()
+    }
+
+    fn wait_for_line(child: &mut Child, word: &str) {
+        let lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
+        let found = lines.map_while(Result::ok).any(|line| line.contains(word));
+        assert!(found, "the child never said {word}");
+    }
+
+    #[test]
+    #[ignore = "runs inside of the process that other tests start"]
+    fn child_that_holds_the_lock() {
+        let Ok(manifest) = std::env::var("UNFURL_TEST_MANIFEST") else {
+            return;
+        };
+        let _acquired = Lock::acquire(Path::new(&manifest), "unfurl child").unwrap();
+        println!("LOCKED");
+        std::thread::sleep(Duration::from_secs(60));
+    }
+
+    #[test]
+    fn a_holder_that_is_killed_gives_way_at_once() {
+        let place = place();
+        let mut child = child_test("child_that_holds_the_lock", &place.manifest);
+        wait_for_line(&mut child, "LOCKED");
+        let error = acquire(&place).unwrap_err();
+        assert!(error.to_string().contains("(`unfurl child`)"), "{error}");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let acquired = acquire(&place).unwrap();
+        assert_eq!(acquired.taken_over.unwrap().pid, Some(child.id()));
+    }
+
+    #[test]
+    fn of_many_that_take_over_a_stale_lock_one_gets_it() {
+        for _ in 0..20 {
+            let place = place();
+            std::fs::write(&place.lock, dead_pid().to_string()).unwrap();
+            let winners: Vec<_> = std::thread::scope(|scope| {
+                let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| acquire(&place))).collect();
+                let results = threads.into_iter().map(|thread| thread.join().unwrap());
+                results.filter_map(Result::ok).collect()
+            });
+            assert_eq!(winners.len(), 1);
+            assert!(winners[0].lock.is_ours());
+        }
+    }
+}

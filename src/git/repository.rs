@@ -1,0 +1,452 @@
+//! One repository with its working tree.
+
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use git2::{ErrorCode, Status, StatusOptions};
+
+use super::Error;
+use crate::system::fs;
+
+/// What git knows of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PathState {
+    /// It is committed and unchanged; a folder, everything in it.
+    Clean,
+    /// It, or something in it, is changed, removed or new since the commit.
+    Changed,
+    /// Git does not know it.
+    Untracked,
+    /// Git is told to ignore it.
+    Ignored,
+    /// There is no such path, here or in the commit.
+    Missing,
+}
+
+/// A git repository that has a working tree.
+pub struct Repository {
+    inner: git2::Repository,
+    root: PathBuf,
+}
+
+impl std::fmt::Debug for Repository {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Repository")
+            .field("root", &self.root)
+            .finish()
+    }
+}
+
+impl Repository {
+    /// Finds the repository that a path is in. The path need not exist; it may be in none.
+    pub fn discover(path: &Path) -> Result<Option<Self>, Error> {
+        let Some(start) = path.ancestors().find(|folder| fs::is_dir(folder)) else {
+            return Ok(None);
+        };
+        let inner = match git2::Repository::discover(start) {
+            Ok(inner) => inner,
+            Err(error) if error.code() == ErrorCode::NotFound => return Ok(None),
+            Err(error) => return Err(Error::failed("look", start, &error)),
+        };
+        // Within `.git`, or in a repository without files, there is nothing to work on.
+        let Some(root) = inner.workdir().map(Path::to_owned) else {
+            return Ok(None);
+        };
+        let start = fs::canonicalize(start)?;
+        let git_folder = inner.path().to_owned();
+        let found = Self {
+            root: fs::canonicalize(&root)?,
+            inner,
+        };
+        if start.starts_with(fs::canonicalize(&git_folder)?) || !start.starts_with(&found.root) {
+            return Ok(None);
+        }
+        Ok(Some(found))
+    }
+
+    /// The top of its working tree, links resolved.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The path within the working tree, empty for its top; `None` if it is outside.
+    pub fn relative(&self, path: &Path) -> Option<PathBuf> {
+        if path.is_relative() {
+            let clean = fs::normalize(path);
+            let inside = !clean.starts_with("..");
+            return inside.then(|| {
+                clean
+                    .strip_prefix(".")
+                    .map_or(clean.clone(), Path::to_owned)
+            });
+        }
+        // The path itself may be a link that git tracks, or not exist.
+        let name = path.file_name();
+        let resolved = match (path.parent(), name) {
+            (Some(parent), Some(name)) => match fs::canonicalize(parent) {
+                Ok(parent) => parent.join(name),
+                Err(_) => fs::normalize(path),
+            },
+            _ => fs::normalize(path),
+        };
+        if let Ok(relative) = resolved.strip_prefix(&self.root) {
+            return Some(relative.to_owned());
+        }
+        let resolved = fs::canonicalize(path).ok()?;
+        resolved.strip_prefix(&self.root).ok().map(Path::to_owned)
+    }
+
+    fn inside(&self, path: &Path) -> Result<PathBuf, Error> {
+        self.relative(path).ok_or_else(|| Error::Outside {
+            path: path.to_owned(),
+            root: self.root.clone(),
+        })
+    }
+
+    fn failed(&self, action: &'static str) -> impl FnOnce(git2::Error) -> Error + '_ {
+        move |error| Error::failed(action, &self.root, &error)
+    }
+
+    /// The id of the commit checked out; `None` before the first.
+    pub fn head(&self) -> Result<Option<String>, Error> {
+        match self.inner.head() {
+            Ok(head) => {
+                let commit = head.peel_to_commit();
+                Ok(Some(
+                    commit
+                        .map_err(self.failed("find the commit"))?
+                        .id()
+                        .to_string(),
+                ))
+            }
+            Err(error) if is_unborn(&error) => Ok(None),
+            Err(error) => Err(self.failed("find the commit")(error)),
+        }
+    }
+
+    /// The branch checked out; `None` if a commit is checked out by its id.
+    pub fn branch(&self) -> Option<String> {
+        let head = self.inner.find_reference("HEAD").ok()?;
+        let target = head.symbolic_target().ok()??;
+        target.strip_prefix("refs/heads/").map(str::to_owned)
+    }
+
+    /// The URL of the remote `origin`.
+    pub fn origin(&self) -> Option<String> {
+        let remote = self.inner.find_remote("origin").ok()?;
+        let url = remote.url().ok()?;
+        (!url.is_empty()).then(|| url.to_owned())
+    }
+
+    /// The paths that are changed, removed or new among `paths`, which may be folders; among all
+    /// if none are given. What git ignores does not count.
+    pub fn changes(&self, paths: &[&Path]) -> Result<Vec<PathBuf>, Error> {
+        let mut options = StatusOptions::new();
+        options
+            .include_untracked(true)
+            .recurse_untracked_dirs(true)
+            .include_ignored(false)
+            .disable_pathspec_match(true);
+        for path in paths {
+            let relative = self.inside(path)?;
+            if relative.as_os_str().is_empty() {
+                return self.changes(&[]);
+            }
+            options.pathspec(&relative);
+        }
+        let statuses = self
+            .inner
+            .statuses(Some(&mut options))
+            .map_err(self.failed("compare"))?;
+        let paths = statuses
+            .iter()
+            .map(|entry| PathBuf::from(std::ffi::OsStr::from_bytes(entry.path_bytes())));
+        Ok(paths.collect())
+    }
+
+    /// Whether anything is changed, removed or new among `paths`; among all if none are given.
+    pub fn is_dirty(&self, paths: &[&Path]) -> Result<bool, Error> {
+        Ok(!self.changes(paths)?.is_empty())
+    }
+
+    /// Whether git is told to ignore a path.
+    pub fn is_ignored(&self, path: &Path) -> Result<bool, Error> {
+        let relative = self.inside(path)?;
+        if relative.as_os_str().is_empty() {
+            return Ok(false);
+        }
+        self.inner
+            .is_path_ignored(&relative)
+            .map_err(self.failed("look at ignored files"))
+    }
+
+    /// Says what git knows of a path.
+    pub fn state_of(&self, path: &Path) -> Result<PathState, Error> {
+        let relative = self.inside(path)?;
+        let committed = self.committed_id(&relative)?.is_some();
+        let there = fs::exists(&self.root.join(&relative));
+        if committed {
+            let dirty = self.is_dirty(&[&relative])?;
+            return Ok(if dirty {
+                PathState::Changed
+            } else {
+                PathState::Clean
+            });
+        }
+        if !there {
+            return Ok(PathState::Missing);
+        }
+        if self.is_ignored(&relative)? {
+            return Ok(PathState::Ignored);
+        }
+        let added = match self.inner.status_file(&relative) {
+            Ok(status) => status.intersects(Status::INDEX_NEW),
+            // It is a folder.
+            Err(_) => false,
+        };
+        Ok(if added {
+            PathState::Changed
+        } else {
+            PathState::Untracked
+        })
+    }
+
+    /// The id of the file or tree that is committed at a path, if nothing there is changed or new
+    /// since; the commit's own id for the top.
+    pub fn id_if_clean(&self, path: &Path) -> Result<Option<String>, Error> {
+        let Some(relative) = self.relative(path) else {
+            return Ok(None);
+        };
+        if self.is_dirty(&[&relative])? {
+            return Ok(None);
+        }
+        self.committed_id(&relative)
+    }
+
+    fn committed_id(&self, relative: &Path) -> Result<Option<String>, Error> {
+        let head = match self.inner.head() {
+            Ok(head) => head,
+            Err(error) if is_unborn(&error) => return Ok(None),
+            Err(error) => return Err(self.failed("find the commit")(error)),
+        };
+        if relative.as_os_str().is_empty() {
+            return self.head();
+        }
+        let tree = head
+            .peel_to_tree()
+            .map_err(self.failed("read the commit"))?;
+        match tree.get_path(relative) {
+            Ok(entry) => Ok(Some(entry.id().to_string())),
+            Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
+            Err(error) => Err(self.failed("read the commit")(error)),
+        }
+    }
+
+    /// Makes git ignore what matches `pattern`, for this clone alone, unless it ignores `probe`, a
+    /// path that matches it, already. Says whether it had to.
+    pub fn ensure_excluded(&self, pattern: &str, probe: &Path) -> Result<bool, Error> {
+        if self.is_ignored(probe)? {
+            return Ok(false);
+        }
+        let file = self.inner.commondir().join("info").join("exclude");
+        let mut text = match fs::read_to_string(&file) {
+            Ok(text) => text,
+            Err(error) if error.is_not_found() => String::new(),
+            Err(error) => return Err(error.into()),
+        };
+        if text.lines().any(|line| line == pattern) {
+            // It stands there, and something else takes it back.
+            return Ok(false);
+        }
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text.push_str(pattern);
+        text.push('\n');
+        fs::create_dir_all(&self.inner.commondir().join("info"))?;
+        fs::write_atomic(&file, text.as_bytes(), None)?;
+        Ok(true)
+    }
+}
+
+fn is_unborn(error: &git2::Error) -> bool {
+    matches!(error.code(), ErrorCode::UnbornBranch | ErrorCode::NotFound)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::system::process::{Helper, run};
+
+    struct Place {
+        folder: tempfile::TempDir,
+    }
+
+    impl Place {
+        fn new() -> Self {
+            let place = Self {
+                folder: tempfile::tempdir().unwrap(),
+            };
+            place.git(&["init", "-q", "-b", "main", "."]);
+            place
+        }
+
+        fn git(&self, words: &[&str]) -> String {
+            let identity = ["-c", "user.name=a", "-c", "user.email=a@b.c"];
+            let mut helper = Helper::new([&["git"], &identity[..], words].concat());
+            helper.cwd = Some(self.folder.path().to_owned());
+            let output = run(&helper).unwrap();
+            assert!(output.is_ok(), "{output:?}");
+            output.text()
+        }
+
+        fn write(&self, path: &str, text: &str) -> PathBuf {
+            let path = self.folder.path().join(path);
+            fs::write_plain(&path, text.as_bytes(), None).unwrap();
+            path
+        }
+
+        fn commit(&self) -> String {
+            self.git(&["add", "-A"]);
+            self.git(&["commit", "-q", "-m", "x", "--allow-empty"]);
+            self.git(&["rev-parse", "HEAD"])
+        }
+
+        fn open(&self) -> Repository {
+            Repository::discover(self.folder.path()).unwrap().unwrap()
+        }
+    }
+
+    #[test]
+    fn a_folder_may_be_in_no_repository() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(Repository::discover(folder.path()).unwrap().is_none());
+        assert!(
+            Repository::discover(Path::new("/no/such/folder"))
+                .unwrap()
+                .is_none()
+        );
+    }
+
+    #[test]
+    fn a_repository_without_commits_has_no_head() {
+        let place = Place::new();
+        let repository = place.open();
+        assert_eq!(repository.head().unwrap(), None);
+        assert_eq!(repository.branch().as_deref(), Some("main"));
+        let file = place.write("a", "x");
+        assert!(repository.is_dirty(&[]).unwrap());
+        assert_eq!(repository.state_of(&file).unwrap(), PathState::Untracked);
+        assert_eq!(repository.id_if_clean(&file).unwrap(), None);
+    }
+
+    #[test]
+    fn a_repository_is_found_from_deep_inside_and_for_what_is_not_there_yet() {
+        let place = Place::new();
+        let file = place.write("a/b/c", "x");
+        let commit = place.commit();
+        for path in [file.clone(), file.with_file_name("new/er")] {
+            let repository = Repository::discover(&path).unwrap().unwrap();
+            assert_eq!(repository.head().unwrap().as_deref(), Some(commit.as_str()));
+        }
+        let inside = place.folder.path().join(".git/refs");
+        assert!(Repository::discover(&inside).unwrap().is_none());
+    }
+
+    #[test]
+    fn ids_are_those_that_git_gives() {
+        let place = Place::new();
+        let file = place.write("a/f[1].txt", "x");
+        let commit = place.commit();
+        let repository = place.open();
+        let id = |path: &Path| repository.id_if_clean(path).unwrap();
+        assert_eq!(
+            id(&file).unwrap(),
+            place.git(&["rev-parse", "HEAD:a/f[1].txt"])
+        );
+        let folder = file.parent().unwrap();
+        assert_eq!(id(folder).unwrap(), place.git(&["rev-parse", "HEAD:a"]));
+        assert_eq!(id(place.folder.path()).unwrap(), commit);
+        place.write("a/new", "");
+        assert_eq!(id(folder), None);
+        assert!(id(&file).is_some());
+        place.write("a/f[1].txt", "y");
+        assert_eq!(id(&file), None);
+        assert_eq!(repository.state_of(&file).unwrap(), PathState::Changed);
+        assert_eq!(id(Path::new("/")), None);
+    }
+
+    #[test]
+    fn changes_are_found_among_the_paths_asked_for() {
+        let place = Place::new();
+        let (a, b) = (place.write("a/x", "1"), place.write("b/x", "1"));
+        place.commit();
+        place.write("b/x", "2");
+        place.write("b/y", "2");
+        let repository = place.open();
+        assert!(!repository.is_dirty(&[a.parent().unwrap()]).unwrap());
+        let changes = repository.changes(&[b.parent().unwrap()]).unwrap();
+        assert_eq!(changes, [Path::new("b/x"), Path::new("b/y")]);
+        assert!(matches!(
+            repository.changes(&[Path::new("/etc")]),
+            Err(Error::Outside { .. })
+        ));
+    }
+
+    #[test]
+    fn every_path_has_a_state() {
+        let place = Place::new();
+        let clean = place.write("clean", "");
+        place.write(".gitignore", "*.log\n");
+        place.commit();
+        let ignored = place.write("x.log", "");
+        let untracked = place.write("new", "");
+        let added = place.write("added", "");
+        place.git(&["add", "added"]);
+        let repository = place.open();
+        for (path, state) in [
+            (clean, PathState::Clean),
+            (ignored, PathState::Ignored),
+            (untracked, PathState::Untracked),
+            (added, PathState::Changed),
+            (place.folder.path().join("nowhere"), PathState::Missing),
+        ] {
+            assert_eq!(
+                repository.state_of(&path).unwrap(),
+                state,
+                "{}",
+                path.display()
+            );
+        }
+    }
+
+    #[test]
+    fn a_pattern_is_excluded_once_and_only_if_the_project_does_not() {
+        let place = Place::new();
+        place.write(".gitignore", "**/jobs\n");
+        let repository = place.open();
+        let root = place.folder.path();
+        assert!(
+            !repository
+                .ensure_excluded("**/jobs", &root.join("e/jobs/x"))
+                .unwrap()
+        );
+        let failed = root.join("e/failed/x");
+        assert!(repository.ensure_excluded("**/failed/", &failed).unwrap());
+        assert!(!repository.ensure_excluded("**/failed/", &failed).unwrap());
+        assert!(repository.is_ignored(&failed).unwrap());
+        place.write("e/failed/x", "");
+        assert_eq!(place.git(&["status", "--porcelain", "e"]), "");
+    }
+
+    #[test]
+    fn the_origin_is_told() {
+        let place = Place::new();
+        assert_eq!(place.open().origin(), None);
+        place.git(&["remote", "add", "origin", "https://example.com/a.git"]);
+        assert_eq!(
+            place.open().origin().as_deref(),
+            Some("https://example.com/a.git")
+        );
+    }
+}

@@ -1,0 +1,429 @@
+//! The runner of this machine: its own thread, many commands at a time.
+
+use std::sync::mpsc as results;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tokio::sync::mpsc as orders;
+
+use super::perform::{self, Order};
+use crate::host::{Action, ActionResult, Stream};
+
+/// Bounds of what the runner does at a time.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// The most commands that run at a time; further ones wait their turn.
+    pub running: usize,
+    /// How long a command that is to end has between one signal and the next, harder one.
+    pub grace: Duration,
+    /// How long outputs are still read after a command ended, when what it left behind holds them.
+    pub drain: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            running: 256,
+            grace: Duration::from_secs(5),
+            drain: Duration::from_millis(500),
+        }
+    }
+}
+
+/// Hears what commands with `echo` write, while they run. A slow one slows those commands down.
+pub trait OutputSink: Send {
+    /// Takes the next bytes that the command of an effect wrote.
+    fn output(&mut self, id: u64, stream: Stream, bytes: &[u8]);
+}
+
+/// Why the runner cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The system gave it no thread or no event queue.
+    #[error("could not start the local runner: {0}")]
+    Start(#[from] std::io::Error),
+    /// Its thread ended.
+    #[error("the local runner has ended")]
+    Gone,
+}
+
+/// Performs actions on this machine. When it is dropped, all that runs is killed.
+#[derive(Debug)]
+pub struct Local {
+    orders: Option<orders::UnboundedSender<Order>>,
+    results: results::Receiver<(u64, ActionResult)>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Local {
+    /// Starts the runner's thread.
+    pub fn start(limits: Limits, sink: Option<Box<dyn OutputSink>>) -> Result<Self, Error> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let (order_sender, order_receiver) = orders::unbounded_channel();
+        let (result_sender, result_receiver) = results::channel();
+        let thread = std::thread::Builder::new()
+            .name("runner".to_owned())
+            .spawn(move || {
+                runtime.block_on(perform::serve(limits, sink, order_receiver, result_sender));
+            })?;
+        Ok(Self {
+            orders: Some(order_sender),
+            results: result_receiver,
+            thread: Some(thread),
+        })
+    }
+
+    /// Begins an action. Its result comes with the same id, which no other action that runs has.
+    pub fn submit(&self, id: u64, action: Action) {
+        self.order(Order::Begin(id, Box::new(action)));
+    }
+
+    /// Ends an action early; its result still comes.
+    pub fn cancel(&self, id: u64) {
+        self.order(Order::Cancel(id));
+    }
+
+    /// Ends all actions early; their results still come.
+    pub fn cancel_all(&self) {
+        self.order(Order::CancelAll);
+    }
+
+    /// Waits for the next result. Waits for ever if nothing was submitted.
+    pub fn recv(&self) -> Result<(u64, ActionResult), Error> {
+        self.results.recv().map_err(|_| Error::Gone)
+    }
+
+    /// Gives a result that is there already.
+    pub fn try_recv(&self) -> Result<Option<(u64, ActionResult)>, Error> {
+        match self.results.try_recv() {
+            Ok(result) => Ok(Some(result)),
+            Err(results::TryRecvError::Empty) => Ok(None),
+            Err(results::TryRecvError::Disconnected) => Err(Error::Gone),
+        }
+    }
+
+    /// Waits for the next result for some time.
+    pub fn recv_timeout(&self, time: Duration) -> Result<Option<(u64, ActionResult)>, Error> {
+        match self.results.recv_timeout(time) {
+            Ok(result) => Ok(Some(result)),
+            Err(results::RecvTimeoutError::Timeout) => Ok(None),
+            Err(results::RecvTimeoutError::Disconnected) => Err(Error::Gone),
+        }
+    }
+
+    fn order(&self, order: Order) {
+        if let Some(orders) = &self.orders {
+            // If the thread is gone, `recv` says so.
+            orders.send(order).ok();
+        }
+    }
+}
+
+impl Drop for Local {
+    fn drop(&mut self) {
+        // Without a sender the thread kills what runs and ends.
+        self.orders = None;
+        if let Some(thread) = self.thread.take() {
+            thread.join().ok();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::{Arc, Mutex};
+    use std::time::Instant;
+
+    use super::*;
+    use crate::host::{Background, Command, Exit, Program, RunOutput};
+    use crate::system::machine::is_running;
+
+    fn limits() -> Limits {
+        Limits {
+            grace: Duration::from_millis(200),
+            drain: Duration::from_millis(200),
+            ..Limits::default()
+        }
+    }
+
+    fn runner() -> Local {
+        Local::start(limits(), None).unwrap()
+    }
+
+    fn sh(text: &str) -> Command {
+        let program = Program::Shell {
+            text: text.into(),
+            shell: None,
+        };
+        let mut command = Command::new(program, "/tmp");
+        command.env = vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())];
+        command
+    }
+
+    fn run(runner: &Local, command: Command) -> RunOutput {
+        runner.submit(7, Action::Run(command));
+        let (id, ActionResult::Run(output)) = runner.recv().unwrap();
+        assert_eq!(id, 7);
+        output
+    }
+
+    /// Reads a process id that a command writes to a file, once it is there.
+    fn pid_in(file: &Path) -> u32 {
+        for _ in 0..1000 {
+            if let Ok(text) = std::fs::read_to_string(file)
+                && let Ok(pid) = text.trim().parse()
+            {
+                return pid;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        panic!("no process id in {}", file.display());
+    }
+
+    fn ends(pid: u32) -> bool {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while is_running(pid) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        !is_running(pid)
+    }
+
+    #[test]
+    fn a_command_gives_its_outputs_and_exit_code() {
+        let output = run(&runner(), sh("echo out; echo err >&2; pwd; exit 3"));
+        assert_eq!(output.exit, Exit::Code(3));
+        assert_eq!(output.stdout.text(), "out\n/tmp\n");
+        assert_eq!(output.stderr.text(), "err\n");
+        assert!(output.elapsed > Duration::ZERO);
+    }
+
+    #[test]
+    fn a_command_has_its_own_environment_only_and_keeps_its_name() {
+        let mut command = sh("env | grep -v -e ^PWD -e ^_ -e ^SHLVL; echo $0");
+        command.env.push(("A".into(), "b c".into()));
+        let text = run(&runner(), command).stdout.text();
+        insta::assert_snapshot!(text, @r"
+        A=b c
+        PATH=/usr/local/bin:/usr/bin:/bin
+        /bin/sh
+        ");
+    }
+
+    #[test]
+    fn a_command_reads_its_input_and_one_that_does_not_is_not_stuck() {
+        let runner = runner();
+        let mut command = sh("wc -c");
+        command.stdin = Some(vec![b'x'; 1_000_000]);
+        assert_eq!(run(&runner, command).stdout.text().trim(), "1000000");
+        let mut command = sh("exec 0<&-; echo done");
+        command.stdin = Some(vec![b'x'; 1_000_000]);
+        let output = run(&runner, command);
+        assert_eq!(output.stdout.text(), "done\n", "{output:?}");
+        assert_eq!(run(&runner, sh("cat; echo end")).stdout.text(), "end\n");
+    }
+
+    #[test]
+    fn a_flood_of_output_is_read_to_its_end_within_the_bound() {
+        let mut command = sh("head -c 100000000 /dev/zero | tr '\\0' 'x'; echo END");
+        command.kept_bytes = 1000;
+        let output = run(&runner(), command);
+        assert_eq!(output.stdout.total, 100_000_004);
+        assert_eq!(output.stdout.bytes().len(), 1000);
+        assert!(output.stdout.truncated && output.stdout.text().ends_with("xEND\n"));
+    }
+
+    #[test]
+    fn a_command_that_closes_its_outputs_is_waited_for() {
+        let output = run(&runner(), sh("exec >&- 2>&-; sleep 0.1; exit 4"));
+        assert_eq!(output.exit, Exit::Code(4));
+        assert!(output.elapsed >= Duration::from_millis(100));
+    }
+
+    #[test]
+    fn a_command_that_runs_too_long_ends_with_all_its_processes() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("pid");
+        let text = format!(
+            "trap '' INT TERM; (trap '' INT TERM; sh -c 'echo $$ > {}; sleep 60; sleep 60') & wait; wait; sleep 60",
+            file.display()
+        );
+        let mut command = sh(&text);
+        command.time_limit = Some(Duration::from_millis(300));
+        let start = Instant::now();
+        let output = run(&runner(), command);
+        assert_eq!(output.exit, Exit::TimedOut);
+        assert!(start.elapsed() < Duration::from_secs(20));
+        assert!(ends(pid_in(&file)));
+    }
+
+    #[test]
+    fn a_gentle_command_may_clean_up_when_it_must_end() {
+        let mut command = sh("trap 'echo cleaned; exit 5' INT; sleep 60 & wait");
+        command.time_limit = Some(Duration::from_millis(300));
+        let output = run(&runner(), command);
+        assert_eq!(output.exit, Exit::TimedOut);
+        assert_eq!(output.stdout.text(), "cleaned\n");
+    }
+
+    #[test]
+    fn what_a_command_leaves_behind_is_ended_and_does_not_hold_us() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("pid");
+        let start = Instant::now();
+        let text = format!(
+            "sh -c 'echo $$ > {}; sleep 60' & echo started",
+            file.display()
+        );
+        let output = run(&runner(), sh(&format!("{text}; sleep 0.2")));
+        assert_eq!(output.exit, Exit::Code(0));
+        assert_eq!(output.stdout.text(), "started\n");
+        assert!(start.elapsed() < Duration::from_secs(20));
+        assert!(ends(pid_in(&file)));
+    }
+
+    #[test]
+    fn a_daemon_that_may_live_lives_and_does_not_hold_us() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("pid");
+        let mut command = sh(&format!("sleep 60 & echo $! > {}", file.display()));
+        command.background = Background::Keep;
+        let start = Instant::now();
+        let local = runner();
+        assert_eq!(run(&local, command).exit, Exit::Code(0));
+        assert!(start.elapsed() < Duration::from_secs(20));
+        drop(local);
+        let pid = pid_in(&file);
+        assert!(is_running(pid));
+        let id = nix::unistd::Pid::from_raw(pid.try_into().unwrap());
+        nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGKILL).unwrap();
+    }
+
+    #[test]
+    fn a_process_that_left_its_group_does_not_hold_us() {
+        let start = Instant::now();
+        let output = run(&runner(), sh("setsid sleep 3 & sleep 0.2; echo ok"));
+        assert_eq!(output.stdout.text(), "ok\n");
+        assert!(start.elapsed() < Duration::from_millis(2500));
+    }
+
+    #[test]
+    fn a_cancelled_command_ends_and_the_others_do_not() {
+        let runner = runner();
+        runner.submit(1, Action::Run(sh("sleep 60")));
+        runner.submit(2, Action::Run(sh("sleep 0.5; echo two")));
+        runner.cancel(1);
+        let (id, ActionResult::Run(output)) = runner.recv().unwrap();
+        assert_eq!((id, output.exit), (1, Exit::Cancelled));
+        let (id, ActionResult::Run(output)) = runner.recv().unwrap();
+        assert_eq!((id, output.stdout.text().as_str()), (2, "two\n"));
+        runner.cancel(2);
+        assert!(runner.try_recv().unwrap().is_none());
+    }
+
+    #[test]
+    fn cancelling_all_ends_those_that_wait_their_turn_too() {
+        let one = Limits {
+            running: 1,
+            ..limits()
+        };
+        let runner = Local::start(one, None).unwrap();
+        for id in 0..5 {
+            runner.submit(id, Action::Run(sh("sleep 60")));
+        }
+        runner.cancel_all();
+        let mut ids: Vec<_> = (0..5)
+            .map(|_| {
+                let (id, ActionResult::Run(output)) = runner.recv().unwrap();
+                assert_eq!(output.exit, Exit::Cancelled);
+                id
+            })
+            .collect();
+        ids.sort_unstable();
+        assert_eq!(ids, [0, 1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn nothing_is_left_when_the_runner_is_dropped() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("pid");
+        let runner = runner();
+        let text = format!(
+            "trap '' TERM INT HUP; echo $$ > {}; sleep 60; sleep 60",
+            file.display()
+        );
+        runner.submit(1, Action::Run(sh(&text)));
+        let pid = pid_in(&file);
+        drop(runner);
+        assert!(ends(pid));
+    }
+
+    #[test]
+    fn a_signal_of_others_is_told() {
+        assert_eq!(run(&runner(), sh("kill -9 $$")).exit, Exit::Signal(9));
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_named() {
+        let mut command = sh("");
+        command.program = Program::Argv(vec!["no-such-tool".into(), "-x".into()]);
+        let output = run(&runner(), command);
+        assert!(matches!(&output.exit, Exit::NotFound(m) if m.contains("`no-such-tool`")));
+    }
+
+    #[test]
+    fn words_that_no_system_can_take_are_refused() {
+        let mut command = sh("true");
+        command.env.push(("A\0B".into(), "x".into()));
+        let output = run(&runner(), command);
+        assert!(matches!(output.exit, Exit::Failed(_)), "{:?}", output.exit);
+        let runner = runner();
+        let mut command = sh("");
+        command.program = Program::Argv(vec!["echo".into(), "a\0b".into()]);
+        assert!(matches!(run(&runner, command).exit, Exit::Failed(_)));
+    }
+
+    #[derive(Clone, Default)]
+    struct Heard(Arc<Mutex<Vec<u8>>>);
+
+    impl OutputSink for Heard {
+        fn output(&mut self, id: u64, stream: Stream, bytes: &[u8]) {
+            assert_eq!((id, stream), (7, Stream::Stdout));
+            self.0.lock().unwrap().extend_from_slice(bytes);
+        }
+    }
+
+    #[test]
+    fn an_echo_is_complete_before_the_result_comes() {
+        let heard = Heard::default();
+        let runner = Local::start(limits(), Some(Box::new(heard.clone()))).unwrap();
+        let mut command = sh("seq 1 50000");
+        command.echo = true;
+        command.kept_bytes = 10;
+        let output = run(&runner, command);
+        assert_eq!(heard.0.lock().unwrap().len() as u64, output.stdout.total);
+        run(&runner, sh("echo silent"));
+        assert!(heard.0.lock().unwrap().ends_with(b"50000\n"));
+    }
+
+    #[test]
+    fn many_commands_run_and_each_gives_its_own_result() {
+        let runner = runner();
+        let start = Instant::now();
+        for id in 0..500 {
+            let mut command = sh("");
+            command.program = Program::Argv(vec!["echo".into(), id.to_string()]);
+            runner.submit(id, Action::Run(command));
+        }
+        for _ in 0..500 {
+            let (id, ActionResult::Run(output)) = runner.recv().unwrap();
+            assert_eq!(output.stdout.text(), format!("{id}\n"));
+        }
+        println!(
+            "{:.0} commands a second",
+            500.0 / start.elapsed().as_secs_f64()
+        );
+    }
+}

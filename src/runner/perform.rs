@@ -1,0 +1,358 @@
+//! What the runner's thread does: begins commands, reads what they write, ends them.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the runner is the one that starts commands"
+)]
+
+use std::collections::HashMap;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc as results;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{Child, ChildStdin};
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::task::JoinSet;
+
+use super::local::{Limits, OutputSink};
+use super::program::file_of;
+use crate::host::{
+    Action, ActionResult, Background, Capture, Captured, Command, Exit, RunOutput, Stream,
+};
+
+/// How many pieces of output wait for a sink before the commands that write them wait.
+const PIECES_WAITING: usize = 64;
+/// The largest piece of output.
+const PIECE: usize = 64 << 10;
+
+/// What the thread is told.
+pub(super) enum Order {
+    Begin(u64, Box<Action>),
+    Cancel(u64),
+    CancelAll,
+}
+
+/// What the sink's thread is told.
+enum Piece {
+    Output(u64, Stream, Vec<u8>),
+    /// All before this was heard.
+    Heard(oneshot::Sender<()>),
+}
+
+type Echo = Option<mpsc::Sender<Piece>>;
+
+/// Follows orders until nobody can give any, then kills all that runs.
+pub(super) async fn serve(
+    limits: Limits,
+    sink: Option<Box<dyn OutputSink>>,
+    mut orders: mpsc::UnboundedReceiver<Order>,
+    results: results::Sender<(u64, ActionResult)>,
+) {
+    let echo = sink.and_then(listen);
+    let turns = Arc::new(Semaphore::new(
+        limits.running.clamp(1, Semaphore::MAX_PERMITS),
+    ));
+    let limits = Arc::new(limits);
+    // An id may come again as soon as its result was told, before its task is seen to have ended.
+    let mut cancels: HashMap<u64, (u64, oneshot::Sender<()>)> = HashMap::new();
+    let mut begun = 0_u64;
+    let mut running = JoinSet::new();
+    loop {
+        let order = tokio::select! {
+            order = orders.recv() => order,
+            Some(ended) = running.join_next() => {
+                if let Ok((id, count)) = ended
+                    && cancels.get(&id).is_some_and(|(latest, _)| *latest == count)
+                {
+                    cancels.remove(&id);
+                }
+                continue;
+            }
+        };
+        match order {
+            Some(Order::Begin(id, action)) => {
+                let (cancel, cancelled) = oneshot::channel();
+                begun += 1;
+                let count = begun;
+                cancels.insert(id, (count, cancel));
+                let (limits, turns) = (Arc::clone(&limits), Arc::clone(&turns));
+                let (echo, results) = (echo.clone(), results.clone());
+                running.spawn(async move {
+                    let Action::Run(command) = *action;
+                    let echo = echo.filter(|_| command.echo);
+                    let running = Running {
+                        id,
+                        command,
+                        limits,
+                        echo,
+                    };
+                    let output = running.wait_turn(&turns, cancelled).await;
+                    // Nobody listens any more when the runner is being dropped.
+                    results.send((id, ActionResult::Run(output))).ok();
+                    (id, count)
+                });
+            }
+            Some(Order::Cancel(id)) => cancel(cancels.remove(&id)),
+            Some(Order::CancelAll) => cancels.drain().for_each(|(_, each)| cancel(Some(each))),
+            // Dropping the tasks drops their groups, which kills them.
+            None => return,
+        }
+    }
+}
+
+fn cancel(sender: Option<(u64, oneshot::Sender<()>)>) {
+    if let Some((_, sender)) = sender {
+        // It may have ended meanwhile.
+        sender.send(()).ok();
+    }
+}
+
+/// Starts the thread in which the sink hears.
+fn listen(mut sink: Box<dyn OutputSink>) -> Echo {
+    let (sender, mut pieces) = mpsc::channel(PIECES_WAITING);
+    let thread = std::thread::Builder::new().name("echo".to_owned());
+    let started = thread.spawn(move || {
+        while let Some(piece) = pieces.blocking_recv() {
+            match piece {
+                Piece::Output(id, stream, bytes) => sink.output(id, stream, &bytes),
+                Piece::Heard(tell) => drop(tell.send(())),
+            }
+        }
+    });
+    started.is_ok().then_some(sender)
+}
+
+/// The processes of one command; they die with this value unless they may live.
+struct Group {
+    id: Pid,
+    kill_on_drop: bool,
+}
+
+fn signal_group(group: Pid, signal: Signal) {
+    // The last of them may have ended meanwhile.
+    killpg(group, signal).ok();
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if self.kill_on_drop {
+            signal_group(self.id, Signal::SIGKILL);
+        }
+    }
+}
+
+/// One command on its way.
+struct Running {
+    id: u64,
+    command: Command,
+    limits: Arc<Limits>,
+    echo: Echo,
+}
+
+impl Running {
+    async fn wait_turn(self, turns: &Semaphore, mut cancelled: oneshot::Receiver<()>) -> RunOutput {
+        let turn = tokio::select! {
+            biased;
+            _ = &mut cancelled => return RunOutput::not_run(Exit::Cancelled),
+            turn = turns.acquire() => turn,
+        };
+        let output = self.run(cancelled).await;
+        drop(turn);
+        output
+    }
+
+    async fn run(mut self, cancelled: oneshot::Receiver<()>) -> RunOutput {
+        let start = Instant::now();
+        let mut child = match self.spawn() {
+            Ok(child) => child,
+            Err(exit) => return RunOutput::not_run(exit),
+        };
+        let mut group = Group {
+            id: Pid::from_raw(
+                child
+                    .id()
+                    .and_then(|id| i32::try_from(id).ok())
+                    .unwrap_or(i32::MAX),
+            ),
+            kill_on_drop: true,
+        };
+        let feeding = feed(child.stdin.take(), self.command.stdin.take());
+        let mut stdout = Reading::of(child.stdout.take(), self.command.kept_bytes);
+        let mut stderr = Reading::of(child.stderr.take(), self.command.kept_bytes);
+        let exit = {
+            let reading = async {
+                tokio::join!(
+                    feeding,
+                    stdout.read_all(self.id, Stream::Stdout, &self.echo),
+                    stderr.read_all(self.id, Stream::Stderr, &self.echo),
+                );
+            };
+            tokio::pin!(reading);
+            let ending = self.until_end(&mut child, group.id, cancelled);
+            tokio::pin!(ending);
+            let mut all_read = false;
+            let exit = loop {
+                tokio::select! {
+                    exit = &mut ending => break exit,
+                    () = &mut reading, if !all_read => all_read = true,
+                }
+            };
+            let by_itself = matches!(exit, Exit::Code(_) | Exit::Signal(_));
+            group.kill_on_drop = !(by_itself && self.command.background == Background::Keep);
+            if group.kill_on_drop {
+                signal_group(group.id, Signal::SIGKILL);
+            }
+            if !all_read {
+                // What left the group may hold the pipes open for ever.
+                tokio::time::timeout(self.limits.drain, &mut reading)
+                    .await
+                    .ok();
+            }
+            exit
+        };
+        self.wait_until_heard().await;
+        RunOutput {
+            exit,
+            stdout: stdout.finish(),
+            stderr: stderr.finish(),
+            elapsed: start.elapsed(),
+        }
+    }
+
+    fn spawn(&self) -> Result<Child, Exit> {
+        let file = file_of(&self.command)?;
+        let argv = self.command.program.argv();
+        let has_input = self.command.stdin.is_some();
+        let mut command = std::process::Command::new(file);
+        command
+            .arg0(&argv[0])
+            .args(&argv[1..])
+            .current_dir(&self.command.cwd)
+            .env_clear()
+            .envs(self.command.env.iter().map(|(name, value)| (name, value)))
+            .process_group(0)
+            .stdin(if has_input {
+                Stdio::piped()
+            } else {
+                Stdio::null()
+            })
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut command = tokio::process::Command::from(command);
+        command.kill_on_drop(true).spawn().map_err(|error| {
+            let name = self.command.program.name();
+            Exit::Failed(format!("could not run `{name}`: {error}"))
+        })
+    }
+
+    /// Waits for the command to end by itself, or ends it in time.
+    async fn until_end(
+        &self,
+        child: &mut Child,
+        group: Pid,
+        cancelled: oneshot::Receiver<()>,
+    ) -> Exit {
+        let too_long = async {
+            match self.command.time_limit {
+                Some(limit) => tokio::time::sleep(limit).await,
+                None => std::future::pending().await,
+            }
+        };
+        let cancelled = async {
+            if cancelled.await.is_err() {
+                std::future::pending().await
+            }
+        };
+        let why = tokio::select! {
+            biased;
+            status = child.wait() => return exit_of(status),
+            () = cancelled => Exit::Cancelled,
+            () = too_long => Exit::TimedOut,
+        };
+        for signal in [Signal::SIGINT, Signal::SIGTERM] {
+            signal_group(group, signal);
+            if tokio::time::timeout(self.limits.grace, child.wait())
+                .await
+                .is_ok()
+            {
+                return why;
+            }
+        }
+        signal_group(group, Signal::SIGKILL);
+        // Even a process stuck in the kernel must not hold the job for ever.
+        tokio::time::timeout(self.limits.grace.max(Duration::from_secs(1)), child.wait())
+            .await
+            .ok();
+        why
+    }
+
+    async fn wait_until_heard(&self) {
+        if let Some(echo) = &self.echo {
+            let (tell, told) = oneshot::channel();
+            if echo.send(Piece::Heard(tell)).await.is_ok() {
+                told.await.ok();
+            }
+        }
+    }
+}
+
+fn exit_of(status: std::io::Result<ExitStatus>) -> Exit {
+    match status {
+        Ok(status) => match (status.code(), status.signal()) {
+            (Some(code), _) => Exit::Code(code),
+            (None, Some(signal)) => Exit::Signal(signal),
+            (None, None) => Exit::Failed("it ended in a way the system does not tell".to_owned()),
+        },
+        Err(error) => Exit::Failed(format!("could not wait for it: {error}")),
+    }
+}
+
+async fn feed(pipe: Option<ChildStdin>, bytes: Option<Vec<u8>>) {
+    if let (Some(mut pipe), Some(bytes)) = (pipe, bytes) {
+        // A command need not read its input.
+        pipe.write_all(&bytes).await.ok();
+    }
+}
+
+/// An output that is being read.
+struct Reading<P> {
+    pipe: Option<P>,
+    capture: Capture,
+}
+
+impl<P: AsyncRead + Unpin> Reading<P> {
+    fn of(pipe: Option<P>, kept_bytes: usize) -> Self {
+        Self {
+            pipe,
+            capture: Capture::new(kept_bytes),
+        }
+    }
+
+    async fn read_all(&mut self, id: u64, stream: Stream, echo: &Echo) {
+        let Some(mut pipe) = self.pipe.take() else {
+            return;
+        };
+        let mut buffer = Vec::with_capacity(4 << 10);
+        while let Ok(count @ 1..) = pipe.read_buf(&mut buffer).await {
+            self.capture.push(&buffer);
+            if let Some(echo) = echo {
+                let piece = Piece::Output(id, stream, buffer.clone());
+                echo.send(piece).await.ok();
+            }
+            // A busy pipe gets a larger buffer; a thousand quiet ones stay small.
+            let full = count == buffer.capacity() && count < PIECE;
+            buffer.clear();
+            if full {
+                buffer.reserve(2 * count);
+            }
+        }
+    }
+
+    fn finish(self) -> Captured {
+        self.capture.finish()
+    }
+}

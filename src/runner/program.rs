@@ -1,0 +1,109 @@
+//! Finds the file of a program, so that the system can start it without a fork.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::host::{Command, Exit};
+
+/// Where programs are looked for if the environment names no `PATH`.
+const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// Gives the file to start, or how the command ends before it began. Starting a name that the
+/// system must look up in another `PATH` than ours would fork, which takes long in a large
+/// process; starting a file does not.
+pub(super) fn file_of(command: &Command) -> Result<PathBuf, Exit> {
+    let name = command.program.name();
+    if !command.cwd.is_dir() {
+        let folder = command.cwd.display();
+        let message = format!("cannot run `{name}` in `{folder}`: there is no such folder");
+        return Err(Exit::Failed(message));
+    }
+    if name.is_empty() {
+        return Err(Exit::Failed("there is no command to run".to_owned()));
+    }
+    if name.contains('/') {
+        let file = command.cwd.join(name);
+        return match state_of(&file) {
+            State::Missing => Err(Exit::NotFound(format!("`{name}` was not found"))),
+            State::NotExecutable => Err(not_executable(name)),
+            State::Executable => Ok(file),
+        };
+    }
+    let path = command.variable("PATH").unwrap_or(DEFAULT_PATH);
+    let mut result = Err(Exit::NotFound(format!(
+        "`{name}` was not found in any folder of `PATH`"
+    )));
+    for folder in path.split(':') {
+        let file = command.cwd.join(folder).join(name);
+        match state_of(&file) {
+            State::Executable => return Ok(file),
+            State::NotExecutable => result = Err(not_executable(name)),
+            State::Missing => {}
+        }
+    }
+    result
+}
+
+fn not_executable(name: &str) -> Exit {
+    Exit::Failed(format!(
+        "`{name}` cannot be run: the file is not executable"
+    ))
+}
+
+enum State {
+    Executable,
+    NotExecutable,
+    Missing,
+}
+
+fn state_of(file: &Path) -> State {
+    match file.metadata() {
+        Ok(metadata) if !metadata.is_file() => State::Missing,
+        Ok(metadata) if metadata.permissions().mode() & 0o111 == 0 => State::NotExecutable,
+        Ok(_) => State::Executable,
+        Err(_) => State::Missing,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::Program;
+
+    fn command(name: &str, path: &str) -> Command {
+        let mut command = Command::new(Program::Argv(vec![name.into()]), "/");
+        command.env.push(("PATH".into(), path.into()));
+        command
+    }
+
+    #[test]
+    fn a_name_is_looked_for_in_the_commands_own_path() {
+        assert!(file_of(&command("sh", "/nowhere:/bin")).is_ok());
+        let Err(Exit::NotFound(message)) = file_of(&command("sh", "/nowhere")) else {
+            panic!("it must not be found");
+        };
+        insta::assert_snapshot!(message, @"`sh` was not found in any folder of `PATH`");
+    }
+
+    #[test]
+    fn a_file_that_cannot_run_is_told_from_one_that_is_not_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("tool");
+        std::fs::write(&file, "").unwrap();
+        let here = command("tool", folder.path().to_str().unwrap());
+        insta::assert_snapshot!(
+            file_of(&here).unwrap_err(),
+            @"`tool` cannot be run: the file is not executable"
+        );
+        insta::assert_snapshot!(file_of(&command("/no/tool", "")).unwrap_err(), @"`/no/tool` was not found");
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_told() {
+        let command = Command::new(Program::Argv(vec!["ls".into()]), "/no/such");
+        insta::assert_snapshot!(
+            file_of(&command).unwrap_err(),
+            @"cannot run `ls` in `/no/such`: there is no such folder"
+        );
+    }
+}
