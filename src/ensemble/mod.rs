@@ -1,9 +1,19 @@
 //! An ensemble on disk: manifest, lock, journal, folders, records.
 
+mod changes;
 mod folders;
 mod journal;
+mod jobs_tsv;
 mod lock;
+mod manifest;
+mod publish;
+mod status;
 
+pub use changes::{JobFacts, Stats, job_record, stamp, task_record};
 pub use folders::{FolderError, FolderKind, FolderPath, Folders, PlannedFile, relationship_dir};
 pub use journal::{Journal, JournalError, Recovered};
 pub use lock::{Acquired, Lock, LockError, LockOwner, LockState, TakenOver};
+pub use jobs_tsv::RecordedHistory;
+pub use manifest::{Manifest, ManifestSource};
+pub use publish::{PublishError, Published, job_file_name, publish};
+pub use status::status_section;

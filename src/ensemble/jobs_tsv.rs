@@ -1,0 +1,155 @@
+//! `jobs.tsv`: one line for each job and each task that counts, made for fast loading.
+
+use std::collections::HashMap;
+
+use crate::job::{History, LastOperation};
+use crate::name::ChangeId;
+use crate::value::{Map, Value};
+
+/// The line of a job.
+pub fn job_line(record: &Map, status: &str) -> String {
+    let mut line = text(record, "changeId");
+    if record.contains_key("previousId") {
+        push(&mut line, "previousId", &text(record, "previousId"));
+    }
+    push(&mut line, "status", status);
+    for key in ["startTime", "specDigest", "startCommit", "summary", "changelog"] {
+        if record.contains_key(key) {
+            push(&mut line, key, &text(record, key));
+        }
+    }
+    line.push('\n');
+    line
+}
+
+/// The line of a task.
+pub fn task_line(record: &Map) -> String {
+    let mut line = text(record, "changeId");
+    push(&mut line, "previousId", &text(record, "previousId"));
+    let ready = record.get("readyState");
+    let status = ready.and_then(|ready| ready.get("effective").or_else(|| ready.get("local")));
+    push(&mut line, "status", status.and_then(Value::as_str).unwrap_or(""));
+    push(&mut line, "target", &text(record, "target"));
+    let operation = record.get("implementation").and_then(|i| i.get("operation"));
+    push(&mut line, "operation", operation.and_then(Value::as_str).unwrap_or(""));
+    push(&mut line, "changed", &text(record, "changed"));
+    for (key, value) in record.iter().filter(|(key, _)| key.starts_with("digest")) {
+        push(&mut line, key, &value.to_string());
+    }
+    push(&mut line, "summary", &text(record, "summary"));
+    line.push('\n');
+    line
+}
+
+fn text(record: &Map, key: &str) -> String {
+    record.get(key).map(ToString::to_string).unwrap_or_default()
+}
+
+fn push(line: &mut String, key: &str, value: &str) {
+    line.push('\t');
+    line.push_str(key);
+    line.push('=');
+    // A tab or a line end within a value would break the line apart.
+    line.extend(value.chars().map(|c| if matches!(c, '\t' | '\n' | '\r') { ' ' } else { c }));
+}
+
+/// What earlier jobs recorded, by target and operation.
+#[derive(Debug, Clone, Default)]
+pub struct RecordedHistory {
+    last: HashMap<(String, String), LastOperation>,
+    last_job: Option<ChangeId>,
+}
+
+impl RecordedHistory {
+    /// Reads the lines of `jobs.tsv`; lines that are none of its form are passed over.
+    pub fn from_tsv(text: &str) -> Self {
+        let mut history = Self::default();
+        for line in text.lines().filter(|line| !line.trim_start().starts_with('#')) {
+            let mut terms = line.trim().split('\t');
+            let Some(Ok(id)) = terms.next().map(ChangeId::parse) else { continue };
+            let fields: HashMap<&str, &str> =
+                terms.filter_map(|term| term.split_once('=')).collect();
+            history.add(id, |key| fields.get(key).map(|value| (*value).to_owned()));
+        }
+        history
+    }
+
+    /// Reads the records in the ensemble's own `changes` section.
+    pub fn from_changes(changes: &Value) -> Self {
+        let mut history = Self::default();
+        for record in changes.as_list().into_iter().flatten() {
+            let id = record.get("changeId").and_then(Value::as_str);
+            let Some(Ok(id)) = id.map(ChangeId::parse) else { continue };
+            history.add(id, |key| {
+                let operation = || record.get("implementation")?.get(key);
+                record.get(key).or_else(operation).map(ToString::to_string)
+            });
+        }
+        history
+    }
+
+    fn add(&mut self, id: ChangeId, field: impl Fn(&str) -> Option<String>) {
+        let list = |key: &str| {
+            let text = field(key).unwrap_or_default();
+            text.split(',').filter(|part| !part.is_empty()).map(str::to_owned).collect()
+        };
+        let (Some(target), Some(operation)) = (field("target"), field("operation")) else {
+            self.last_job = self.last_job.max(Some(id));
+            return;
+        };
+        let record = LastOperation {
+            id: Some(id),
+            digest_keys: list("digestKeys"),
+            digest_value: field("digestValue").unwrap_or_default(),
+            digest_put: list("digestPut"),
+            exact_keys: list("digestRead"),
+            exact_value: field("digestSha256").unwrap_or_default(),
+        };
+        let last = self.last.entry((target, operation)).or_default();
+        if last.id <= record.id {
+            *last = record;
+        }
+    }
+
+    /// The latest job on record.
+    pub fn last_job(&self) -> Option<ChangeId> {
+        self.last_job
+    }
+}
+
+impl History for RecordedHistory {
+    fn last(&self, target: &str, operation: &str) -> Option<LastOperation> {
+        self.last.get(&(target.to_owned(), operation.to_owned())).cloned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TSV: &str = "# a comment\n\
+        A6BL7ntS0000\tstatus=ok\tsummary=1 tasks\n\
+        A6BL7ntS0001\tpreviousId=\tstatus=ok\ttarget=::a\toperation=configure\tchanged=True\t\
+        digestKeys=command,::a::x\tdigestValue=abc\tdigestPut=::a::y\tsummary=x\n\
+        nonsense\n";
+
+    #[test]
+    fn the_last_record_of_an_operation_is_found() {
+        let history = RecordedHistory::from_tsv(TSV);
+        let last = history.last("::a", "configure").unwrap();
+        assert_eq!(last.digest_keys, ["command", "::a::x"]);
+        assert_eq!(last.digest_put, ["::a::y"]);
+        assert_eq!(history.last("::a", "create"), None);
+        assert_eq!(history.last_job().unwrap().as_str(), "A6BL7ntS0000");
+    }
+
+    #[test]
+    fn a_value_with_tabs_or_line_ends_stays_on_its_line() {
+        let record = Map::from_iter([
+            ("changeId".into(), Value::from("A6BL7ntS0001")),
+            ("summary".into(), Value::from("a\tb\nc")),
+        ]);
+        assert_eq!(task_line(&record).lines().count(), 1);
+        assert!(task_line(&record).contains("summary=a b c"));
+    }
+}

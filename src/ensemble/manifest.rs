@@ -1,0 +1,162 @@
+//! The manifest: `ensemble.yaml`, read and typed.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::diagnostic::{Diagnostic, Diagnostics, SourceId};
+use crate::value::{Map, Value};
+use crate::yaml::{self, Expanded, Node, Patch, PatchError, Route};
+
+/// The versions of the format that are understood.
+const VERSIONS: &[&str] = &["unfurl/v1alpha1", "unfurl/v1.0.0"];
+
+/// An ensemble's file: what its author described and what is recorded.
+#[derive(Debug, Clone)]
+pub struct Manifest {
+    path: PathBuf,
+    text: Arc<str>,
+    expanded: Expanded,
+}
+
+/// The text of an ensemble, read and expanded.
+#[derive(Debug, Clone)]
+pub struct ManifestSource {
+    /// The file.
+    pub path: PathBuf,
+    /// All of it.
+    pub text: Arc<str>,
+    /// Its source.
+    pub source: SourceId,
+    /// Its tree, directives expanded.
+    pub expanded: Expanded,
+}
+
+impl Manifest {
+    /// Checks what every ensemble must have.
+    pub fn read(source: ManifestSource) -> Result<Self, Diagnostics> {
+        let mut problems = Diagnostics::default();
+        check_root(&source.expanded.root, &mut problems);
+        if problems.has_errors() {
+            return Err(problems);
+        }
+        Ok(Self { path: source.path, text: source.text, expanded: source.expanded })
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The folder that the file is in.
+    pub fn base_dir(&self) -> &Path {
+        self.path.parent().unwrap_or_else(|| Path::new("."))
+    }
+
+    /// The text as it was read.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The whole tree, directives expanded.
+    pub fn root(&self) -> &Node {
+        &self.expanded.root
+    }
+
+    /// The service template: `spec.service_template`, or `spec.tosca`.
+    pub fn service_template(&self) -> Option<&Node> {
+        let spec = self.root().get("spec")?;
+        spec.get("service_template").or_else(|| spec.get("tosca")).filter(|node| !node.is_null())
+    }
+
+    /// The inputs that the specification gives.
+    pub fn spec_inputs(&self) -> Map {
+        let inputs = self.root().get("spec").and_then(|spec| spec.get("inputs"));
+        inputs.map(Node::to_value).and_then(|inputs| inputs.as_map().cloned()).unwrap_or_default()
+    }
+
+    /// Instances that the specification declares to exist.
+    pub fn spec_instances(&self) -> Option<&Node> {
+        self.root().get("spec")?.get("instances").filter(|node| !node.is_null())
+    }
+
+    /// The recorded status.
+    pub fn status(&self) -> Value {
+        self.root().get("status").map(Node::to_value).unwrap_or_default()
+    }
+
+    /// The ensemble's own environment section.
+    pub fn environment(&self) -> Option<&Node> {
+        self.root().get("environment").filter(|node| !node.is_null())
+    }
+
+    /// The id of the last job on record here.
+    pub fn last_job(&self) -> Option<String> {
+        let id = self.root().get("lastJob")?.get("changeId")?;
+        id.as_str().map(str::to_owned)
+    }
+
+    /// Whether change records go into this file.
+    pub fn keeps_changes_inline(&self) -> bool {
+        self.root().get("changes").is_some()
+    }
+
+    /// The change records in this file.
+    pub fn inline_changes(&self) -> Value {
+        self.root().get("changes").map(Node::to_value).unwrap_or_default()
+    }
+
+    /// The text with sections set at the root; every other byte stays as it was.
+    pub fn with_sections(&self, sections: &[(&str, Value)]) -> Result<String, PatchError> {
+        let raw = &self.expanded.raw;
+        let patches: Vec<Patch> = sections
+            .iter()
+            .filter(|(name, value)| self.root().get(name).map(Node::to_value).as_ref() != Some(value))
+            .map(|(name, value)| {
+                let route = Route::keys([*name]);
+                Patch::set(route.clone(), self.own_part(&route, value))
+            })
+            .collect();
+        yaml::apply(&self.text, raw, &patches)
+    }
+
+    /// Of a section that came partly from a merge directive, only what differs is written.
+    fn own_part(&self, route: &Route, value: &Value) -> Value {
+        match self.expanded.base(route) {
+            Some(base) => yaml::diff(&base.to_value(), value),
+            None => value.clone(),
+        }
+    }
+}
+
+fn check_root(root: &Node, problems: &mut Diagnostics) {
+    let Some(map) = root.as_map() else {
+        let message = format!("an ensemble must be a map, but this file holds {}", root.kind_name());
+        let help = "start it with `apiVersion: unfurl/v1.0.0` and `kind: Ensemble`";
+        problems.push(Diagnostic::error(message).label(root.span(), "").help(help));
+        return;
+    };
+    let required = |key: &str, help: &str, problems: &mut Diagnostics| {
+        if map.get(key).is_none_or(Node::is_null) {
+            let message = format!("the ensemble has no `{key}`");
+            problems.push(Diagnostic::error(message).label(root.span(), "").help(help));
+        }
+    };
+    required("apiVersion", "add `apiVersion: unfurl/v1.0.0`", problems);
+    required("kind", "add `kind: Ensemble`", problems);
+    required("spec", "add `spec:` with a `service_template`", problems);
+    let word = |key: &str, allowed: &[&str], problems: &mut Diagnostics| {
+        let Some(node) = map.get(key).filter(|node| !node.is_null()) else { return };
+        if !node.as_str().is_some_and(|text| allowed.contains(&text)) {
+            let message = format!("`{key}` must be {}", allowed.join(" or "));
+            problems.push(Diagnostic::error(message).label(node.span(), "this is not known"));
+        }
+    };
+    word("apiVersion", VERSIONS, problems);
+    word("kind", &["Ensemble", "Manifest"], problems);
+    if let Some(spec) = map.get("spec").filter(|spec| !spec.is_null())
+        && spec.as_map().is_none()
+    {
+        let message = format!("`spec` must be a map, not {}", spec.kind_name());
+        problems.push(Diagnostic::error(message).label(spec.span(), ""));
+    }
+}

@@ -1,0 +1,170 @@
+//! The `status` section of an ensemble: what exists, as records say it (spec/unfurl.md § (h)).
+
+use std::sync::Arc;
+
+use crate::name::Status;
+use crate::topology::{Created, Entity, Kind, Topology};
+use crate::value::{Handle, Map, Value};
+
+/// The `status` section: inputs, outputs and all instances.
+pub fn status_section(topology: &Topology, inputs: Map, outputs: Map) -> Value {
+    let mut section = Map::new();
+    section.insert("inputs".into(), Value::from(inputs));
+    section.insert("outputs".into(), Value::from(outputs));
+    let instances = instances_on(topology, topology.root());
+    section.insert("instances".into(), Value::from(instances));
+    Value::from(section)
+}
+
+/// The records of the instances on an instance or on the root. Instances are recorded from the
+/// leaves up, so that a deep tree needs no deep stack.
+fn instances_on(topology: &Topology, root: Handle) -> Map {
+    let mut records: std::collections::HashMap<Handle, Map> = std::collections::HashMap::new();
+    let mut order = topology.nodes();
+    order.push(root);
+    let (nodes, _) = order.split_at(order.len() - 1);
+    for handle in nodes.iter().rev() {
+        let children = collect(topology, *handle, &mut records);
+        if let Some(record) = instance_record(topology, *handle, children) {
+            records.insert(*handle, record);
+        }
+    }
+    collect(topology, root, &mut records)
+}
+
+fn collect(
+    topology: &Topology,
+    parent: Handle,
+    records: &mut std::collections::HashMap<Handle, Map>,
+) -> Map {
+    let children = topology.children(parent).iter().filter_map(|child| {
+        let record = records.remove(child)?;
+        Some((topology.entity(*child).name.shared(), Value::from(record)))
+    });
+    let mut all: Map = children.collect();
+    for (on, name, record) in topology.orphans() {
+        if *on == parent {
+            all.insert(Arc::clone(name), record.clone());
+        }
+    }
+    all
+}
+
+fn instance_record(topology: &Topology, of: Handle, children: Map) -> Option<Map> {
+    let entity = topology.entity(of);
+    let node = entity.node()?;
+    if !is_instantiated(entity, node.template.has_directive("default"))
+        || node.template.has_directive("virtual")
+    {
+        return None;
+    }
+    let mut record = entity_record(topology, of, entity.template_name());
+    let capabilities = node.capabilities.iter().filter_map(|capability| {
+        let part = topology.entity(*capability);
+        let template = format!("{}~c~{}", entity.template_name(), part.name);
+        is_instantiated(part, true)
+            .then(|| (part.name.shared(), Value::from(entity_record(topology, *capability, &template))))
+    });
+    let capabilities: Map = capabilities.collect();
+    if !capabilities.is_empty() {
+        record.insert("capabilities".into(), Value::from(capabilities));
+    }
+    let requirements: Vec<Value> = node
+        .requirements
+        .iter()
+        .filter_map(|requirement| requirement_record(topology, entity, *requirement))
+        .collect();
+    if !requirements.is_empty() {
+        record.insert("requirements".into(), Value::from(requirements));
+    }
+    record.extend(entity.extra.iter().map(|(key, value)| (Arc::clone(key), value.clone())));
+    if !children.is_empty() {
+        record.insert("instances".into(), Value::from(children));
+    }
+    Some(record)
+}
+
+fn requirement_record(topology: &Topology, source: &Entity, of: Handle) -> Option<Value> {
+    let entity = topology.entity(of);
+    let idle = matches!(
+        entity.local,
+        None | Some(Status::Unknown | Status::Ok | Status::Pending)
+    );
+    if entity.last_change().is_none() && idle {
+        return None;
+    }
+    let template = format!("{}~r~{}", source.template_name(), entity.name);
+    let mut record = entity_record(topology, of, &template);
+    if let Kind::Relationship { capability, .. } = &entity.kind
+        && let Some(target) = topology.target_of(of)
+    {
+        let name = capability.as_deref().unwrap_or("feature");
+        let key = format!("{}::.capabilities::[.name={name}]", topology.entity(target).key);
+        record.insert("capability".into(), Value::from(key));
+    }
+    Some(Value::map([(entity.name.shared(), Value::from(record))]))
+}
+
+fn is_instantiated(entity: &Entity, only_if_changed: bool) -> bool {
+    let idle = match entity.local {
+        None | Some(Status::Unknown) => true,
+        Some(Status::Ok | Status::Pending) => only_if_changed,
+        Some(_) => false,
+    };
+    entity.last_change().is_some() || !idle
+}
+
+fn entity_record(topology: &Topology, of: Handle, template: &str) -> Map {
+    let entity = topology.entity(of);
+    let mut record = Map::new();
+    record.insert("template".into(), Value::from(template));
+    if !entity.attributes.is_empty() {
+        record.insert("attributes".into(), Value::from(entity.attributes.clone()));
+    }
+    if !entity.properties.is_empty() {
+        record.insert("properties".into(), Value::from(entity.properties.clone()));
+    }
+    let imported = entity.node().and_then(|node| node.imported.clone());
+    if let Some(imported) = &imported {
+        record.insert("imported".into(), Value::Str(Arc::clone(imported)));
+    }
+    add_status(topology, of, imported.is_some(), &mut record);
+    if let Some(created) = &entity.created {
+        record.insert("created".into(), Created::to_value(created));
+    }
+    if let Some(protected) = entity.protected {
+        record.insert("protected".into(), Value::Bool(protected));
+    }
+    if let Some(customized) = &entity.customized {
+        record.insert("customized".into(), customized.clone());
+    }
+    record
+}
+
+fn add_status(topology: &Topology, of: Handle, imported: bool, record: &mut Map) {
+    let entity = topology.entity(of);
+    let effective = topology.effective(of);
+    if entity.last_change().is_none() && effective == Status::Unknown {
+        return;
+    }
+    let mut ready = Map::new();
+    if entity.local != Some(effective) {
+        ready.insert("effective".into(), Value::from(effective.as_str()));
+    }
+    if let Some(local) = entity.local {
+        ready.insert("local".into(), Value::from(local.as_str()));
+    }
+    if let Some(state) = entity.state {
+        ready.insert("state".into(), Value::from(state.as_str()));
+    }
+    record.insert("priority".into(), Value::from(topology.priority(of).as_str()));
+    if !imported {
+        record.insert("readyState".into(), Value::from(ready));
+    }
+    if let Some(change) = entity.last_state_change {
+        record.insert("lastStateChange".into(), Value::from(change.as_str()));
+    }
+    if let Some(change) = entity.last_config_change {
+        record.insert("lastConfigChange".into(), Value::from(change.as_str()));
+    }
+}
