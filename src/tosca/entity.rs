@@ -1,0 +1,250 @@
+//! Types, resolved: everything a type inherits is merged into it.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use crate::diagnostic::Span;
+use crate::name::{OperationName, TypeName};
+use crate::value::Map;
+use crate::yaml::Node;
+
+use super::definition::{PropertyDef, Schema, TypeKey};
+use super::operation::Operations;
+use super::template::{Artifact, AttributeDecl, CapabilityTemplate, Occurrences, Property};
+
+/// What every type has.
+#[derive(Debug, Clone)]
+pub struct TypeInfo {
+    /// Its name: as the service template's file knows it, or as its own file does.
+    pub name: TypeName,
+    /// Its identity.
+    pub key: TypeKey,
+    /// The names of the types it derives from directly.
+    pub parents: Vec<TypeName>,
+    /// The names it answers to, and its ancestors': itself first, then the nearest.
+    pub ancestors: Vec<TypeName>,
+    /// What it is for.
+    pub description: Option<Arc<str>>,
+    /// Its `metadata`, its ancestors' below its own.
+    pub metadata: Map,
+    /// Its `version`.
+    pub version: Option<Arc<str>>,
+    /// Whether it takes properties that it does not declare.
+    pub open: bool,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+impl TypeInfo {
+    /// Whether it is, or derives from, the type of that name.
+    pub fn is_derived_from(&self, name: &str) -> bool {
+        self.ancestors
+            .iter()
+            .any(|ancestor| ancestor.as_str() == name)
+    }
+}
+
+macro_rules! has_info {
+    ($($name:ident),*) => {
+        $(
+            impl std::ops::Deref for $name {
+                type Target = TypeInfo;
+
+                fn deref(&self) -> &TypeInfo {
+                    &self.info
+                }
+            }
+        )*
+    };
+}
+
+has_info!(
+    NodeType,
+    RelationshipType,
+    CapabilityType,
+    InterfaceType,
+    ArtifactType,
+    DataType,
+    GroupType,
+    PolicyType
+);
+
+/// A node type.
+#[derive(Debug, Clone)]
+pub struct NodeType {
+    /// What every type has.
+    pub info: TypeInfo,
+    /// Its properties.
+    pub properties: IndexMap<Arc<str>, Arc<PropertyDef>>,
+    /// Its attributes.
+    pub attributes: IndexMap<Arc<str>, Arc<PropertyDef>>,
+    /// Its requirements.
+    pub requirements: IndexMap<Arc<str>, Arc<RequirementDef>>,
+    /// Its capabilities.
+    pub capabilities: IndexMap<Arc<str>, Arc<CapabilityDef>>,
+    /// Its operations.
+    pub operations: Arc<Operations>,
+    /// Its artifacts.
+    pub artifacts: Arc<IndexMap<Arc<str>, Arc<Artifact>>>,
+    /// Artifacts its templates must state, or must derive from a type, by name.
+    pub expected_artifacts: IndexMap<Arc<str>, ExpectedArtifact>,
+    /// The properties of a template that sets none.
+    pub default_properties: Arc<IndexMap<Arc<str>, Property>>,
+    /// The attributes of a template that sets none.
+    pub default_attributes: Arc<IndexMap<Arc<str>, AttributeDecl>>,
+    /// The capabilities of a template that states none.
+    pub default_capabilities: Arc<IndexMap<Arc<str>, CapabilityTemplate>>,
+}
+
+/// An artifact that a node type asks for.
+#[derive(Debug, Clone)]
+pub struct ExpectedArtifact {
+    /// The type it must derive from.
+    pub type_name: TypeName,
+    /// Whether a template must have it.
+    pub required: bool,
+}
+
+/// A requirement as a node type declares it.
+#[derive(Debug, Clone)]
+pub struct RequirementDef {
+    /// Its name.
+    pub name: Arc<str>,
+    /// The node type, or the node template, of the target.
+    pub node: Option<Reference>,
+    /// The target's capability, by name or by type.
+    pub capability: Option<Reference>,
+    /// The relationship's type or template.
+    pub relationship: Option<Reference>,
+    /// The relationship in place: a map with a `type`.
+    pub inline_relationship: Option<Node>,
+    /// How many targets it needs, if it says so.
+    pub occurrences: Option<Occurrences>,
+    /// What the target must be like, raw; the nearest type's filter first.
+    pub node_filter: Vec<Node>,
+    /// Its `metadata`.
+    pub metadata: Map,
+    /// What it is for.
+    pub description: Option<Arc<str>>,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+/// A name in a text, with the namespace it is looked up in.
+#[derive(Debug, Clone)]
+pub struct Reference {
+    /// The name as written.
+    pub name: Arc<str>,
+    /// Where it stands.
+    pub span: Span,
+    pub(super) namespace: u32,
+}
+
+/// A capability as a node type declares it.
+#[derive(Debug, Clone)]
+pub struct CapabilityDef {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its type.
+    pub capability_type: Arc<CapabilityType>,
+    /// The properties it refines.
+    pub properties: IndexMap<Arc<str>, Arc<PropertyDef>>,
+    /// Its attributes.
+    pub attributes: IndexMap<Arc<str>, Arc<PropertyDef>>,
+    /// The node types that may use it; any if there are none.
+    pub valid_source_types: Vec<TypeName>,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+/// A relationship type.
+#[derive(Debug, Clone)]
+pub struct RelationshipType {
+    /// What every type has.
+    pub info: TypeInfo,
+    /// Its properties.
+    pub properties: IndexMap<Arc<str>, Arc<PropertyDef>>,
+    /// Its attributes.
+    pub attributes: IndexMap<Arc<str>, Arc<PropertyDef>>,
+    /// Its operations.
+    pub operations: Arc<Operations>,
+    /// The capability types it can point at; any if there are none.
+    pub valid_target_types: Vec<TypeName>,
+    /// The properties of a template that sets none.
+    pub default_properties: Arc<IndexMap<Arc<str>, Property>>,
+    /// The attributes of a template that sets none.
+    pub default_attributes: Arc<IndexMap<Arc<str>, AttributeDecl>>,
+}
+
+/// A capability type.
+#[derive(Debug, Clone)]
+pub struct CapabilityType {
+    /// What every type has.
+    pub info: TypeInfo,
+    /// Its properties.
+    pub properties: IndexMap<Arc<str>, Arc<PropertyDef>>,
+    /// Its attributes.
+    pub attributes: IndexMap<Arc<str>, Arc<PropertyDef>>,
+    /// The node types that may use it; any if there are none.
+    pub valid_source_types: Vec<TypeName>,
+}
+
+/// An interface type.
+#[derive(Debug, Clone)]
+pub struct InterfaceType {
+    /// What every type has.
+    pub info: TypeInfo,
+    /// The operations it declares.
+    pub operations: Vec<OperationName>,
+}
+
+/// An artifact type.
+#[derive(Debug, Clone)]
+pub struct ArtifactType {
+    /// What every type has.
+    pub info: TypeInfo,
+    /// Its properties.
+    pub properties: IndexMap<Arc<str>, Arc<PropertyDef>>,
+    /// Its operations.
+    pub operations: Arc<Operations>,
+    /// Its `mime_type`.
+    pub mime_type: Option<Arc<str>>,
+    /// Its `file_ext`.
+    pub file_extensions: Vec<Arc<str>>,
+    /// The properties of an artifact that sets none.
+    pub default_properties: Arc<IndexMap<Arc<str>, Property>>,
+}
+
+/// A data type.
+#[derive(Debug, Clone)]
+pub struct DataType {
+    /// What every type has.
+    pub info: TypeInfo,
+    /// What its values are, if it refines a simple type.
+    pub simple: Option<Arc<Schema>>,
+    /// Its properties otherwise.
+    pub properties: IndexMap<Arc<str>, Arc<PropertyDef>>,
+}
+
+/// A group type.
+#[derive(Debug, Clone)]
+pub struct GroupType {
+    /// What every type has.
+    pub info: TypeInfo,
+    /// Its properties.
+    pub properties: IndexMap<Arc<str>, Arc<PropertyDef>>,
+    /// The types its members may have; any if there are none.
+    pub members: Vec<TypeName>,
+}
+
+/// A policy type.
+#[derive(Debug, Clone)]
+pub struct PolicyType {
+    /// What every type has.
+    pub info: TypeInfo,
+    /// Its properties.
+    pub properties: IndexMap<Arc<str>, Arc<PropertyDef>>,
+    /// The types its targets may have; any if there are none.
+    pub targets: Vec<TypeName>,
+}

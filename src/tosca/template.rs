@@ -1,0 +1,345 @@
+//! What a service template says, resolved: topology, node templates, relationships.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use crate::diagnostic::Span;
+use crate::name::{TemplateName, TypeName};
+use crate::value::{Map, Value};
+use crate::yaml::Node;
+
+use super::definition::{ParameterDef, PropertyDef};
+use super::operation::Operations;
+use super::types::{
+    ArtifactType, CapabilityType, NodeType, RelationshipType, RequirementDef, Types,
+};
+use super::workflow::Workflow;
+
+/// A service template: its types and its topology.
+#[derive(Debug, Clone)]
+pub struct ServiceTemplate {
+    /// All types it can use, its own and the built-in ones.
+    pub types: Arc<Types>,
+    /// What is to be deployed.
+    pub topology: Arc<TopologyTemplate>,
+    /// Its `metadata`, such as `template_name`.
+    pub metadata: Map,
+    /// What it is for.
+    pub description: Option<Arc<str>>,
+    /// The repositories it declares by name, raw.
+    pub repositories: IndexMap<Arc<str>, Node>,
+    /// Its `deployment_blueprints`, raw.
+    pub blueprints: Option<Node>,
+}
+
+/// What is to be deployed.
+#[derive(Debug, Clone, Default)]
+pub struct TopologyTemplate {
+    /// What the user can or must give.
+    pub inputs: IndexMap<Arc<str>, Arc<ParameterDef>>,
+    /// What it gives back.
+    pub outputs: IndexMap<Arc<str>, Output>,
+    /// The node templates in the order of the text.
+    pub nodes: IndexMap<TemplateName, Arc<NodeTemplate>>,
+    /// The relationship templates that have a name.
+    pub relationships: IndexMap<TemplateName, Arc<RelationshipTemplate>>,
+    /// The workflows by name.
+    pub workflows: IndexMap<Arc<str>, Arc<Workflow>>,
+    /// The policies by name.
+    pub policies: IndexMap<Arc<str>, Policy>,
+    /// The groups by name.
+    pub groups: IndexMap<Arc<str>, Group>,
+    /// What it can stand in for, if it says so.
+    pub substitution: Option<Substitution>,
+    /// Topologies of imported files that can substitute nodes, by the node type they stand for.
+    pub nested: IndexMap<TypeName, Arc<Self>>,
+}
+
+/// An output of a topology.
+#[derive(Debug, Clone)]
+pub struct Output {
+    /// Its value, raw.
+    pub value: Value,
+    /// What it is.
+    pub description: Option<Arc<str>>,
+    /// Whether its value must not be shown.
+    pub sensitive: bool,
+    /// Its definition, if it declares a type.
+    pub definition: Option<Arc<PropertyDef>>,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+/// One node to be deployed.
+#[derive(Debug, Clone)]
+pub struct NodeTemplate {
+    /// Its name.
+    pub name: TemplateName,
+    /// The name of its type, as the template's file knows it.
+    pub type_name: TypeName,
+    /// Its type, shared by all templates of that type.
+    pub node_type: Arc<NodeType>,
+    /// Where its name stands.
+    pub span: Span,
+    /// What it is for.
+    pub description: Option<Arc<str>>,
+    /// Its `metadata`.
+    pub metadata: Map,
+    /// Its `directives`, such as `select` or `protected`.
+    pub directives: Vec<Arc<str>>,
+    /// Its properties: set, or declared with a default.
+    pub properties: Arc<IndexMap<Arc<str>, Property>>,
+    /// Its attributes.
+    pub attributes: Arc<IndexMap<Arc<str>, AttributeDecl>>,
+    /// Its requirements: those it states, then those only its type does.
+    pub requirements: Vec<Requirement>,
+    /// Its capabilities by name.
+    pub capabilities: Arc<IndexMap<Arc<str>, CapabilityTemplate>>,
+    /// Its operations, shared with its type if it overrides nothing.
+    pub operations: Arc<Operations>,
+    /// Its artifacts by name.
+    pub artifacts: Arc<IndexMap<Arc<str>, Arc<Artifact>>>,
+    /// How many instances it may have, if it says so.
+    pub occurrences: Option<Occurrences>,
+    /// The filter a `select` or `substitute` directive uses, raw.
+    pub node_filter: Option<Node>,
+    /// The `instance_keys` it states, raw.
+    pub instance_keys: Option<Value>,
+    /// The directory of the file that declares it.
+    pub base_dir: Arc<PathBuf>,
+}
+
+impl NodeTemplate {
+    /// Whether it has a directive.
+    pub fn has_directive(&self, directive: &str) -> bool {
+        self.directives.iter().any(|own| &**own == directive)
+    }
+
+    /// Whether its type is, or derives from, the one named.
+    pub fn is_a(&self, type_name: &str) -> bool {
+        self.node_type.is_derived_from(type_name)
+    }
+
+    /// Its requirements of one name.
+    pub fn requirements_named<'a>(
+        &'a self,
+        name: &'a str,
+    ) -> impl Iterator<Item = &'a Requirement> + 'a {
+        self.requirements
+            .iter()
+            .filter(move |requirement| &*requirement.name == name)
+    }
+
+    /// The template it is hosted on: the target of its first `host` requirement, or of the first
+    /// whose relationship derives from `tosca.relationships.HostedOn`.
+    pub fn host(&self) -> Option<&TemplateName> {
+        let hosts = self.requirements.iter().filter(|r| r.is_host());
+        hosts.filter_map(|r| r.target.as_ref()).next()
+    }
+}
+
+/// How many there may be; no upper bound means any number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Occurrences {
+    /// At least.
+    pub min: u32,
+    /// At most.
+    pub max: Option<u32>,
+}
+
+impl Occurrences {
+    /// Exactly one, what TOSCA assumes of a requirement.
+    pub const ONE: Self = Self {
+        min: 1,
+        max: Some(1),
+    };
+}
+
+/// A property's value.
+#[derive(Debug, Clone)]
+pub struct Property {
+    /// The value, raw: it may contain expressions.
+    pub value: Value,
+    /// Its definition; none for an undeclared property of an open type.
+    pub definition: Option<Arc<PropertyDef>>,
+    /// Whether the template sets it; otherwise this is the default.
+    pub set_on_template: bool,
+    /// Where the value stands.
+    pub span: Span,
+}
+
+/// An attribute a type declares, or a template sets.
+#[derive(Debug, Clone)]
+pub struct AttributeDecl {
+    /// The value it starts with, raw.
+    pub default: Option<Value>,
+    /// Its definition, if it is declared.
+    pub definition: Option<Arc<PropertyDef>>,
+    /// Whether its value must not be shown.
+    pub sensitive: bool,
+}
+
+/// A requirement of a node template.
+#[derive(Debug, Clone)]
+pub struct Requirement {
+    /// Its name.
+    pub name: Arc<str>,
+    /// The node template that fulfils it.
+    pub target: Option<TemplateName>,
+    /// The relationship to it.
+    pub relationship: Arc<RelationshipTemplate>,
+    /// The name of the target's capability that it uses.
+    pub capability: Option<Arc<str>>,
+    /// What its type says about it, if it does.
+    pub definition: Option<Arc<RequirementDef>>,
+    /// How many targets it needs.
+    pub occurrences: Occurrences,
+    /// Whether only the type declares it and the template says nothing.
+    pub declared_only: bool,
+    /// What the target must be like, raw: the type's filter and the template's.
+    pub node_filter: Vec<Node>,
+    /// Its `metadata`, the template's over the type's.
+    pub metadata: Map,
+    /// Where it stands.
+    pub span: Span,
+}
+
+impl Requirement {
+    /// Whether the target is what the node is hosted on.
+    pub fn is_host(&self) -> bool {
+        &*self.name == "host"
+            || self
+                .relationship
+                .relationship_type
+                .is_derived_from("tosca.relationships.HostedOn")
+    }
+}
+
+/// A capability of a node template.
+#[derive(Debug, Clone)]
+pub struct CapabilityTemplate {
+    /// Its name.
+    pub name: Arc<str>,
+    /// The name of its type.
+    pub type_name: TypeName,
+    /// Its type.
+    pub capability_type: Arc<CapabilityType>,
+    /// Its properties.
+    pub properties: Arc<IndexMap<Arc<str>, Property>>,
+    /// Its attributes.
+    pub attributes: Arc<IndexMap<Arc<str>, AttributeDecl>>,
+    /// Its `metadata`.
+    pub metadata: Map,
+}
+
+/// A relationship from a source to a target.
+#[derive(Debug, Clone)]
+pub struct RelationshipTemplate {
+    /// Its name, if `relationship_templates` gives it one.
+    pub name: Option<TemplateName>,
+    /// The name of its type.
+    pub type_name: TypeName,
+    /// Its type.
+    pub relationship_type: Arc<RelationshipType>,
+    /// Its properties.
+    pub properties: Arc<IndexMap<Arc<str>, Property>>,
+    /// Its attributes.
+    pub attributes: Arc<IndexMap<Arc<str>, AttributeDecl>>,
+    /// Its operations.
+    pub operations: Arc<Operations>,
+    /// Its `metadata`.
+    pub metadata: Map,
+    /// What it is for.
+    pub description: Option<Arc<str>>,
+    /// What it is the default connection for: `ANY`, `SELF`, a node, a type or a capability.
+    pub default_for: Option<Arc<str>>,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+/// A file or image that operations use.
+#[derive(Debug, Clone)]
+pub struct Artifact {
+    /// Its name; inline artifacts are named after their file.
+    pub name: Arc<str>,
+    /// The name of its type; `tosca.artifacts.Root` if none is given.
+    pub type_name: TypeName,
+    /// Its type.
+    pub artifact_type: Arc<ArtifactType>,
+    /// Its file or image, as written.
+    pub file: Value,
+    /// The repository the file is in.
+    pub repository: Option<Arc<str>>,
+    /// What it is for.
+    pub description: Option<Arc<str>>,
+    /// Its properties.
+    pub properties: Arc<IndexMap<Arc<str>, Property>>,
+    /// Its operations.
+    pub operations: Arc<Operations>,
+    /// Every other key it states, raw: `intent`, `target`, `contents`, `version`, `order`, ….
+    pub fields: Map,
+    /// Its `metadata`.
+    pub metadata: Map,
+    /// Where it is declared.
+    pub span: Span,
+    /// The directory of the file that declares it.
+    pub base_dir: Arc<PathBuf>,
+}
+
+impl Artifact {
+    /// One of its other keys, such as `intent`, as text.
+    pub fn field(&self, key: &str) -> Option<&str> {
+        self.fields.get(key).and_then(Value::as_str)
+    }
+}
+
+/// A group of templates.
+#[derive(Debug, Clone)]
+pub struct Group {
+    /// Its name.
+    pub name: Arc<str>,
+    /// The name of its type.
+    pub type_name: TypeName,
+    /// Its members: node templates and groups.
+    pub members: Vec<Arc<str>>,
+    /// Its properties.
+    pub properties: Arc<IndexMap<Arc<str>, Property>>,
+    /// Its `metadata`.
+    pub metadata: Map,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+/// A policy over templates and groups.
+#[derive(Debug, Clone)]
+pub struct Policy {
+    /// Its name.
+    pub name: Arc<str>,
+    /// The name of its type.
+    pub type_name: TypeName,
+    /// What it applies to: node templates and groups.
+    pub targets: Vec<Arc<str>>,
+    /// Its properties.
+    pub properties: Arc<IndexMap<Arc<str>, Property>>,
+    /// Its `triggers`, raw.
+    pub triggers: Map,
+    /// Its `metadata`.
+    pub metadata: Map,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+/// What a topology can stand in for.
+#[derive(Debug, Clone)]
+pub struct Substitution {
+    /// The inner template that represents it outside.
+    pub node: Option<TemplateName>,
+    /// The node type it stands for.
+    pub node_type: Option<TypeName>,
+    /// Everything it says, raw.
+    pub mapping: Map,
+    /// Where it is declared.
+    pub span: Span,
+}
