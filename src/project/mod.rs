@@ -1,1 +1,20 @@
-//! Finds and merges projects and their environments.
+//! Finds and merges projects and their environments; loads included files.
+
+mod env_rules;
+mod environment;
+mod error;
+mod glob;
+mod loader;
+mod locate;
+mod merge;
+mod project;
+mod reader;
+
+pub use env_rules::{
+    EnvRuleOptions, FilteredEnv, REQUIRED_VARIABLES, filter_env, substitute_variables,
+};
+pub use environment::{Environment, Environments, LockMode, RemoteLock};
+pub use error::Error;
+pub use loader::FileLoader;
+pub use locate::{Located, Request, locate};
+pub use project::{EnsembleEntry, Project};

@@ -1,0 +1,325 @@
+//! Rules that make one environment of another: set, copy, remove, prepend.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
+
+use super::glob;
+use crate::value::Value;
+
+/// Variables that a rule removes only if it names them exactly: without them most programs, and
+/// Unfurl itself, do not work.
+pub const REQUIRED_VARIABLES: &[&str] = &[
+    "ASDF_DATA_DIR",
+    "CURL_CA_BUNDLE",
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
+    "LANG",
+    "LANGUAGE",
+    "LD_LIBRARY_PATH",
+    "NO_PROXY",
+    "PATH",
+    "PYTHONPATH",
+    "PY_COLORS",
+    "REQUESTS_CA_BUNDLE",
+    "SSL_CERT_FILE",
+    "TMPDIR",
+    "UNFURL_APPROVE",
+    "UNFURL_CHECK_UPSTREAM",
+    "UNFURL_CLOUD_SERVER",
+    "UNFURL_EXPORT_LOCALNAMES",
+    "UNFURL_GLOBAL_NAMESPACE_PACKAGES",
+    "UNFURL_HOME",
+    "UNFURL_LOGFILE",
+    "UNFURL_LOGGING",
+    "UNFURL_LOG_FORMAT",
+    "UNFURL_LOG_TRUNCATE",
+    "UNFURL_MOCK_DEPLOY",
+    "UNFURL_NORUNTIME",
+    "UNFURL_OVERWRITE_POLICY",
+    "UNFURL_PACKAGE_RULES",
+    "UNFURL_RAISE_LOGGING_EXCEPTIONS",
+    "UNFURL_RUNTIME",
+    "UNFURL_SEARCH_ROOT",
+    "UNFURL_SKIP_SAVE",
+    "UNFURL_SKIP_UPSTREAM_CHECK",
+    "UNFURL_SKIP_VAULT_DECRYPT",
+    "UNFURL_TMPDIR",
+    "UNFURL_VALIDATION_MODE",
+    "VIRTUAL_ENV",
+];
+
+/// How rules are applied.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct EnvRuleOptions<'a> {
+    /// Whether the result holds only what rules add, not the whole source.
+    pub add_only: bool,
+    /// Where `${NAME}` is looked up after the result so far; as it stands nothing is replaced.
+    pub substitute: Option<&'a BTreeMap<String, String>>,
+}
+
+/// An environment that rules made.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct FilteredEnv {
+    /// Its variables.
+    pub variables: BTreeMap<String, String>,
+    /// The names of those that nobody may see.
+    pub sensitive: BTreeSet<String>,
+}
+
+impl std::fmt::Debug for FilteredEnv {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let shown = self.variables.iter().map(|(name, value)| {
+            let secret = self.sensitive.contains(name);
+            (
+                name,
+                if secret {
+                    crate::value::REDACTED
+                } else {
+                    value
+                },
+            )
+        });
+        f.debug_map().entries(shown).finish()
+    }
+}
+
+impl FilteredEnv {
+    fn set(&mut self, name: &str, value: &str, sensitive: bool) {
+        self.variables.insert(name.to_owned(), value.to_owned());
+        if sensitive {
+            self.sensitive.insert(name.to_owned());
+        } else {
+            self.sensitive.remove(name);
+        }
+    }
+}
+
+/// Applies rules to an environment, in their order: `NAME: v` sets, `+GLOB: default` copies from
+/// the source, `-GLOB` removes, `^NAME: v` prepends `v:`; `!` after the sign turns the pattern
+/// around; a null value sets nothing.
+pub fn filter_env<'r>(
+    rules: impl IntoIterator<Item = (&'r str, &'r Value)>,
+    source: &BTreeMap<String, String>,
+    options: EnvRuleOptions<'_>,
+) -> FilteredEnv {
+    let mut result = FilteredEnv::default();
+    if !options.add_only {
+        result.variables.clone_from(source);
+    }
+    for (rule, value) in rules {
+        let sign = rule.chars().next().filter(|sign| "+-^".contains(*sign));
+        let Some(sign) = sign else {
+            set(&mut result, rule, value, options);
+            continue;
+        };
+        let pattern = &rule[1..];
+        let (pattern, negated) = match pattern.strip_prefix('!') {
+            Some(pattern) => (pattern, true),
+            None => (pattern, false),
+        };
+        let fits = |name: &str| glob::matches(pattern, name) != negated;
+        if sign == '-' {
+            let exactly = REQUIRED_VARIABLES.contains(&pattern);
+            result.variables.retain(|name, _| {
+                !fits(name) || (REQUIRED_VARIABLES.contains(&name.as_str()) && !exactly)
+            });
+            continue;
+        }
+        let prefix = (sign == '^' && value.is_truthy()).then(|| text_of(value));
+        let mut found = false;
+        for (name, old) in source.iter().filter(|(name, _)| fits(name)) {
+            found = true;
+            match &prefix {
+                Some(prefix) => {
+                    let sensitive = value.has_sensitive();
+                    result.set(name, &format!("{prefix}:{old}"), sensitive);
+                }
+                None => result.set(name, old, false),
+            }
+        }
+        if !found {
+            set(&mut result, pattern, value, options);
+        }
+    }
+    result
+        .sensitive
+        .retain(|name| result.variables.contains_key(name));
+    result
+}
+
+fn set(result: &mut FilteredEnv, name: &str, value: &Value, options: EnvRuleOptions<'_>) {
+    if value.is_null() {
+        return;
+    }
+    let mut text = text_of(value);
+    if let Some(others) = options.substitute {
+        let lookup = |name: &str| {
+            result
+                .variables
+                .get(name)
+                .or_else(|| others.get(name))
+                .cloned()
+        };
+        text = substitute_variables(&text, lookup);
+    }
+    result.set(name, &text, value.has_sensitive());
+}
+
+/// The text of a value as an environment holds it: true is `true`, false is empty.
+fn text_of(value: &Value) -> String {
+    match value.reveal() {
+        Value::Bool(true) => "true".to_owned(),
+        Value::Bool(false) => String::new(),
+        other => other.to_string(),
+    }
+}
+
+/// Replaces `${NAME}`, `${A|B}` (the first that is set) and `${NAME:default}`; `\${` stays, less
+/// one backslash.
+pub fn substitute_variables(text: &str, lookup: impl Fn(&str) -> Option<String>) -> String {
+    static VARIABLE: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"(\\+)?\$\{([\w|]+)(:.+?)?\}").expect("the pattern is a regular expression")
+    });
+    let replace = |found: &Captures<'_>| {
+        let whole = &found[0];
+        if let Some(backslashes) = found.get(1) {
+            let dropped = (backslashes.len() - 1).max(1);
+            return whole[dropped..].to_owned();
+        }
+        let value = found[2].split('|').find_map(&lookup);
+        value.unwrap_or_else(|| {
+            found
+                .get(3)
+                .map_or("", |default| &default.as_str()[1..])
+                .to_owned()
+        })
+    };
+    VARIABLE.replace_all(text, replace).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map(variables: &[(&str, &str)]) -> BTreeMap<String, String> {
+        variables
+            .iter()
+            .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+            .collect()
+    }
+
+    fn apply(rules: &[(&str, Value)], source: &[(&str, &str)], add_only: bool) -> String {
+        let options = EnvRuleOptions {
+            add_only,
+            substitute: None,
+        };
+        let rules = rules.iter().map(|(rule, value)| (*rule, value));
+        let result = filter_env(rules, &map(source), options);
+        let variables = result.variables.iter().map(|(k, v)| format!("{k}={v}"));
+        variables.collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn values_become_text_and_null_sets_nothing() {
+        let rules = [
+            ("FOO", Value::from("bar")),
+            ("T", true.into()),
+            ("F", false.into()),
+            ("N", 5.into()),
+            ("X", 1.5.into()),
+            ("NULL", Value::Null),
+            ("S", "x-${FOO}-${MISSING:dflt}".into()),
+        ];
+        assert_eq!(
+            apply(&rules, &[], false),
+            "F= FOO=bar N=5 S=x-${FOO}-${MISSING:dflt} T=true X=1.5"
+        );
+    }
+
+    #[test]
+    fn removing_everything_keeps_what_is_required_unless_named() {
+        let source = [("PATH", "/bin"), ("HOME", "/root"), ("LANG", "C")];
+        assert_eq!(
+            apply(&[("-*", Value::Null)], &source, false),
+            "LANG=C PATH=/bin"
+        );
+        assert_eq!(
+            apply(&[("-PATH", Value::Null)], &source, false),
+            "HOME=/root LANG=C"
+        );
+        assert_eq!(
+            apply(&[("-!H*", Value::Null)], &source, false),
+            "HOME=/root LANG=C PATH=/bin"
+        );
+    }
+
+    #[test]
+    fn copies_come_from_the_source_with_a_default() {
+        let source = [("A1", "x"), ("A2", "y"), ("B", "z")];
+        let rules = [
+            ("+A*", Value::Null),
+            ("+C", "dflt".into()),
+            ("+D", Value::Null),
+        ];
+        assert_eq!(apply(&rules, &source, true), "A1=x A2=y C=dflt");
+        assert_eq!(apply(&[("+!A*", Value::Null)], &source, true), "B=z");
+    }
+
+    #[test]
+    fn prepending_puts_a_value_before_the_sources() {
+        let rules = [("^PATH", "/opt/bin".into()), ("^NEW", "/x".into())];
+        assert_eq!(
+            apply(&rules, &[("PATH", "/bin")], false),
+            "NEW=/x PATH=/opt/bin:/bin"
+        );
+    }
+
+    #[test]
+    fn order_counts() {
+        let rules = [("-*", Value::Null), ("+B", Value::Null), ("A", 1.into())];
+        assert_eq!(apply(&rules, &[("B", "b"), ("C", "c")], false), "A=1 B=b");
+    }
+
+    #[test]
+    fn substitutions_see_the_result_so_far() {
+        let rules = [("A", Value::from("1")), ("B", "${A}${Z|Y}${N:none}".into())];
+        let others = map(&[("A", "other"), ("Y", "y")]);
+        let options = EnvRuleOptions {
+            add_only: true,
+            substitute: Some(&others),
+        };
+        let rules = rules.iter().map(|(rule, value)| (*rule, value));
+        let result = filter_env(rules, &BTreeMap::new(), options);
+        assert_eq!(result.variables["B"], "1ynone");
+    }
+
+    #[test]
+    fn a_backslash_keeps_a_reference() {
+        let lookup = |_: &str| Some("v".to_owned());
+        assert_eq!(substitute_variables(r"a\${X}b${X}", lookup), "a${X}bv");
+        assert_eq!(substitute_variables(r"\\\${X}", lookup), r"\${X}");
+        assert_eq!(substitute_variables("${}${ X}$X", lookup), "${}${ X}$X");
+    }
+
+    #[test]
+    fn a_sensitive_value_is_marked_and_not_shown() {
+        let secret = Value::str("hush").sensitive();
+        let rules = [
+            ("A", secret.clone()),
+            ("^PATH", secret.clone()),
+            ("B", secret),
+        ];
+        let rules = rules.iter().map(|(rule, value)| (*rule, value));
+        let with_removal = rules.chain([("-B", &Value::Null)]);
+        let result = filter_env(
+            with_removal,
+            &map(&[("PATH", "x")]),
+            EnvRuleOptions::default(),
+        );
+        assert_eq!(result.variables["A"], "hush");
+        assert!(result.sensitive.iter().eq(["A", "PATH"]));
+        assert!(!format!("{result:?}").contains("hush"));
+    }
+}

@@ -1,0 +1,296 @@
+//! The environments that a project and those it inherits from define.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use super::Error;
+use super::merge::merge;
+use crate::diagnostic::Span;
+use crate::value::{Map, Value};
+use crate::yaml::{Kind, Mapping, Node};
+
+/// The environment all others start from.
+const DEFAULTS: &str = "defaults";
+
+/// All environments by name; those of projects inherited from are merged under.
+#[derive(Debug, Clone, Default)]
+pub struct Environments(IndexMap<Arc<str>, Node>);
+
+impl Environments {
+    /// Reads the `environments` of a project file.
+    pub(super) fn read(section: Option<&Node>) -> Self {
+        let entries = section.and_then(Node::as_map).into_iter().flatten();
+        Self(
+            entries
+                .map(|(name, entry)| (Arc::clone(name), entry.value.clone()))
+                .collect(),
+        )
+    }
+
+    /// Puts these environments over those inherited.
+    pub(super) fn over(self, inherited: &Self) -> Self {
+        let mut all = self.0;
+        for (name, under) in &inherited.0 {
+            let node = match all.get(name) {
+                Some(over) => merge(under, over),
+                None => under.clone(),
+            };
+            all.insert(Arc::clone(name), node);
+        }
+        Self(all)
+    }
+
+    /// The names of all environments but `defaults`.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0
+            .keys()
+            .map(|name| &**name)
+            .filter(|name| *name != DEFAULTS)
+    }
+
+    /// Whether there is an environment of this name.
+    pub fn contains(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
+    /// Refuses a name that no environment has; `defaults` always is one.
+    pub fn check(&self, name: &str) -> Result<(), Error> {
+        if name == DEFAULTS || self.contains(name) {
+            return Ok(());
+        }
+        Err(Error::UnknownEnvironment {
+            name: name.to_owned(),
+            known: self.names().map(str::to_owned).collect(),
+        })
+    }
+
+    /// Merges the named environment over `defaults`, and both over the `environment` section of a
+    /// manifest. A name that is not there gives the defaults; [`Self::check`] refuses it.
+    pub fn resolve(&self, name: Option<&str>, manifest: Option<&Node>) -> Environment {
+        let nothing = || Node::new(Kind::Map(Mapping::default()), Span::NONE, None);
+        let defaults = self.0.get(DEFAULTS).cloned();
+        let named = name
+            .filter(|name| *name != DEFAULTS)
+            .and_then(|name| self.0.get(name));
+        let manifest = manifest.cloned();
+        let own_lock = manifest
+            .as_ref()
+            .and_then(|node| node.get("lfs_lock"))
+            .cloned();
+        let layers = [manifest, defaults, named.cloned()];
+        let merged = layers.into_iter().flatten().filter(|node| !node.is_null());
+        let root = merged
+            .reduce(|base, over| merge(&base, &over))
+            .unwrap_or_else(nothing);
+        Environment::of(name, root, own_lock)
+    }
+}
+
+/// The environment that applies to an ensemble. Values are as they were written: expressions in
+/// them are not evaluated.
+#[derive(Debug, Clone)]
+pub struct Environment {
+    /// Its name, if it has one.
+    pub name: Option<String>,
+    /// Inputs that override those of the ensemble.
+    pub inputs: Map,
+    /// The rules for environment variables, in order.
+    pub variables: Vec<(String, Value)>,
+    /// Local values.
+    pub locals: Map,
+    /// Secret values.
+    pub secrets: Map,
+    /// How the ensemble is locked for all machines.
+    pub remote_lock: RemoteLock,
+    root: Node,
+}
+
+/// How an ensemble is locked for all machines, through git-lfs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RemoteLock {
+    /// Whether it is.
+    pub mode: LockMode,
+    /// The name of the lock; the lock file's path if none.
+    pub name: Option<String>,
+    /// The server; the repository's own if none.
+    pub url: Option<String>,
+}
+
+/// Whether an ensemble is locked for all machines.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum LockMode {
+    /// It is not.
+    #[default]
+    No,
+    /// It is if there is a server that can.
+    Try,
+    /// It is, or the job is refused.
+    Require,
+}
+
+impl Environment {
+    fn of(name: Option<&str>, root: Node, own_lock: Option<Node>) -> Self {
+        let map = |key: &str| {
+            let value = root.get(key).map(Node::to_value);
+            value
+                .and_then(|value| value.as_map().cloned())
+                .unwrap_or_default()
+        };
+        let variables = map("variables");
+        let shared = root.get("lfs_lock").cloned();
+        // For this section alone, what the ensemble says goes first.
+        let lock = match (shared, own_lock) {
+            (Some(shared), Some(own)) => Some(merge(&shared, &own)),
+            (shared, own) => own.or(shared),
+        };
+        Self {
+            name: name.map(str::to_owned),
+            inputs: map("inputs"),
+            variables: variables
+                .into_iter()
+                .map(|(key, value)| (key.to_string(), value))
+                .collect(),
+            locals: map("locals"),
+            secrets: map("secrets")
+                .into_iter()
+                .map(|(key, v)| (key, v.sensitive()))
+                .collect(),
+            remote_lock: lock.as_ref().map(RemoteLock::read).unwrap_or_default(),
+            root,
+        }
+    }
+
+    /// A section as it was written and merged, such as `connections`, `external`, `instances`,
+    /// `repositories` or `imports`; none if there is nothing in it.
+    pub fn section(&self, name: &str) -> Option<&Node> {
+        self.root.get(name).filter(|node| !node.is_null())
+    }
+
+    /// The relationship templates that connect to what is outside.
+    pub fn connections(&self) -> Option<&Node> {
+        self.section("connections")
+    }
+
+    /// The TOSCA repositories.
+    pub fn repositories(&self) -> Option<&Node> {
+        self.section("repositories")
+    }
+
+    /// The TOSCA imports.
+    pub fn imports(&self) -> Option<&Node> {
+        self.section("imports")
+    }
+
+    /// The other ensembles whose instances are used.
+    pub fn external(&self) -> Option<&Node> {
+        self.section("external")
+    }
+
+    /// The name of the deployment blueprint to apply.
+    pub fn deployment_blueprint(&self) -> Option<&str> {
+        self.section("deployment_blueprint")?.as_str()
+    }
+
+    /// The variables' rules, as [`super::filter_env`] takes them.
+    pub fn rules(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.variables
+            .iter()
+            .map(|(rule, value)| (rule.as_str(), value))
+    }
+}
+
+impl RemoteLock {
+    fn read(node: &Node) -> Self {
+        let text = |key: &str| node.get(key).and_then(Node::as_str).map(str::to_owned);
+        Self {
+            mode: match node.get("lock").and_then(Node::as_str) {
+                Some("try") => LockMode::Try,
+                Some("require") => LockMode::Require,
+                _ => LockMode::No,
+            },
+            name: text("name"),
+            url: text("url").filter(|url| !url.is_empty()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnostic::Sources;
+    use crate::yaml::{Limits, parse};
+
+    fn node(text: &str) -> Node {
+        let mut sources = Sources::default();
+        let id = sources.add("x", text, None);
+        parse(&sources, id, &Limits::default()).unwrap()
+    }
+
+    fn environments(text: &str) -> Environments {
+        Environments::read(Some(&node(text)))
+    }
+
+    fn shown(map: &Map) -> String {
+        Value::from(map.clone()).to_string()
+    }
+
+    #[test]
+    fn the_named_environment_comes_before_defaults_and_those_before_the_manifest() {
+        let all =
+            environments("{defaults: {inputs: {b: d, c: d}}, staging: {inputs: {c: s}}, empty: }");
+        let manifest = node("{inputs: {a: m, b: m, c: m}}");
+        let resolved = all.resolve(Some("staging"), Some(&manifest));
+        assert_eq!(shown(&resolved.inputs), "{'c': 's', 'b': 'd', 'a': 'm'}");
+        let resolved = all.resolve(Some("empty"), Some(&manifest));
+        assert_eq!(shown(&resolved.inputs), "{'b': 'd', 'c': 'd', 'a': 'm'}");
+        let resolved = Environments::default().resolve(None, None);
+        assert!(resolved.inputs.is_empty() && resolved.connections().is_none());
+    }
+
+    #[test]
+    fn the_own_project_comes_before_the_one_it_inherits_from() {
+        let home =
+            environments("{defaults: {inputs: {a: home, b: home}}, prod: {inputs: {c: home}}}");
+        let own = environments("{prod: {inputs: {b: own}}}").over(&home);
+        let resolved = own.resolve(Some("prod"), None);
+        assert_eq!(
+            shown(&resolved.inputs),
+            "{'b': 'own', 'c': 'home', 'a': 'home'}"
+        );
+    }
+
+    #[test]
+    fn an_unknown_environment_is_refused_with_those_known() {
+        let all = environments("{defaults: {}, prod: {}, dev: {}}");
+        all.check("defaults").unwrap();
+        let error = all.check("prd").unwrap_err();
+        assert_eq!(error.to_string(), "no environment named `prd`");
+        let problems = crate::diagnostic::Diagnostics::from(error);
+        let help = problems.iter().next().unwrap().help.clone();
+        assert_eq!(help.unwrap(), "there are the environments `prod`, `dev`");
+    }
+
+    #[test]
+    fn the_ensembles_own_lock_settings_go_first() {
+        let all = environments("{defaults: {lfs_lock: {lock: try, url: 'http://x'}}}");
+        let lock = all
+            .resolve(None, Some(&node("{lfs_lock: {lock: require, name: n}}")))
+            .remote_lock;
+        let expected = RemoteLock {
+            mode: LockMode::Require,
+            name: Some("n".into()),
+            url: Some("http://x".into()),
+        };
+        assert_eq!(lock, expected);
+    }
+
+    #[test]
+    fn secrets_are_sensitive() {
+        let all = environments("{defaults: {secrets: {a: hush}, variables: {X: 1, -Y: }}}");
+        let resolved = all.resolve(None, None);
+        assert!(resolved.secrets["a"].has_sensitive());
+        let rules: Vec<_> = resolved.rules().map(|(rule, _)| rule).collect();
+        assert_eq!(rules, ["X", "-Y"]);
+    }
+}

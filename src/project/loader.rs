@@ -1,0 +1,318 @@
+//! Fetches the files that merge directives and imports name.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources, Span};
+use crate::system::env::Env;
+use crate::system::fs;
+use crate::yaml::{IncludeRequest, Limits, Loaded, Loader, Node, parse};
+
+/// Reads files for [`crate::yaml::expand`]: relative ones from the folder of the text that asks,
+/// those of a repository from where that is on this machine. Goes to no network.
+#[derive(Debug)]
+pub struct FileLoader<'a> {
+    sources: &'a mut Sources,
+    env: &'a Env,
+    limits: Limits,
+    repositories: HashMap<String, PathBuf>,
+    read: HashMap<PathBuf, (SourceId, Node)>,
+    warnings: Diagnostics,
+}
+
+impl<'a> FileLoader<'a> {
+    /// A loader that adds what it reads to `sources`.
+    pub fn new(sources: &'a mut Sources, env: &'a Env, limits: Limits) -> Self {
+        Self {
+            sources,
+            env,
+            limits,
+            repositories: HashMap::new(),
+            read: HashMap::new(),
+            warnings: Diagnostics::default(),
+        }
+    }
+
+    /// Tells where a repository is on this machine.
+    pub fn add_repository(&mut self, name: impl Into<String>, folder: impl Into<PathBuf>) {
+        self.repositories.insert(name.into(), folder.into());
+    }
+
+    /// The texts read so far.
+    pub fn sources(&self) -> &Sources {
+        self.sources
+    }
+
+    /// What people should know of what was read, and no longer wants telling.
+    pub fn take_warnings(&mut self) -> Diagnostics {
+        std::mem::take(&mut self.warnings)
+    }
+
+    /// Reads and parses a file; the same file is read once.
+    pub fn read(
+        &mut self,
+        path: &Path,
+        included_from: Option<Span>,
+    ) -> Result<(SourceId, Node), Diagnostics> {
+        let path = fs::normalize(path);
+        if let Some((source, root)) = self.read.get(&path) {
+            return Ok((*source, root.clone()));
+        }
+        let span = included_from.unwrap_or(Span::NONE);
+        let text = fs::read_to_string(&path).map_err(|error| {
+            let diagnostic = Diagnostic::error(&error).label(span, "asked for here");
+            match error.hint() {
+                Some(hint) => diagnostic.help(hint),
+                None => diagnostic,
+            }
+        })?;
+        let source = self.sources.add(&path, text, included_from);
+        let root = parse(self.sources, source, &self.limits)?;
+        self.read.insert(path, (source, root.clone()));
+        Ok((source, root))
+    }
+
+    /// The folder of a text, from which its relative paths start.
+    pub fn folder_of(&self, source: SourceId) -> PathBuf {
+        let path = self.sources.get(source).map(|source| source.path.clone());
+        path.and_then(|path| path.parent().map(Path::to_owned))
+            .unwrap_or_default()
+    }
+
+    /// The folder of a repository, by the name or the URL that a request gives.
+    fn repository(&self, request: &IncludeRequest) -> Result<Option<PathBuf>, Diagnostics> {
+        let here = self.folder_of(request.from);
+        let name = request.repository.as_deref();
+        if let Some(folder) = name.and_then(|name| self.repositories.get(name)) {
+            return Ok(Some(folder.clone()));
+        }
+        let stated = request.repository_url.clone();
+        let url = stated.or_else(|| name.and_then(|name| url_in(&request.document, name)));
+        let Some(url) = url else {
+            return Ok(match name {
+                Some("self" | "project") => Some(here),
+                _ => None,
+            });
+        };
+        match local_folder(&url, &here) {
+            Some(folder) => Ok(Some(folder)),
+            None => Err(Diagnostic::error(format!(
+                "the repository `{url}` is not on this machine"
+            ))
+            .label(request.span, "needed here")
+            .help("clone it, and give its URL as `file:` and the path of the clone")
+            .into()),
+        }
+    }
+}
+
+/// The URL of a repository that a document declares.
+fn url_in(document: &Node, name: &str) -> Option<String> {
+    let places: [&[&str]; 4] = [
+        &["spec", "service_template", "repositories"],
+        &["spec", "tosca", "repositories"],
+        &["environment", "repositories"],
+        &["repositories"],
+    ];
+    places.iter().find_map(|keys| {
+        let section = keys.iter().try_fold(document, |node, key| node.get(key))?;
+        let repository = section.get(name)?;
+        let url = repository
+            .as_str()
+            .or_else(|| repository.get("url")?.as_str())?;
+        Some(url.to_owned())
+    })
+}
+
+/// The folder that a URL names, if it is on this machine.
+fn local_folder(url: &str, here: &Path) -> Option<PathBuf> {
+    let path = match url.strip_prefix("file:") {
+        Some(path) => path.strip_prefix("//").unwrap_or(path),
+        None if url.contains("://") || is_remote_shorthand(url) => return None,
+        None => url,
+    };
+    let path = path.split_once('#').map_or(path, |(path, _revision)| path);
+    Some(fs::absolute(Path::new(path), here))
+}
+
+/// Whether it is `user@host:path`, as git understands it.
+fn is_remote_shorthand(url: &str) -> bool {
+    url.split_once(':')
+        .is_some_and(|(host, _)| !host.is_empty() && !host.contains('/'))
+}
+
+impl Loader for FileLoader<'_> {
+    fn load(&mut self, request: &IncludeRequest) -> Result<Loaded, Diagnostics> {
+        let unset = |name: &String| self.env.non_empty(name).is_none();
+        if request.when.as_ref().is_some_and(unset) {
+            return Ok(Loaded::Skipped);
+        }
+        let file = request.file.as_str();
+        if file.starts_with("http://") || file.starts_with("https://") {
+            return Err(
+                Diagnostic::error(format!("`{file}` cannot be included from the network"))
+                    .label(request.span, "asked for here")
+                    .help("keep a copy of it beside this file, and include that")
+                    .into(),
+            );
+        }
+        let named = request.repository.is_some() || request.repository_url.is_some();
+        let folder = if named {
+            match self.repository(request)? {
+                Some(folder) => folder,
+                None => return Ok(Loaded::Later),
+            }
+        } else {
+            self.folder_of(request.from)
+        };
+        let path = fs::absolute(Path::new(file), &folder);
+        if !fs::is_file(&path) {
+            return Ok(Loaded::Missing);
+        }
+        if path.extension().is_some_and(|extension| extension == "py") {
+            return self.python(request);
+        }
+        let (source, root) = self.read(&path, Some(request.span))?;
+        Ok(Loaded::Found { source, root })
+    }
+}
+
+impl FileLoader<'_> {
+    fn python(&mut self, request: &IncludeRequest) -> Result<Loaded, Diagnostics> {
+        let message = format!("`{}` is written in Python, which is not read", request.file);
+        let help = "turn it into YAML with Unfurl's `unfurl export`, and include that";
+        if !request.optional {
+            let diagnostic = Diagnostic::error(message).label(request.span, "asked for here");
+            return Err(diagnostic.help(help).into());
+        }
+        let warning = Diagnostic::warning(message).label(request.span, "left out");
+        self.warnings.push(warning.help(help));
+        Ok(Loaded::Skipped)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::yaml::{Kind, Mapping};
+
+    struct Place {
+        folder: tempfile::TempDir,
+        sources: Sources,
+        env: Env,
+        from: SourceId,
+    }
+
+    impl Place {
+        fn new(files: &[(&str, &str)]) -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            for (path, text) in files {
+                fs::write_plain(&folder.path().join(path), text.as_bytes(), None).unwrap();
+            }
+            let mut sources = Sources::default();
+            let from = sources.add(folder.path().join("sub/main.yaml"), "+include: x\n", None);
+            Self {
+                folder,
+                sources,
+                env: Env::default(),
+                from,
+            }
+        }
+
+        fn request(&self, file: &str) -> IncludeRequest {
+            IncludeRequest {
+                file: file.into(),
+                repository: None,
+                repository_url: None,
+                when: None,
+                optional: false,
+                span: Span::new(self.from, 0, 8),
+                from: self.from,
+                document: Node::new(Kind::Map(Mapping::default()), Span::NONE, None),
+            }
+        }
+
+        fn load(&mut self, request: &IncludeRequest) -> Result<String, Diagnostics> {
+            let mut loader = FileLoader::new(&mut self.sources, &self.env, Limits::default());
+            Ok(match loader.load(request)? {
+                Loaded::Found { root, .. } => root.to_value().to_string(),
+                Loaded::Missing => "missing".into(),
+                Loaded::Skipped => "skipped".into(),
+                Loaded::Later => "later".into(),
+            })
+        }
+    }
+
+    #[test]
+    fn a_path_starts_from_the_folder_of_the_text_that_asks() {
+        let mut place = Place::new(&[("sub/a.yaml", "a: 1"), ("b.json", r#"{"b": 2}"#)]);
+        for (file, expected) in [
+            ("a.yaml", "{'a': 1}"),
+            ("../b.json", "{'b': 2}"),
+            ("nowhere.yaml", "missing"),
+            ("..", "missing"),
+        ] {
+            let request = place.request(file);
+            assert_eq!(place.load(&request).unwrap(), expected, "{file}");
+        }
+        let source = place.sources.iter().last().unwrap().1;
+        assert!(source.included_from.is_some());
+    }
+
+    #[test]
+    fn a_repository_is_found_by_name_url_or_declaration() {
+        let mut place = Place::new(&[("repo/a.yaml", "a: 1")]);
+        let mut request = place.request("a.yaml");
+        request.repository = Some("r".into());
+        assert_eq!(place.load(&request).unwrap(), "later");
+        let mut sources = Sources::default();
+        let id = sources.add(
+            "x",
+            "{spec: {service_template: {repositories: {r: {url: 'file:../repo'}}}}}",
+            None,
+        );
+        request.document = parse(&sources, id, &Limits::default()).unwrap();
+        assert_eq!(place.load(&request).unwrap(), "{'a': 1}");
+        let path = place.folder.path().join("repo");
+        request.repository_url = Some(format!("file://{}", path.display()));
+        assert_eq!(place.load(&request).unwrap(), "{'a': 1}");
+        request.repository_url = Some("https://example.com/x.git".into());
+        let problems = place.load(&request).unwrap_err();
+        let message = &problems.iter().next().unwrap().message;
+        assert_eq!(
+            message,
+            "the repository `https://example.com/x.git` is not on this machine"
+        );
+        let mut loader = FileLoader::new(&mut place.sources, &place.env, Limits::default());
+        loader.add_repository("r", &path);
+        assert!(matches!(loader.load(&request), Ok(Loaded::Found { .. })));
+    }
+
+    #[test]
+    fn a_condition_asks_the_environment() {
+        let mut place = Place::new(&[("sub/a.yaml", "a: 1")]);
+        let mut request = place.request("a.yaml");
+        request.when = Some("DEV".into());
+        assert_eq!(place.load(&request).unwrap(), "skipped");
+        place.env.set("DEV", "1");
+        assert_eq!(place.load(&request).unwrap(), "{'a': 1}");
+    }
+
+    #[test]
+    fn python_is_refused_unless_it_is_optional() {
+        let mut place = Place::new(&[("sub/a.py", "")]);
+        let mut request = place.request("a.py");
+        assert!(place.load(&request).is_err());
+        request.optional = true;
+        let mut loader = FileLoader::new(&mut place.sources, &place.env, Limits::default());
+        assert!(matches!(loader.load(&request), Ok(Loaded::Skipped)));
+        assert_eq!(loader.take_warnings().len(), 1);
+    }
+
+    #[test]
+    fn a_file_that_is_not_yaml_is_told() {
+        let mut place = Place::new(&[("sub/a.yaml", "a: [")]);
+        let request = place.request("a.yaml");
+        assert!(place.load(&request).unwrap_err().has_errors());
+    }
+}

@@ -1,0 +1,608 @@
+//! Finds the ensemble, the project and the environment that somebody means.
+
+use std::path::{Path, PathBuf};
+
+use super::project::{MANIFEST, PROJECT_FILE, PROJECT_FOLDER};
+use super::{EnsembleEntry, Environment, Environments, Error, FileLoader, Project};
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::system::fs;
+use crate::yaml::{Limits, Node};
+
+/// What somebody asks for, and where they stand.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// The file, folder, alias or name of an ensemble; empty to search from `cwd` upwards.
+    pub argument: &'a str,
+    /// Where they stand.
+    pub cwd: &'a Path,
+    /// The highest folder to search.
+    pub search_root: Option<&'a Path>,
+    /// The project whose environments all others inherit: its folder or file.
+    pub home: Option<&'a Path>,
+    /// The environment to use, whatever the project says.
+    pub use_environment: Option<&'a str>,
+}
+
+/// What was found.
+#[derive(Debug, Clone)]
+pub struct Located {
+    /// The manifest.
+    pub manifest: PathBuf,
+    /// The project it belongs to, if it is in one.
+    pub project: Option<Project>,
+    /// What the project lists for it.
+    pub entry: Option<EnsembleEntry>,
+    /// The name of the environment that applies.
+    pub environment_name: Option<String>,
+    /// All environments, inherited ones merged under.
+    pub environments: Environments,
+    /// What people should know.
+    pub warnings: Diagnostics,
+}
+
+impl Located {
+    /// The folder of the manifest.
+    pub fn folder(&self) -> &Path {
+        self.manifest.parent().unwrap_or(Path::new("."))
+    }
+
+    /// The environment that applies, over the `environment` section of the manifest.
+    pub fn environment(&self, manifest_section: Option<&Node>) -> Environment {
+        self.environments
+            .resolve(self.environment_name.as_deref(), manifest_section)
+    }
+}
+
+/// Finds the ensemble, the project and the environment that are meant.
+pub fn locate(request: &Request<'_>, loader: &mut FileLoader<'_>) -> Result<Located, Error> {
+    let mut search = Search {
+        request,
+        loader,
+        limits: Limits::default(),
+        warnings: Diagnostics::default(),
+    };
+    let home = search.home()?;
+    let start = search.start()?;
+    let start = Start {
+        project: match start.project {
+            Some(file) => Some(search.load(&file)?),
+            None => None,
+        },
+        manifest: start.manifest,
+        name: start.name,
+    };
+    search.resolve(start, home)
+}
+
+/// Where the search begins: what the argument or the current folder points at.
+struct Start<P> {
+    manifest: Option<PathBuf>,
+    project: Option<P>,
+    /// The name to look up in the project, if the argument is no path.
+    name: Option<String>,
+}
+
+struct Search<'r, 'l, 's> {
+    request: &'r Request<'r>,
+    loader: &'l mut FileLoader<'s>,
+    limits: Limits,
+    warnings: Diagnostics,
+}
+
+impl Search<'_, '_, '_> {
+    fn load(&mut self, file: &Path) -> Result<Project, Error> {
+        let project = Project::load(file, self.loader, &self.limits)?;
+        self.warnings.append(self.loader.take_warnings());
+        Ok(project)
+    }
+
+    fn home(&mut self) -> Result<Option<Project>, Error> {
+        let Some(home) = self.request.home else {
+            return Ok(None);
+        };
+        let home = fs::absolute(home, self.request.cwd);
+        let is_file = home
+            .extension()
+            .is_some_and(|end| end == "yaml" || end == "yml");
+        let file = if is_file {
+            home
+        } else {
+            home.join(PROJECT_FILE)
+        };
+        if fs::is_file(&file) {
+            return self.load(&file).map(Some);
+        }
+        let message = format!("the home project `{}` does not exist", file.display());
+        let help = "create it with `unfurl home --init`, or turn it off with `--home ''`";
+        self.warnings.push(Diagnostic::warning(message).help(help));
+        Ok(None)
+    }
+
+    fn start(&self) -> Result<Start<PathBuf>, Error> {
+        let argument = self.request.argument;
+        let mut start = if argument.is_empty() {
+            self.search_upwards()?
+        } else {
+            let path = fs::absolute(Path::new(argument), self.request.cwd);
+            self.start_at(&path)?
+        };
+        if let (Some(manifest), None) = (&start.manifest, &start.project) {
+            let folder = manifest.parent().unwrap_or(Path::new("/"));
+            start.project = self.project_above(folder);
+        }
+        Ok(start)
+    }
+
+    fn start_at(&self, path: &Path) -> Result<Start<PathBuf>, Error> {
+        let mut start = Start {
+            manifest: None,
+            project: None,
+            name: None,
+        };
+        if fs::is_dir(path) {
+            start.manifest = Some(path.join(MANIFEST)).filter(|file| fs::is_file(file));
+            start.project = project_in(path);
+            if start.manifest.is_none() && start.project.is_none() {
+                let folder = path.to_owned();
+                return Err(Error::NothingIn { folder });
+            }
+        } else if fs::exists(path) {
+            let is_project = path.file_name().is_some_and(|name| name == PROJECT_FILE);
+            if is_project {
+                start.project = Some(path.to_owned());
+            } else {
+                start.project = path.parent().and_then(project_in);
+                start.manifest = Some(path.to_owned());
+            }
+        } else {
+            let name = self.request.argument.to_owned();
+            start.project = self.project_above(self.request.cwd);
+            if start.project.is_none() {
+                return Err(Error::NoSuchFile { name });
+            }
+            start.name = Some(name);
+        }
+        Ok(start)
+    }
+
+    fn search_upwards(&self) -> Result<Start<PathBuf>, Error> {
+        for folder in self.upwards(self.request.cwd) {
+            let manifest = Some(folder.join(MANIFEST)).filter(|file| fs::is_file(file));
+            let project = project_in(folder);
+            if manifest.is_some() || project.is_some() {
+                return Ok(Start {
+                    manifest,
+                    project,
+                    name: None,
+                });
+            }
+        }
+        Err(Error::Nothing {
+            folder: self.request.cwd.to_owned(),
+        })
+    }
+
+    /// The folder and those above it, up to the highest to search.
+    fn upwards<'p>(&self, folder: &'p Path) -> impl Iterator<Item = &'p Path> {
+        let top = self.request.search_root.map(Path::to_owned);
+        let inside = move |folder: &&Path| top.as_ref().is_none_or(|top| folder.starts_with(top));
+        folder.ancestors().take_while(inside)
+    }
+
+    fn project_above(&self, folder: &Path) -> Option<PathBuf> {
+        self.upwards(folder).find_map(project_in)
+    }
+
+    fn resolve(mut self, start: Start<Project>, home: Option<Project>) -> Result<Located, Error> {
+        let home_environments = home.map(|home| home.environments).unwrap_or_default();
+        let mut located = match start.project {
+            None => Located {
+                manifest: start.manifest.unwrap_or_default(),
+                project: None,
+                entry: None,
+                environment_name: None,
+                environments: home_environments,
+                warnings: Diagnostics::default(),
+            },
+            Some(project) => {
+                let (manifest, entry) = choose(&project, start.manifest, start.name)?;
+                self.nest(project, manifest, entry, &home_environments)?
+            }
+        };
+        if let Some(name) = self.request.use_environment {
+            located.environments.check(name)?;
+            located.environment_name = Some(name.to_owned());
+        } else if let Some(name) = &located.environment_name
+            && let Err(error) = located.environments.check(name)
+        {
+            let message = format!("{error}, so the defaults apply");
+            let entry = located.entry.as_ref().map(|entry| entry.span);
+            let diagnostic = Diagnostic::warning(message);
+            self.warnings.push(match entry {
+                Some(span) => diagnostic.label(span, "named here"),
+                None => diagnostic,
+            });
+        }
+        located.warnings = self.warnings;
+        Ok(located)
+    }
+
+    /// Takes the project beside the manifest if there is another, and lets the one around it, if
+    /// there is one, override its environments.
+    fn nest(
+        &mut self,
+        mut project: Project,
+        manifest: PathBuf,
+        entry: Option<EnsembleEntry>,
+        home: &Environments,
+    ) -> Result<Located, Error> {
+        let named = entry.as_ref().and_then(|entry| entry.environment.clone());
+        let mut environment_name = named.or_else(|| project.default_environment.clone());
+        let beside = manifest.with_file_name(PROJECT_FILE);
+        let is_other = manifest
+            .parent()
+            .is_some_and(|folder| folder != project.root);
+        if is_other && fs::is_file(&beside) {
+            project = self.load(&beside)?;
+        }
+        let mut environments = project.environments.clone().over(home);
+        let own_folder = project.root.ends_with(PROJECT_FOLDER);
+        let outside = project.root.parent();
+        let outside = if own_folder {
+            outside.and_then(Path::parent)
+        } else {
+            outside
+        };
+        if let Some(file) = outside.and_then(|folder| self.project_above(folder))
+            && self.request.home.is_none_or(|home| !file.starts_with(home))
+        {
+            let outer = self.load(&file)?;
+            environments = outer.environments.clone().over(&environments);
+            project = outer;
+        }
+        if environment_name.is_none() {
+            environment_name.clone_from(&project.default_environment);
+        }
+        Ok(Located {
+            manifest,
+            project: Some(project),
+            entry,
+            environment_name,
+            environments,
+            warnings: Diagnostics::default(),
+        })
+    }
+}
+
+/// The file of the project in a folder, if there is one.
+fn project_in(folder: &Path) -> Option<PathBuf> {
+    let file = folder.join(PROJECT_FILE);
+    if fs::is_file(&file) {
+        return Some(file);
+    }
+    let own = folder.join(PROJECT_FOLDER);
+    fs::is_dir(&own).then(|| own.join(PROJECT_FILE))
+}
+
+/// Chooses the ensemble of a project: the manifest already found, or the one of a name, or the
+/// default.
+fn choose(
+    project: &Project,
+    manifest: Option<PathBuf>,
+    name: Option<String>,
+) -> Result<(PathBuf, Option<EnsembleEntry>), Error> {
+    let entry = match (manifest, name) {
+        (Some(manifest), _) => {
+            let entry = project.entry_of(&manifest);
+            return Ok((manifest, entry));
+        }
+        (None, Some(name)) => match project.entry_named(&name) {
+            Some(entry) => entry,
+            None => {
+                return Err(Error::UnknownEnsemble {
+                    name,
+                    project: project.root.clone(),
+                    known: project.ensemble_names(),
+                });
+            }
+        },
+        (None, None) => match project.default_entry() {
+            Some(entry) => entry,
+            None => {
+                let manifest = project.usual_manifest().ok_or_else(|| Error::NoDefault {
+                    project: project.root.clone(),
+                    known: project.ensemble_names(),
+                })?;
+                let entry = project.entry_of(&manifest);
+                return Ok((manifest, entry));
+            }
+        },
+    };
+    let mut file = project.path_of(entry);
+    if let Some(other) = entry
+        .project
+        .as_ref()
+        .filter(|other| **other != project.name())
+    {
+        let folder = project
+            .projects
+            .get(other)
+            .ok_or_else(|| Error::OtherProject {
+                file: entry.file.clone().into(),
+                project: other.clone(),
+                span: entry.span,
+            })?;
+        file = fs::absolute(Path::new(&entry.file), folder);
+    }
+    // Entries may name the folder of a manifest.
+    if fs::is_dir(&file) {
+        file.push(MANIFEST);
+    }
+    if !fs::is_file(&file) {
+        let span = entry.span;
+        return Err(Error::MissingEnsemble { file, span });
+    }
+    Ok((file, Some(entry.clone())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnostic::Sources;
+    use crate::system::env::Env;
+
+    const HEAD: &str = "apiVersion: unfurl/v1alpha1\nkind: Project\n";
+
+    struct Place(tempfile::TempDir);
+
+    impl Place {
+        /// Files whose names end in `unfurl.yaml` get the head of a project file.
+        fn new(files: &[(&str, &str)]) -> Self {
+            let place = Self(tempfile::tempdir().unwrap());
+            for (path, text) in files {
+                let head = if path.ends_with(PROJECT_FILE) {
+                    HEAD
+                } else {
+                    ""
+                };
+                let text = format!("{head}{text}");
+                fs::write_plain(&place.root().join(path), text.as_bytes(), None).unwrap();
+            }
+            place
+        }
+
+        fn root(&self) -> PathBuf {
+            self.0.path().canonicalize().unwrap()
+        }
+
+        fn locate_as(
+            &self,
+            argument: &str,
+            change: impl FnOnce(&mut Request<'_>),
+        ) -> Result<Located, Error> {
+            let root = self.root();
+            let mut request = Request {
+                argument,
+                cwd: &root,
+                search_root: Some(&root),
+                home: None,
+                use_environment: None,
+            };
+            change(&mut request);
+            let (mut sources, env) = (Sources::default(), Env::default());
+            locate(
+                &request,
+                &mut FileLoader::new(&mut sources, &env, Limits::default()),
+            )
+        }
+
+        fn locate(&self, argument: &str) -> Result<Located, Error> {
+            self.locate_as(argument, |_| {})
+        }
+
+        /// The manifest found, from the root.
+        fn found(&self, argument: &str) -> String {
+            match self.locate(argument) {
+                Ok(located) => {
+                    let manifest = located.manifest.strip_prefix(self.root()).unwrap();
+                    manifest.display().to_string()
+                }
+                Err(error) => error
+                    .to_string()
+                    .replace(&self.root().display().to_string(), "<>"),
+            }
+        }
+
+        fn message(&self, error: &Error) -> String {
+            error
+                .to_string()
+                .replace(&self.root().display().to_string(), "<>")
+        }
+    }
+
+    #[test]
+    fn an_ensemble_without_project_is_found_here_or_above() {
+        let place = Place::new(&[("ensemble.yaml", ""), ("a/b/x", "")]);
+        assert_eq!(place.found(""), "ensemble.yaml");
+        let deep = place.root().join("a/b");
+        let located = place.locate_as("", |request| request.cwd = &deep).unwrap();
+        assert_eq!(located.manifest, place.root().join("ensemble.yaml"));
+        assert!(located.project.is_none());
+        let error = place
+            .locate_as("", |request| {
+                (request.cwd, request.search_root) = (&deep, Some(&deep))
+            })
+            .unwrap_err();
+        assert_eq!(
+            place.message(&error),
+            "there is no ensemble and no project in `<>/a/b` or any folder above it"
+        );
+    }
+
+    #[test]
+    fn a_path_may_name_a_manifest_a_folder_or_a_project_file() {
+        let place = Place::new(&[
+            ("p/unfurl.yaml", ""),
+            ("p/ensemble/ensemble.yaml", ""),
+            ("p/other.yaml", ""),
+            ("empty/x", ""),
+        ]);
+        for (argument, expected) in [
+            ("p/other.yaml", "p/other.yaml"),
+            ("p", "p/ensemble/ensemble.yaml"),
+            ("p/unfurl.yaml", "p/ensemble/ensemble.yaml"),
+            ("p/ensemble", "p/ensemble/ensemble.yaml"),
+            ("empty", "there is no ensemble and no project in `<>/empty`"),
+            ("nowhere", "there is no ensemble `nowhere`"),
+        ] {
+            assert_eq!(place.found(argument), expected, "{argument}");
+        }
+        let located = place.locate("p/ensemble/ensemble.yaml").unwrap();
+        assert_eq!(located.project.unwrap().root, place.root().join("p"));
+    }
+
+    #[test]
+    fn a_project_knows_its_ensembles_by_alias_and_by_folder() {
+        let listed = "ensembles: [{file: a/ensemble.yaml, alias: one}, {file: b/ensemble.yaml, default: true, environment: e}, {file: c/gone.yaml}]\nenvironments: {e: }\n";
+        let place = Place::new(&[
+            ("unfurl.yaml", listed),
+            ("a/ensemble.yaml", ""),
+            ("b/ensemble.yaml", ""),
+        ]);
+        assert_eq!(place.found("one"), "a/ensemble.yaml");
+        assert_eq!(place.found(""), "b/ensemble.yaml");
+        let deep = place.root().join("a");
+        let located = place.locate_as("b", |request| request.cwd = &deep).unwrap();
+        assert!(located.manifest.ends_with("b/ensemble.yaml"));
+        assert_eq!(located.environment_name.as_deref(), Some("e"));
+        assert_eq!(
+            place.found("c"),
+            "the ensemble `<>/c/gone.yaml` is not there"
+        );
+        assert_eq!(
+            place.found("zzz"),
+            "there is no file `zzz`, and the project `<>` has no ensemble of that name"
+        );
+    }
+
+    #[test]
+    fn a_manifest_beside_the_project_comes_before_its_default() {
+        let listed = "ensembles: [{file: a/ensemble.yaml, default: true}, {file: ensemble.yaml, environment: staging}]\nenvironments: {staging: }\n";
+        let place = Place::new(&[
+            ("unfurl.yaml", listed),
+            ("a/ensemble.yaml", ""),
+            ("ensemble.yaml", ""),
+        ]);
+        let located = place.locate("").unwrap();
+        assert_eq!(located.manifest, place.root().join("ensemble.yaml"));
+        assert_eq!(located.environment_name.as_deref(), Some("staging"));
+    }
+
+    #[test]
+    fn without_a_default_the_first_that_is_there_is_taken() {
+        let listed = "ensembles: [{file: a/ensemble.yaml}, {file: b/ensemble.yaml}]\n";
+        let place = Place::new(&[("unfurl.yaml", listed), ("b/ensemble.yaml", "")]);
+        assert_eq!(place.found(""), "b/ensemble.yaml");
+        let place = Place::new(&[("unfurl.yaml", "")]);
+        assert_eq!(place.found(""), "the project `<>` has no default ensemble");
+    }
+
+    #[test]
+    fn a_project_may_hide_in_a_folder_of_its_own() {
+        let place = Place::new(&[
+            (
+                ".unfurl/unfurl.yaml",
+                "ensembles: [{file: ../x/ensemble.yaml}]\n",
+            ),
+            ("x/ensemble.yaml", ""),
+        ]);
+        assert_eq!(place.found(""), "x/ensemble.yaml");
+        let place = Place::new(&[(".unfurl/other", ""), ("ensemble.yaml", "")]);
+        assert!(place.locate("").unwrap().project.is_some());
+    }
+
+    #[test]
+    fn the_environment_is_the_options_the_ensembles_or_the_projects() {
+        let text = "default_environment: a\nenvironments: {a: , b: , c: }\nensembles: [{file: x/ensemble.yaml, environment: b}]\n";
+        let place = Place::new(&[
+            ("unfurl.yaml", text),
+            ("x/ensemble.yaml", ""),
+            ("y/ensemble.yaml", ""),
+        ]);
+        let name = |argument: &str| place.locate(argument).unwrap().environment_name.unwrap();
+        assert_eq!((name("x"), name("y")), ("b".into(), "a".into()));
+        let located = place
+            .locate_as("x", |r| r.use_environment = Some("c"))
+            .unwrap();
+        assert_eq!(located.environment_name.as_deref(), Some("c"));
+        let located = place
+            .locate_as("x", |r| r.use_environment = Some("defaults"))
+            .unwrap();
+        assert_eq!(located.environment(None).name.as_deref(), Some("defaults"));
+        let error = place
+            .locate_as("x", |r| r.use_environment = Some("d"))
+            .unwrap_err();
+        assert_eq!(error.to_string(), "no environment named `d`");
+    }
+
+    #[test]
+    fn an_environment_that_the_project_names_but_lacks_is_warned_of() {
+        let text = "ensembles: [{file: ensemble.yaml, environment: gone}]\n";
+        let place = Place::new(&[("unfurl.yaml", text), ("ensemble.yaml", "")]);
+        let located = place.locate("").unwrap();
+        let warning = located.warnings.iter().next().unwrap();
+        assert_eq!(
+            warning.message,
+            "no environment named `gone`, so the defaults apply"
+        );
+    }
+
+    #[test]
+    fn environments_are_inherited_from_home_and_overridden_from_outside() {
+        let place = Place::new(&[
+            (
+                "home/unfurl.yaml",
+                "environments: {defaults: {inputs: {a: home, b: home, c: home}}}\n",
+            ),
+            (
+                "out/unfurl.yaml",
+                "environments: {defaults: {inputs: {c: outer}}}\n",
+            ),
+            (
+                "out/in/unfurl.yaml",
+                "environments: {defaults: {inputs: {b: inner, c: inner}}}\n",
+            ),
+            ("out/in/ensemble.yaml", ""),
+        ]);
+        let home = place.root().join("home");
+        let located = place.locate_as("out/in", |r| r.home = Some(&home)).unwrap();
+        let inputs = crate::value::Value::from(located.environment(None).inputs);
+        assert_eq!(
+            inputs.to_string(),
+            "{'c': 'outer', 'b': 'inner', 'a': 'home'}"
+        );
+        assert_eq!(located.project.unwrap().root, place.root().join("out"));
+        let gone = place.root().join("nowhere");
+        let located = place.locate_as("out/in", |r| r.home = Some(&gone)).unwrap();
+        assert_eq!(located.warnings.len(), 1);
+    }
+
+    #[test]
+    fn an_ensemble_of_another_project_is_found_where_its_clone_is() {
+        let text = "ensembles: [{file: e/ensemble.yaml, project: lib, alias: x}, {file: e/ensemble.yaml, project: gone, alias: y}]
+projects: {lib: {url: 'https://x/lib.git'}}
+localRepositories: {../lib: {url: 'https://x/lib.git'}}
+";
+        let place = Place::new(&[("p/unfurl.yaml", text), ("lib/e/ensemble.yaml", "")]);
+        let cwd = place.root().join("p");
+        let located = place.locate_as("x", |request| request.cwd = &cwd).unwrap();
+        assert_eq!(located.manifest, place.root().join("lib/e/ensemble.yaml"));
+        let error = place
+            .locate_as("y", |request| request.cwd = &cwd)
+            .unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the ensemble `e/ensemble.yaml` is in the project `gone`, which is not known here"
+        );
+    }
+}

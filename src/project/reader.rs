@@ -1,0 +1,325 @@
+//! Reads the tree of a project file; every problem is told with its place.
+
+use std::path::Path;
+
+use indexmap::IndexMap;
+
+use super::{EnsembleEntry, Environments, Error, Project};
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::system::fs;
+use crate::yaml::{Kind, Mapping, Node};
+
+/// The keys a project file may have.
+const KEYS: &[&str] = &[
+    "apiVersion",
+    "kind",
+    "ensembles",
+    "environments",
+    "default_environment",
+    "projects",
+    "localRepositories",
+    "include_paths",
+    "exclude_paths",
+];
+
+/// The versions of the file format.
+const API_VERSIONS: &[&str] = &["unfurl/v1alpha1", "unfurl/v1.0.0"];
+
+/// The sections of an environment, and whether each is a list instead of a map.
+const ENVIRONMENT_SECTIONS: &[(&str, bool)] = &[
+    ("inputs", false),
+    ("variables", false),
+    ("locals", false),
+    ("secrets", false),
+    ("connections", false),
+    ("instances", false),
+    ("repositories", false),
+    ("cloudmaps", false),
+    ("external", false),
+    ("lfs_lock", false),
+    ("imports", true),
+];
+
+/// Reads the tree of a project file in `root`.
+pub(super) fn read_project(document: &Node, root: &Path) -> Result<Project, Error> {
+    let mut problems = Diagnostics::default();
+    let Some(map) = document.as_map() else {
+        let message = format!("a project is a map, not {}", document.kind_name());
+        let diagnostic = Diagnostic::error(message).label(document.span(), "");
+        return Err(
+            diagnostic.help("begin it with `apiVersion: unfurl/v1.0.0` and `kind: Project`")
+        )
+        .map_err(|diagnostic| Error::Invalid(diagnostic.into()));
+    };
+    check_head(document, map, &mut problems);
+    let mut reader = Reader {
+        problems: &mut problems,
+    };
+    let ensembles = reader.ensembles(map.get("ensembles"));
+    reader.environments(map.get("environments"));
+    let default_environment = reader.text(document, "default_environment");
+    let projects = reader.projects(map, root);
+    if problems.has_errors() {
+        return Err(problems.into());
+    }
+    Ok(Project {
+        ensembles,
+        environments: Environments::read(map.get("environments")),
+        default_environment,
+        projects,
+        ..Project::default()
+    })
+}
+
+/// Checks kind, version and the keys' names.
+fn check_head(document: &Node, map: &Mapping, problems: &mut Diagnostics) {
+    for (key, right) in [("apiVersion", API_VERSIONS), ("kind", &["Project"])] {
+        let help = format!("write `{key}: {}`", right.last().unwrap_or(&""));
+        match map.get(key) {
+            None => {
+                let diagnostic = Diagnostic::error(format!("a project needs `{key}`"));
+                problems.push(diagnostic.label(document.span(), "not in here").help(help));
+            }
+            Some(value) if value.as_str().is_some_and(|text| right.contains(&text)) => {}
+            Some(value) => {
+                let shown = value.to_value();
+                let message = format!("a project's `{key}` cannot be `{shown}`");
+                problems.push(
+                    Diagnostic::error(message)
+                        .label(value.span(), "")
+                        .help(help),
+                );
+            }
+        }
+    }
+    for (key, entry) in map {
+        if !KEYS.contains(&&**key) {
+            let message = format!("a project has no key `{key}`");
+            let help = format!("its keys are `{}`", KEYS.join("`, `"));
+            problems.push(
+                Diagnostic::error(message)
+                    .label(entry.key_span, "unknown")
+                    .help(help),
+            );
+        }
+    }
+}
+
+struct Reader<'a> {
+    problems: &'a mut Diagnostics,
+}
+
+impl Reader<'_> {
+    fn wrong(&mut self, node: &Node, what: &str, expected: &str) {
+        let message = format!("{what} is {expected}, not {}", node.kind_name());
+        self.problems
+            .push(Diagnostic::error(message).label(node.span(), ""));
+    }
+
+    /// The text of a key, if it is there.
+    fn text(&mut self, node: &Node, key: &str) -> Option<String> {
+        let value = node.get(key).filter(|value| !value.is_null())?;
+        if value.as_str().is_none() {
+            self.wrong(value, &format!("`{key}`"), "a string");
+        }
+        value.as_str().map(str::to_owned)
+    }
+
+    /// The truth of a key; false if it is not there.
+    fn truth(&mut self, node: &Node, key: &str) -> bool {
+        match node.get(key).map(|value| (value, value.kind())) {
+            None | Some((_, Kind::Null)) => false,
+            Some((_, Kind::Bool(truth))) => *truth,
+            Some((value, _)) => {
+                self.wrong(value, &format!("`{key}`"), "true or false");
+                false
+            }
+        }
+    }
+
+    fn ensembles(&mut self, section: Option<&Node>) -> Vec<EnsembleEntry> {
+        let Some(section) = section.filter(|node| !node.is_null()) else {
+            return Vec::new();
+        };
+        let Some(items) = section.as_seq() else {
+            self.wrong(section, "`ensembles`", "a list");
+            return Vec::new();
+        };
+        items
+            .iter()
+            .filter_map(|item| self.ensemble(item))
+            .collect()
+    }
+
+    fn ensemble(&mut self, item: &Node) -> Option<EnsembleEntry> {
+        if item.as_map().is_none() {
+            self.wrong(item, "an entry of `ensembles`", "a map");
+            return None;
+        }
+        let file = self.text(item, "file");
+        if item.get("file").is_none_or(Node::is_null) {
+            let message = "an entry of `ensembles` needs a `file`";
+            let help = "give the path of its manifest from the project's folder";
+            self.problems
+                .push(Diagnostic::error(message).label(item.span(), "").help(help));
+        }
+        Some(EnsembleEntry {
+            alias: self.text(item, "alias"),
+            default: self.truth(item, "default"),
+            environment: self.text(item, "environment"),
+            project: self.text(item, "project"),
+            managed_by: self.text(item, "managedBy"),
+            span: item.span(),
+            file: file?,
+        })
+    }
+
+    fn environments(&mut self, section: Option<&Node>) {
+        let Some(section) = section.filter(|node| !node.is_null()) else {
+            return;
+        };
+        let Some(environments) = section.as_map() else {
+            return self.wrong(section, "`environments`", "a map");
+        };
+        for (name, entry) in environments {
+            match entry.value.kind() {
+                Kind::Null => {}
+                Kind::Map(environment) => self.environment(environment),
+                _ => self.wrong(&entry.value, &format!("the environment `{name}`"), "a map"),
+            }
+        }
+    }
+
+    fn environment(&mut self, environment: &Mapping) {
+        for (name, is_list) in ENVIRONMENT_SECTIONS {
+            let Some(section) = environment.get(name) else {
+                continue;
+            };
+            match section.kind() {
+                Kind::Null => {}
+                Kind::Seq(_) if *is_list => {}
+                Kind::Map(_) if !*is_list => {}
+                _ if *is_list => self.wrong(section, &format!("`{name}`"), "a list"),
+                _ => self.wrong(section, &format!("`{name}`"), "a map"),
+            }
+        }
+        let lock = environment
+            .get("lfs_lock")
+            .and_then(|section| section.get("lock"));
+        let known = |lock: &Node| matches!(lock.as_str(), Some("no" | "try" | "require"));
+        if let Some(lock) = lock.filter(|lock| !known(lock)) {
+            let diagnostic = Diagnostic::error("`lock` is not one of `no`, `try`, `require`");
+            self.problems.push(diagnostic.label(lock.span(), ""));
+        }
+    }
+
+    /// Where the other projects are: those of which `localRepositories` knows a clone.
+    fn projects(&mut self, map: &Mapping, root: &Path) -> IndexMap<String, std::path::PathBuf> {
+        for key in ["projects", "localRepositories"] {
+            if let Some(section) = map.get(key)
+                && section.as_map().is_none()
+                && !section.is_null()
+            {
+                self.wrong(section, &format!("`{key}`"), "a map");
+            }
+        }
+        let section = |key: &str| map.get(key).and_then(Node::as_map).into_iter().flatten();
+        let text = |node: &Node, key: &str| node.get(key).and_then(Node::as_str).map(bare_url);
+        let mut found = IndexMap::new();
+        for (name, project) in section("projects") {
+            let url = text(&project.value, "url");
+            let initial = text(&project.value, "initial");
+            let is_clone = |lock: &Node| {
+                (url.is_some() && text(lock, "url") == url)
+                    || (initial.is_some() && text(lock, "initial") == initial)
+            };
+            let clone = section("localRepositories").find(|(_, lock)| is_clone(&lock.value));
+            let Some((path, _)) = clone else {
+                continue;
+            };
+            let mut folder = fs::absolute(Path::new(&**path), root);
+            if let Some(file) = text(&project.value, "file") {
+                folder.push(file);
+            }
+            found.insert(name.to_string(), folder);
+        }
+        found
+    }
+}
+
+/// A URL without what different people write differently.
+fn bare_url(url: &str) -> String {
+    let url = url.trim_end_matches('/');
+    url.strip_suffix(".git").unwrap_or(url).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnostic::Sources;
+    use crate::yaml::{Limits, parse};
+
+    fn read(text: &str) -> Result<Project, Vec<String>> {
+        let mut sources = Sources::default();
+        let id = sources.add("unfurl.yaml", text, None);
+        let document = parse(&sources, id, &Limits::default()).unwrap();
+        read_project(&document, Path::new("/p")).map_err(|error| {
+            let problems = Diagnostics::from(error);
+            let told = problems.iter().map(|problem| {
+                let place = problem.span().and_then(|span| sources.place(span));
+                let place = place.map_or(String::new(), |place| format!("{place}: "));
+                format!("{place}{}", problem.message)
+            });
+            told.collect()
+        })
+    }
+
+    #[test]
+    fn a_project_is_read() {
+        let project = read(
+            "apiVersion: unfurl/v1alpha1
+kind: Project
+default_environment: dev
+ensembles:
+  - file: a/ensemble.yaml
+    alias: one
+    environment: prod
+  - {file: b/ensemble.yaml, default: true, managedBy: other}
+environments: {prod: , dev: {inputs: {a: 1}}}
+projects: {other: {url: 'https://x/y.git', file: sub}}
+localRepositories: {../y: {url: 'https://x/y'}}
+",
+        )
+        .unwrap();
+        assert_eq!(project.default_environment.as_deref(), Some("dev"));
+        assert_eq!(project.ensembles[0].alias.as_deref(), Some("one"));
+        assert!(project.ensembles[1].default);
+        assert_eq!(project.ensembles[1].managed_by.as_deref(), Some("other"));
+        assert_eq!(project.projects["other"], Path::new("/y/sub"));
+        assert!(project.environments.contains("prod"));
+    }
+
+    #[test]
+    fn all_problems_are_told_with_their_places() {
+        let problems = read(
+            "apiVersion: 2
+ensembels: []
+ensembles: [1, {alias: x}, {file: 3, default: maybe}]
+environments: {a: 1, b: {imports: {}, inputs: [], lfs_lock: {lock: always}}}
+default_environment: []
+projects: x
+",
+        )
+        .unwrap_err();
+        insta::assert_snapshot!(problems.join("\n"), @"");
+    }
+
+    #[test]
+    fn a_project_that_is_no_map_is_told() {
+        assert_eq!(read("").unwrap_err().len(), 1);
+        assert_eq!(
+            read("[]").unwrap_err(),
+            ["unfurl.yaml:1:1: a project is a map, not a list"]
+        );
+    }
+}
