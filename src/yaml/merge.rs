@@ -57,6 +57,15 @@ pub(super) fn merge_maps<T: Tree>(base: &T, over: &T) -> Result<T, Forbidden<T::
     Ok(T::map(fields, over))
 }
 
+/// What `over` makes of `base`, where nothing is forbidden.
+pub(super) fn same_or_merged<T: Tree>(base: &T, over: &T) -> T {
+    if base.is_map() && over.is_map() {
+        merge_maps(base, over).unwrap_or_else(|_| base.clone())
+    } else {
+        over.clone()
+    }
+}
+
 fn merge_field<T: Tree>(
     key: &str,
     mark: T::Mark,
@@ -331,10 +340,7 @@ mod tests {
             merged("[{a: 1, b: 2}]", "[{+%: merge, b: 3}]"),
             "[{'b': 3, 'a': 1}]"
         );
-        assert_eq!(
-            merged("[1]", "[2, {+%: merge, b: 3}]"),
-            "[1, {'b': 3}]"
-        );
+        assert_eq!(merged("[1]", "[2, {+%: merge, b: 3}]"), "[1, {'b': 3}]");
     }
 
     #[test]

@@ -5,6 +5,8 @@ mod build;
 mod directive;
 mod emit;
 mod expand;
+mod expanded;
+mod include;
 mod limits;
 mod loader;
 mod merge;
@@ -17,7 +19,8 @@ mod scalar;
 mod tree;
 
 pub use emit::emit;
-pub use expand::{Expanded, Merge, expand};
+pub use expand::expand;
+pub use expanded::{Expanded, Merge};
 pub use limits::Limits;
 pub use loader::{IncludeRequest, Loaded, Loader, NoLoader, TagReader};
 pub use merge::{diff, merge};
@@ -25,3 +28,6 @@ pub use node::{Entry, Kind, Mapping, Node};
 pub use parse::parse;
 pub use patch::{PatchError, apply};
 pub use route::{Op, Patch, Route, Step};
+
+#[cfg(test)]
+mod expand_tests;

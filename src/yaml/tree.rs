@@ -1,6 +1,6 @@
 //! What values and nodes have in common, so that both merge by the same rules.
 
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::hash::{DefaultHasher, Hasher as _};
 use std::sync::Arc;
 
 use super::{Entry, Kind, Mapping, Node};
