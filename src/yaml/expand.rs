@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::directive::{ANCHOR, Directive, From, STRATEGY};
 use super::merge::merge_maps;
+use super::tree::Tree;
 use super::{Entry, Expanded, Kind, Limits, Loaded, Loader, Mapping, Merge, Node, Route, Step};
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Span};
 
@@ -471,7 +472,14 @@ impl<'l> Expander<'l> {
         let around = route
             .as_ref()
             .is_some_and(|route| self.path.starts_with(route));
-        if around || self.active.iter().any(|active| active.is_same(&node)) {
+        // A loader may read a file anew, so that its nodes are others.
+        let include = directive.from == From::Include;
+        let active = node.may_have_directives()
+            && self
+                .active
+                .iter()
+                .any(|active| active.is_same(&node) || (include && Tree::equals(active, &node)));
+        if around || active {
             let message = format!("`{key}` merges what it stands in");
             self.problem(message, entry.key_span, "would never end", "");
             return Ok(Found::Nothing);
