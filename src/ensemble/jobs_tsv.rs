@@ -58,6 +58,7 @@ fn push(line: &mut String, key: &str, value: &str) {
 pub struct RecordedHistory {
     last: HashMap<(String, String), LastOperation>,
     last_job: Option<ChangeId>,
+    last_id: Option<ChangeId>,
 }
 
 impl RecordedHistory {
@@ -89,6 +90,7 @@ impl RecordedHistory {
     }
 
     fn add(&mut self, id: ChangeId, field: impl Fn(&str) -> Option<String>) {
+        self.last_id = self.last_id.max(Some(id));
         let list = |key: &str| {
             let text = field(key).unwrap_or_default();
             text.split(',').filter(|part| !part.is_empty()).map(str::to_owned).collect()
@@ -109,6 +111,11 @@ impl RecordedHistory {
         if last.id <= record.id {
             *last = record;
         }
+    }
+
+    /// The latest id on record, of a job or a task.
+    pub fn last_id(&self) -> Option<ChangeId> {
+        self.last_id
     }
 
     /// The latest job on record.

@@ -111,6 +111,9 @@ impl Engine {
             ("cwd", Value::from(self.options.base_dir.display().to_string())),
         ]);
         let vars = &mut task.context.vars;
+        for (name, value) in &self.options.vars {
+            vars.set(name.as_str(), Var::Value(Value::from(value.as_str())));
+        }
         vars.set("task", Var::Value(settings));
         vars.set("connections", Var::Value(Value::from(Map::new())));
         vars.set("implementation", Var::Value(Value::Null));

@@ -196,6 +196,26 @@ impl Engine {
         self.events.push(Event::Message { level, text: text.into() });
     }
 
+    /// Whether no task is left to run.
+    pub fn has_nothing_to_do(&self) -> bool {
+        (0..self.plan.steps.len()).all(|step| match self.task_of[step] {
+            None => false,
+            Some(task) => {
+                self.tasks[task].stage == super::task::Stage::Skipped || !self.includes(task)
+            }
+        })
+    }
+
+    /// The task of a step; none for steps that set a state.
+    pub fn task_of(&self, step: StepId) -> Option<TaskIndex> {
+        self.task_of.get(step).copied().flatten()
+    }
+
+    /// The entity that a step is applied to.
+    pub fn target_of(&self, step: StepId) -> Option<Handle> {
+        self.targets.get(step).copied()
+    }
+
     /// What happened since the last call.
     pub fn take_events(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.events)

@@ -19,4 +19,6 @@ pub struct JobOptions {
     pub echo: bool,
     /// The process's environment with the rules of the ensemble's environment applied.
     pub environment: Vec<(String, String)>,
+    /// Variables that the user gave to all expressions.
+    pub vars: Vec<(String, String)>,
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::engine::Engine;
 use super::task::TaskIndex;
 use crate::expr::{Context, Error, Evaluator, Reads};
-use crate::project::filter_env;
+use crate::project::{EnvRuleOptions, filter_env};
 use crate::task::{Environment, Settings, TaskView};
 use crate::topology::Kind;
 use crate::value::{Handle, Value};
@@ -64,7 +64,9 @@ impl Environment for TaskEnvironment<'_> {
                 });
                 let rules: Vec<(String, Value)> = rules.collect::<Result<_, Error>>()?;
                 let base = base.iter().cloned().collect();
-                filter_env(&rules, &base).into_iter().collect()
+                let rules = rules.iter().map(|(name, value)| (name.as_str(), value));
+                let options = EnvRuleOptions { add_only: false, substitute: Some(&base) };
+                filter_env(rules, &base, options).variables.into_iter().collect()
             }
         };
         self.add_relationship(&mut variables);

@@ -91,6 +91,11 @@ impl ChangeId {
     }
 }
 
+/// The start of the next tick of the id's clock.
+pub fn next_tick(time: jiff::Timestamp) -> jiff::Timestamp {
+    after_ticks(time, 1)
+}
+
 /// The time `ticks` ticks of the id's clock after `time`: each second has 62 ticks, the last one
 /// shorter than the others.
 fn after_ticks(time: jiff::Timestamp, ticks: u32) -> jiff::Timestamp {

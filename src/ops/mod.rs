@@ -1,1 +1,18 @@
-//! One file per use case; wires the layers below and holds no rules of its own.
+//! One file per use case. Each wires the layers below and holds no rules of its own; faces show
+//! what comes back.
+
+pub mod deploy;
+mod failure;
+mod hands;
+mod imports;
+mod log;
+pub mod plan;
+mod session;
+pub mod status;
+pub mod validate;
+mod view;
+mod world;
+
+pub use failure::{Failure, FailureKind};
+pub use session::{JobRequest, SessionOptions};
+pub use view::{Decision, JobReport, View};

@@ -27,4 +27,4 @@ pub use template::{
     Property, RelationshipTemplate, Requirement, ServiceTemplate, Substitution, TopologyTemplate,
 };
 pub use types::Types;
-pub use workflow::{Activity, Precondition, Step, Workflow};
+pub use workflow::{Activity as WorkflowActivity, Precondition, Step as WorkflowStep, Workflow};

@@ -1,0 +1,251 @@
+//! A job: deploy, undeploy, check and the other workflows differ by their goal only.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::failure::{Failure, FailureKind};
+use super::hands::{JobFolders, JobJournal, LocalRunner};
+use super::log::JobLog;
+use super::session::{self, JobRequest, Session};
+use super::view::{Decision, JobReport, View};
+use crate::configurator;
+use crate::ensemble::{self, Folders, JobFacts, Lock, RecordedHistory};
+use crate::git::Repository;
+use crate::job::{self, Engine, Event, Hands, JobOptions, Parts, Sink};
+use crate::name::ChangeId;
+use crate::plan;
+use crate::system::clock;
+use crate::value::canonical_sha256;
+
+/// Runs a job from the text of an ensemble to its record.
+pub fn deploy(request: &JobRequest, view: &mut dyn View) -> Result<JobReport, Failure> {
+    let found = session::find(&request.session)?;
+    let _lock = lock(&found.located.manifest, &request.command, view)?;
+    let mut session = session::load(found, &request.session)?;
+    let log = JobLog::open(request.session.logfile.as_deref());
+    let folders = Folders::new(session.manifest.base_dir());
+    let mut job = prepare(request, &mut session, &folders)?;
+    view.warnings(&session.warnings, &session.sources);
+    folders.set_previous_aside().map_err(|error| internal(&error))?;
+    let mut folders = JobFolders::new(folders);
+    job.engine.render(&mut folders);
+    let mut watch = Watch { view, log };
+    watch.all(&job.engine.take_events());
+    if job.engine.has_nothing_to_do() {
+        return job.finish(&session, watch, false);
+    }
+    if watch.view.approve(&job.engine) == Decision::Decline {
+        return job.finish(&session, watch, true);
+    }
+    let mut journal = JobJournal::new(session.manifest.base_dir());
+    let mut runner = LocalRunner::new(request.parallel);
+    let mut hands = Hands {
+        runner: &mut runner,
+        folders: &mut folders,
+        journal: &mut journal,
+        sinks: vec![&mut watch],
+    };
+    job::run(&mut job.engine, &mut hands).map_err(|error| internal(&error))?;
+    job.publish(&session, request)?;
+    journal.remove().map_err(|error| Failure::new(FailureKind::Internal, error, None))?;
+    job.ran = true;
+    job.finish(&session, watch, false)
+}
+
+/// A job that was planned.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    pub(super) engine: Engine,
+    history_last: Option<String>,
+    began: std::time::Instant,
+    ran: bool,
+}
+
+/// Plans a job.
+pub(super) fn prepare(
+    request: &JobRequest,
+    session: &mut Session,
+    folders: &Folders,
+) -> Result<Prepared, Failure> {
+    let began = std::time::Instant::now();
+    let topology = session.topology()?;
+    let history = session.history();
+    let previous = history.last_job().map(|id| id.to_string()).max(session.manifest.last_job());
+    let start = start_time(request, &history, previous.as_deref())?;
+    let plan = plan::plan(&topology, &request.goal).map_err(|error| {
+        Failure::new(FailureKind::Load, format!("could not create job: {error}"), None)
+    })?;
+    let world = Arc::new(session.world(folders.planned_root().to_path_buf()));
+    let topology = Arc::new(topology);
+    let environment = session.variables(&topology, &world)?;
+    let mut world = Arc::into_inner(world).unwrap_or_else(|| {
+        session.world(folders.planned_root().to_path_buf())
+    });
+    world.variables.clone_from(&environment);
+    let topology = Arc::into_inner(topology).ok_or_else(|| {
+        Failure::new(FailureKind::Internal, "the topology is still in use", None)
+    })?;
+    let options = JobOptions {
+        goal: request.goal.clone(),
+        start,
+        parallel: request.parallel,
+        base_dir: session.manifest.base_dir().to_path_buf(),
+        echo: request.echo,
+        environment: environment.into_iter().collect(),
+        vars: request.session.vars.clone(),
+    };
+    let parts = Parts {
+        topology,
+        world: Arc::new(world),
+        choose: configurator::choose,
+        history: Box::new(history),
+    };
+    let engine = Engine::new(parts, plan, options).map_err(|error| {
+        Failure::new(FailureKind::Load, format!("could not create job: {error}"), None)
+    })?;
+    Ok(Prepared { engine, history_last: previous, began, ran: false })
+}
+
+impl Prepared {
+    fn publish(&mut self, session: &Session, request: &JobRequest) -> Result<(), Failure> {
+        let spec = session.manifest.root().get("spec").map(crate::yaml::Node::to_value);
+        let facts = JobFacts {
+            previous: self.history_last.clone(),
+            options: request.recorded_options.clone(),
+            start_commit: head_of(session.manifest.base_dir()),
+            spec_digest: canonical_sha256(&spec.unwrap_or_default(), &|_| [0; 32])[..40].to_owned(),
+            ended: clock::now(),
+        };
+        keep_out_of_git(session.manifest.base_dir());
+        let published = ensemble::publish(&session.manifest, &mut self.engine, &facts);
+        published.map(|_| ()).map_err(|error| {
+            let hint = "the job's journal in `jobs/` keeps what it did; \
+                        make room or give permission, then run the command again";
+            let message = format!("the job has run, but its record cannot be saved: {error}");
+            Failure::new(FailureKind::Refused, message, Some(hint.to_owned()))
+        })
+    }
+
+    fn finish(
+        mut self,
+        session: &Session,
+        mut watch: Watch<'_>,
+        declined: bool,
+    ) -> Result<JobReport, Failure> {
+        let outputs = self.engine.outputs();
+        watch.all(&self.engine.take_events());
+        let id = self.engine.id().map_err(|error| internal(&error))?;
+        let name = ensemble::job_file_name(self.engine.options.start, id.as_str());
+        let failed = self.engine.status() == crate::name::Status::Error;
+        let folder = if declined || self.engine.options.goal.dry_run {
+            "planned"
+        } else if failed {
+            "failed"
+        } else {
+            "jobs"
+        };
+        watch.log.settle(&session.manifest.base_dir().join(folder), &name);
+        Ok(JobReport {
+            engine: self.engine,
+            outputs,
+            elapsed: self.began.elapsed(),
+            declined,
+            ran: self.ran,
+        })
+    }
+}
+
+struct Watch<'v> {
+    view: &'v mut dyn View,
+    log: JobLog,
+}
+
+impl Watch<'_> {
+    fn all(&mut self, events: &[Event]) {
+        for event in events {
+            self.event(event);
+        }
+    }
+}
+
+impl Sink for Watch<'_> {
+    fn event(&mut self, event: &Event) {
+        self.log.event(event);
+        self.view.event(event);
+    }
+}
+
+fn lock(manifest: &Path, command: &str, view: &mut dyn View) -> Result<Lock, Failure> {
+    let acquired = Lock::acquire(manifest, command).map_err(|error| {
+        let hint = error.hint();
+        Failure::new(FailureKind::Locked, error, hint)
+    })?;
+    if let Some(taken) = &acquired.taken_over {
+        view.notice(&format!("took over the stale lock of {taken}"));
+    }
+    Ok(acquired.lock)
+}
+
+fn internal(error: &dyn std::error::Error) -> Failure {
+    Failure::new(FailureKind::Refused, error, None)
+}
+
+/// When the job starts: its ids must come after all that are recorded.
+fn start_time(
+    request: &JobRequest,
+    history: &RecordedHistory,
+    previous: Option<&str>,
+) -> Result<jiff::Timestamp, Failure> {
+    let asked = request.start.as_deref().map_or_else(clock::now, parse_start);
+    let last = history.last_id().map(|id| id.to_string());
+    let last = last.as_deref().max(previous);
+    let refuse = |message: String| Failure::new(FailureKind::Load, message, None);
+    let mut start = asked;
+    for _ in 0..=u16::MAX {
+        let id = ChangeId::job(start).map_err(|error| refuse(error.to_string()))?;
+        let Some(last) = last.filter(|last| last.len() >= 8 && id.prefix() <= &last[..8]) else {
+            return Ok(start);
+        };
+        if previous.is_some_and(|previous| id.prefix() < &previous[..8.min(previous.len())]) {
+            return Err(refuse(format!(
+                "could not create job: New changeId is earlier than the previous changeId: {id} < \
+                 {last}. Is time set correctly?"
+            )));
+        }
+        start = crate::name::next_tick(start);
+    }
+    Err(refuse("could not create job: no free change id was found".to_owned()))
+}
+
+/// `--starttime`: an hour of 2020-01-01, or a time in the form of records.
+fn parse_start(text: &str) -> jiff::Timestamp {
+    let epoch = jiff::civil::date(2020, 1, 1);
+    let utc = |time: jiff::civil::DateTime| {
+        time.to_zoned(jiff::tz::TimeZone::UTC).map(|zoned| zoned.timestamp()).unwrap_or_default()
+    };
+    if let Ok(hour) = text.parse::<i8>() {
+        return utc(epoch.at(hour.clamp(0, 23), 0, 0, 0));
+    }
+    let (seconds, micros) = text.rsplit_once('-').unwrap_or((text, "0"));
+    let parsed = jiff::civil::DateTime::strptime("%Y-%m-%d-%H-%M-%S", seconds);
+    match (parsed, micros.parse::<i64>()) {
+        (Ok(time), Ok(micros)) => {
+            let span = jiff::SignedDuration::from_micros(micros);
+            utc(time).checked_add(span).unwrap_or_default()
+        }
+        _ => utc(epoch.at(0, 0, 0, 0)),
+    }
+}
+
+fn head_of(base: &Path) -> Option<String> {
+    Repository::discover(base).ok().flatten()?.head().ok().flatten()
+}
+
+/// `failed/` never belongs to git; the patterns of older projects miss it.
+fn keep_out_of_git(base: &Path) {
+    if let Ok(Some(repository)) = Repository::discover(base) {
+        // A repository that cannot be written is no reason to stop a job that has run.
+        repository.ensure_excluded("**/failed/", &base.join("failed/x/y")).ok();
+    }
+}
+

@@ -1,0 +1,72 @@
+//! Why a use case failed: the kind decides the exit code, the rest is for people.
+
+use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
+
+/// What kind of failure it is; the exit codes are those of the product (docs/compatibility.md).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailureKind {
+    /// Refused before anything ran: no such file, or `validate` found errors.
+    Refused,
+    /// Another job holds the lock.
+    Locked,
+    /// The command line makes no sense.
+    Usage,
+    /// The ensemble cannot be loaded, or no plan can be made.
+    Load,
+    /// The job ended in error.
+    JobFailed,
+    /// The record could not be saved, or this program is at fault.
+    Internal,
+}
+
+impl FailureKind {
+    /// The exit code.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Self::Refused | Self::Locked => 1,
+            Self::Usage => 2,
+            Self::Load | Self::JobFailed => 64,
+            Self::Internal => 70,
+        }
+    }
+}
+
+/// Why a use case failed.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    /// What kind of failure it is.
+    pub kind: FailureKind,
+    /// What is wrong, and where.
+    pub problems: Diagnostics,
+    /// The texts that the problems point into.
+    pub sources: Sources,
+}
+
+impl Failure {
+    /// A failure with one message, and what to do about it if that is known.
+    pub fn new(kind: FailureKind, message: impl ToString, hint: Option<String>) -> Self {
+        let diagnostic = Diagnostic::error(message);
+        let diagnostic = match hint {
+            Some(hint) => diagnostic.help(hint),
+            None => diagnostic,
+        };
+        Self { kind, problems: diagnostic.into(), sources: Sources::default() }
+    }
+
+    /// A failure with places in texts.
+    pub fn with_places(kind: FailureKind, problems: impl Into<Diagnostics>, sources: Sources) -> Self {
+        Self { kind, problems: problems.into(), sources }
+    }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (place, problem) in self.problems.iter().enumerate() {
+            f.write_str(if place == 0 { "" } else { "\n" })?;
+            f.write_str(&problem.message)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Failure {}

@@ -1,0 +1,176 @@
+//! Joins a job to this machine: its runner, folders and journal.
+
+use std::path::{Path, PathBuf};
+
+use crate::ensemble::{FolderKind, FolderPath, Folders, Journal, PlannedFile};
+use crate::host::{Action, ActionResult};
+use crate::job::{Event, FolderKey, JournalError};
+use crate::name::ChangeId;
+use crate::runner::Local;
+use crate::task::{RenderedFile, WorkFolder};
+
+/// The runner of this machine, as a job sees it.
+#[derive(Debug)]
+pub(super) struct LocalRunner(Option<Local>, usize);
+
+impl LocalRunner {
+    pub(super) fn new(parallel: usize) -> Self {
+        Self(None, parallel)
+    }
+
+    /// Started with the first action: many jobs have none.
+    fn local(&mut self) -> Result<&Local, String> {
+        if self.0.is_none() {
+            let limits =
+                crate::runner::Limits { running: self.1.max(1), ..crate::runner::Limits::default() };
+            let sink = Box::new(super::log::Echo);
+            let local = Local::start(limits, Some(sink)).map_err(|error| error.to_string())?;
+            self.0 = Some(local);
+        }
+        self.0.as_ref().ok_or_else(|| "the runner did not start".to_owned())
+    }
+}
+
+impl crate::job::Runner for LocalRunner {
+    fn begin(&mut self, id: u64, action: Action) -> Result<(), String> {
+        self.local()?.submit(id, action);
+        Ok(())
+    }
+
+    fn next(&mut self) -> Result<(u64, ActionResult), String> {
+        self.local()?.recv().map_err(|error| error.to_string())
+    }
+
+    fn cancel(&mut self) {
+        if let Some(local) = &self.0 {
+            local.cancel_all();
+        }
+    }
+}
+
+/// The working folders of the ensemble, as a job sees them.
+#[derive(Debug)]
+pub(super) struct JobFolders(Folders);
+
+impl JobFolders {
+    pub(super) fn new(folders: Folders) -> Self {
+        Self(folders)
+    }
+
+    fn folder(key: &FolderKey, folder: WorkFolder) -> FolderPath {
+        let instance = key.instance.as_str().into();
+        let kind = match folder {
+            WorkFolder::Operation => return FolderPath::of_operation(&instance, &key.operation),
+            WorkFolder::Tasks => FolderKind::Tasks,
+            WorkFolder::Artifacts => FolderKind::Artifacts,
+            WorkFolder::Secrets => FolderKind::Secrets,
+            WorkFolder::Local => FolderKind::Local,
+        };
+        FolderPath::of_instance(kind, &instance)
+    }
+
+    /// The folders of a task, those of its operation first: they lie within the others.
+    fn all(key: &FolderKey) -> [FolderPath; 4] {
+        [WorkFolder::Operation, WorkFolder::Artifacts, WorkFolder::Secrets, WorkFolder::Local]
+            .map(|folder| Self::folder(key, folder))
+    }
+}
+
+impl crate::job::Folders for JobFolders {
+    fn write(
+        &mut self,
+        key: &FolderKey,
+        files: &[RenderedFile],
+    ) -> Result<Vec<(String, PathBuf)>, String> {
+        let mut written: Vec<(String, PathBuf)> = Vec::new();
+        for file in files {
+            let folder = Self::folder(key, file.folder);
+            let planned = PlannedFile {
+                folder: folder.clone(),
+                path: PathBuf::from(&file.path),
+                bytes: file.bytes.clone(),
+                mode: None,
+                sensitive: file.sensitive,
+            };
+            self.0.write(&planned).map_err(|error| error.to_string())?;
+            let name = match file.folder {
+                WorkFolder::Operation => "operation".to_owned(),
+                _ => folder.kind().as_str().to_owned(),
+            };
+            if !written.iter().any(|(known, _)| *known == name) {
+                written.push((name, self.0.planned(&folder)));
+            }
+        }
+        Ok(written)
+    }
+
+    fn discard(&mut self, key: &FolderKey) -> Result<(), String> {
+        let folder = Self::folder(key, WorkFolder::Operation);
+        self.0.discard(&folder).map_err(|error| error.to_string())
+    }
+
+    fn activate(&mut self, key: &FolderKey) -> Result<(), String> {
+        for folder in Self::all(key) {
+            self.0.activate(&folder).map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+
+    fn fail(&mut self, key: &FolderKey, task: &str) -> Result<(), String> {
+        let task = ChangeId::parse(task).map_err(|error| error.to_string())?;
+        for folder in Self::all(key) {
+            self.0.fail(&folder, task).map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+
+    fn path(&self, key: &FolderKey, folder: WorkFolder) -> PathBuf {
+        self.0.planned(&Self::folder(key, folder))
+    }
+}
+
+/// The journal of an ensemble, begun with the first event.
+#[derive(Debug)]
+pub(super) struct JobJournal {
+    folder: PathBuf,
+    journal: Option<Journal>,
+}
+
+impl JobJournal {
+    pub(super) fn new(base: &Path) -> Self {
+        Self { folder: base.join("jobs"), journal: None }
+    }
+
+    /// Removes the journal: all that it holds is in the record.
+    pub(super) fn remove(self) -> Result<(), String> {
+        match self.journal {
+            Some(journal) => journal.remove().map_err(|error| error.to_string()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl crate::job::Journal for JobJournal {
+    fn append(&mut self, events: &[Event]) -> Result<(), JournalError> {
+        let durable: Vec<&Event> =
+            events.iter().filter(|event| !matches!(event, Event::Message { .. })).collect();
+        if durable.is_empty() {
+            return Ok(());
+        }
+        let error = |error: crate::ensemble::JournalError| JournalError(error.to_string());
+        if self.journal.is_none() {
+            self.journal = Some(Journal::begin(&self.folder).map_err(error)?);
+        }
+        match &mut self.journal {
+            Some(journal) => journal.append(&durable).map_err(error),
+            None => Ok(()),
+        }
+    }
+
+    fn sync(&mut self) -> Result<(), JournalError> {
+        match &mut self.journal {
+            Some(journal) => journal.sync().map_err(|error| JournalError(error.to_string())),
+            None => Ok(()),
+        }
+    }
+}

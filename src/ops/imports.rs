@@ -1,0 +1,84 @@
+//! Fetches the files that a service template imports.
+
+use std::path::{Path, PathBuf};
+
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::project::FileLoader;
+use crate::tosca::{ImportRequest, Imported, Importer};
+use crate::yaml::{self, IncludeRequest, Limits, Loaded, Loader as _, Node};
+
+/// Imports through the loader of included files.
+#[derive(Debug)]
+pub(super) struct FileImporter<'l, 's> {
+    pub(super) loader: &'l mut FileLoader<'s>,
+    pub(super) document: Node,
+    pub(super) limits: Limits,
+}
+
+impl Importer for FileImporter<'_, '_> {
+    fn import(&mut self, request: &ImportRequest) -> Result<Imported, Diagnostic> {
+        let (file, fragment) = match request.file.split_once('#') {
+            Some((file, fragment)) => (file, Some(fragment)),
+            None => (&*request.file, None),
+        };
+        let file = match request.repository {
+            Some(_) => file.to_owned(),
+            None => request.base_dir.join(file).display().to_string(),
+        };
+        let include = IncludeRequest {
+            file,
+            repository: request.repository.as_deref().map(str::to_owned),
+            repository_url: None,
+            when: None,
+            optional: false,
+            span: request.span,
+            from: request.from,
+            document: self.document.clone(),
+        };
+        let loaded = self.loader.load(&include).map_err(|problems| first(problems, request))?;
+        let Loaded::Found { source, root } = loaded else {
+            let message = format!("the imported file `{}` does not exist", request.file);
+            return Err(Diagnostic::error(message)
+                .label(request.span, "imported here")
+                .help("correct its name; relative paths start from the folder of this file"));
+        };
+        let expanded = yaml::expand(&root, self.loader, &self.limits)
+            .map_err(|problems| first(problems, request))?;
+        let root = match fragment {
+            Some(fragment) => pointer(&expanded.root, fragment).ok_or_else(|| {
+                let message = format!("there is no `{fragment}` in the imported file `{}`", request.file);
+                Diagnostic::error(message).label(request.span, "imported here")
+            })?,
+            None => expanded.root,
+        };
+        let base_dir: PathBuf = self.loader.folder_of(source);
+        Ok(Imported { source, root, base_dir })
+    }
+}
+
+fn first(problems: Diagnostics, request: &ImportRequest) -> Diagnostic {
+    let fallback = || {
+        let message = format!("the imported file `{}` cannot be read", request.file);
+        Diagnostic::error(message).label(request.span, "imported here")
+    };
+    problems.into_iter().next().unwrap_or_else(fallback)
+}
+
+/// The node that a JSON pointer names.
+fn pointer(root: &Node, pointer: &str) -> Option<Node> {
+    let mut node = root.clone();
+    for part in pointer.trim_start_matches('/').split('/').filter(|part| !part.is_empty()) {
+        let key = part.replace("~1", "/").replace("~0", "~");
+        let next = match node.as_seq() {
+            Some(items) => items.get(key.parse::<usize>().ok()?)?.clone(),
+            None => node.get(&key)?.clone(),
+        };
+        node = next;
+    }
+    Some(node)
+}
+
+/// A folder as text, for messages and expressions.
+pub(super) fn shown(path: &Path) -> String {
+    path.display().to_string()
+}

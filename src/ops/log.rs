@@ -1,0 +1,105 @@
+//! The log of a job: every message, in a file that ends up beside the record.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use crate::host::Stream;
+use crate::job::{Event, Level};
+use crate::system::{clock, env, fs};
+
+/// Writes a job's log to a temporary file, to be put in its place at the end.
+#[derive(Debug)]
+pub(super) struct JobLog {
+    path: PathBuf,
+    file: Option<fs::Appender>,
+    kept: bool,
+}
+
+impl JobLog {
+    /// Opens the log: at the user's own path, which stays, or at a temporary one.
+    pub(super) fn open(own: Option<&Path>) -> Self {
+        let name = format!("unfurl-{}.log", ulid::Ulid::generate());
+        let path = own.map_or_else(|| env::temporary_dir().join(name), Path::to_path_buf);
+        let file = fs::Appender::open(&path).ok();
+        Self { path, file, kept: own.is_some() }
+    }
+
+    /// Adds a line.
+    pub(super) fn line(&mut self, level: &str, text: &str) {
+        if let Some(file) = &mut self.file {
+            let time = clock::now().strftime("%Y-%m-%dT%H:%M:%SZ");
+            // A log that cannot be written must not stop the job that it tells of.
+            file.append(format!("{time} {level}: {text}\n").as_bytes()).ok();
+        }
+    }
+
+    /// Adds what an event says.
+    pub(super) fn event(&mut self, event: &Event) {
+        match event {
+            Event::Message { level, text } => self.line(word(*level), text),
+            Event::TaskStarted { target, operation, reason, .. } => {
+                self.line("INFO", &format!("started {operation} on {target} ({reason})"));
+            }
+            Event::TaskFinished(finished) => {
+                let end = if finished.success { "succeeded" } else { "failed" };
+                let status = finished.status.unwrap_or("none");
+                let text = format!(
+                    "{} on {} {end}: status {status}, state {}",
+                    finished.operation,
+                    finished.target,
+                    finished.state.unwrap_or("none")
+                );
+                self.line(if finished.success { "INFO" } else { "ERROR" }, &text);
+                for error in &finished.errors {
+                    self.line("ERROR", error);
+                }
+            }
+            Event::JobStarted { id, workflow, steps } => {
+                self.line("INFO", &format!("job {id}: {workflow}, {steps} steps"));
+            }
+            Event::JobFinished { id, status } => {
+                self.line("INFO", &format!("job {id} has ended: {status}"));
+            }
+        }
+    }
+
+    /// Puts the log where it belongs.
+    pub(super) fn settle(mut self, folder: &Path, name: &str) {
+        if let Some(file) = &mut self.file {
+            file.sync().ok();
+        }
+        if self.kept || self.file.is_none() {
+            return;
+        }
+        let target = folder.join(format!("{name}.log"));
+        let moved = fs::read(&self.path).is_ok_and(|bytes| {
+            fs::create_dir_all(folder).is_ok() && fs::write_plain(&target, &bytes, None).is_ok()
+        });
+        if moved {
+            fs::remove_file_if_exists(&self.path).ok();
+        }
+    }
+}
+
+/// The word of a level in logs.
+pub(super) fn word(level: Level) -> &'static str {
+    match level {
+        Level::Debug => "DEBUG",
+        Level::Verbose => "VERBOSE",
+        Level::Info => "INFO",
+        Level::Warning => "WARNING",
+        Level::Error => "ERROR",
+    }
+}
+
+/// Shows the output of commands while they run: on the error output, so that what this program
+/// answers stays alone on the standard output.
+#[derive(Debug)]
+pub(super) struct Echo;
+
+impl crate::runner::OutputSink for Echo {
+    fn output(&mut self, _id: u64, _stream: Stream, bytes: &[u8]) {
+        let shown = anstream::adapter::strip_bytes(bytes).into_vec();
+        std::io::stderr().write_all(&shown).ok();
+    }
+}

@@ -1,0 +1,42 @@
+//! Shows what a job would do, and does nothing.
+
+use super::deploy::prepare;
+use super::failure::{Failure, FailureKind};
+use super::hands::JobFolders;
+use super::session::{self, JobRequest};
+use super::view::View;
+use crate::ensemble::{Folders, Lock, LockError};
+use crate::job::Engine;
+
+/// Plans a job and renders it. Where a job holds the lock, what is rendered goes to a temporary
+/// folder, so that the two do not meet.
+pub fn plan(request: &JobRequest, view: &mut dyn View) -> Result<Engine, Failure> {
+    let found = session::find(&request.session)?;
+    let manifest = found.located.manifest.clone();
+    let lock = match Lock::acquire(&manifest, &request.command) {
+        Ok(acquired) => Some(acquired.lock),
+        Err(LockError::Held { .. } | LockError::Unreadable { .. } | LockError::Busy { .. }) => None,
+        Err(error) => {
+            let hint = error.hint();
+            return Err(Failure::new(FailureKind::Locked, error, hint));
+        }
+    };
+    let mut session = session::load(found, &request.session)?;
+    let base = session.manifest.base_dir();
+    let folders = match &lock {
+        Some(_) => Folders::new(base),
+        None => Folders::without_trace(base).map_err(|error| refused(&error))?,
+    };
+    let mut job = prepare(request, &mut session, &folders)?;
+    view.warnings(&session.warnings, &session.sources);
+    folders.set_previous_aside().map_err(|error| refused(&error))?;
+    job.engine.render(&mut JobFolders::new(folders));
+    for event in job.engine.take_events() {
+        view.event(&event);
+    }
+    Ok(job.engine)
+}
+
+fn refused(error: &dyn std::error::Error) -> Failure {
+    Failure::new(FailureKind::Refused, error, None)
+}

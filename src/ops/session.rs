@@ -1,0 +1,302 @@
+//! What use cases share: finds, reads and checks an ensemble, and makes its topology.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::failure::{Failure, FailureKind};
+use super::imports::FileImporter;
+use super::world::RealWorld;
+use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
+use crate::ensemble::{Manifest, ManifestSource, RecordedHistory};
+use crate::expr::{Context, Evaluator, Memo};
+use crate::plan::Goal;
+use crate::project::{self, EnvRuleOptions, Environment, FileLoader, Located};
+use crate::system::env::Env;
+use crate::system::{env, fs};
+use crate::topology::{self, Topology};
+use crate::tosca::{self, ReadOptions, ServiceTemplate};
+use crate::value::{Map, Value};
+use crate::yaml::{self, Limits};
+
+/// Which ensemble, and in which surroundings.
+#[derive(Debug, Clone, Default)]
+pub struct SessionOptions {
+    /// The file, folder, alias or name of the ensemble; empty to search.
+    pub ensemble: String,
+    /// The environment to use.
+    pub environment: Option<String>,
+    /// The home project; empty for none.
+    pub home: Option<PathBuf>,
+    /// `--var` options: names and values.
+    pub vars: Vec<(String, String)>,
+    /// The user's own log file.
+    pub logfile: Option<PathBuf>,
+}
+
+/// What a job is to do, and how.
+#[derive(Debug, Clone)]
+pub struct JobRequest {
+    /// Which ensemble.
+    pub session: SessionOptions,
+    /// What to reach.
+    pub goal: Goal,
+    /// `--starttime`.
+    pub start: Option<String>,
+    /// How many tasks may run at the same time.
+    pub parallel: usize,
+    /// Whether the output of commands is shown.
+    pub echo: bool,
+    /// The options that the user set, for the record.
+    pub recorded_options: Map,
+    /// The command line, for the lock's owner file.
+    pub command: String,
+}
+
+/// An ensemble that was found but not read.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) located: Located,
+    pub(super) sources: Sources,
+    pub(super) env: Env,
+}
+
+/// An ensemble that was read.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) sources: Sources,
+    pub(super) manifest: Manifest,
+    pub(super) service: Arc<ServiceTemplate>,
+    pub(super) environment: Environment,
+    pub(super) warnings: Diagnostics,
+    pub(super) env: Env,
+    pub(super) project: PathBuf,
+    inputs: Map,
+}
+
+/// Finds the ensemble that is meant.
+pub(super) fn find(options: &SessionOptions) -> Result<Found, Failure> {
+    let env = Env::of_this_process();
+    let cwd = env::current_dir().map_err(|error| {
+        let message = format!("the current folder cannot be found: {error}");
+        Failure::new(FailureKind::Refused, message, None)
+    })?;
+    let mut sources = Sources::default();
+    let search_root = env.non_empty("UNFURL_SEARCH_ROOT").map(PathBuf::from);
+    let request = project::Request {
+        argument: &options.ensemble,
+        cwd: &cwd,
+        search_root: search_root.as_deref(),
+        home: options.home.as_deref(),
+        use_environment: options.environment.as_deref(),
+    };
+    let mut loader = FileLoader::new(&mut sources, &env, Limits::default());
+    let located = project::locate(&request, &mut loader);
+    drop(loader);
+    match located {
+        Ok(located) => Ok(Found { located, sources, env }),
+        Err(error) => Err(Failure::with_places(FailureKind::Refused, error, sources)),
+    }
+}
+
+/// Reads an ensemble and checks all of it.
+pub(super) fn load(found: Found, options: &SessionOptions) -> Result<Session, Failure> {
+    let Found { located, mut sources, env } = found;
+    let limits = Limits::default();
+    let mut loader = FileLoader::new(&mut sources, &env, limits);
+    let result = read(&located, &mut loader, limits, options);
+    let mut warnings = located.warnings.clone();
+    warnings.append(loader.take_warnings());
+    drop(loader);
+    let project = located.project.as_ref().map(|project| project.root.clone());
+    let project = project.unwrap_or_else(|| located.folder().to_path_buf());
+    match result {
+        Ok((manifest, service, environment, inputs, problems)) => {
+            warnings.append(problems);
+            let service = Arc::new(service);
+            Ok(Session {
+                sources, manifest, service, environment, warnings, env, project, inputs,
+            })
+        }
+        Err(problems) => Err(Failure::with_places(FailureKind::Load, problems, sources)),
+    }
+}
+
+type Read = (Manifest, ServiceTemplate, Environment, Map, Diagnostics);
+
+fn read(
+    located: &Located,
+    loader: &mut FileLoader<'_>,
+    limits: Limits,
+    options: &SessionOptions,
+) -> Result<Read, Diagnostics> {
+    let manifest = read_manifest(&located.manifest, loader, limits)?;
+    let environment = located.environment(manifest.environment());
+    add_repositories(&environment, located.folder(), loader);
+    let Some(root) = manifest.service_template().cloned() else {
+        let message = "the ensemble has no service template";
+        let help = "describe what to deploy under `spec: {service_template: …}`";
+        return Err(Diagnostic::error(message)
+            .label(manifest.root().span(), "")
+            .help(help)
+            .into());
+    };
+    let mut importer = FileImporter { loader, document: manifest.root().clone(), limits };
+    let base = located.folder();
+    let (service, mut problems) =
+        tosca::read(&root, base, &mut importer, &ReadOptions::default());
+    let Some(service) = service.filter(|_| !problems.has_errors()) else {
+        return Err(problems);
+    };
+    let inputs = inputs_of(&manifest, &environment, &service, options, &mut problems);
+    problems.append(tosca::check_inputs(&service.topology, &inputs));
+    if problems.has_errors() { Err(problems) } else { Ok((manifest, service, environment, inputs, problems)) }
+}
+
+/// Reads an ensemble's file and expands it.
+pub(super) fn read_manifest(
+    path: &Path,
+    loader: &mut FileLoader<'_>,
+    limits: Limits,
+) -> Result<Manifest, Diagnostics> {
+    let (source, root) = loader.read(path, None)?;
+    let expanded = yaml::expand(&root, loader, &limits)?;
+    let text = loader.sources().get(source).map(|source| Arc::clone(&source.text));
+    let text = text.unwrap_or_else(|| Arc::from(""));
+    Manifest::read(ManifestSource { path: path.to_path_buf(), text, source, expanded })
+}
+
+fn add_repositories(environment: &Environment, base: &Path, loader: &mut FileLoader<'_>) {
+    let repositories = environment.repositories().and_then(yaml::Node::as_map);
+    for (name, entry) in repositories.into_iter().flatten() {
+        let url = entry.value.as_str().or_else(|| entry.value.get("url")?.as_str());
+        if let Some(path) = url.and_then(|url| url.strip_prefix("file:")) {
+            loader.add_repository(&**name, fs::absolute(Path::new(path), base));
+        }
+    }
+}
+
+/// The inputs of the topology: `--var input_x` goes before the environment's, these before the
+/// ensemble's own, these before defaults.
+fn inputs_of(
+    manifest: &Manifest,
+    environment: &Environment,
+    service: &ServiceTemplate,
+    options: &SessionOptions,
+    problems: &mut Diagnostics,
+) -> Map {
+    let mut given = manifest.spec_inputs();
+    given.extend(environment.inputs.iter().map(|(name, value)| (Arc::clone(name), value.clone())));
+    for (name, text) in &options.vars {
+        let Some(input) = name.strip_prefix("input_") else { continue };
+        match parse_value(text) {
+            Ok(value) => drop(given.insert(input.into(), value)),
+            Err(message) => {
+                let message = format!("the value of `--var {name}` is not YAML: {message}");
+                problems.push(Diagnostic::error(message));
+            }
+        }
+    }
+    let mut inputs = Map::new();
+    for (name, definition) in &service.topology.inputs {
+        if let Some(value) = given.shift_remove(name).or_else(|| definition.default.clone()) {
+            inputs.insert(Arc::clone(name), value);
+        }
+    }
+    inputs.extend(given);
+    inputs
+}
+
+fn parse_value(text: &str) -> Result<Value, String> {
+    let mut sources = Sources::default();
+    let source = sources.add("--var", text, None);
+    let first = |problems: Diagnostics| {
+        problems.iter().next().map_or_else(String::new, |problem| problem.message.clone())
+    };
+    yaml::parse(&sources, source, &Limits::default()).map(|node| node.to_value()).map_err(first)
+}
+
+impl Session {
+    /// The topology with all that is recorded.
+    pub(super) fn topology(&mut self) -> Result<Topology, Failure> {
+        let mut topology = Topology::new(Arc::clone(&self.service), self.inputs.clone());
+        let errors = topology::load(&mut topology, &self.manifest.status());
+        let span = self.manifest.root().get("status").map(yaml::Node::span);
+        let mut problems = Diagnostics::default();
+        for error in errors {
+            let span = span.unwrap_or(crate::diagnostic::Span::NONE);
+            problems.push(Diagnostic::error(error).label(span, "recorded here"));
+        }
+        for (_, name, _) in topology.orphans() {
+            let message =
+                format!("the template of the recorded instance `{name}` is not in the model any more");
+            self.warnings.push(Diagnostic::warning(message).help("its record is kept"));
+        }
+        if problems.is_empty() {
+            Ok(topology)
+        } else {
+            Err(Failure::with_places(FailureKind::Load, problems, self.sources.clone()))
+        }
+    }
+
+    /// What earlier jobs have recorded.
+    pub(super) fn history(&self) -> RecordedHistory {
+        if self.manifest.keeps_changes_inline() {
+            return RecordedHistory::from_changes(&self.manifest.inline_changes());
+        }
+        let path = self.manifest.base_dir().join("jobs.tsv");
+        fs::read(&path)
+            .map(|bytes| RecordedHistory::from_tsv(&String::from_utf8_lossy(&bytes)))
+            .unwrap_or_default()
+    }
+
+    /// This machine, seen from the ensemble.
+    pub(super) fn world(&self, planned: PathBuf) -> RealWorld {
+        RealWorld {
+            base: self.manifest.base_dir().to_path_buf(),
+            project: self.project.clone(),
+            planned,
+            variables: self.env.all().clone(),
+            locals: self.environment.locals.clone(),
+            secrets: self.environment.secrets.clone(),
+            metadata: self.metadata(),
+        }
+    }
+
+    fn metadata(&self) -> Map {
+        let name = self.manifest.base_dir().file_name();
+        let name = name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let environment = self.environment.name.clone().unwrap_or_else(|| "defaults".to_owned());
+        Map::from_iter([
+            ("deployment".into(), Value::from(name)),
+            ("environment".into(), Value::from(environment)),
+            ("unfurlproject".into(), Value::from(super::imports::shown(&self.project))),
+        ])
+    }
+
+    /// The process's environment with the rules of the ensemble's environment applied.
+    pub(super) fn variables(
+        &self,
+        topology: &Arc<Topology>,
+        world: &Arc<RealWorld>,
+    ) -> Result<BTreeMap<String, String>, Failure> {
+        if self.environment.variables.is_empty() {
+            return Ok(self.env.all().clone());
+        }
+        let scope: Arc<dyn crate::expr::Scope> = Arc::clone(topology) as _;
+        let evaluator =
+            Evaluator::new(scope, Arc::clone(world) as _, Arc::new(Memo::default()));
+        let context = Context::new(topology.root());
+        let mut rules = Vec::new();
+        for (name, raw) in self.environment.rules() {
+            let value = evaluator.evaluate(raw, &context).map_err(|error| {
+                let message = format!("the variable `{name}` of the environment: {error}");
+                Failure::new(FailureKind::Load, message, None)
+            })?;
+            rules.push((name, value));
+        }
+        let rules = rules.iter().map(|(name, value)| (*name, value));
+        let options = EnvRuleOptions { add_only: false, substitute: Some(self.env.all()) };
+        Ok(project::filter_env(rules, self.env.all(), options).variables)
+    }
+}

@@ -1,0 +1,36 @@
+//! Shows what is recorded.
+
+use std::sync::Arc;
+
+use super::failure::{Failure, FailureKind};
+use super::session::{self, SessionOptions};
+use crate::expr::{Context, Evaluator, Memo};
+use crate::topology::Topology;
+use crate::value::Value;
+
+/// Reads an ensemble; gives its topology, and what an expression gives in it.
+pub fn status(
+    options: &SessionOptions,
+    query: Option<&str>,
+) -> Result<(Arc<Topology>, Option<Value>), Failure> {
+    let found = session::find(options)?;
+    let mut session = session::load(found, options)
+        .map_err(|failure| Failure { kind: FailureKind::Refused, ..failure })?;
+    let topology = Arc::new(session.topology()?);
+    let Some(query) = query else { return Ok((topology, None)) };
+    let planned = session.manifest.base_dir().join("planned");
+    let world = Arc::new(session.world(planned));
+    let scope: Arc<dyn crate::expr::Scope> = Arc::clone(&topology) as _;
+    let evaluator = Evaluator::new(scope, world, Arc::new(Memo::default()));
+    let context = Context::new(topology.root());
+    let results = evaluator
+        .query(&Value::from(query), &context)
+        .map_err(|error| Failure::new(FailureKind::Refused, error, None))?;
+    drop(evaluator);
+    let value = match <[Value; 1]>::try_from(results) {
+        Ok([one]) => one,
+        Err(results) if results.is_empty() => Value::Null,
+        Err(results) => Value::from(results),
+    };
+    Ok((topology, Some(value)))
+}
