@@ -14,20 +14,7 @@ const LONGEST_SIMPLE_KEY: usize = 128;
 /// Lists are not indented below their key; a text is quoted where some reader would take it for
 /// something else; sensitive values are redacted.
 pub fn emit(value: &Value, indent: usize) -> String {
-    let mut writer = Writer::new(true);
-    match visible(value) {
-        Value::Map(map) if !map.is_empty() => writer.map(map, indent, false),
-        Value::List(items) if !items.is_empty() => writer.list(items, indent, false),
-        scalar => {
-            writer.pad(indent);
-            match scalar {
-                Value::Null | Value::Entity(_) => writer.out.push_str("null"),
-                scalar => writer.scalar(scalar, indent),
-            }
-            writer.out.push('\n');
-        }
-    }
-    writer.out
+    Writer::new(true).document(value, indent)
 }
 
 /// The text of a value on one line, for the inside of `{}` and `[]`.
@@ -37,11 +24,23 @@ pub(super) fn emit_flow(value: &Value) -> String {
     writer.out
 }
 
-/// A key as it is written in block or flow style, without its colon.
-pub(super) fn emit_key(key: &str, position: Position) -> String {
-    let mut out = String::new();
-    quote::write_inline(&mut out, key, quote::style(key, position));
-    out
+/// The entries of a block mapping at a column, for a patch.
+pub(super) fn emit_lines(map: &Map, column: usize) -> String {
+    let mut writer = Writer::new(false);
+    writer.map(map, column, false);
+    writer.out
+}
+
+/// The items of a block list at a column, for a patch.
+pub(super) fn emit_lines_of_list(items: &List, column: usize) -> String {
+    let mut writer = Writer::new(false);
+    writer.list(items, column, false);
+    writer.out
+}
+
+/// A whole document, for a patch.
+pub(super) fn render_root(value: &Value) -> String {
+    Writer::new(false).document(value, 0)
 }
 
 /// What stands behind `key:` or `-`, and the lines below, which end with a line break. `indent`
@@ -89,6 +88,22 @@ impl Writer {
             out: String::new(),
             keep,
         }
+    }
+
+    fn document(mut self, value: &Value, indent: usize) -> String {
+        match visible(value) {
+            Value::Map(map) if !map.is_empty() => self.map(map, indent, false),
+            Value::List(items) if !items.is_empty() => self.list(items, indent, false),
+            scalar => {
+                self.pad(indent);
+                match scalar {
+                    Value::Null | Value::Entity(_) => self.out.push_str("null"),
+                    scalar => self.scalar(scalar, indent),
+                }
+                self.out.push('\n');
+            }
+        }
+        self.out
     }
 
     fn pad(&mut self, mut indent: usize) {
@@ -255,7 +270,7 @@ impl Writer {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::diagnostic::Sources;
     use crate::yaml::{Limits, parse};

@@ -2,6 +2,7 @@
 //! every other byte; the canonical emitter. Reads no file: a [`Loader`] does.
 
 mod build;
+mod directive;
 mod emit;
 mod expand;
 mod limits;
@@ -13,6 +14,7 @@ mod patch;
 mod quote;
 mod route;
 mod scalar;
+mod tree;
 
 pub use emit::emit;
 pub use expand::{Expanded, Merge, expand};

@@ -188,12 +188,20 @@ impl<'t> Reader<'t> {
             // With `+`, the empty lines at the end are part of the text.
             let keep = text.ends_with("\n\n") || text.bytes().all(|byte| byte == b'\n');
             let trimmed = if keep {
-                raw.strip_suffix('\n')
-                    .map_or(raw, |raw| raw.strip_suffix('\r').unwrap_or(raw))
+                // The indentation of what follows may be part of it.
+                let lines = raw.trim_end_matches([' ', '\t']);
+                let last = lines.strip_suffix('\n').unwrap_or(lines);
+                last.strip_suffix('\r').unwrap_or(last)
             } else {
                 raw.trim_end_matches([' ', '\t', '\r', '\n'])
             };
-            span = self.span(start, start + trimmed.len());
+            span = if trimmed.is_empty() {
+                // Without content, the header is all there is.
+                let header = self.text[..start].trim_end().len();
+                self.span(header, header)
+            } else {
+                self.span(start, start + trimmed.len())
+            };
         } else if start == end {
             let rest = &self.text[start..];
             let blanks = rest.len() - rest.trim_start_matches([' ', '\t']).len();

@@ -1,0 +1,139 @@
+//! Patches put together by place: what happens to each value, once.
+
+use indexmap::IndexMap;
+
+use super::PatchError;
+use crate::value::{List, Map, Value};
+use crate::yaml::{Op, Patch, Route, Step};
+
+/// What happens to one value.
+#[derive(Debug)]
+pub(super) enum Change {
+    /// It becomes this.
+    Set(Value),
+    /// It goes.
+    Remove,
+    /// Parts of it change.
+    Inside(IndexMap<Step, Change>),
+}
+
+impl Change {
+    /// Takes all patches together; a later one sees what an earlier one did.
+    pub(super) fn of(patches: &[Patch]) -> Result<Self, PatchError> {
+        let mut all = Self::Inside(IndexMap::new());
+        for patch in patches {
+            all.add(patch, 0)?;
+        }
+        Ok(all)
+    }
+
+    fn add(&mut self, patch: &Patch, depth: usize) -> Result<(), PatchError> {
+        let Some(step) = patch.route.steps().get(depth) else {
+            *self = match &patch.op {
+                Op::Set(value) => Self::Set(value.clone()),
+                Op::Remove => Self::Remove,
+            };
+            return Ok(());
+        };
+        match self {
+            Self::Inside(parts) => {
+                let empty = || Self::Inside(IndexMap::new());
+                let part = parts.entry(step.clone()).or_insert_with(empty);
+                part.add(patch, depth + 1)
+            }
+            // What is set already, or gone, changes as a value.
+            Self::Set(_) | Self::Remove => {
+                let mut parts = Self::Inside(IndexMap::new());
+                parts.add(patch, depth)?;
+                let base = match self {
+                    Self::Set(value) => std::mem::take(value),
+                    _ => Value::Null,
+                };
+                let route = Route::from(patch.route.steps()[..depth].to_vec());
+                if let Some(value) = parts.onto(Some(base), &route)? {
+                    *self = Self::Set(value);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Does it to a value; gives `None` if nothing is left, or if nothing comes to be.
+    pub(super) fn onto(
+        &self,
+        base: Option<Value>,
+        route: &Route,
+    ) -> Result<Option<Value>, PatchError> {
+        let parts = match self {
+            Self::Set(value) => return Ok(Some(value.clone())),
+            Self::Remove => return Ok(None),
+            Self::Inside(parts) if parts.is_empty() => return Ok(base),
+            Self::Inside(parts) => parts,
+        };
+        let list = parts.keys().all(|step| matches!(step, Step::Index(_)));
+        match base {
+            None | Some(Value::Null) if list => onto_list(parts, &List::new(), route).map(filled),
+            None | Some(Value::Null) => onto_map(parts, &Map::new(), route).map(filled),
+            Some(Value::List(items)) => onto_list(parts, &items, route).map(Some),
+            Some(Value::Map(map)) => onto_map(parts, &map, route).map(Some),
+            Some(other) => Err(PatchError::NoSuchPlace {
+                route: route.clone(),
+                kind: other.kind(),
+            }),
+        }
+    }
+}
+
+/// A collection that comes to be only if something is in it.
+fn filled(value: Value) -> Option<Value> {
+    value.is_truthy().then_some(value)
+}
+
+fn onto_map(
+    parts: &IndexMap<Step, Change>,
+    base: &Map,
+    route: &Route,
+) -> Result<Value, PatchError> {
+    let mut map = base.clone();
+    for (step, change) in parts {
+        let Step::Key(key) = step else {
+            return Err(PatchError::NoSuchPlace {
+                route: route.clone(),
+                kind: "a map",
+            });
+        };
+        match change.onto(map.get(key).cloned(), &route.clone().key(key.clone()))? {
+            Some(value) => drop(map.insert(key.clone(), value)),
+            None => drop(map.shift_remove(key)),
+        }
+    }
+    Ok(Value::from(map))
+}
+
+fn onto_list(
+    parts: &IndexMap<Step, Change>,
+    base: &List,
+    route: &Route,
+) -> Result<Value, PatchError> {
+    let mut items: Vec<Option<Value>> = base.iter().cloned().map(Some).collect();
+    for (step, change) in parts {
+        let index = match step {
+            Step::Index(index) if *index <= items.len() => *index,
+            Step::Index(_) if matches!(change, Change::Remove) => continue,
+            _ => {
+                return Err(PatchError::NoSuchPlace {
+                    route: route.clone(),
+                    kind: "a list",
+                });
+            }
+        };
+        let old = items.get(index).cloned().flatten();
+        let new = change.onto(old, &route.clone().index(index))?;
+        if index == items.len() {
+            items.push(new);
+        } else {
+            items[index] = new;
+        }
+    }
+    Ok(Value::list(items.into_iter().flatten()))
+}

@@ -1,0 +1,306 @@
+//! Edits of values, wherever they stand.
+
+use indexmap::IndexMap;
+
+use super::change::Change;
+use super::page::Page;
+use crate::diagnostic::{SourceId, Span};
+use crate::value::Value;
+use crate::yaml::emit::{Rendered, emit_flow, render, render_root};
+use crate::yaml::{Kind, Node, Patch, Route, Step};
+
+/// Why a text cannot be edited in place.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PatchError {
+    /// A step of the route leads nowhere.
+    #[error("cannot edit inside `{route}`: {kind} has no such part")]
+    NoSuchPlace {
+        /// As far as it leads.
+        route: Route,
+        /// What is there.
+        kind: &'static str,
+    },
+    /// The value is an alias; an edit would change what it names.
+    #[error("cannot edit inside `{route}`: it is an alias of a value elsewhere")]
+    Alias {
+        /// The alias.
+        route: Route,
+    },
+    /// An alias names what the edit would change or take away.
+    #[error("cannot change the value with the anchor `&{name}`: an alias names it")]
+    Anchor {
+        /// The anchor.
+        name: String,
+    },
+    /// The value would lose a tag, or what `<<` brings.
+    #[error("cannot edit `{route}`: its text is written in a way that cannot be changed in part")]
+    Unsupported {
+        /// The value.
+        route: Route,
+    },
+    /// Two edits touch the same bytes.
+    #[error("the edits overlap")]
+    Entangled,
+}
+
+/// Applies patches to the text that `root` was parsed from (not expanded); all other bytes stay.
+pub fn apply(text: &str, root: &Node, patches: &[Patch]) -> Result<String, PatchError> {
+    let change = Change::of(patches)?;
+    if matches!(&change, Change::Inside(parts) if parts.is_empty()) {
+        return Ok(text.to_owned());
+    }
+    let mut editor = Editor {
+        page: Page::new(text),
+        touched_anchors: Vec::new(),
+    };
+    let route = Route::root();
+    editor.edit(Target {
+        node: root,
+        change: &change,
+        slot: Slot::Root,
+        route: &route,
+    })?;
+    let result = editor.page.finish()?;
+    match editor
+        .touched_anchors
+        .into_iter()
+        .find(|name| has_alias(&result, name))
+    {
+        Some(name) => Err(PatchError::Anchor { name }),
+        None => Ok(result),
+    }
+}
+
+fn has_alias(text: &str, name: &str) -> bool {
+    let alias = format!("*{name}");
+    text.match_indices(&alias).any(|(place, _)| {
+        let next = text[place + alias.len()..].chars().next();
+        next.is_none_or(|c| c.is_whitespace() || ",]}".contains(c))
+    })
+}
+
+/// Where a value stands.
+#[derive(Clone, Copy)]
+pub(super) enum Slot {
+    /// It is the document.
+    Root,
+    /// Behind the colon of a block mapping at this column.
+    Key { from: usize, column: usize },
+    /// Behind a dash at this column.
+    Item { from: usize, column: usize },
+    /// Behind a colon inside of `{}`.
+    FlowKey { from: usize },
+    /// Inside of `[]`.
+    FlowItem,
+}
+
+impl Slot {
+    pub(super) fn is_flow(self) -> bool {
+        matches!(self, Self::FlowKey { .. } | Self::FlowItem)
+    }
+}
+
+/// A value and what happens to it.
+#[derive(Clone, Copy)]
+pub(super) struct Target<'a> {
+    pub(super) node: &'a Node,
+    pub(super) change: &'a Change,
+    pub(super) slot: Slot,
+    pub(super) route: &'a Route,
+}
+
+impl Target<'_> {
+    pub(super) fn start(&self) -> usize {
+        self.node.span().start as usize
+    }
+
+    pub(super) fn end(&self) -> usize {
+        self.node.span().end as usize
+    }
+
+    pub(super) fn unsupported(&self) -> PatchError {
+        PatchError::Unsupported {
+            route: self.route.clone(),
+        }
+    }
+}
+
+pub(super) type Parts = IndexMap<Step, Change>;
+
+/// A text, and what its edits have done so far.
+pub(super) struct Editor<'t> {
+    pub(super) page: Page<'t>,
+    pub(super) touched_anchors: Vec<String>,
+}
+
+impl Editor<'_> {
+    pub(super) fn edit(&mut self, target: Target<'_>) -> Result<(), PatchError> {
+        let parts = match target.change {
+            Change::Set(value) => {
+                self.replace(target.node, value, target.slot);
+                return Ok(());
+            }
+            Change::Remove => {
+                self.replace(target.node, &Value::Null, target.slot);
+                return Ok(());
+            }
+            Change::Inside(parts) => parts,
+        };
+        self.touched_anchors
+            .extend(target.node.anchor().map(str::to_owned));
+        let braces = self.page.text[target.start()..].starts_with(['{', '[']);
+        match target.node.kind() {
+            Kind::Map(map) if map.is_empty() => self.rewrite(target),
+            Kind::Map(map) if braces => self.flow_map(target, map, parts),
+            // Without braces inside of `[]`, it is one `key: value` pair and has no room.
+            Kind::Map(_) if target.slot.is_flow() => self.rewrite(target),
+            Kind::Map(map) => self.block_map(target, map, parts),
+            Kind::Seq(items) if items.is_empty() => self.rewrite(target),
+            Kind::Seq(items) if braces => self.flow_list(target, items, parts),
+            Kind::Seq(items) => self.block_list(target, items, parts),
+            _ => self.rewrite(target),
+        }
+    }
+
+    /// Writes a value anew with the change in it, where its text cannot be changed in part.
+    pub(super) fn rewrite(&mut self, target: Target<'_>) -> Result<(), PatchError> {
+        if has_tags(target.node) {
+            return Err(target.unsupported());
+        }
+        // Nothing may come of it: a removal where nothing is.
+        if let Some(value) = target
+            .change
+            .onto(Some(target.node.to_value()), target.route)?
+        {
+            self.replace(target.node, &value, target.slot);
+        }
+        Ok(())
+    }
+
+    /// Puts a value in the place of another; comments on its line stay.
+    pub(super) fn replace(&mut self, node: &Node, value: &Value, slot: Slot) {
+        self.lose_anchors(node);
+        let (start, end) = (node.span().start as usize, node.span().end as usize);
+        match slot {
+            Slot::Root => self.replace_root(node, value),
+            Slot::Key { from, column } => {
+                self.replace_block(node, from, end, &render(value, column, false));
+            }
+            Slot::Item { from, column } => {
+                self.replace_block(node, from, end, &render(value, column, true));
+            }
+            Slot::FlowKey { from } => {
+                let text = format!(" {}", emit_flow(value));
+                self.page.splice(from, end.max(from), &text);
+            }
+            Slot::FlowItem => {
+                let start = self.page.with_properties(start);
+                self.page.splice(start, end, &emit_flow(value));
+            }
+        }
+    }
+
+    /// Remembers which anchors go with a node: no alias may be left of them.
+    pub(super) fn lose_anchors(&mut self, node: &Node) {
+        if !node.has_anchors() {
+            return;
+        }
+        self.touched_anchors
+            .extend(node.anchor().map(str::to_owned));
+        match node.kind() {
+            Kind::Seq(items) => items.iter().for_each(|item| self.lose_anchors(item)),
+            Kind::Map(map) => {
+                for (_, entry) in map {
+                    self.lose_anchors(&entry.value);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Replaces what stands behind a colon or a dash.
+    pub(super) fn replace_block(&mut self, old: &Node, from: usize, end: usize, new: &Rendered) {
+        let page = &self.page;
+        let end = end.max(from);
+        let start = old.span().start as usize;
+        let lines = matches!(old.kind(), Kind::Map(_) | Kind::Seq(_))
+            && !page.text[start..].starts_with(['{', '[']);
+        let comment = if !lines {
+            // A comment behind the value is about the value.
+            page.comment_at(end)
+        } else if page.line_end(from) < start {
+            // A comment behind the key is about all of it; those inside go.
+            page.comment_at(from)
+        } else {
+            Some("")
+        };
+        let end = if comment.is_some() {
+            page.line_end(end)
+        } else {
+            end
+        };
+        let mut text = new.head.clone();
+        text.push_str(comment.unwrap_or_default());
+        if !new.body.is_empty() {
+            text.push('\n');
+            text.push_str(new.body.strip_suffix('\n').unwrap_or(&new.body));
+        }
+        self.page.splice(from, end, &text);
+    }
+
+    /// Puts a value in the place of an alias.
+    pub(super) fn replace_alias(&mut self, value: &Value, slot: Slot, end: usize) {
+        let (from, new) = match slot {
+            Slot::Key { from, column } => (from, render(value, column, false)),
+            Slot::FlowKey { from } => {
+                let text = format!(" {}", emit_flow(value));
+                self.page.splice(from, end, &text);
+                return;
+            }
+            Slot::Root | Slot::Item { .. } | Slot::FlowItem => return,
+        };
+        let place = u32::try_from(from).unwrap_or(u32::MAX);
+        let alias = Node::new(Kind::Null, Span::new(SourceId::NONE, place, place), None);
+        self.replace_block(&alias, from, end, &new);
+    }
+
+    fn replace_root(&mut self, node: &Node, value: &Value) {
+        let page = &self.page;
+        let (start, end) = (node.span().start as usize, node.span().end as usize);
+        let text = render_root(value);
+        let text = text.strip_suffix('\n').unwrap_or(&text);
+        if start == end {
+            // There is no value yet; what stands there are comments or a `---`.
+            let newline = if page.text.is_empty() || page.text.ends_with(['\n', '\u{feff}']) {
+                ""
+            } else {
+                "\n"
+            };
+            let place = page.text.len();
+            self.page
+                .splice(place, place, &format!("{newline}{text}\n"));
+            return;
+        }
+        let line = page.line_start(start);
+        let end = if page.comment_at(end).is_some() {
+            page.line_end(end)
+        } else {
+            end
+        };
+        if page.text[line..].starts_with("---") {
+            self.page.splice(line + 3, end, &format!("\n{text}"));
+        } else {
+            self.page.splice(line, end, text);
+        }
+    }
+}
+
+/// Whether a node, or one in it, has a tag that a value does not keep.
+fn has_tags(node: &Node) -> bool {
+    node.tag().is_some()
+        || match node.kind() {
+            Kind::Seq(items) => items.iter().any(has_tags),
+            Kind::Map(map) => map.iter().any(|(_, entry)| has_tags(&entry.value)),
+            _ => false,
+        }
+}

@@ -1,0 +1,267 @@
+//! Edits of mappings.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::change::Change;
+use super::edit::{Editor, Parts, PatchError, Slot, Target};
+use crate::value::{Map, Value};
+use crate::yaml::emit::{emit_flow, emit_lines};
+use crate::yaml::{Entry, Mapping, Step};
+
+/// Where an entry stands.
+#[derive(Clone, Copy)]
+struct Extent {
+    /// The key with its properties.
+    start: usize,
+    /// Behind the colon.
+    from: usize,
+    end: usize,
+    alias: bool,
+}
+
+/// What happens to a mapping, sorted out.
+#[derive(Default)]
+struct Plan {
+    /// Entries that go, in their order.
+    removed: Vec<usize>,
+    added: Map,
+}
+
+impl Editor<'_> {
+    pub(super) fn block_map(
+        &mut self,
+        target: Target<'_>,
+        map: &Mapping,
+        parts: &Parts,
+    ) -> Result<(), PatchError> {
+        let Some(column) = self.column(target, map) else {
+            return self.rewrite(target);
+        };
+        let Some(plan) = self.entries(target, map, parts, Some(column))? else {
+            return self.rewrite(target);
+        };
+        if plan.removed.len() == map.len() {
+            self.replace(target.node, &Value::from(plan.added), target.slot);
+            return Ok(());
+        }
+        for run in runs(&plan.removed) {
+            let Some(range) = self.lines_of(map, &run) else {
+                return Err(target.unsupported());
+            };
+            self.lose(map, &run);
+            self.page.splice(range.start, range.end, "");
+        }
+        if !plan.added.is_empty() {
+            let place = self.page.next_line(target.end());
+            let lines = emit_lines(&plan.added, column);
+            let ended = self.page.text[..place].ends_with('\n');
+            let last_goes = plan.removed.last() == map.stated().checked_sub(1).as_ref();
+            if ended || last_goes {
+                self.page.splice(place, place, &lines);
+            } else {
+                let lines = format!("\n{}", lines.strip_suffix('\n').unwrap_or(&lines));
+                self.page.splice(place, place, &lines);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn flow_map(
+        &mut self,
+        target: Target<'_>,
+        map: &Mapping,
+        parts: &Parts,
+    ) -> Result<(), PatchError> {
+        let extents: Option<Vec<Extent>> = (0..map.stated())
+            .map(|index| self.extent(map, index))
+            .collect();
+        let Some(extents) = extents else {
+            return self.rewrite(target);
+        };
+        let Some(plan) = self.entries(target, map, parts, None)? else {
+            return self.rewrite(target);
+        };
+        if plan.removed.len() == map.stated() {
+            if map.len() > map.stated() {
+                return Err(target.unsupported());
+            }
+            self.replace(target.node, &Value::from(plan.added), target.slot);
+            return Ok(());
+        }
+        if !plan.removed.is_empty() && map.len() > map.stated() {
+            return Err(target.unsupported());
+        }
+        for run in runs(&plan.removed) {
+            self.lose(map, &run);
+            let range = match (extents.get(run.end), run.start.checked_sub(1)) {
+                (Some(next), _) => extents[run.start].start..next.start,
+                (None, Some(before)) => extents[before].end..extents[run.end - 1].end,
+                (None, None) => continue,
+            };
+            self.page.splice(range.start, range.end, "");
+        }
+        if !plan.added.is_empty() {
+            let kept = (0..extents.len())
+                .rev()
+                .find(|index| !plan.removed.contains(index));
+            let place = kept.map_or(target.start() + 1, |index| extents[index].end);
+            let text = emit_flow(&Value::from(plan.added));
+            let text = text
+                .strip_prefix('{')
+                .and_then(|text| text.strip_suffix('}'));
+            let text = text.unwrap_or_default();
+            self.page.splice(place, place, &format!(", {text}"));
+        }
+        Ok(())
+    }
+
+    /// Edits the entries that stay and sorts out the rest; `None` if a place cannot be found.
+    /// Without a column it is a flow mapping.
+    fn entries(
+        &mut self,
+        target: Target<'_>,
+        map: &Mapping,
+        parts: &Parts,
+        column: Option<usize>,
+    ) -> Result<Option<Plan>, PatchError> {
+        let mut plan = Plan::default();
+        let mut edits = Vec::new();
+        for (step, change) in parts {
+            let Step::Key(key) = step else {
+                let route = target.route.clone();
+                return Err(PatchError::NoSuchPlace {
+                    route,
+                    kind: "a map",
+                });
+            };
+            let route = target.route.clone().key(Arc::clone(key));
+            let stated = map.index_of(key).filter(|index| *index < map.stated());
+            let Some(index) = stated else {
+                let inherited = map.get(key).map(crate::yaml::Node::to_value);
+                match change.onto(inherited.clone(), &route)? {
+                    Some(value) => drop(plan.added.insert(Arc::clone(key), value)),
+                    None if inherited.is_some() => return Err(target.unsupported()),
+                    None => {}
+                }
+                continue;
+            };
+            let Some((extent, (_, entry))) = self.extent(map, index).zip(map.at(index)) else {
+                return Ok(None);
+            };
+            match change {
+                Change::Remove => plan.removed.push(index),
+                Change::Inside(_) if extent.alias => return Err(PatchError::Alias { route }),
+                _ => edits.push((route, change, extent, entry)),
+            }
+        }
+        for (route, change, extent, entry) in edits {
+            self.entry(&route, change, extent, entry, column)?;
+        }
+        plan.removed.sort_unstable();
+        Ok(Some(plan))
+    }
+
+    fn entry(
+        &mut self,
+        route: &crate::yaml::Route,
+        change: &Change,
+        extent: Extent,
+        entry: &Entry,
+        column: Option<usize>,
+    ) -> Result<(), PatchError> {
+        let from = extent.from;
+        let slot = match column {
+            Some(column) => Slot::Key { from, column },
+            None => Slot::FlowKey { from },
+        };
+        if let (Change::Set(value), true) = (change, extent.alias) {
+            self.replace_alias(value, slot, extent.end);
+            return Ok(());
+        }
+        self.edit(Target {
+            node: &entry.value,
+            change,
+            slot,
+            route,
+        })
+    }
+
+    /// Remembers what goes with entries.
+    fn lose(&mut self, map: &Mapping, run: &Range<usize>) {
+        for index in run.clone() {
+            let alias = self.extent(map, index).is_some_and(|extent| extent.alias);
+            if let (Some((_, entry)), false) = (map.at(index), alias) {
+                self.lose_anchors(&entry.value);
+            }
+        }
+    }
+
+    /// The column of the keys; `None` if the first is explicit (`? key`).
+    fn column(&self, target: Target<'_>, map: &Mapping) -> Option<usize> {
+        let start = if map.stated() > 0 {
+            self.extent(map, 0)?.start
+        } else {
+            target.start()
+        };
+        let prefix = self.page.prefix(start);
+        (!prefix.contains('?') && !prefix.contains('\t')).then(|| prefix.chars().count())
+    }
+
+    /// Where an entry that the text states stands.
+    fn extent(&self, map: &Mapping, index: usize) -> Option<Extent> {
+        let (_, entry) = map.at(index)?;
+        let key = entry.key_span;
+        let start = self.page.with_properties(key.start as usize);
+        if self.page.prefix(start).trim_end().ends_with('?') {
+            return None;
+        }
+        let from = self.page.behind_colon(key.end as usize);
+        let value = entry.value.span();
+        if value.start >= key.end && value.source == key.source {
+            let end = value.end as usize;
+            // A key without colon inside of `{}` has no value; it cannot be given one in place.
+            let from = from?;
+            return Some(Extent {
+                start,
+                from,
+                end: end.max(from),
+                alias: false,
+            });
+        }
+        let from = from?;
+        let end = self.page.alias_at(from)?;
+        Some(Extent {
+            start,
+            from,
+            end,
+            alias: true,
+        })
+    }
+
+    /// The lines of a run of entries, or their part of a line that starts with a dash.
+    fn lines_of(&self, map: &Mapping, run: &Range<usize>) -> Option<Range<usize>> {
+        let start = self.extent(map, run.start)?.start;
+        let end = self.extent(map, run.end.checked_sub(1)?)?.end;
+        if self.page.prefix(start).trim().is_empty() {
+            return Some(self.page.line_start(start)..self.page.next_line(end));
+        }
+        // What `<<` brings could stand between them.
+        if map.len() > map.stated() {
+            return None;
+        }
+        Some(start..self.extent(map, run.end)?.start)
+    }
+}
+
+/// Runs of neighbours in a sorted list.
+pub(super) fn runs(places: &[usize]) -> Vec<Range<usize>> {
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    for place in places {
+        match runs.last_mut() {
+            Some(run) if run.end == *place => run.end += 1,
+            _ => runs.push(*place..place + 1),
+        }
+    }
+    runs
+}

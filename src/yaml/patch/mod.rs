@@ -1,0 +1,11 @@
+//! Edits a text at routes and keeps every other byte: comments, line breaks, order and style.
+
+mod change;
+mod edit;
+mod list;
+mod mapping;
+mod page;
+#[cfg(test)]
+mod tests;
+
+pub use edit::{PatchError, apply};
