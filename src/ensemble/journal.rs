@@ -163,6 +163,7 @@ fn checksum(json: &[u8]) -> [u8; CHECKSUM] {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test sets its stage by itself")]
 mod tests {
     use super::*;
     use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
@@ -224,7 +225,7 @@ mod tests {
 
     #[test]
     fn many_entries_need_few_writes() {
-        let (_folder, path) = journal_of(&["x"; 10_000]);
+        let (_folder, path) = journal_of(&vec!["x"; 10_000]);
         assert_eq!(
             Journal::read::<String>(&path).unwrap().entries.len(),
             10_000

@@ -397,6 +397,7 @@ fn judge(pid: Option<u32>, told: Told, alive: bool) -> LockState {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test sets its stage by itself")]
 mod tests {
     use std::io::{BufRead as _, BufReader};
     use std::process::{Child, Command, Stdio};
@@ -612,7 +613,7 @@ mod tests {
         };
         let _acquired = Lock::acquire(Path::new(&manifest), "unfurl child").unwrap();
         println!("LOCKED");
-        std::thread::sleep(Duration::from_secs(60));
+        std::thread::sleep(Duration::from_mins(1));
     }
 
     #[test]

@@ -33,7 +33,7 @@ impl std::fmt::Debug for Repository {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Repository")
             .field("root", &self.root)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 

@@ -47,8 +47,9 @@ impl Captured {
             if !text.is_empty() && !text.ends_with('\n') {
                 text.push('\n');
             }
-            text.push_str(&format!("[… {} bytes left out …]\n", self.left_out()));
-            text.push_str(&String::from_utf8_lossy(&self.tail));
+            let left_out = self.left_out();
+            let tail = String::from_utf8_lossy(&self.tail);
+            text = format!("{text}[… {left_out} bytes left out …]\n{tail}");
         }
         text
     }
@@ -230,7 +231,9 @@ mod tests {
             bound in 0_usize..60,
         ) {
             let mut capture = Capture::new(bound);
-            pieces.iter().for_each(|piece| capture.push(piece));
+            for piece in &pieces {
+                capture.push(piece);
+            }
             let all = pieces.concat();
             let captured = capture.finish();
             let half = bound / 2;

@@ -96,11 +96,25 @@ impl FilteredEnv {
     }
 }
 
+impl IntoIterator for FilteredEnv {
+    type Item = (String, String);
+    type IntoIter = std::collections::btree_map::IntoIter<String, String>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.variables.into_iter()
+    }
+}
+
 /// Applies rules to an environment, in their order: `NAME: v` sets, `+GLOB: default` copies from
 /// the source, `-GLOB` removes, `^NAME: v` prepends `v:`; `!` after the sign turns the pattern
 /// around; a null value sets nothing.
-pub fn filter_env<'r>(
-    rules: impl IntoIterator<Item = (&'r str, &'r Value)>,
+pub fn filter_env(rules: &[(String, Value)], source: &BTreeMap<String, String>) -> FilteredEnv {
+    filter_env_with(rules, source, EnvRuleOptions::default())
+}
+
+/// Does what [`filter_env`] does, with options.
+pub fn filter_env_with(
+    rules: &[(String, Value)],
     source: &BTreeMap<String, String>,
     options: EnvRuleOptions<'_>,
 ) -> FilteredEnv {
@@ -210,13 +224,19 @@ mod tests {
             .collect()
     }
 
+    fn owned(rules: &[(&str, Value)]) -> Vec<(String, Value)> {
+        rules
+            .iter()
+            .map(|(rule, value)| ((*rule).to_owned(), value.clone()))
+            .collect()
+    }
+
     fn apply(rules: &[(&str, Value)], source: &[(&str, &str)], add_only: bool) -> String {
         let options = EnvRuleOptions {
             add_only,
             substitute: None,
         };
-        let rules = rules.iter().map(|(rule, value)| (*rule, value));
-        let result = filter_env(rules, &map(source), options);
+        let result = filter_env_with(&owned(rules), &map(source), options);
         let variables = result.variables.iter().map(|(k, v)| format!("{k}={v}"));
         variables.collect::<Vec<_>>().join(" ")
     }
@@ -290,8 +310,7 @@ mod tests {
             add_only: true,
             substitute: Some(&others),
         };
-        let rules = rules.iter().map(|(rule, value)| (*rule, value));
-        let result = filter_env(rules, &BTreeMap::new(), options);
+        let result = filter_env_with(&owned(&rules), &BTreeMap::new(), options);
         assert_eq!(result.variables["B"], "1ynone");
     }
 
@@ -310,14 +329,9 @@ mod tests {
             ("A", secret.clone()),
             ("^PATH", secret.clone()),
             ("B", secret),
+            ("-B", Value::Null),
         ];
-        let rules = rules.iter().map(|(rule, value)| (*rule, value));
-        let with_removal = rules.chain([("-B", &Value::Null)]);
-        let result = filter_env(
-            with_removal,
-            &map(&[("PATH", "x")]),
-            EnvRuleOptions::default(),
-        );
+        let result = filter_env(&owned(&rules), &map(&[("PATH", "x")]));
         assert_eq!(result.variables["A"], "hush");
         assert!(result.sensitive.iter().eq(["A", "PATH"]));
         assert!(!format!("{result:?}").contains("hush"));

@@ -95,7 +95,7 @@ pub struct Environment {
     pub name: Option<String>,
     /// Inputs that override those of the ensemble.
     pub inputs: Map,
-    /// The rules for environment variables, in order.
+    /// The rules for environment variables, in order, as [`super::filter_env`] takes them.
     pub variables: Vec<(String, Value)>,
     /// Local values.
     pub locals: Map,
@@ -191,13 +191,6 @@ impl Environment {
     pub fn deployment_blueprint(&self) -> Option<&str> {
         self.section("deployment_blueprint")?.as_str()
     }
-
-    /// The variables' rules, as [`super::filter_env`] takes them.
-    pub fn rules(&self) -> impl Iterator<Item = (&str, &Value)> {
-        self.variables
-            .iter()
-            .map(|(rule, value)| (rule.as_str(), value))
-    }
 }
 
 impl RemoteLock {
@@ -290,7 +283,7 @@ mod tests {
         let all = environments("{defaults: {secrets: {a: hush}, variables: {X: 1, -Y: }}}");
         let resolved = all.resolve(None, None);
         assert!(resolved.secrets["a"].has_sensitive());
-        let rules: Vec<_> = resolved.rules().map(|(rule, _)| rule).collect();
+        let rules: Vec<_> = resolved.variables.iter().map(|(rule, _)| rule).collect();
         assert_eq!(rules, ["X", "-Y"]);
     }
 }

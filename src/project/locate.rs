@@ -291,32 +291,32 @@ fn choose(
     manifest: Option<PathBuf>,
     name: Option<String>,
 ) -> Result<(PathBuf, Option<EnsembleEntry>), Error> {
-    let entry = match (manifest, name) {
-        (Some(manifest), _) => {
-            let entry = project.entry_of(&manifest);
-            return Ok((manifest, entry));
-        }
-        (None, Some(name)) => match project.entry_named(&name) {
-            Some(entry) => entry,
-            None => {
-                return Err(Error::UnknownEnsemble {
-                    name,
-                    project: project.root.clone(),
-                    known: project.ensemble_names(),
-                });
-            }
-        },
-        (None, None) => match project.default_entry() {
-            Some(entry) => entry,
-            None => {
-                let manifest = project.usual_manifest().ok_or_else(|| Error::NoDefault {
-                    project: project.root.clone(),
-                    known: project.ensemble_names(),
-                })?;
-                let entry = project.entry_of(&manifest);
-                return Ok((manifest, entry));
-            }
-        },
+    let unlisted = |manifest: PathBuf| {
+        let entry = project.entry_of(&manifest);
+        Ok((manifest, entry))
+    };
+    let entry = match (&manifest, &name) {
+        (Some(_), _) => None,
+        (None, Some(name)) => project.entry_named(name),
+        (None, None) => project.default_entry(),
+    };
+    let Some(entry) = entry else {
+        let (known, project_root) = (project.ensemble_names(), project.root.clone());
+        return match (manifest, name) {
+            (Some(manifest), _) => unlisted(manifest),
+            (None, Some(name)) => Err(Error::UnknownEnsemble {
+                name,
+                project: project_root,
+                known,
+            }),
+            (None, None) => match project.usual_manifest() {
+                Some(manifest) => unlisted(manifest),
+                None => Err(Error::NoDefault {
+                    project: project_root,
+                    known,
+                }),
+            },
+        };
     };
     let mut file = project.path_of(entry);
     if let Some(other) = entry
@@ -353,12 +353,19 @@ mod tests {
 
     const HEAD: &str = "apiVersion: unfurl/v1alpha1\nkind: Project\n";
 
-    struct Place(tempfile::TempDir);
+    struct Place {
+        _folder: tempfile::TempDir,
+        root: PathBuf,
+    }
 
     impl Place {
         /// Files whose names end in `unfurl.yaml` get the head of a project file.
         fn new(files: &[(&str, &str)]) -> Self {
-            let place = Self(tempfile::tempdir().unwrap());
+            let folder = tempfile::tempdir().unwrap();
+            let place = Self {
+                root: folder.path().canonicalize().unwrap(),
+                _folder: folder,
+            };
             for (path, text) in files {
                 let head = if path.ends_with(PROJECT_FILE) {
                     HEAD
@@ -372,19 +379,18 @@ mod tests {
         }
 
         fn root(&self) -> PathBuf {
-            self.0.path().canonicalize().unwrap()
+            self.root.clone()
         }
 
-        fn locate_as(
-            &self,
-            argument: &str,
-            change: impl FnOnce(&mut Request<'_>),
+        fn locate_as<'a>(
+            &'a self,
+            argument: &'a str,
+            change: impl FnOnce(&mut Request<'a>),
         ) -> Result<Located, Error> {
-            let root = self.root();
             let mut request = Request {
                 argument,
-                cwd: &root,
-                search_root: Some(&root),
+                cwd: &self.root,
+                search_root: Some(&self.root),
                 home: None,
                 use_environment: None,
             };
@@ -430,7 +436,7 @@ mod tests {
         assert!(located.project.is_none());
         let error = place
             .locate_as("", |request| {
-                (request.cwd, request.search_root) = (&deep, Some(&deep))
+                (request.cwd, request.search_root) = (deep.as_path(), Some(deep.as_path()));
             })
             .unwrap_err();
         assert_eq!(

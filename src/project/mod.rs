@@ -11,7 +11,8 @@ mod project;
 mod reader;
 
 pub use env_rules::{
-    EnvRuleOptions, FilteredEnv, REQUIRED_VARIABLES, filter_env, substitute_variables,
+    EnvRuleOptions, FilteredEnv, REQUIRED_VARIABLES, filter_env, filter_env_with,
+    substitute_variables,
 };
 pub use environment::{Environment, Environments, LockMode, RemoteLock};
 pub use error::Error;

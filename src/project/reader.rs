@@ -311,7 +311,21 @@ projects: x
 ",
         )
         .unwrap_err();
-        insta::assert_snapshot!(problems.join("\n"), @"");
+        insta::assert_snapshot!(problems.join("\n"), @r"
+        unfurl.yaml:1:13: a project's `apiVersion` cannot be `2`
+        unfurl.yaml:1:1: a project needs `kind`
+        unfurl.yaml:2:1: a project has no key `ensembels`
+        unfurl.yaml:3:13: an entry of `ensembles` is a map, not an integer
+        unfurl.yaml:3:16: an entry of `ensembles` needs a `file`
+        unfurl.yaml:3:35: `file` is a string, not an integer
+        unfurl.yaml:3:47: `default` is true or false, not a string
+        unfurl.yaml:4:19: the environment `a` is a map, not an integer
+        unfurl.yaml:4:47: `inputs` is a map, not a list
+        unfurl.yaml:4:35: `imports` is a list, not a map
+        unfurl.yaml:4:68: `lock` is not one of `no`, `try`, `require`
+        unfurl.yaml:5:22: `default_environment` is a string, not a list
+        unfurl.yaml:6:11: `projects` is a map, not a string
+        ");
     }
 
     #[test]

@@ -132,6 +132,7 @@ impl Drop for Local {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test sets its stage by itself")]
 mod tests {
     use std::path::Path;
     use std::sync::{Arc, Mutex};

@@ -264,7 +264,7 @@ impl Running {
         };
         let cancelled = async {
             if cancelled.await.is_err() {
-                std::future::pending().await
+                std::future::pending::<()>().await;
             }
         };
         let why = tokio::select! {

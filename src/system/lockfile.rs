@@ -153,6 +153,7 @@ fn try_flock(file: &File) -> Flock {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test sets its stage by itself")]
 mod tests {
     use super::*;
 

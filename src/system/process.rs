@@ -40,7 +40,7 @@ impl Helper {
             env: None,
             extra_env: Vec::new(),
             stdin: Vec::new(),
-            time_limit: Duration::from_secs(60),
+            time_limit: Duration::from_mins(1),
             most_output: 16 << 20,
         }
     }

@@ -98,6 +98,7 @@ pub fn walk(root: &Path, limits: WalkLimits) -> Result<Vec<DirEntry>, Error> {
 }
 
 #[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test sets its stage by itself")]
 mod tests {
     use super::*;
 
