@@ -1,3 +1,7 @@
 //! The program: parse, run, exit code; nothing else.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    unfurl::cli::main()
+}

@@ -1,1 +1,12 @@
 //! Turns what was typed into one call of a use case and an exit code.
+
+mod arguments;
+mod entry;
+mod inspect;
+mod job;
+mod misc;
+mod output;
+mod screen;
+mod views;
+
+pub use entry::main;

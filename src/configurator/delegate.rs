@@ -36,11 +36,16 @@ impl Configurator for Delegate {
             }
         }
         task.input("when")?;
-        Ok(Rendered { files: Vec::new(), data: Value::from(data) })
+        Ok(Rendered {
+            files: Vec::new(),
+            data: Value::from(data),
+        })
     }
 
     fn begin(&self, rendered: Rendered) -> Box<dyn Run> {
-        Box::new(DelegateRun { request: rendered.data })
+        Box::new(DelegateRun {
+            request: rendered.data,
+        })
     }
 }
 
@@ -65,7 +70,11 @@ impl DelegateRun {
             Err(error) => return Progress::Done(Box::new(failed(&error))),
             Ok(Some(when)) if !when.is_truthy() => {
                 let modified = Some(false);
-                let outcome = Outcome { success: true, modified, ..Outcome::default() };
+                let outcome = Outcome {
+                    success: true,
+                    modified,
+                    ..Outcome::default()
+                };
                 return Progress::Done(Box::new(outcome));
             }
             Ok(_) => {}
@@ -74,7 +83,11 @@ impl DelegateRun {
         let operation = self.request.get("operation").and_then(Value::as_str);
         Progress::Subtask(Subtask {
             operation: operation.map_or_else(own, str::to_owned),
-            target: self.request.get("target").filter(|target| !target.is_null()).cloned(),
+            target: self
+                .request
+                .get("target")
+                .filter(|target| !target.is_null())
+                .cloned(),
             inputs: self.request.get("inputs").cloned().unwrap_or(Value::Null),
         })
     }
@@ -82,5 +95,9 @@ impl DelegateRun {
 
 fn passed_over(task: &TaskView<'_>) -> Outcome {
     let simulated = task.settings.dry_run && task.settings.operation.operation != "check";
-    Outcome { success: true, modified: Some(simulated), ..Outcome::default() }
+    Outcome {
+        success: true,
+        modified: Some(simulated),
+        ..Outcome::default()
+    }
 }

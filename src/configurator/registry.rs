@@ -15,7 +15,9 @@ pub type ClassName = Arc<str>;
 /// The configurator of a short or class name.
 pub fn find(name: &str) -> Option<Arc<dyn Configurator>> {
     Some(match name {
-        "Shell" | "Cmd" | "unfurl.configurators.shell.ShellConfigurator"
+        "Shell"
+        | "Cmd"
+        | "unfurl.configurators.shell.ShellConfigurator"
         | "unfurl.configurators.CmdConfigurator" => Arc::new(Shell),
         "Template" | "unfurl.configurators.TemplateConfigurator" => Arc::new(Template),
         "Delegate" | "unfurl.configurators.DelegateConfigurator" => Arc::new(Delegate),
@@ -31,18 +33,22 @@ pub fn choose(operation: &Operation) -> Result<(Arc<dyn Configurator>, Map), Str
     };
     match &implementation.kind {
         ImplementationKind::Configurator(name) => {
-            let inputs = if &**name == "Cmd" { with_cmd(inputs) } else { inputs };
+            let inputs = if &**name == "Cmd" {
+                with_cmd(inputs)
+            } else {
+                inputs
+            };
             find(name).map(|configurator| (configurator, inputs)).ok_or_else(|| {
                 format!("there is no configurator `{name}`; known are Shell, Cmd, Template, Delegate")
             })
         }
         ImplementationKind::Command(command) => local(implementation, command, inputs),
-        ImplementationKind::Unsupported(class) => {
-            Err(format!("the Python class `{class}` cannot be run; use a shell command instead"))
-        }
-        ImplementationKind::Artifact(artifact) => {
-            Err(format!("artifact `{artifact}` cannot be run: its type names no configurator"))
-        }
+        ImplementationKind::Unsupported(class) => Err(format!(
+            "the Python class `{class}` cannot be run; use a shell command instead"
+        )),
+        ImplementationKind::Artifact(artifact) => Err(format!(
+            "artifact `{artifact}` cannot be run: its type names no configurator"
+        )),
     }
 }
 
@@ -55,7 +61,9 @@ fn local(
         None | Some("" | "localhost" | "ORCHESTRATOR") => {
             Ok((Arc::new(Shell), with_command(command, inputs)))
         }
-        Some(host) => Err(format!("commands on the operation host `{host}` cannot be run yet")),
+        Some(host) => Err(format!(
+            "commands on the operation host `{host}` cannot be run yet"
+        )),
     }
 }
 
@@ -73,10 +81,15 @@ fn with_cmd(inputs: Map) -> Map {
 fn with_command(command: &str, inputs: Map) -> Map {
     let command = command.trim_start();
     let plain = !command.is_empty()
-        && command.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '-'));
+        && command
+            .chars()
+            .all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '-'));
     let shell = inputs.get("shell").map_or(!plain, Value::is_truthy);
-    let value =
-        if shell { Value::from(command) } else { Value::list([Value::from(command)]) };
+    let value = if shell {
+        Value::from(command)
+    } else {
+        Value::list([Value::from(command)])
+    };
     let mut all = Map::from_iter([("command".into(), value)]);
     all.extend(inputs);
     all

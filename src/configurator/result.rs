@@ -7,22 +7,31 @@ use crate::value::{Map, Value};
 /// Evaluates `resultTemplate` with the result's fields as variables and puts what it gives into
 /// the outcome. A status that it sets is the outcome's status.
 pub(super) fn apply_result_template(task: &TaskView<'_>, result: &Map, outcome: &mut Outcome) {
-    let Some(raw) = task.raw("resultTemplate") else { return };
-    let evaluated = task.evaluate_with(raw, result).and_then(|value| match value.as_str() {
-        Some(text) => task.parse_yaml(text),
-        None => Ok(value),
-    });
+    let Some(raw) = task.raw("resultTemplate") else {
+        return;
+    };
+    let evaluated = task
+        .evaluate_with(raw, result)
+        .and_then(|value| match value.as_str() {
+            Some(text) => task.parse_yaml(text),
+            None => Ok(value),
+        });
     let updates = match evaluated {
         Ok(Value::Map(map)) => Value::list([Value::Map(map)]),
         Ok(value @ Value::List(_)) => value,
         Ok(Value::Null) => return,
         Ok(other) => {
-            let message = format!("`resultTemplate` must give a map or a list, not {}", other.kind());
+            let message = format!(
+                "`resultTemplate` must give a map or a list, not {}",
+                other.kind()
+            );
             outcome.errors.push(message);
             return;
         }
         Err(error) => {
-            outcome.errors.push(format!("error processing resultTemplate: {error}"));
+            outcome
+                .errors
+                .push(format!("error processing resultTemplate: {error}"));
             return;
         }
     };
@@ -36,7 +45,9 @@ pub(super) fn apply_result_template(task: &TaskView<'_>, result: &Map, outcome: 
 
 fn status_of_target(updates: &Value) -> Option<Status> {
     let own = |spec: &&Value| {
-        spec.get("name").and_then(Value::as_str).is_none_or(|name| matches!(name, "SELF" | ".self"))
+        spec.get("name")
+            .and_then(Value::as_str)
+            .is_none_or(|name| matches!(name, "SELF" | ".self"))
     };
     let specs = updates.as_list()?.iter().filter(own);
     let states = specs.filter_map(|spec| spec.get("readyState"));
@@ -47,7 +58,9 @@ fn status_of_target(updates: &Value) -> Option<Status> {
 /// Lets `done` override the outcome.
 pub(super) fn apply_done(done: &Value, outcome: &mut Outcome) {
     let Some(done) = done.as_map() else {
-        outcome.errors.push(format!("input `done` must be a map, not {}", done.kind()));
+        outcome
+            .errors
+            .push(format!("input `done` must be a map, not {}", done.kind()));
         outcome.success = false;
         return;
     };
@@ -61,7 +74,9 @@ pub(super) fn apply_done(done: &Value, outcome: &mut Outcome) {
         match status.as_str().and_then(Status::parse) {
             Some(status) => outcome.status = Some(status),
             None => {
-                outcome.errors.push(format!("`{status}` in `done` is not a status"));
+                outcome
+                    .errors
+                    .push(format!("`{status}` in `done` is not a status"));
                 outcome.success = false;
             }
         }

@@ -31,7 +31,9 @@ impl Configurator for Shell {
     }
 
     fn can_run(&self, task: &TaskView<'_>) -> Result<(), Refusal> {
-        let command = task.input("command").map_err(|error| Refusal(error.to_string()))?;
+        let command = task
+            .input("command")
+            .map_err(|error| Refusal(error.to_string()))?;
         let Some(command) = command.filter(Value::is_truthy) else {
             return Err(Refusal("missing command to execute".to_owned()));
         };
@@ -57,7 +59,9 @@ impl Configurator for Shell {
             None => Value::Bool(is_text),
         };
         let command = with_arguments(command, task, shell.is_truthy())?;
-        let keeplines = task.input("keeplines")?.is_some_and(|value| value.is_truthy());
+        let keeplines = task
+            .input("keeplines")?
+            .is_some_and(|value| value.is_truthy());
         let command = one_line(command, keeplines);
         let script = script_of(&command);
         let file = RenderedFile {
@@ -71,11 +75,16 @@ impl Configurator for Shell {
             ("cwd".into(), Value::from(cwd)),
             ("shell".into(), shell),
         ]);
-        Ok(Rendered { files: vec![file], data: Value::from(data) })
+        Ok(Rendered {
+            files: vec![file],
+            data: Value::from(data),
+        })
     }
 
     fn begin(&self, rendered: Rendered) -> Box<dyn Run> {
-        Box::new(ShellRun { rendered: rendered.data })
+        Box::new(ShellRun {
+            rendered: rendered.data,
+        })
     }
 }
 
@@ -94,7 +103,9 @@ fn resolve_dry_run(command: Value, task: &TaskView<'_>) -> Result<Value, Error> 
             text.replace(PLACEHOLDER, "").into()
         }
         (Value::List(words), argument) => {
-            let at = words.iter().position(|word| word.as_str() == Some(PLACEHOLDER));
+            let at = words
+                .iter()
+                .position(|word| word.as_str() == Some(PLACEHOLDER));
             let mut words = words.as_ref().clone();
             match (at, argument) {
                 (Some(at), Some(argument)) => words[at] = argument.into(),
@@ -119,7 +130,9 @@ fn with_arguments(command: Value, task: &TaskView<'_>, shell: bool) -> Result<Va
         return Ok(command);
     }
     let arguments = task.input("arguments")?;
-    let Some(arguments) = arguments.as_ref().and_then(Value::as_map) else { return Ok(command) };
+    let Some(arguments) = arguments.as_ref().and_then(Value::as_map) else {
+        return Ok(command);
+    };
     let sensitive = command.has_sensitive() || arguments.values().any(Value::has_sensitive);
     let words = arguments.iter().map(|(name, value)| {
         let dashes = if name.starts_with('-') { "" } else { "--" };
@@ -130,13 +143,19 @@ fn with_arguments(command: Value, task: &TaskView<'_>, shell: bool) -> Result<Va
     let extended = match command.reveal() {
         Value::Str(text) => {
             let words: Vec<String> = words.collect();
-            if words.is_empty() { return Ok(command) }
+            if words.is_empty() {
+                return Ok(command);
+            }
             Value::from(format!("{text} {}", words.join(" ")))
         }
         Value::List(list) => Value::list(list.iter().cloned().chain(words.map(Value::from))),
         _ => return Ok(command),
     };
-    Ok(if sensitive { extended.sensitive() } else { extended })
+    Ok(if sensitive {
+        extended.sensitive()
+    } else {
+        extended
+    })
 }
 
 /// Quotes a word for a shell, where it needs that.
@@ -153,7 +172,11 @@ fn one_line(command: Value, keep_lines: bool) -> Value {
     match command.reveal() {
         Value::Str(text) if !keep_lines && text.contains('\n') => {
             let line = Value::from(text.replace('\n', " "));
-            if command.has_sensitive() { line.sensitive() } else { line }
+            if command.has_sensitive() {
+                line.sensitive()
+            } else {
+                line
+            }
         }
         _ => command,
     }
@@ -161,9 +184,11 @@ fn one_line(command: Value, keep_lines: bool) -> Value {
 
 fn script_of(command: &Value) -> String {
     match command.reveal() {
-        Value::List(words) => {
-            words.iter().map(|word| word.reveal().to_string()).collect::<Vec<_>>().join(" ")
-        }
+        Value::List(words) => words
+            .iter()
+            .map(|word| word.reveal().to_string())
+            .collect::<Vec<_>>()
+            .join(" "),
         other => other.to_string(),
     }
 }
@@ -180,9 +205,9 @@ impl Run for ShellRun {
                 Progress::Done(Box::new(self.finish(task, &output)))
             }
             _ => match self.command(task) {
-                Ok(command) => {
-                    Progress::Do(Box::new(Effect { action: Action::Run(command) }))
-                }
+                Ok(command) => Progress::Do(Box::new(Effect {
+                    action: Action::Run(command),
+                })),
                 Err(error) => Progress::Done(Box::new(failed(&error))),
             },
         }
@@ -196,15 +221,19 @@ impl ShellRun {
 
     fn command(&self, task: &TaskView<'_>) -> Result<Command, Error> {
         let shell = self.field("shell");
-        let named = shell.as_str().filter(|shell| !shell.is_empty()).map(str::to_owned);
+        let named = shell
+            .as_str()
+            .filter(|shell| !shell.is_empty())
+            .map(str::to_owned);
         let command = self.field("command");
         let program = match command.reveal() {
             Value::List(words) if !shell.is_truthy() => {
                 Program::Argv(words.iter().map(|word| word.reveal().to_string()).collect())
             }
-            other if shell.is_truthy() => {
-                Program::Shell { text: script_of(other), shell: named }
-            }
+            other if shell.is_truthy() => Program::Shell {
+                text: script_of(other),
+                shell: named,
+            },
             other => Program::Argv(split_words(&other.to_string())),
         };
         let mut command = Command::new(program, self.cwd(task));
@@ -228,7 +257,10 @@ impl ShellRun {
     fn finish(&self, task: &TaskView<'_>, output: &RunOutput) -> Outcome {
         let success = output.exit == Exit::Code(0);
         let result = self.result(output, success);
-        let mut outcome = Outcome { success, ..Outcome::default() };
+        let mut outcome = Outcome {
+            success,
+            ..Outcome::default()
+        };
         apply_result_template(task, &result, &mut outcome);
         self.evaluate_outputs(task, &result, &mut outcome);
         if !outcome.errors.is_empty() {
@@ -248,11 +280,15 @@ impl ShellRun {
     }
 
     fn evaluate_outputs(&self, task: &TaskView<'_>, result: &Map, outcome: &mut Outcome) {
-        let Some(template) = task.raw("outputsTemplate") else { return };
+        let Some(template) = task.raw("outputsTemplate") else {
+            return;
+        };
         match task.evaluate_with(template, result) {
             Ok(value) => outcome.outputs = value.as_map().cloned(),
             Err(error) => {
-                outcome.errors.push(format!("error processing outputsTemplate: {error}"));
+                outcome
+                    .errors
+                    .push(format!("error processing outputsTemplate: {error}"));
             }
         }
     }
@@ -261,7 +297,11 @@ impl ShellRun {
     fn result(&self, output: &RunOutput, success: bool) -> Map {
         let command = self.field("command");
         let shown = Value::from(script_of(&command));
-        let shown = if command.has_sensitive() { shown.sensitive() } else { shown };
+        let shown = if command.has_sensitive() {
+            shown.sensitive()
+        } else {
+            shown
+        };
         let code = match &output.exit {
             Exit::Code(code) => Value::Int(i64::from(*code)),
             Exit::Signal(signal) => Value::Int(-i64::from(*signal)),
@@ -271,12 +311,19 @@ impl ShellRun {
             Exit::NotFound(message) | Exit::Failed(message) => {
                 (Value::str(message.as_str()), Value::Null)
             }
-            Exit::TimedOut => (Value::Null, Value::Float(output.elapsed.as_secs_f64().floor())),
+            Exit::TimedOut => (
+                Value::Null,
+                Value::Float(output.elapsed.as_secs_f64().floor()),
+            ),
             _ => (Value::Null, Value::Null),
         };
         let text = |text: String| {
             let value = Value::from(strip_escapes(&text));
-            if command.has_sensitive() { value.sensitive() } else { value }
+            if command.has_sensitive() {
+                value.sensitive()
+            } else {
+                value
+            }
         };
         Map::from_iter([
             ("args".into(), shown.clone()),
@@ -294,7 +341,10 @@ impl ShellRun {
         Map::from_iter([
             ("success".into(), Value::Bool(outcome.success)),
             ("modified".into(), Value::from(outcome.modified)),
-            ("status".into(), Value::from(outcome.status.map(Status::as_str))),
+            (
+                "status".into(),
+                Value::from(outcome.status.map(Status::as_str)),
+            ),
             ("result".into(), Value::from(result)),
             ("outputs".into(), Value::from(outcome.outputs.clone())),
         ])
@@ -344,7 +394,10 @@ mod tests {
 
     #[test]
     fn words_are_split_as_a_shell_splits_them() {
-        assert_eq!(split_words(r#"a 'b c' "d \"e" f\ g '' "#), ["a", "b c", "d \"e", "f g", ""]);
+        assert_eq!(
+            split_words(r#"a 'b c' "d \"e" f\ g '' "#),
+            ["a", "b c", "d \"e", "f g", ""]
+        );
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 use super::result::{apply_done, apply_result_template};
 use crate::expr::Error;
-use crate::task::{Configurator, EffectResult, Outcome, Progress, Refusal, Rendered, Run, TaskView};
+use crate::task::{
+    Configurator, EffectResult, Outcome, Progress, Refusal, Rendered, Run, TaskView,
+};
 use crate::value::{Map, Value};
 
 /// Evaluates `run` and `done` and applies `resultTemplate`.
@@ -27,16 +29,25 @@ impl Configurator for Template {
     }
 
     fn render(&self, task: &TaskView<'_>) -> Result<Rendered, Error> {
-        let dry = if task.settings.dry_run { task.input("dryrun")? } else { None };
+        let dry = if task.settings.dry_run {
+            task.input("dryrun")?
+        } else {
+            None
+        };
         let data = match dry.filter(|value| value.as_map().is_some()) {
             Some(value) => value,
             None => task.input("run")?.unwrap_or(Value::Null),
         };
-        Ok(Rendered { files: Vec::new(), data })
+        Ok(Rendered {
+            files: Vec::new(),
+            data,
+        })
     }
 
     fn begin(&self, rendered: Rendered) -> Box<dyn Run> {
-        Box::new(TemplateRun { result: rendered.data })
+        Box::new(TemplateRun {
+            result: rendered.data,
+        })
     }
 }
 
@@ -53,7 +64,10 @@ impl Run for TemplateRun {
 
 impl TemplateRun {
     fn outcome(&self, task: &TaskView<'_>) -> Outcome {
-        let mut outcome = Outcome { success: true, ..Outcome::default() };
+        let mut outcome = Outcome {
+            success: true,
+            ..Outcome::default()
+        };
         let done = match task.input("done") {
             Ok(done) => done.filter(|done| !done.is_null()),
             Err(error) => return failed(&error),
@@ -62,7 +76,10 @@ impl TemplateRun {
         if let Some(done) = &done {
             apply_done(done, &mut outcome);
             if !outcome.errors.is_empty() {
-                return Outcome { status: None, ..outcome };
+                return Outcome {
+                    status: None,
+                    ..outcome
+                };
             }
         }
         let variables = outcome.result.as_ref().and_then(Value::as_map).cloned();
@@ -77,7 +94,10 @@ impl TemplateRun {
         if self.result.as_map().is_some() {
             return self.result.clone();
         }
-        let outputs = done.and_then(|done| done.get("outputs")).cloned().unwrap_or(Value::Null);
+        let outputs = done
+            .and_then(|done| done.get("outputs"))
+            .cloned()
+            .unwrap_or(Value::Null);
         Value::from(Map::from_iter([
             ("run".into(), self.result.clone()),
             ("outputs".into(), outputs),

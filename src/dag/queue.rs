@@ -93,7 +93,9 @@ impl<N: Copy + Eq + Hash> ReadyQueue<N> {
 
     /// Lets a queued node be released although others that it waits for are not done.
     pub fn release(&mut self, node: N) {
-        let Some(&place) = self.places.get(&node) else { return };
+        let Some(&place) = self.places.get(&node) else {
+            return;
+        };
         if self.nodes[place].state == State::Queued {
             for other in &mut self.nodes {
                 other.dependents.retain(|dependent| *dependent != place);

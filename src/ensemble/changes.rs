@@ -52,13 +52,7 @@ impl Stats {
     pub fn line(&self) -> String {
         format!(
             "{} tasks ({} changed, {} ok, {} failed, {} blocked, {} unknown, {} skipped)",
-            self.total,
-            self.changed,
-            self.ok,
-            self.error,
-            self.blocked,
-            self.unknown,
-            self.skipped
+            self.total, self.changed, self.ok, self.error, self.blocked, self.unknown, self.skipped
         )
     }
 }
@@ -98,9 +92,15 @@ pub fn job_record(engine: &Engine, id: &str, facts: &JobFacts) -> Map {
     if let Some(previous) = &facts.previous {
         put("previousId", Value::from(previous.as_str()));
     }
-    put("workflow", Value::from(engine.options.goal.workflow.as_str()));
+    put(
+        "workflow",
+        Value::from(engine.options.goal.workflow.as_str()),
+    );
     put("options", Value::from(facts.options.clone()));
-    put("changed", Value::Int(i64::try_from(stats.changed).unwrap_or(i64::MAX)));
+    put(
+        "changed",
+        Value::Int(i64::try_from(stats.changed).unwrap_or(i64::MAX)),
+    );
     put("summary", Value::from(stats.line()));
     if let Some(commit) = &facts.start_commit {
         put("startCommit", Value::from(commit.as_str()));
@@ -123,7 +123,10 @@ pub fn task_record(engine: &Engine, task: &Task) -> Map {
     );
     record.insert("changeId".into(), Value::from(id));
     record.insert("startTime".into(), Value::from(stamp(task.started)));
-    record.insert("endTime".into(), Value::from(stamp(task.ended.unwrap_or(task.started))));
+    record.insert(
+        "endTime".into(),
+        Value::from(stamp(task.ended.unwrap_or(task.started))),
+    );
     if let Some(previous) = task.previous {
         record.insert("previousId".into(), Value::from(previous.as_str()));
     }
@@ -150,7 +153,10 @@ pub fn task_record(engine: &Engine, task: &Task) -> Map {
 
 fn add_inputs_and_changes(engine: &Engine, task: &Task, record: &mut Map) {
     if !task.resolved.is_empty() {
-        let inputs = task.resolved.iter().map(|(name, value)| (Arc::clone(name), value.redacted()));
+        let inputs = task
+            .resolved
+            .iter()
+            .map(|(name, value)| (Arc::clone(name), value.redacted()));
         record.insert("inputs".into(), Value::from(inputs.collect::<Map>()));
     }
     let mut changes = Map::new();
@@ -202,7 +208,11 @@ fn add_result(task: &Task, record: &mut Map) {
         }
         None => {}
         Some(outcome) => {
-            if let Some(outputs) = outcome.outputs.as_ref().filter(|outputs| !outputs.is_empty()) {
+            if let Some(outputs) = outcome
+                .outputs
+                .as_ref()
+                .filter(|outputs| !outputs.is_empty())
+            {
                 record.insert("outputs".into(), Value::from(outputs.clone()).redacted());
             }
             if let Some(result) = outcome.result.as_ref().filter(|result| result.is_truthy()) {
@@ -217,8 +227,14 @@ fn add_digest(digest: &Digest, record: &mut Map) {
     record.insert("digestValue".into(), Value::from(digest.value.as_str()));
     record.insert("digestPut".into(), Value::from(digest.put.join(",")));
     if !digest.exact_keys.is_empty() {
-        record.insert("digestRead".into(), Value::from(digest.exact_keys.join(",")));
-        record.insert("digestSha256".into(), Value::from(digest.exact_value.as_str()));
+        record.insert(
+            "digestRead".into(),
+            Value::from(digest.exact_keys.join(",")),
+        );
+        record.insert(
+            "digestSha256".into(),
+            Value::from(digest.exact_value.as_str()),
+        );
     }
 }
 

@@ -13,7 +13,13 @@ pub fn job_line(record: &Map, status: &str) -> String {
         push(&mut line, "previousId", &text(record, "previousId"));
     }
     push(&mut line, "status", status);
-    for key in ["startTime", "specDigest", "startCommit", "summary", "changelog"] {
+    for key in [
+        "startTime",
+        "specDigest",
+        "startCommit",
+        "summary",
+        "changelog",
+    ] {
         if record.contains_key(key) {
             push(&mut line, key, &text(record, key));
         }
@@ -28,10 +34,20 @@ pub fn task_line(record: &Map) -> String {
     push(&mut line, "previousId", &text(record, "previousId"));
     let ready = record.get("readyState");
     let status = ready.and_then(|ready| ready.get("effective").or_else(|| ready.get("local")));
-    push(&mut line, "status", status.and_then(Value::as_str).unwrap_or(""));
+    push(
+        &mut line,
+        "status",
+        status.and_then(Value::as_str).unwrap_or(""),
+    );
     push(&mut line, "target", &text(record, "target"));
-    let operation = record.get("implementation").and_then(|i| i.get("operation"));
-    push(&mut line, "operation", operation.and_then(Value::as_str).unwrap_or(""));
+    let operation = record
+        .get("implementation")
+        .and_then(|i| i.get("operation"));
+    push(
+        &mut line,
+        "operation",
+        operation.and_then(Value::as_str).unwrap_or(""),
+    );
     push(&mut line, "changed", &text(record, "changed"));
     for (key, value) in record.iter().filter(|(key, _)| key.starts_with("digest")) {
         push(&mut line, key, &value.to_string());
@@ -50,7 +66,13 @@ fn push(line: &mut String, key: &str, value: &str) {
     line.push_str(key);
     line.push('=');
     // A tab or a line end within a value would break the line apart.
-    line.extend(value.chars().map(|c| if matches!(c, '\t' | '\n' | '\r') { ' ' } else { c }));
+    line.extend(value.chars().map(|c| {
+        if matches!(c, '\t' | '\n' | '\r') {
+            ' '
+        } else {
+            c
+        }
+    }));
 }
 
 /// What earlier jobs recorded, by target and operation.
@@ -65,9 +87,14 @@ impl RecordedHistory {
     /// Reads the lines of `jobs.tsv`; lines that are none of its form are passed over.
     pub fn from_tsv(text: &str) -> Self {
         let mut history = Self::default();
-        for line in text.lines().filter(|line| !line.trim_start().starts_with('#')) {
+        for line in text
+            .lines()
+            .filter(|line| !line.trim_start().starts_with('#'))
+        {
             let mut terms = line.trim().split('\t');
-            let Some(Ok(id)) = terms.next().map(ChangeId::parse) else { continue };
+            let Some(Ok(id)) = terms.next().map(ChangeId::parse) else {
+                continue;
+            };
             let fields: HashMap<&str, &str> =
                 terms.filter_map(|term| term.split_once('=')).collect();
             history.add(id, |key| fields.get(key).map(|value| (*value).to_owned()));
@@ -80,7 +107,9 @@ impl RecordedHistory {
         let mut history = Self::default();
         for record in changes.as_list().into_iter().flatten() {
             let id = record.get("changeId").and_then(Value::as_str);
-            let Some(Ok(id)) = id.map(ChangeId::parse) else { continue };
+            let Some(Ok(id)) = id.map(ChangeId::parse) else {
+                continue;
+            };
             history.add(id, |key| {
                 let operation = || record.get("implementation")?.get(key);
                 record.get(key).or_else(operation).map(ToString::to_string)
@@ -93,7 +122,10 @@ impl RecordedHistory {
         self.last_id = self.last_id.max(Some(id));
         let list = |key: &str| {
             let text = field(key).unwrap_or_default();
-            text.split(',').filter(|part| !part.is_empty()).map(str::to_owned).collect()
+            text.split(',')
+                .filter(|part| !part.is_empty())
+                .map(str::to_owned)
+                .collect()
         };
         let (Some(target), Some(operation)) = (field("target"), field("operation")) else {
             self.last_job = self.last_job.max(Some(id));
@@ -126,7 +158,9 @@ impl RecordedHistory {
 
 impl History for RecordedHistory {
     fn last(&self, target: &str, operation: &str) -> Option<LastOperation> {
-        self.last.get(&(target.to_owned(), operation.to_owned())).cloned()
+        self.last
+            .get(&(target.to_owned(), operation.to_owned()))
+            .cloned()
     }
 }
 

@@ -39,7 +39,11 @@ impl Manifest {
         if problems.has_errors() {
             return Err(problems);
         }
-        Ok(Self { path: source.path, text: source.text, expanded: source.expanded })
+        Ok(Self {
+            path: source.path,
+            text: source.text,
+            expanded: source.expanded,
+        })
     }
 
     /// The file.
@@ -65,28 +69,41 @@ impl Manifest {
     /// The service template: `spec.service_template`, or `spec.tosca`.
     pub fn service_template(&self) -> Option<&Node> {
         let spec = self.root().get("spec")?;
-        spec.get("service_template").or_else(|| spec.get("tosca")).filter(|node| !node.is_null())
+        spec.get("service_template")
+            .or_else(|| spec.get("tosca"))
+            .filter(|node| !node.is_null())
     }
 
     /// The inputs that the specification gives.
     pub fn spec_inputs(&self) -> Map {
         let inputs = self.root().get("spec").and_then(|spec| spec.get("inputs"));
-        inputs.map(Node::to_value).and_then(|inputs| inputs.as_map().cloned()).unwrap_or_default()
+        inputs
+            .map(Node::to_value)
+            .and_then(|inputs| inputs.as_map().cloned())
+            .unwrap_or_default()
     }
 
     /// Instances that the specification declares to exist.
     pub fn spec_instances(&self) -> Option<&Node> {
-        self.root().get("spec")?.get("instances").filter(|node| !node.is_null())
+        self.root()
+            .get("spec")?
+            .get("instances")
+            .filter(|node| !node.is_null())
     }
 
     /// The recorded status.
     pub fn status(&self) -> Value {
-        self.root().get("status").map(Node::to_value).unwrap_or_default()
+        self.root()
+            .get("status")
+            .map(Node::to_value)
+            .unwrap_or_default()
     }
 
     /// The ensemble's own environment section.
     pub fn environment(&self) -> Option<&Node> {
-        self.root().get("environment").filter(|node| !node.is_null())
+        self.root()
+            .get("environment")
+            .filter(|node| !node.is_null())
     }
 
     /// The id of the last job on record here.
@@ -102,7 +119,10 @@ impl Manifest {
 
     /// The change records in this file.
     pub fn inline_changes(&self) -> Value {
-        self.root().get("changes").map(Node::to_value).unwrap_or_default()
+        self.root()
+            .get("changes")
+            .map(Node::to_value)
+            .unwrap_or_default()
     }
 
     /// The text with sections set at the root; every other byte stays as it was.
@@ -110,7 +130,9 @@ impl Manifest {
         let raw = &self.expanded.raw;
         let patches: Vec<Patch> = sections
             .iter()
-            .filter(|(name, value)| self.root().get(name).map(Node::to_value).as_ref() != Some(value))
+            .filter(|(name, value)| {
+                self.root().get(name).map(Node::to_value).as_ref() != Some(value)
+            })
             .map(|(name, value)| {
                 let route = Route::keys([*name]);
                 Patch::set(route.clone(), self.own_part(&route, value))
@@ -130,7 +152,10 @@ impl Manifest {
 
 fn check_root(root: &Node, problems: &mut Diagnostics) {
     let Some(map) = root.as_map() else {
-        let message = format!("an ensemble must be a map, but this file holds {}", root.kind_name());
+        let message = format!(
+            "an ensemble must be a map, but this file holds {}",
+            root.kind_name()
+        );
         let help = "start it with `apiVersion: unfurl/v1.0.0` and `kind: Ensemble`";
         problems.push(Diagnostic::error(message).label(root.span(), "").help(help));
         return;
@@ -145,7 +170,9 @@ fn check_root(root: &Node, problems: &mut Diagnostics) {
     required("kind", "add `kind: Ensemble`", problems);
     required("spec", "add `spec:` with a `service_template`", problems);
     let word = |key: &str, allowed: &[&str], problems: &mut Diagnostics| {
-        let Some(node) = map.get(key).filter(|node| !node.is_null()) else { return };
+        let Some(node) = map.get(key).filter(|node| !node.is_null()) else {
+            return;
+        };
         if !node.as_str().is_some_and(|text| allowed.contains(&text)) {
             let message = format!("`{key}` must be {}", allowed.join(" or "));
             problems.push(Diagnostic::error(message).label(node.span(), "this is not known"));

@@ -2,8 +2,8 @@
 
 mod changes;
 mod folders;
-mod journal;
 mod jobs_tsv;
+mod journal;
 mod lock;
 mod manifest;
 mod publish;
@@ -11,9 +11,9 @@ mod status;
 
 pub use changes::{JobFacts, Stats, job_record, stamp, task_record};
 pub use folders::{FolderError, FolderKind, FolderPath, Folders, PlannedFile, relationship_dir};
+pub use jobs_tsv::RecordedHistory;
 pub use journal::{Journal, JournalError, Recovered};
 pub use lock::{Acquired, Lock, LockError, LockOwner, LockState, TakenOver};
-pub use jobs_tsv::RecordedHistory;
 pub use manifest::{Manifest, ManifestSource};
 pub use publish::{PublishError, Published, job_file_name, publish};
 pub use status::status_section;

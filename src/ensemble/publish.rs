@@ -52,7 +52,9 @@ pub struct Published {
 /// The base of the names of a job's files: `job<time>-<id>`.
 pub fn job_file_name(start: jiff::Timestamp, id: &str) -> String {
     let time = stamp(start);
-    let seconds = time.rsplit_once('-').map_or(time.as_str(), |(seconds, _)| seconds);
+    let seconds = time
+        .rsplit_once('-')
+        .map_or(time.as_str(), |(seconds, _)| seconds);
     format!("job{seconds}-{}", &id[..id.len().saturating_sub(4)])
 }
 
@@ -71,8 +73,11 @@ pub fn publish(
     let status = status_section(&engine.topology, inputs, outputs);
     let id = engine.id()?.to_string();
     let mut record = job_record(engine, &id, facts);
-    let tasks: Vec<Map> =
-        engine.work.iter().map(|index| task_record(engine, &engine.tasks[*index])).collect();
+    let tasks: Vec<Map> = engine
+        .work
+        .iter()
+        .map(|index| task_record(engine, &engine.tasks[*index]))
+        .collect();
     let committed: Vec<Map> = engine
         .work
         .iter()
@@ -83,7 +88,13 @@ pub fn publish(
     let name = job_file_name(engine.options.start, &id);
     let base = manifest.base_dir();
     if manifest.keeps_changes_inline() {
-        return inline(manifest, status, record, &tasks, dry.then_some(name.as_str()));
+        return inline(
+            manifest,
+            status,
+            record,
+            &tasks,
+            dry.then_some(name.as_str()),
+        );
     }
     let folder = match (dry, committed.is_empty()) {
         (true, _) => "planned",
@@ -110,7 +121,10 @@ pub fn publish(
     sections.push(("jobsLog", Value::from("jobs.tsv")));
     save(manifest, &sections, dry.then_some(name.as_str()))?;
     Ok(Published {
-        job_file: Some(base.join(format!("{}/{name}.yaml", if dry { "planned" } else { "jobs" }))),
+        job_file: Some(base.join(format!(
+            "{}/{name}.yaml",
+            if dry { "planned" } else { "jobs" }
+        ))),
         changelog: changed.then(|| base.join(&changelog)),
     })
 }
@@ -131,11 +145,18 @@ fn inline(
     tasks: &[Map],
     dry: Option<&str>,
 ) -> Result<Published, PublishError> {
-    let old = manifest.inline_changes().as_list().cloned().unwrap_or_default();
+    let old = manifest
+        .inline_changes()
+        .as_list()
+        .cloned()
+        .unwrap_or_default();
     let new = tasks.iter().cloned().map(Value::from);
     let changes = Value::list(old.into_iter().chain(new));
-    let sections =
-        [("status", status), ("lastJob", Value::from(record)), ("changes", changes)];
+    let sections = [
+        ("status", status),
+        ("lastJob", Value::from(record)),
+        ("changes", changes),
+    ];
     save(manifest, &sections, dry)?;
     Ok(Published::default())
 }
@@ -146,7 +167,11 @@ fn write_changelog(
     record: &Map,
     changes: &[Map],
 ) -> Result<(), PublishError> {
-    let file = manifest.path().file_name().unwrap_or_default().to_string_lossy();
+    let file = manifest
+        .path()
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy();
     let changes = changes.iter().cloned().map(Value::from);
     let content = Value::map([
         ("manifest", Value::from(format!("../{file}"))),
@@ -178,12 +203,16 @@ fn save(
     dry: Option<&str>,
 ) -> Result<(), PublishError> {
     let path = manifest.path();
-    let text = manifest.with_sections(sections).map_err(|source| PublishError::Patch {
-        path: path.to_path_buf(),
-        source,
-    })?;
+    let text = manifest
+        .with_sections(sections)
+        .map_err(|source| PublishError::Patch {
+            path: path.to_path_buf(),
+            source,
+        })?;
     if let Some(name) = dry {
-        let copy = manifest.base_dir().join(format!("planned/{name}.ensemble.yaml"));
+        let copy = manifest
+            .base_dir()
+            .join(format!("planned/{name}.ensemble.yaml"));
         if let Some(folder) = copy.parent() {
             fs::create_dir_all(folder)?;
         }
@@ -196,7 +225,10 @@ fn save(
     if fs::read_to_string(path)? != manifest.text() {
         let kept = path.with_extension("yaml.rescued");
         fs::write_atomic(&kept, text.as_bytes(), None)?;
-        return Err(PublishError::Changed { path: path.to_path_buf(), kept });
+        return Err(PublishError::Changed {
+            path: path.to_path_buf(),
+            kept,
+        });
     }
     fs::write_atomic(path, text.as_bytes(), None)?;
     Ok(())

@@ -62,8 +62,12 @@ fn instance_record(topology: &Topology, of: Handle, children: Map) -> Option<Map
     let capabilities = node.capabilities.iter().filter_map(|capability| {
         let part = topology.entity(*capability);
         let template = format!("{}~c~{}", entity.template_name(), part.name);
-        is_instantiated(part, true)
-            .then(|| (part.name.shared(), Value::from(entity_record(topology, *capability, &template))))
+        is_instantiated(part, true).then(|| {
+            (
+                part.name.shared(),
+                Value::from(entity_record(topology, *capability, &template)),
+            )
+        })
     });
     let capabilities: Map = capabilities.collect();
     if !capabilities.is_empty() {
@@ -77,7 +81,12 @@ fn instance_record(topology: &Topology, of: Handle, children: Map) -> Option<Map
     if !requirements.is_empty() {
         record.insert("requirements".into(), Value::from(requirements));
     }
-    record.extend(entity.extra.iter().map(|(key, value)| (Arc::clone(key), value.clone())));
+    record.extend(
+        entity
+            .extra
+            .iter()
+            .map(|(key, value)| (Arc::clone(key), value.clone())),
+    );
     if !children.is_empty() {
         record.insert("instances".into(), Value::from(children));
     }
@@ -99,7 +108,10 @@ fn requirement_record(topology: &Topology, source: &Entity, of: Handle) -> Optio
         && let Some(target) = topology.target_of(of)
     {
         let name = capability.as_deref().unwrap_or("feature");
-        let key = format!("{}::.capabilities::[.name={name}]", topology.entity(target).key);
+        let key = format!(
+            "{}::.capabilities::[.name={name}]",
+            topology.entity(target).key
+        );
         record.insert("capability".into(), Value::from(key));
     }
     Some(Value::map([(entity.name.shared(), Value::from(record))]))
@@ -157,7 +169,10 @@ fn add_status(topology: &Topology, of: Handle, imported: bool, record: &mut Map)
     if let Some(state) = entity.state {
         ready.insert("state".into(), Value::from(state.as_str()));
     }
-    record.insert("priority".into(), Value::from(topology.priority(of).as_str()));
+    record.insert(
+        "priority".into(),
+        Value::from(topology.priority(of).as_str()),
+    );
     if !imported {
         record.insert("readyState".into(), Value::from(ready));
     }

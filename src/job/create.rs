@@ -26,12 +26,21 @@ impl Engine {
     ) -> Task {
         let (configurator, mut raw, errors) = match (self.choose)(&operation) {
             Ok((configurator, raw)) => (configurator, raw, Vec::new()),
-            Err(error) => (Arc::new(Unrunnable) as Arc<dyn Configurator>, Map::new(), vec![error]),
+            Err(error) => (
+                Arc::new(Unrunnable) as Arc<dyn Configurator>,
+                Map::new(),
+                vec![error],
+            ),
         };
         if let Some(inputs) = inputs {
-            raw.extend(inputs.iter().map(|(name, value)| (Arc::clone(name), value.clone())));
+            raw.extend(
+                inputs
+                    .iter()
+                    .map(|(name, value)| (Arc::clone(name), value.clone())),
+            );
         }
-        raw.entry("arguments".into()).or_insert_with(|| Value::from(Map::new()));
+        raw.entry("arguments".into())
+            .or_insert_with(|| Value::from(Map::new()));
         let mut context = Context::new(target);
         context.base_dir = self.options.base_dir.clone();
         context.place = self.place(target, &reference);
@@ -101,14 +110,26 @@ impl Engine {
         let workflow = self.plan_workflow(task);
         let settings = Value::map([
             ("verbose", Value::Int(0)),
-            ("name", Value::from(format!("for {}: {}", task.reason, task.reference))),
+            (
+                "name",
+                Value::from(format!("for {}: {}", task.reason, task.reference)),
+            ),
             ("dryrun", Value::Bool(self.options.goal.dry_run)),
             ("workflow", Value::from(workflow)),
             ("operation", Value::str(task.reference.operation.as_str())),
-            ("timeout", Value::from(task.time_limit().map(|limit| limit.as_secs_f64()))),
-            ("target", Value::str(self.topology.entity(task.target).name.as_str())),
+            (
+                "timeout",
+                Value::from(task.time_limit().map(|limit| limit.as_secs_f64())),
+            ),
+            (
+                "target",
+                Value::str(self.topology.entity(task.target).name.as_str()),
+            ),
             ("reason", Value::from(task.reason.to_string())),
-            ("cwd", Value::from(self.options.base_dir.display().to_string())),
+            (
+                "cwd",
+                Value::from(self.options.base_dir.display().to_string()),
+            ),
         ]);
         let vars = &mut task.context.vars;
         for (name, value) in &self.options.vars {

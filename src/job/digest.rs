@@ -37,7 +37,9 @@ impl Engine {
             }
         }
         for ((of, name), dependency) in &task.dependencies {
-            let Some(key) = self.attribute_key(*of, name) else { continue };
+            let Some(key) = self.attribute_key(*of, name) else {
+                continue;
+            };
             if dependency.write_only {
                 if !put.contains(&key) {
                     put.push(key);
@@ -47,11 +49,24 @@ impl Engine {
                 values.push(dependency.value.clone());
             }
         }
-        let value = if keys.is_empty() { String::new() } else { upstream_digest(&values) };
-        let exact = task.exact.iter().filter(|(_, value)| !value.has_sensitive());
+        let value = if keys.is_empty() {
+            String::new()
+        } else {
+            upstream_digest(&values)
+        };
+        let exact = task
+            .exact
+            .iter()
+            .filter(|(_, value)| !value.has_sensitive());
         let exact_keys: Vec<String> = exact.clone().map(|(key, _)| key.clone()).collect();
         let exact_value = exact_digest(exact.map(|(key, value)| (key.as_str(), value)));
-        Digest { keys, value, put, exact_keys, exact_value }
+        Digest {
+            keys,
+            value,
+            put,
+            exact_keys,
+            exact_value,
+        }
     }
 
     /// Whether what the operation of a task read last time has changed, and what was read to find
@@ -69,7 +84,11 @@ impl Engine {
 
     fn compare(&self, task: &Task, last: &LastOperation, evaluator: &Evaluator) -> bool {
         let exact = !last.exact_keys.is_empty();
-        let keys = if exact { &last.exact_keys } else { &last.digest_keys };
+        let keys = if exact {
+            &last.exact_keys
+        } else {
+            &last.digest_keys
+        };
         if keys.is_empty() {
             return false;
         }
@@ -110,11 +129,18 @@ impl Engine {
             return Ok(evaluator.attribute(inputs, name)?.unwrap_or_default());
         }
         let (entity, name) = key.rsplit_once("::").unwrap_or(("", key));
-        if let Some(handle) = entity.strip_prefix("::").and_then(|name| self.topology.find(name)) {
+        if let Some(handle) = entity
+            .strip_prefix("::")
+            .and_then(|name| self.topology.find(name))
+        {
             return Ok(evaluator.attribute(handle, name)?.unwrap_or_default());
         }
         let mut results = evaluator.query(&Value::from(key), &task.context)?;
-        Ok(if results.len() == 1 { results.remove(0) } else { Value::from(results) })
+        Ok(if results.len() == 1 {
+            results.remove(0)
+        } else {
+            Value::from(results)
+        })
     }
 }
 

@@ -78,7 +78,9 @@ pub struct Engine {
 
 impl std::fmt::Debug for Engine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Engine").field("tasks", &self.tasks.len()).finish_non_exhaustive()
+        f.debug_struct("Engine")
+            .field("tasks", &self.tasks.len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -138,7 +140,11 @@ impl Engine {
         let target = self.resolve(&step.target)?;
         self.targets.push(target);
         self.producers.entry(target).or_default().push(id);
-        let Activity::Operation { reference, operation } = &step.activity else {
+        let Activity::Operation {
+            reference,
+            operation,
+        } = &step.activity
+        else {
             self.task_of.push(None);
             return Ok(());
         };
@@ -182,7 +188,8 @@ impl Engine {
 
     /// The topology, to be changed. Evaluators are short-lived, so that nobody else holds it.
     pub(super) fn topology_mut(&mut self) -> &mut Topology {
-        Arc::get_mut(&mut self.topology).expect("evaluators are dropped before the topology changes")
+        Arc::get_mut(&mut self.topology)
+            .expect("evaluators are dropped before the topology changes")
     }
 
     /// Lists a task in the summary and the record, once.
@@ -193,7 +200,10 @@ impl Engine {
     }
 
     pub(super) fn say(&mut self, level: Level, text: impl Into<String>) {
-        self.events.push(Event::Message { level, text: text.into() });
+        self.events.push(Event::Message {
+            level,
+            text: text.into(),
+        });
     }
 
     /// Whether no task is left to run.
@@ -249,7 +259,10 @@ impl Engine {
             match value {
                 Ok(value) => drop(outputs.insert(name, value.unwrap_or_default())),
                 Err(error) => {
-                    self.say(Level::Error, format!("output `{name}` cannot be evaluated: {error}"));
+                    self.say(
+                        Level::Error,
+                        format!("output `{name}` cannot be evaluated: {error}"),
+                    );
                     outputs.insert(name, crate::value::Value::Null);
                 }
             }
@@ -257,11 +270,29 @@ impl Engine {
         outputs
     }
 
+    /// What an expression gives in the topology as it is now.
+    pub fn query(&self, expression: &str) -> Result<crate::value::Value, crate::expr::Error> {
+        let evaluator = self.evaluator();
+        let context = crate::expr::Context::new(self.topology.root());
+        let mut results = evaluator.query(&crate::value::Value::from(expression), &context)?;
+        Ok(match results.len() {
+            0 => crate::value::Value::Null,
+            1 => results.remove(0),
+            _ => crate::value::Value::from(results),
+        })
+    }
+
     /// The inputs of the topology, evaluated.
     pub fn inputs(&self) -> Map {
         let evaluator = self.evaluator();
         let handle = self.topology.inputs();
-        let names: Vec<_> = self.topology.entity(handle).attributes.keys().cloned().collect();
+        let names: Vec<_> = self
+            .topology
+            .entity(handle)
+            .attributes
+            .keys()
+            .cloned()
+            .collect();
         let values = names.into_iter().filter_map(|name| {
             let value = evaluator.attribute(handle, &name).ok().flatten()?;
             Some((name, value))
@@ -275,7 +306,10 @@ fn add_drafts(topology: &mut Topology, plan: &Plan) {
         let Some(template) = topology.template().nodes.get(&draft.template).cloned() else {
             continue;
         };
-        let parent = draft.parent.as_ref().and_then(|parent| topology.find(parent.as_str()));
+        let parent = draft
+            .parent
+            .as_ref()
+            .and_then(|parent| topology.find(parent.as_str()));
         let parent = parent.unwrap_or_else(|| topology.root());
         topology.add_node(draft.name.clone(), template, parent, Some(draft.status));
     }

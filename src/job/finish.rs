@@ -29,7 +29,11 @@ impl Engine {
         let task = &mut self.tasks[index];
         task.id = Some(id);
         task.ended = Some(self.world.now());
-        task.status = Some(if outcome.success { Status::Ok } else { Status::Error });
+        task.status = Some(if outcome.success {
+            Status::Ok
+        } else {
+            Status::Error
+        });
         task.changed = changed || before != local;
         task.errors.extend(outcome.errors.iter().cloned());
         task.outcome = Some(outcome);
@@ -91,7 +95,11 @@ impl Engine {
         } else if !outcome.success {
             match outcome.modified {
                 Some(true) => {
-                    let status = if required { Status::Error } else { Status::Degraded };
+                    let status = if required {
+                        Status::Error
+                    } else {
+                        Status::Degraded
+                    };
                     topology.set_local(target, Some(status));
                     if new {
                         topology.set_created(target, Some(Created::By(id)));
@@ -135,26 +143,36 @@ impl Engine {
             && task.reference.operation.as_str() != "check"
             && !customized
         {
-            let Some(last) = self.history.last(entity.key.as_str(), "configure") else { return };
+            let Some(last) = self.history.last(entity.key.as_str(), "configure") else {
+                return;
+            };
             let mut changed = task.changes.iter().flat_map(|(of, changes)| {
-                changes.attributes.keys().filter_map(|name| self.attribute_key(*of, name))
+                changes
+                    .attributes
+                    .keys()
+                    .filter_map(|name| self.attribute_key(*of, name))
             });
-            if changed.any(|key| last.digest_keys.contains(&key) || last.digest_put.contains(&key)) {
+            if changed.any(|key| last.digest_keys.contains(&key) || last.digest_put.contains(&key))
+            {
                 let value = Value::str(id.as_str());
-                self.topology_mut().record(target, |entity| entity.customized = Some(value));
+                self.topology_mut()
+                    .record(target, |entity| entity.customized = Some(value));
             }
         } else if task.reason == Reason::Reconfigure
             && task.status == Some(Status::Ok)
             && customized
         {
-            self.topology_mut().record(target, |entity| entity.customized = None);
+            self.topology_mut()
+                .record(target, |entity| entity.customized = None);
         }
     }
 
     /// Completes the workflow of a group whose last task succeeded.
     pub(super) fn finish_workflow(&mut self, index: TaskIndex) {
         let task = &self.tasks[index];
-        let (Some(group), Some(id)) = (task.group, task.id) else { return };
+        let (Some(group), Some(id)) = (task.group, task.id) else {
+            return;
+        };
         if task.has_failed() {
             return;
         }
@@ -174,7 +192,8 @@ impl Engine {
         self.topology_mut().set_last_config_change(target, id);
         let new = self.topology.entity(target).created.is_none();
         if &*workflow == "deploy" && status == Some(Status::Ok) && new {
-            self.topology_mut().set_created(target, Some(Created::By(id)));
+            self.topology_mut()
+                .set_created(target, Some(Created::By(id)));
         }
     }
 
@@ -185,7 +204,10 @@ impl Engine {
             .changes
             .iter()
             .map(|(of, changes)| {
-                (self.topology.entity(*of).key.shared(), redacted(&changes.attributes))
+                (
+                    self.topology.entity(*of).key.shared(),
+                    redacted(&changes.attributes),
+                )
             })
             .collect();
         let finished = Finished {

@@ -23,7 +23,9 @@ impl Engine {
         if self.options.goal.force {
             return Gate::Open;
         }
-        let workflow = task.group.map(|group| self.plan.groups[group].workflow.clone());
+        let workflow = task
+            .group
+            .map(|group| self.plan.groups[group].workflow.clone());
         let entity = self.topology.entity(task.target);
         let operation = task.reference.operation.as_str();
         if operation == "check" {
@@ -41,7 +43,11 @@ impl Engine {
         if desired.is_some() && desired == Some(self.topology.effective(task.target)) {
             return Gate::Pass("instance already has desired status".to_owned());
         }
-        if workflow.as_deref() == Some("deploy") { self.state_gate(index) } else { Gate::Open }
+        if workflow.as_deref() == Some("deploy") {
+            self.state_gate(index)
+        } else {
+            Gate::Open
+        }
     }
 
     /// A check of an instance that cannot exist yet is passed over.
@@ -49,7 +55,10 @@ impl Engine {
         let target = self.tasks[index].target;
         let parent = self.topology.entity(target).parent;
         let created = parent.and_then(|parent| self.topology.entity(parent).created.clone());
-        let prefix = self.id().map(|id| id.prefix().to_owned()).unwrap_or_default();
+        let prefix = self
+            .id()
+            .map(|id| id.prefix().to_owned())
+            .unwrap_or_default();
         if let Some(Created::By(id)) = created
             && id.prefix() == prefix
         {
@@ -62,7 +71,9 @@ impl Engine {
     fn state_gate(&self, index: TaskIndex) -> Gate {
         let task = &self.tasks[index];
         let state = self.topology.entity(task.target).state;
-        let (Some(start), Some(state)) = (task.start_state, state) else { return Gate::Open };
+        let (Some(start), Some(state)) = (task.start_state, state) else {
+            return Gate::Open;
+        };
         if state > NodeState::Started {
             let starts = task.reference.operation.as_str() == "start";
             if starts && state > NodeState::Stopped {
@@ -83,7 +94,10 @@ impl Engine {
         {
             return None;
         }
-        let live = task.dependencies.iter().filter(|(_, dependency)| dependency.live);
+        let live = task
+            .dependencies
+            .iter()
+            .filter(|(_, dependency)| dependency.live);
         let live = live.map(|((of, _), _)| *of).filter(|of| *of != task.target);
         let mut missing: Vec<Handle> = live
             .filter(|of| {
@@ -97,19 +111,23 @@ impl Engine {
             return Some(self.describe(&missing, "ready"));
         }
         let missing = self.missing(task.target, false);
-        let missing: Vec<_> =
-            missing.into_iter().filter(|other| !self.waits_on(*other, task.target)).collect();
+        let missing: Vec<_> = missing
+            .into_iter()
+            .filter(|other| !self.waits_on(*other, task.target))
+            .collect();
         (!missing.is_empty()).then(|| self.describe(&missing, "ready"))
     }
 
     /// The required dependencies of an entity that are not as they must be.
     fn missing(&self, of: Handle, operational: bool) -> Vec<Handle> {
-        let ends = self.topology.operational_dependencies(of).into_iter().filter_map(|handle| {
-            match self.topology.entity(handle).kind {
+        let ends = self
+            .topology
+            .operational_dependencies(of)
+            .into_iter()
+            .filter_map(|handle| match self.topology.entity(handle).kind {
                 Kind::Relationship { .. } => self.topology.target_of(handle),
                 _ => Some(handle),
-            }
-        });
+            });
         let required = ends.filter(|end| self.topology.priority(*end) == Priority::Required);
         required
             .filter(|end| {
@@ -129,9 +147,9 @@ impl Engine {
     fn waits_on(&self, instance: Handle, other: Handle) -> bool {
         let open = self.producers.get(&instance).map_or(&[][..], Vec::as_slice);
         open.iter().filter(|step| !self.done[**step]).any(|step| {
-            self.waiting.get(step).is_some_and(|on| {
-                on.iter().any(|producer| self.targets[*producer] == other)
-            })
+            self.waiting
+                .get(step)
+                .is_some_and(|on| on.iter().any(|producer| self.targets[*producer] == other))
         })
     }
 

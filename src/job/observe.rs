@@ -39,13 +39,25 @@ impl Engine {
                 read_inputs = true;
                 continue;
             }
-            let Some(live) = self.observe_one(of, &name, value.clone()) else { continue };
-            let dependency = Dependency { value, live, write_only: false };
-            self.tasks[index].dependencies.insert((of, name), dependency);
+            let Some(live) = self.observe_one(of, &name, value.clone()) else {
+                continue;
+            };
+            let dependency = Dependency {
+                value,
+                live,
+                write_only: false,
+            };
+            self.tasks[index]
+                .dependencies
+                .insert((of, name), dependency);
         }
         if read_inputs {
             let value = Value::from(self.inputs());
-            let dependency = Dependency { value, live: false, write_only: false };
+            let dependency = Dependency {
+                value,
+                live: false,
+                write_only: false,
+            };
             let key = (self.topology.root(), Arc::from("inputs"));
             self.tasks[index].dependencies.insert(key, dependency);
         }
@@ -81,7 +93,13 @@ impl Engine {
     }
 
     /// Sets an attribute for a task and notes the change.
-    pub(super) fn set_attribute(&mut self, index: TaskIndex, of: Handle, name: &Arc<str>, value: Value) {
+    pub(super) fn set_attribute(
+        &mut self,
+        index: TaskIndex,
+        of: Handle,
+        name: &Arc<str>,
+        value: Value,
+    ) {
         let value = self.mark_sensitive(of, name, value);
         let changed = self.topology_mut().set_attribute(of, name, value.clone());
         let key = (of, Arc::clone(name));
@@ -96,13 +114,21 @@ impl Engine {
                 dependency.value = value.clone();
                 dependency.live = true;
             })
-            .or_insert(Dependency { value, live: true, write_only: true });
+            .or_insert(Dependency {
+                value,
+                live: true,
+                write_only: true,
+            });
     }
 
     fn mark_sensitive(&self, of: Handle, name: &str, value: Value) -> Value {
         use crate::expr::Scope as _;
         let declared = self.topology.attribute(of, name);
-        if declared.is_some_and(|attribute| attribute.sensitive) { value.sensitive() } else { value }
+        if declared.is_some_and(|attribute| attribute.sensitive) {
+            value.sensitive()
+        } else {
+            value
+        }
     }
 }
 
@@ -122,9 +148,9 @@ pub(super) fn is_live(topology: &Topology, of: Handle, name: &str) -> Option<boo
             let set = property.is_some_and(|property| property.set_on_template);
             Some((declared.is_some() && !set) || !(property.is_some() || has_default))
         }
-        Kind::Capability { .. } => {
-            entity.capability().map(|template| !template.properties.contains_key(name))
-        }
+        Kind::Capability { .. } => entity
+            .capability()
+            .map(|template| !template.properties.contains_key(name)),
         Kind::Relationship { template, .. } => Some(!template.properties.contains_key(name)),
     }
 }

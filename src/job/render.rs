@@ -37,7 +37,9 @@ impl Engine {
         }
         let mut deferred_group = None;
         for step in 0..self.plan.steps.len() {
-            let Some(task) = self.task_of[step] else { continue };
+            let Some(task) = self.task_of[step] else {
+                continue;
+            };
             if self.tasks[task].stage != Stage::Planned || !self.includes(task) {
                 continue;
             }
@@ -69,7 +71,9 @@ impl Engine {
 
     /// Leaves out what cannot take part in a dry run, and what has not changed.
     fn prepare(&mut self, step: StepId) {
-        let Some(index) = self.task_of[step] else { return };
+        let Some(index) = self.task_of[step] else {
+            return;
+        };
         if !self.tasks[index].errors.is_empty() {
             return;
         }
@@ -130,8 +134,9 @@ impl Engine {
         if let Some(error) = self.tasks[index].errors.first() {
             return Rendering::Failed(error.clone());
         }
-        let (rendered, reads) =
-            self.with_view(index, true, |view| self.tasks[index].configurator.render(view));
+        let (rendered, reads) = self.with_view(index, true, |view| {
+            self.tasks[index].configurator.render(view)
+        });
         let (steps, awaited) = self.waits_for(index, &reads);
         if !steps.is_empty() {
             return Rendering::Waits(steps, awaited);
@@ -156,7 +161,10 @@ impl Engine {
     /// attributes.
     fn waits_for(&self, index: TaskIndex, reads: &Reads) -> (Vec<StepId>, Vec<Awaited>) {
         let (mut steps, mut awaited) = (Vec::new(), Vec::new());
-        if self.tasks[index].group.is_some_and(|g| &*self.plan.groups[g].workflow == "undeploy") {
+        if self.tasks[index]
+            .group
+            .is_some_and(|g| &*self.plan.groups[g].workflow == "undeploy")
+        {
             return (steps, awaited);
         }
         let own = self.tasks[index].target;
@@ -167,13 +175,19 @@ impl Engine {
         });
         let all = direct.chain(nested.iter().map(|(of, name, value)| (*of, name, value)));
         for (of, name, value) in all {
-            let Some(producers) = self.producers.get(&of).filter(|_| of != own) else { continue };
+            let Some(producers) = self.producers.get(&of).filter(|_| of != own) else {
+                continue;
+            };
             let before = steps.len();
             if is_live(&self.topology, of, name) == Some(true) {
                 steps.extend(producers.iter().copied().filter(|step| !self.done[*step]));
             }
             if steps.len() > before {
-                awaited.push(Awaited { of, name: Arc::clone(name), value: value.clone() });
+                awaited.push(Awaited {
+                    of,
+                    name: Arc::clone(name),
+                    value: value.clone(),
+                });
             }
         }
         steps.sort_unstable();
@@ -184,10 +198,15 @@ impl Engine {
     /// Marks the step before a left-out one as the one that completes the workflow.
     pub(super) fn reassign_final(&mut self, step: StepId) -> Option<TaskIndex> {
         let index = self.task_of[step]?;
-        let group = self.tasks[index].group.filter(|_| self.tasks[index].is_final)?;
+        let group = self.tasks[index]
+            .group
+            .filter(|_| self.tasks[index].is_final)?;
         let siblings = self.steps_of(group);
         let place = siblings.iter().position(|sibling| *sibling == step)?;
-        let earlier = siblings[..place].iter().rev().filter_map(|step| self.task_of[*step]);
+        let earlier = siblings[..place]
+            .iter()
+            .rev()
+            .filter_map(|step| self.task_of[*step]);
         let previous = earlier.into_iter().find(|other| {
             self.tasks[*other].target == self.tasks[index].target
                 && self.tasks[*other].stage != Stage::Skipped
@@ -218,7 +237,11 @@ impl Engine {
     /// A task in words, for messages.
     pub fn label(&self, index: TaskIndex) -> String {
         let task = &self.tasks[index];
-        format!("{} of `{}`", task.reference, self.topology.entity(task.target).name)
+        format!(
+            "{} of `{}`",
+            task.reference,
+            self.topology.entity(task.target).name
+        )
     }
 
     /// The render errors for which the job must not run: those of required tasks.

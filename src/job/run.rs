@@ -46,7 +46,11 @@ pub fn run(engine: &mut Engine, hands: &mut Hands<'_>) -> Result<(), Error> {
     engine.build_queue();
     let id = engine.id()?.to_string();
     let workflow = engine.options.goal.workflow.to_string();
-    engine.events.push(Event::JobStarted { id, workflow, steps: engine.queue.left() });
+    engine.events.push(Event::JobStarted {
+        id,
+        workflow,
+        steps: engine.queue.left(),
+    });
     let mut work = Loop::default();
     let result = work.turn_until_done(engine, hands);
     if result.is_err() {
@@ -93,7 +97,10 @@ fn settle_folders(engine: &mut Engine, hands: &mut Hands<'_>) {
         };
         if let Err(error) = result {
             let label = engine.label(index);
-            engine.say(Level::Error, format!("{label}: its files cannot be moved: {error}"));
+            engine.say(
+                Level::Error,
+                format!("{label}: its files cannot be moved: {error}"),
+            );
         }
     }
 }
@@ -116,7 +123,10 @@ impl Loop {
                 publish(engine, hands)?;
                 while let Some((task, effect)) = self.effects.pop_front() {
                     self.running.insert(task as u64, task);
-                    hands.runner.begin(task as u64, effect.action).map_err(Error::Runner)?;
+                    hands
+                        .runner
+                        .begin(task as u64, effect.action)
+                        .map_err(Error::Runner)?;
                 }
             }
             if !self.running.is_empty() {
@@ -178,9 +188,11 @@ impl Loop {
         if engine.queue.has_ready() || !self.free.is_empty() {
             return Ok(true);
         }
-        let Some(step) = engine.queue.queued().next() else { return Ok(false) };
-        let deferred = engine.task_of[step]
-            .is_some_and(|task| engine.tasks[task].stage == Stage::Deferred);
+        let Some(step) = engine.queue.queued().next() else {
+            return Ok(false);
+        };
+        let deferred =
+            engine.task_of[step].is_some_and(|task| engine.tasks[task].stage == Stage::Deferred);
         if deferred && engine.waiting.remove(&step).is_some() {
             engine.queue.release(step);
         } else {

@@ -19,20 +19,34 @@ impl Engine {
         for step in first.iter().chain(&second) {
             self.queue.add(*step);
         }
-        let place: HashMap<StepId, usize> =
-            first.iter().chain(&second).enumerate().map(|(place, step)| (*step, place)).collect();
+        let place: HashMap<StepId, usize> = first
+            .iter()
+            .chain(&second)
+            .enumerate()
+            .map(|(place, step)| (*step, place))
+            .collect();
         let mut edges = self.sequence_edges(&units);
         edges.extend(self.requirement_edges(&units, &place));
         for (step, on) in edges {
-            let forward = place.get(&on).zip(place.get(&step)).is_some_and(|(on, step)| on < step);
+            let forward = place
+                .get(&on)
+                .zip(place.get(&step))
+                .is_some_and(|(on, step)| on < step);
             if forward {
                 self.queue.wait(step, on);
             }
         }
-        let waiting: Vec<_> = self.waiting.iter().map(|(s, on)| (*s, on.clone())).collect();
+        let waiting: Vec<_> = self
+            .waiting
+            .iter()
+            .map(|(s, on)| (*s, on.clone()))
+            .collect();
         for (step, producers) in waiting {
             for on in producers {
-                let earlier = place.get(&on).zip(place.get(&step)).is_some_and(|(on, s)| on < s);
+                let earlier = place
+                    .get(&on)
+                    .zip(place.get(&step))
+                    .is_some_and(|(on, s)| on < s);
                 if earlier || !late.get(on).copied().unwrap_or(true) {
                     self.queue.wait(step, on);
                 }
@@ -112,8 +126,12 @@ impl Engine {
     fn required_instances(&self, of: Handle) -> Vec<Handle> {
         let entity = self.topology.entity(of);
         let requirements = entity.node().map_or(&[][..], |node| &node.requirements);
-        let targets = requirements.iter().filter_map(|r| self.topology.target_of(*r));
-        targets.chain(entity.parent.filter(|p| *p != self.topology.root())).collect()
+        let targets = requirements
+            .iter()
+            .filter_map(|r| self.topology.target_of(*r));
+        targets
+            .chain(entity.parent.filter(|p| *p != self.topology.root()))
+            .collect()
     }
 
     /// Each step after the one before it, in its unit and between units of one instance.
@@ -121,7 +139,11 @@ impl Engine {
         let mut edges = Vec::new();
         let mut last: HashMap<Handle, StepId> = HashMap::new();
         for unit in units {
-            let alive: Vec<_> = unit.iter().copied().filter(|step| !self.done[*step]).collect();
+            let alive: Vec<_> = unit
+                .iter()
+                .copied()
+                .filter(|step| !self.done[*step])
+                .collect();
             let Some(first) = alive.first() else { continue };
             let instance = self.unit_instance(*first);
             if let Some(before) = last.get(&instance) {
@@ -143,14 +165,22 @@ impl Engine {
         let mut steps: HashMap<Handle, Vec<StepId>> = HashMap::new();
         for unit in units {
             for step in unit.iter().filter(|step| place.contains_key(*step)) {
-                steps.entry(self.unit_instance(*step)).or_default().push(*step);
+                steps
+                    .entry(self.unit_instance(*step))
+                    .or_default()
+                    .push(*step);
             }
         }
-        let removes = matches!(self.options.goal.workflow, Workflow::Undeploy | Workflow::Stop);
+        let removes = matches!(
+            self.options.goal.workflow,
+            Workflow::Undeploy | Workflow::Stop
+        );
         let mut edges = Vec::new();
         for (instance, own) in &steps {
             for required in self.required_instances(*instance) {
-                let Some(other) = steps.get(&required) else { continue };
+                let Some(other) = steps.get(&required) else {
+                    continue;
+                };
                 let (later, earlier) = if removes { (other, own) } else { (own, other) };
                 for first in firsts(later, place) {
                     let before = earlier.iter().filter(|step| place[*step] < place[&first]);
@@ -184,5 +214,10 @@ impl Engine {
 
 /// The first step in the queue, and the first of those that come before any late one.
 fn firsts(steps: &[StepId], place: &HashMap<StepId, usize>) -> Vec<StepId> {
-    steps.iter().copied().min_by_key(|step| place[step]).into_iter().collect()
+    steps
+        .iter()
+        .copied()
+        .min_by_key(|step| place[step])
+        .into_iter()
+        .collect()
 }

@@ -93,8 +93,9 @@ impl Engine {
             self.tasks[index].blocked = true;
             return self.refuse(index, &reason);
         }
-        let (can, reads) =
-            self.with_view(index, true, |view| self.tasks[index].configurator.can_run(view));
+        let (can, reads) = self.with_view(index, true, |view| {
+            self.tasks[index].configurator.can_run(view)
+        });
         self.commit_reads(index, &reads);
         if let Err(refusal) = can {
             return self.refuse(index, &format!("configurator declined: {refusal}"));
@@ -121,7 +122,9 @@ impl Engine {
         index: TaskIndex,
         last: Option<EffectResult>,
     ) -> Result<Next, Error> {
-        let Some(mut run) = self.tasks[index].run.take() else { return Ok(Next::Nothing) };
+        let Some(mut run) = self.tasks[index].run.take() else {
+            return Ok(Next::Nothing);
+        };
         let (progress, reads) = self.with_view(index, true, |view| run.step(view, last));
         self.commit_reads(index, &reads);
         match progress {
@@ -170,7 +173,10 @@ impl Engine {
         self.list(index);
         let task = &self.tasks[index];
         let failed = task.has_failed()
-            || task.outcome.as_ref().is_some_and(|o| o.status == Some(Status::Error));
+            || task
+                .outcome
+                .as_ref()
+                .is_some_and(|o| o.status == Some(Status::Error));
         if task.priority == Priority::Critical && failed {
             self.aborted = Some(format!("Critical task failed: {}", self.label(index)));
         }
@@ -185,7 +191,10 @@ impl Engine {
     /// Ends a task that cannot run because a task before it in its group has failed.
     fn block(&mut self, step: StepId, index: TaskIndex, why: &str) -> Result<Next, Error> {
         self.tasks[index].blocked = true;
-        let outcome = Outcome { status: Some(Status::Error), ..Outcome::refused(why) };
+        let outcome = Outcome {
+            status: Some(Status::Error),
+            ..Outcome::refused(why)
+        };
         self.finish(index, outcome)?;
         self.close(step, index)
     }
@@ -214,13 +223,16 @@ impl Engine {
 
     /// Whether a task before a step, in its group, has failed.
     fn group_failed(&self, step: StepId) -> bool {
-        let Some(group) = self.plan.steps[step].group else { return false };
+        let Some(group) = self.plan.steps[step].group else {
+            return false;
+        };
         let siblings = self.plan.groups[group].items.iter();
-        siblings.filter_map(|item| match item {
-            crate::plan::Item::Step(other) => self.task_of[*other],
-            crate::plan::Item::Group(_) => None,
-        })
-        .any(|task| self.tasks[task].has_failed())
+        siblings
+            .filter_map(|item| match item {
+                crate::plan::Item::Step(other) => self.task_of[*other],
+                crate::plan::Item::Group(_) => None,
+            })
+            .any(|task| self.tasks[task].has_failed())
     }
 
     /// The attributes a deferred step waits for that were not set by instances that work.
@@ -234,16 +246,24 @@ impl Engine {
             let entity = self.topology.entity(awaited.of);
             let works = entity.local.is_some_and(Status::is_operational)
                 || self.topology.is_operational(awaited.of);
-            let now = || evaluator.attribute(awaited.of, &awaited.name).ok().flatten();
+            let now = || {
+                evaluator
+                    .attribute(awaited.of, &awaited.name)
+                    .ok()
+                    .flatten()
+            };
             !works && now().unwrap_or_default() == awaited.value
         });
-        let keys: Vec<_> =
-            open.filter_map(|awaited| self.attribute_key(awaited.of, &awaited.name)).collect();
+        let keys: Vec<_> = open
+            .filter_map(|awaited| self.attribute_key(awaited.of, &awaited.name))
+            .collect();
         (!keys.is_empty()).then(|| format!("non-operational dependencies: {}", keys.join(", ")))
     }
 
     fn set_state_of(&mut self, step: StepId) {
-        let Activity::SetState(word) = self.plan.steps[step].activity.clone() else { return };
+        let Activity::SetState(word) = self.plan.steps[step].activity.clone() else {
+            return;
+        };
         let target = self.targets[step];
         if word.contains("managed") {
             let created = if &*word == "unmanaged" {
@@ -257,7 +277,10 @@ impl Engine {
         } else if let Some(status) = Status::parse(&word) {
             self.topology_mut().set_local(target, Some(status));
         } else {
-            self.say(Level::Error, format!("`{word}` is neither a node state nor a status"));
+            self.say(
+                Level::Error,
+                format!("`{word}` is neither a node state nor a status"),
+            );
         }
     }
 
@@ -283,8 +306,9 @@ impl Engine {
 
     fn run_subtask(&mut self, index: TaskIndex) -> Result<Next, Error> {
         if self.options.goal.dry_run {
-            let (can, reads) = self
-                .with_view(index, true, |view| self.tasks[index].configurator.can_dry_run(view));
+            let (can, reads) = self.with_view(index, true, |view| {
+                self.tasks[index].configurator.can_dry_run(view)
+            });
             self.commit_reads(index, &reads);
             if !can.unwrap_or(false) {
                 self.tasks[index].stage = Stage::Skipped;
@@ -292,8 +316,9 @@ impl Engine {
                 return self.proceed(parent, Some(EffectResult::Subtask(None)));
             }
         }
-        let (rendered, reads) =
-            self.with_view(index, true, |view| self.tasks[index].configurator.render(view));
+        let (rendered, reads) = self.with_view(index, true, |view| {
+            self.tasks[index].configurator.render(view)
+        });
         self.commit_reads(index, &reads);
         match rendered {
             Ok(rendered) => self.tasks[index].rendered = Some(rendered),
@@ -312,8 +337,10 @@ impl Engine {
             Some(Value::Entity(handle)) => *handle,
             Some(name) => self.named(self.tasks[parent].target, name.as_str()?)?,
         };
-        let (interface, name) =
-            subtask.operation.rsplit_once('.').unwrap_or(("Standard", &subtask.operation));
+        let (interface, name) = subtask
+            .operation
+            .rsplit_once('.')
+            .unwrap_or(("Standard", &subtask.operation));
         let operations = self.operations_of(target)?;
         let operation = std::sync::Arc::clone(operations.get(interface, name)?);
         let inputs: Option<&Map> = subtask.inputs.as_map();

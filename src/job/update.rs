@@ -13,9 +13,13 @@ use crate::value::{Handle, Map, Value};
 impl Engine {
     /// Applies the specifications of instances that a run gave, in order.
     pub(super) fn apply_updates(&mut self, index: TaskIndex, outcome: &mut Outcome) {
-        let Some(updates) = outcome.updates.take() else { return };
+        let Some(updates) = outcome.updates.take() else {
+            return;
+        };
         for spec in updates.as_list().into_iter().flatten() {
-            let Some(fields) = spec.as_map() else { continue };
+            let Some(fields) = spec.as_map() else {
+                continue;
+            };
             if let Err(message) = self.apply_spec(index, fields) {
                 self.say(Level::Warning, format!("{}: {message}", self.label(index)));
                 outcome.errors.push(message);
@@ -47,13 +51,20 @@ impl Engine {
         self.set_ready_state(index, of, fields.get("readyState"))?;
         if let Some(protected) = fields.get("protected").filter(|value| !value.is_null()) {
             let protected = Some(protected.is_truthy());
-            self.topology_mut().record(of, |entity| entity.protected = protected);
+            self.topology_mut()
+                .record(of, |entity| entity.protected = protected);
         }
         if let Some(customized) = fields.get("customized") {
             let customized = (!customized.is_null()).then(|| customized.clone());
-            self.topology_mut().record(of, |entity| entity.customized = customized);
+            self.topology_mut()
+                .record(of, |entity| entity.customized = customized);
         }
-        for (name, value) in fields.get("attributes").and_then(Value::as_map).into_iter().flatten() {
+        for (name, value) in fields
+            .get("attributes")
+            .and_then(Value::as_map)
+            .into_iter()
+            .flatten()
+        {
             self.set_attribute(index, of, name, value.clone());
         }
         Ok(())
@@ -65,7 +76,9 @@ impl Engine {
         of: Handle,
         ready: Option<&Value>,
     ) -> Result<(), String> {
-        let Some(ready) = ready.filter(|ready| !ready.is_null()) else { return Ok(()) };
+        let Some(ready) = ready.filter(|ready| !ready.is_null()) else {
+            return Ok(());
+        };
         let local = ready.get("local").unwrap_or(ready);
         if let Some(word) = local.as_str() {
             let status = Status::parse(word)
@@ -86,28 +99,36 @@ impl Engine {
     }
 
     /// Adds an instance that a run has found or made.
-    fn add_instance(
-        &mut self,
-        index: TaskIndex,
-        name: &str,
-        fields: &Map,
-    ) -> Result<(), String> {
+    fn add_instance(&mut self, index: TaskIndex, name: &str, fields: &Map) -> Result<(), String> {
         let target = self.tasks[index].target;
-        let template = fields.get("template").and_then(Value::as_str).unwrap_or(name);
-        let found = self.topology.template().nodes.get(&TemplateName::from(template)).cloned();
+        let template = fields
+            .get("template")
+            .and_then(Value::as_str)
+            .unwrap_or(name);
+        let found = self
+            .topology
+            .template()
+            .nodes
+            .get(&TemplateName::from(template))
+            .cloned();
         let template = found.ok_or_else(|| {
             format!("cannot add the instance `{name}`: there is no template `{template}`")
         })?;
         let parent = match fields.get("parent").and_then(Value::as_str) {
             Some("SELF" | ".self") => target,
-            Some("HOST") => self.topology.entity(target).parent.unwrap_or(self.topology.root()),
-            Some(other) => self
+            Some("HOST") => self
                 .topology
-                .find(other)
-                .ok_or_else(|| format!("cannot add `{name}`: its parent `{other}` does not exist"))?,
+                .entity(target)
+                .parent
+                .unwrap_or(self.topology.root()),
+            Some(other) => self.topology.find(other).ok_or_else(|| {
+                format!("cannot add `{name}`: its parent `{other}` does not exist")
+            })?,
             None => self.topology.root(),
         };
-        let stated = fields.get("readyState").is_some_and(|ready| !ready.is_null());
+        let stated = fields
+            .get("readyState")
+            .is_some_and(|ready| !ready.is_null());
         let status = (!stated).then_some(Status::Pending);
         let key = self.topology.entity(target).key.shared();
         let topology = self.topology_mut();
@@ -127,12 +148,16 @@ impl Engine {
 
     /// Maps the outputs of an operation to attributes, status and node state.
     pub(super) fn apply_outputs(&mut self, index: TaskIndex, outcome: &mut Outcome) {
-        let Some(outputs) = outcome.outputs.clone() else { return };
+        let Some(outputs) = outcome.outputs.clone() else {
+            return;
+        };
         let operation = Arc::clone(&self.tasks[index].operation);
         for (name, value) in &outputs {
             let mapping = operation.outputs.get(name);
             let mapping = mapping.and_then(|m| m.get("mapping").cloned().or(Some(m.clone())));
-            let Some(mapping) = mapping.filter(|mapping| !mapping.is_null()) else { continue };
+            let Some(mapping) = mapping.filter(|mapping| !mapping.is_null()) else {
+                continue;
+            };
             if let Err(message) = self.map_output(index, &mapping, value) {
                 outcome.errors.push(format!("output `{name}`: {message}"));
                 outcome.success = false;
@@ -140,7 +165,12 @@ impl Engine {
         }
     }
 
-    fn map_output(&mut self, index: TaskIndex, mapping: &Value, value: &Value) -> Result<(), String> {
+    fn map_output(
+        &mut self,
+        index: TaskIndex,
+        mapping: &Value,
+        value: &Value,
+    ) -> Result<(), String> {
         let target = self.tasks[index].target;
         let to = match mapping {
             Value::Str(name) => Arc::clone(name),
@@ -157,8 +187,8 @@ impl Engine {
                 self.set_status(index, target, status);
             }
             ".state" if value.is_truthy() => {
-                let state =
-                    NodeState::parse(word).ok_or_else(|| format!("`{word}` is not a node state"))?;
+                let state = NodeState::parse(word)
+                    .ok_or_else(|| format!("`{word}` is not a node state"))?;
                 self.topology_mut().set_state(target, Some(state));
             }
             ".status" | ".state" => {}

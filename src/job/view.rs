@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::engine::Engine;
 use super::task::TaskIndex;
 use crate::expr::{Context, Error, Evaluator, Reads};
-use crate::project::{EnvRuleOptions, filter_env};
+use crate::project::filter_env;
 use crate::task::{Environment, Settings, TaskView};
 use crate::topology::Kind;
 use crate::value::{Handle, Value};
@@ -27,7 +27,11 @@ impl Engine {
             evaluator: &evaluator,
             context: &context,
             target: task.target,
-            rules: task.operation.implementation.as_ref().map(|i| &i.environment),
+            rules: task
+                .operation
+                .implementation
+                .as_ref()
+                .map(|i| &i.environment),
         };
         let settings = Settings {
             operation: &task.reference,
@@ -37,7 +41,13 @@ impl Engine {
             echo: self.options.echo,
             target_status: self.topology.entity(task.target).local,
         };
-        let view = TaskView::new(settings, &task.inputs, &evaluator, &context, &environment);
+        let view = TaskView::new(
+            settings,
+            &task.inputs,
+            &evaluator,
+            &context,
+            (&environment, &*self.world),
+        );
         let result = look(&view);
         let reads = evaluator.take_reads();
         (result, reads)
@@ -64,9 +74,7 @@ impl Environment for TaskEnvironment<'_> {
                 });
                 let rules: Vec<(String, Value)> = rules.collect::<Result<_, Error>>()?;
                 let base = base.iter().cloned().collect();
-                let rules = rules.iter().map(|(name, value)| (name.as_str(), value));
-                let options = EnvRuleOptions { add_only: false, substitute: Some(&base) };
-                filter_env(rules, &base, options).variables.into_iter().collect()
+                filter_env(&rules, &base).into_iter().collect()
             }
         };
         self.add_relationship(&mut variables);
@@ -78,24 +86,43 @@ impl TaskEnvironment<'_> {
     /// Adds the variables of TOSCA 1.3 for operations of relationships.
     fn add_relationship(&self, variables: &mut Vec<(String, String)>) {
         let topology = &self.engine.topology;
-        let Kind::Relationship { source, capability, .. } = &topology.entity(self.target).kind
+        let Kind::Relationship {
+            source, capability, ..
+        } = &topology.entity(self.target).kind
         else {
             return;
         };
-        let Some(target) = topology.target_of(self.target) else { return };
+        let Some(target) = topology.target_of(self.target) else {
+            return;
+        };
         let key = |handle: Handle| topology.entity(handle).key.to_string();
         let capability = capability.as_deref().unwrap_or("feature");
         let mut added = HashMap::new();
-        added.insert("TARGETS", format!("{}::.capabilities::[.name={capability}]", key(target)));
+        added.insert(
+            "TARGETS",
+            format!("{}::.capabilities::[.name={capability}]", key(target)),
+        );
         added.insert("TARGET", key(target));
         added.insert("SOURCE", key(*source));
         let name = &topology.entity(self.target).name;
-        let siblings = topology.entity(*source).node().map_or(&[][..], |node| &node.requirements);
-        let named = siblings.iter().filter(|r| topology.entity(**r).name == *name);
-        added.insert("SOURCES", named.map(|r| key(*r)).collect::<Vec<_>>().join(","));
+        let siblings = topology
+            .entity(*source)
+            .node()
+            .map_or(&[][..], |node| &node.requirements);
+        let named = siblings
+            .iter()
+            .filter(|r| topology.entity(**r).name == *name);
+        added.insert(
+            "SOURCES",
+            named.map(|r| key(*r)).collect::<Vec<_>>().join(","),
+        );
         variables.retain(|(name, _)| !added.contains_key(name.as_str()));
         let mut added: Vec<_> = added.into_iter().collect();
         added.sort_unstable();
-        variables.extend(added.into_iter().map(|(name, value)| (name.to_owned(), value)));
+        variables.extend(
+            added
+                .into_iter()
+                .map(|(name, value)| (name.to_owned(), value)),
+        );
     }
 }

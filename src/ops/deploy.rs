@@ -26,7 +26,9 @@ pub fn deploy(request: &JobRequest, view: &mut dyn View) -> Result<JobReport, Fa
     let folders = Folders::new(session.manifest.base_dir());
     let mut job = prepare(request, &mut session, &folders)?;
     view.warnings(&session.warnings, &session.sources);
-    folders.set_previous_aside().map_err(|error| internal(&error))?;
+    folders
+        .set_previous_aside()
+        .map_err(|error| internal(&error))?;
     let mut folders = JobFolders::new(folders);
     job.engine.render(&mut folders);
     let mut watch = Watch { view, log };
@@ -47,7 +49,9 @@ pub fn deploy(request: &JobRequest, view: &mut dyn View) -> Result<JobReport, Fa
     };
     job::run(&mut job.engine, &mut hands).map_err(|error| internal(&error))?;
     job.publish(&session, request)?;
-    journal.remove().map_err(|error| Failure::new(FailureKind::Internal, error, None))?;
+    journal
+        .remove()
+        .map_err(|error| Failure::new(FailureKind::Internal, error, None))?;
     job.ran = true;
     job.finish(&session, watch, false)
 }
@@ -70,21 +74,26 @@ pub(super) fn prepare(
     let began = std::time::Instant::now();
     let topology = session.topology()?;
     let history = session.history();
-    let previous = history.last_job().map(|id| id.to_string()).max(session.manifest.last_job());
+    let previous = history
+        .last_job()
+        .map(|id| id.to_string())
+        .max(session.manifest.last_job());
     let start = start_time(request, &history, previous.as_deref())?;
     let plan = plan::plan(&topology, &request.goal).map_err(|error| {
-        Failure::new(FailureKind::Load, format!("could not create job: {error}"), None)
+        Failure::new(
+            FailureKind::Load,
+            format!("could not create job: {error}"),
+            None,
+        )
     })?;
     let world = Arc::new(session.world(folders.planned_root().to_path_buf()));
     let topology = Arc::new(topology);
     let environment = session.variables(&topology, &world)?;
-    let mut world = Arc::into_inner(world).unwrap_or_else(|| {
-        session.world(folders.planned_root().to_path_buf())
-    });
+    let mut world = Arc::into_inner(world)
+        .unwrap_or_else(|| session.world(folders.planned_root().to_path_buf()));
     world.variables.clone_from(&environment);
-    let topology = Arc::into_inner(topology).ok_or_else(|| {
-        Failure::new(FailureKind::Internal, "the topology is still in use", None)
-    })?;
+    let topology = Arc::into_inner(topology)
+        .ok_or_else(|| Failure::new(FailureKind::Internal, "the topology is still in use", None))?;
     let options = JobOptions {
         goal: request.goal.clone(),
         start,
@@ -101,14 +110,27 @@ pub(super) fn prepare(
         history: Box::new(history),
     };
     let engine = Engine::new(parts, plan, options).map_err(|error| {
-        Failure::new(FailureKind::Load, format!("could not create job: {error}"), None)
+        Failure::new(
+            FailureKind::Load,
+            format!("could not create job: {error}"),
+            None,
+        )
     })?;
-    Ok(Prepared { engine, history_last: previous, began, ran: false })
+    Ok(Prepared {
+        engine,
+        history_last: previous,
+        began,
+        ran: false,
+    })
 }
 
 impl Prepared {
     fn publish(&mut self, session: &Session, request: &JobRequest) -> Result<(), Failure> {
-        let spec = session.manifest.root().get("spec").map(crate::yaml::Node::to_value);
+        let spec = session
+            .manifest
+            .root()
+            .get("spec")
+            .map(crate::yaml::Node::to_value);
         let facts = JobFacts {
             previous: self.history_last.clone(),
             options: request.recorded_options.clone(),
@@ -144,7 +166,9 @@ impl Prepared {
         } else {
             "jobs"
         };
-        watch.log.settle(&session.manifest.base_dir().join(folder), &name);
+        watch
+            .log
+            .settle(&session.manifest.base_dir().join(folder), &name);
         Ok(JobReport {
             engine: self.engine,
             outputs,
@@ -196,7 +220,10 @@ fn start_time(
     history: &RecordedHistory,
     previous: Option<&str>,
 ) -> Result<jiff::Timestamp, Failure> {
-    let asked = request.start.as_deref().map_or_else(clock::now, parse_start);
+    let asked = request
+        .start
+        .as_deref()
+        .map_or_else(clock::now, parse_start);
     let last = history.last_id().map(|id| id.to_string());
     let last = last.as_deref().max(previous);
     let refuse = |message: String| Failure::new(FailureKind::Load, message, None);
@@ -214,14 +241,18 @@ fn start_time(
         }
         start = crate::name::next_tick(start);
     }
-    Err(refuse("could not create job: no free change id was found".to_owned()))
+    Err(refuse(
+        "could not create job: no free change id was found".to_owned(),
+    ))
 }
 
 /// `--starttime`: an hour of 2020-01-01, or a time in the form of records.
 fn parse_start(text: &str) -> jiff::Timestamp {
     let epoch = jiff::civil::date(2020, 1, 1);
     let utc = |time: jiff::civil::DateTime| {
-        time.to_zoned(jiff::tz::TimeZone::UTC).map(|zoned| zoned.timestamp()).unwrap_or_default()
+        time.to_zoned(jiff::tz::TimeZone::UTC)
+            .map(|zoned| zoned.timestamp())
+            .unwrap_or_default()
     };
     if let Ok(hour) = text.parse::<i8>() {
         return utc(epoch.at(hour.clamp(0, 23), 0, 0, 0));
@@ -238,14 +269,20 @@ fn parse_start(text: &str) -> jiff::Timestamp {
 }
 
 fn head_of(base: &Path) -> Option<String> {
-    Repository::discover(base).ok().flatten()?.head().ok().flatten()
+    Repository::discover(base)
+        .ok()
+        .flatten()?
+        .head()
+        .ok()
+        .flatten()
 }
 
 /// `failed/` never belongs to git; the patterns of older projects miss it.
 fn keep_out_of_git(base: &Path) {
     if let Ok(Some(repository)) = Repository::discover(base) {
         // A repository that cannot be written is no reason to stop a job that has run.
-        repository.ensure_excluded("**/failed/", &base.join("failed/x/y")).ok();
+        repository
+            .ensure_excluded("**/failed/", &base.join("failed/x/y"))
+            .ok();
     }
 }
-

@@ -50,12 +50,24 @@ impl Failure {
             Some(hint) => diagnostic.help(hint),
             None => diagnostic,
         };
-        Self { kind, problems: diagnostic.into(), sources: Sources::default() }
+        Self {
+            kind,
+            problems: diagnostic.into(),
+            sources: Sources::default(),
+        }
     }
 
     /// A failure with places in texts.
-    pub fn with_places(kind: FailureKind, problems: impl Into<Diagnostics>, sources: Sources) -> Self {
-        Self { kind, problems: problems.into(), sources }
+    pub fn with_places(
+        kind: FailureKind,
+        problems: impl Into<Diagnostics>,
+        sources: Sources,
+    ) -> Self {
+        Self {
+            kind,
+            problems: problems.into(),
+            sources,
+        }
     }
 }
 

@@ -21,13 +21,17 @@ impl LocalRunner {
     /// Started with the first action: many jobs have none.
     fn local(&mut self) -> Result<&Local, String> {
         if self.0.is_none() {
-            let limits =
-                crate::runner::Limits { running: self.1.max(1), ..crate::runner::Limits::default() };
+            let limits = crate::runner::Limits {
+                running: self.1.max(1),
+                ..crate::runner::Limits::default()
+            };
             let sink = Box::new(super::log::Echo);
             let local = Local::start(limits, Some(sink)).map_err(|error| error.to_string())?;
             self.0 = Some(local);
         }
-        self.0.as_ref().ok_or_else(|| "the runner did not start".to_owned())
+        self.0
+            .as_ref()
+            .ok_or_else(|| "the runner did not start".to_owned())
     }
 }
 
@@ -71,8 +75,13 @@ impl JobFolders {
 
     /// The folders of a task, those of its operation first: they lie within the others.
     fn all(key: &FolderKey) -> [FolderPath; 4] {
-        [WorkFolder::Operation, WorkFolder::Artifacts, WorkFolder::Secrets, WorkFolder::Local]
-            .map(|folder| Self::folder(key, folder))
+        [
+            WorkFolder::Operation,
+            WorkFolder::Artifacts,
+            WorkFolder::Secrets,
+            WorkFolder::Local,
+        ]
+        .map(|folder| Self::folder(key, folder))
     }
 }
 
@@ -111,7 +120,9 @@ impl crate::job::Folders for JobFolders {
 
     fn activate(&mut self, key: &FolderKey) -> Result<(), String> {
         for folder in Self::all(key) {
-            self.0.activate(&folder).map_err(|error| error.to_string())?;
+            self.0
+                .activate(&folder)
+                .map_err(|error| error.to_string())?;
         }
         Ok(())
     }
@@ -119,7 +130,9 @@ impl crate::job::Folders for JobFolders {
     fn fail(&mut self, key: &FolderKey, task: &str) -> Result<(), String> {
         let task = ChangeId::parse(task).map_err(|error| error.to_string())?;
         for folder in Self::all(key) {
-            self.0.fail(&folder, task).map_err(|error| error.to_string())?;
+            self.0
+                .fail(&folder, task)
+                .map_err(|error| error.to_string())?;
         }
         Ok(())
     }
@@ -138,7 +151,10 @@ pub(super) struct JobJournal {
 
 impl JobJournal {
     pub(super) fn new(base: &Path) -> Self {
-        Self { folder: base.join("jobs"), journal: None }
+        Self {
+            folder: base.join("jobs"),
+            journal: None,
+        }
     }
 
     /// Removes the journal: all that it holds is in the record.
@@ -152,8 +168,10 @@ impl JobJournal {
 
 impl crate::job::Journal for JobJournal {
     fn append(&mut self, events: &[Event]) -> Result<(), JournalError> {
-        let durable: Vec<&Event> =
-            events.iter().filter(|event| !matches!(event, Event::Message { .. })).collect();
+        let durable: Vec<&Event> = events
+            .iter()
+            .filter(|event| !matches!(event, Event::Message { .. }))
+            .collect();
         if durable.is_empty() {
             return Ok(());
         }
@@ -169,7 +187,9 @@ impl crate::job::Journal for JobJournal {
 
     fn sync(&mut self) -> Result<(), JournalError> {
         match &mut self.journal {
-            Some(journal) => journal.sync().map_err(|error| JournalError(error.to_string())),
+            Some(journal) => journal
+                .sync()
+                .map_err(|error| JournalError(error.to_string())),
             None => Ok(()),
         }
     }

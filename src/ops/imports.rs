@@ -35,7 +35,10 @@ impl Importer for FileImporter<'_, '_> {
             from: request.from,
             document: self.document.clone(),
         };
-        let loaded = self.loader.load(&include).map_err(|problems| first(problems, request))?;
+        let loaded = self
+            .loader
+            .load(&include)
+            .map_err(|problems| first(problems, request))?;
         let Loaded::Found { source, root } = loaded else {
             let message = format!("the imported file `{}` does not exist", request.file);
             return Err(Diagnostic::error(message)
@@ -46,13 +49,20 @@ impl Importer for FileImporter<'_, '_> {
             .map_err(|problems| first(problems, request))?;
         let root = match fragment {
             Some(fragment) => pointer(&expanded.root, fragment).ok_or_else(|| {
-                let message = format!("there is no `{fragment}` in the imported file `{}`", request.file);
+                let message = format!(
+                    "there is no `{fragment}` in the imported file `{}`",
+                    request.file
+                );
                 Diagnostic::error(message).label(request.span, "imported here")
             })?,
             None => expanded.root,
         };
         let base_dir: PathBuf = self.loader.folder_of(source);
-        Ok(Imported { source, root, base_dir })
+        Ok(Imported {
+            source,
+            root,
+            base_dir,
+        })
     }
 }
 
@@ -67,7 +77,11 @@ fn first(problems: Diagnostics, request: &ImportRequest) -> Diagnostic {
 /// The node that a JSON pointer names.
 fn pointer(root: &Node, pointer: &str) -> Option<Node> {
     let mut node = root.clone();
-    for part in pointer.trim_start_matches('/').split('/').filter(|part| !part.is_empty()) {
+    for part in pointer
+        .trim_start_matches('/')
+        .split('/')
+        .filter(|part| !part.is_empty())
+    {
         let key = part.replace("~1", "/").replace("~0", "~");
         let next = match node.as_seq() {
             Some(items) => items.get(key.parse::<usize>().ok()?)?.clone(),

@@ -21,7 +21,11 @@ impl JobLog {
         let name = format!("unfurl-{}.log", ulid::Ulid::generate());
         let path = own.map_or_else(|| env::temporary_dir().join(name), Path::to_path_buf);
         let file = fs::Appender::open(&path).ok();
-        Self { path, file, kept: own.is_some() }
+        Self {
+            path,
+            file,
+            kept: own.is_some(),
+        }
     }
 
     /// Adds a line.
@@ -29,7 +33,8 @@ impl JobLog {
         if let Some(file) = &mut self.file {
             let time = clock::now().strftime("%Y-%m-%dT%H:%M:%SZ");
             // A log that cannot be written must not stop the job that it tells of.
-            file.append(format!("{time} {level}: {text}\n").as_bytes()).ok();
+            file.append(format!("{time} {level}: {text}\n").as_bytes())
+                .ok();
         }
     }
 
@@ -37,11 +42,23 @@ impl JobLog {
     pub(super) fn event(&mut self, event: &Event) {
         match event {
             Event::Message { level, text } => self.line(word(*level), text),
-            Event::TaskStarted { target, operation, reason, .. } => {
-                self.line("INFO", &format!("started {operation} on {target} ({reason})"));
+            Event::TaskStarted {
+                target,
+                operation,
+                reason,
+                ..
+            } => {
+                self.line(
+                    "INFO",
+                    &format!("started {operation} on {target} ({reason})"),
+                );
             }
             Event::TaskFinished(finished) => {
-                let end = if finished.success { "succeeded" } else { "failed" };
+                let end = if finished.success {
+                    "succeeded"
+                } else {
+                    "failed"
+                };
                 let status = finished.status.unwrap_or("none");
                 let text = format!(
                     "{} on {} {end}: status {status}, state {}",
@@ -54,7 +71,11 @@ impl JobLog {
                     self.line("ERROR", error);
                 }
             }
-            Event::JobStarted { id, workflow, steps } => {
+            Event::JobStarted {
+                id,
+                workflow,
+                steps,
+            } => {
                 self.line("INFO", &format!("job {id}: {workflow}, {steps} steps"));
             }
             Event::JobFinished { id, status } => {

@@ -5,6 +5,7 @@ pub mod deploy;
 mod failure;
 mod hands;
 mod imports;
+pub mod lock;
 mod log;
 pub mod plan;
 mod session;

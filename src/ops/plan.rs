@@ -29,7 +29,9 @@ pub fn plan(request: &JobRequest, view: &mut dyn View) -> Result<Engine, Failure
     };
     let mut job = prepare(request, &mut session, &folders)?;
     view.warnings(&session.warnings, &session.sources);
-    folders.set_previous_aside().map_err(|error| refused(&error))?;
+    folders
+        .set_previous_aside()
+        .map_err(|error| refused(&error))?;
     job.engine.render(&mut JobFolders::new(folders));
     for event in job.engine.take_events() {
         view.event(&event);

@@ -11,7 +11,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
 use crate::ensemble::{Manifest, ManifestSource, RecordedHistory};
 use crate::expr::{Context, Evaluator, Memo};
 use crate::plan::Goal;
-use crate::project::{self, EnvRuleOptions, Environment, FileLoader, Located};
+use crate::project::{self, Environment, FileLoader, Located};
 use crate::system::env::Env;
 use crate::system::{env, fs};
 use crate::topology::{self, Topology};
@@ -94,14 +94,22 @@ pub(super) fn find(options: &SessionOptions) -> Result<Found, Failure> {
     let located = project::locate(&request, &mut loader);
     drop(loader);
     match located {
-        Ok(located) => Ok(Found { located, sources, env }),
+        Ok(located) => Ok(Found {
+            located,
+            sources,
+            env,
+        }),
         Err(error) => Err(Failure::with_places(FailureKind::Refused, error, sources)),
     }
 }
 
 /// Reads an ensemble and checks all of it.
 pub(super) fn load(found: Found, options: &SessionOptions) -> Result<Session, Failure> {
-    let Found { located, mut sources, env } = found;
+    let Found {
+        located,
+        mut sources,
+        env,
+    } = found;
     let limits = Limits::default();
     let mut loader = FileLoader::new(&mut sources, &env, limits);
     let result = read(&located, &mut loader, limits, options);
@@ -115,7 +123,14 @@ pub(super) fn load(found: Found, options: &SessionOptions) -> Result<Session, Fa
             warnings.append(problems);
             let service = Arc::new(service);
             Ok(Session {
-                sources, manifest, service, environment, warnings, env, project, inputs,
+                sources,
+                manifest,
+                service,
+                environment,
+                warnings,
+                env,
+                project,
+                inputs,
             })
         }
         Err(problems) => Err(Failure::with_places(FailureKind::Load, problems, sources)),
@@ -141,16 +156,23 @@ fn read(
             .help(help)
             .into());
     };
-    let mut importer = FileImporter { loader, document: manifest.root().clone(), limits };
+    let mut importer = FileImporter {
+        loader,
+        document: manifest.root().clone(),
+        limits,
+    };
     let base = located.folder();
-    let (service, mut problems) =
-        tosca::read(&root, base, &mut importer, &ReadOptions::default());
+    let (service, mut problems) = tosca::read(&root, base, &mut importer, &ReadOptions::default());
     let Some(service) = service.filter(|_| !problems.has_errors()) else {
         return Err(problems);
     };
     let inputs = inputs_of(&manifest, &environment, &service, options, &mut problems);
-    problems.append(tosca::check_inputs(&service.topology, &inputs));
-    if problems.has_errors() { Err(problems) } else { Ok((manifest, service, environment, inputs, problems)) }
+
+    if problems.has_errors() {
+        Err(problems)
+    } else {
+        Ok((manifest, service, environment, inputs, problems))
+    }
 }
 
 /// Reads an ensemble's file and expands it.
@@ -161,15 +183,26 @@ pub(super) fn read_manifest(
 ) -> Result<Manifest, Diagnostics> {
     let (source, root) = loader.read(path, None)?;
     let expanded = yaml::expand(&root, loader, &limits)?;
-    let text = loader.sources().get(source).map(|source| Arc::clone(&source.text));
+    let text = loader
+        .sources()
+        .get(source)
+        .map(|source| Arc::clone(&source.text));
     let text = text.unwrap_or_else(|| Arc::from(""));
-    Manifest::read(ManifestSource { path: path.to_path_buf(), text, source, expanded })
+    Manifest::read(ManifestSource {
+        path: path.to_path_buf(),
+        text,
+        source,
+        expanded,
+    })
 }
 
 fn add_repositories(environment: &Environment, base: &Path, loader: &mut FileLoader<'_>) {
     let repositories = environment.repositories().and_then(yaml::Node::as_map);
     for (name, entry) in repositories.into_iter().flatten() {
-        let url = entry.value.as_str().or_else(|| entry.value.get("url")?.as_str());
+        let url = entry
+            .value
+            .as_str()
+            .or_else(|| entry.value.get("url")?.as_str());
         if let Some(path) = url.and_then(|url| url.strip_prefix("file:")) {
             loader.add_repository(&**name, fs::absolute(Path::new(path), base));
         }
@@ -186,9 +219,16 @@ fn inputs_of(
     problems: &mut Diagnostics,
 ) -> Map {
     let mut given = manifest.spec_inputs();
-    given.extend(environment.inputs.iter().map(|(name, value)| (Arc::clone(name), value.clone())));
+    given.extend(
+        environment
+            .inputs
+            .iter()
+            .map(|(name, value)| (Arc::clone(name), value.clone())),
+    );
     for (name, text) in &options.vars {
-        let Some(input) = name.strip_prefix("input_") else { continue };
+        let Some(input) = name.strip_prefix("input_") else {
+            continue;
+        };
         match parse_value(text) {
             Ok(value) => drop(given.insert(input.into(), value)),
             Err(message) => {
@@ -199,7 +239,10 @@ fn inputs_of(
     }
     let mut inputs = Map::new();
     for (name, definition) in &service.topology.inputs {
-        if let Some(value) = given.shift_remove(name).or_else(|| definition.default.clone()) {
+        if let Some(value) = given
+            .shift_remove(name)
+            .or_else(|| definition.default.clone())
+        {
             inputs.insert(Arc::clone(name), value);
         }
     }
@@ -211,9 +254,14 @@ fn parse_value(text: &str) -> Result<Value, String> {
     let mut sources = Sources::default();
     let source = sources.add("--var", text, None);
     let first = |problems: Diagnostics| {
-        problems.iter().next().map_or_else(String::new, |problem| problem.message.clone())
+        problems
+            .iter()
+            .next()
+            .map_or_else(String::new, |problem| problem.message.clone())
     };
-    yaml::parse(&sources, source, &Limits::default()).map(|node| node.to_value()).map_err(first)
+    yaml::parse(&sources, source, &Limits::default())
+        .map(|node| node.to_value())
+        .map_err(first)
 }
 
 impl Session {
@@ -228,14 +276,20 @@ impl Session {
             problems.push(Diagnostic::error(error).label(span, "recorded here"));
         }
         for (_, name, _) in topology.orphans() {
-            let message =
-                format!("the template of the recorded instance `{name}` is not in the model any more");
-            self.warnings.push(Diagnostic::warning(message).help("its record is kept"));
+            let message = format!(
+                "the template of the recorded instance `{name}` is not in the model any more"
+            );
+            self.warnings
+                .push(Diagnostic::warning(message).help("its record is kept"));
         }
         if problems.is_empty() {
             Ok(topology)
         } else {
-            Err(Failure::with_places(FailureKind::Load, problems, self.sources.clone()))
+            Err(Failure::with_places(
+                FailureKind::Load,
+                problems,
+                self.sources.clone(),
+            ))
         }
     }
 
@@ -265,12 +319,21 @@ impl Session {
 
     fn metadata(&self) -> Map {
         let name = self.manifest.base_dir().file_name();
-        let name = name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let environment = self.environment.name.clone().unwrap_or_else(|| "defaults".to_owned());
+        let name = name
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default();
+        let environment = self
+            .environment
+            .name
+            .clone()
+            .unwrap_or_else(|| "defaults".to_owned());
         Map::from_iter([
             ("deployment".into(), Value::from(name)),
             ("environment".into(), Value::from(environment)),
-            ("unfurlproject".into(), Value::from(super::imports::shown(&self.project))),
+            (
+                "unfurlproject".into(),
+                Value::from(super::imports::shown(&self.project)),
+            ),
         ])
     }
 
@@ -284,19 +347,18 @@ impl Session {
             return Ok(self.env.all().clone());
         }
         let scope: Arc<dyn crate::expr::Scope> = Arc::clone(topology) as _;
-        let evaluator =
-            Evaluator::new(scope, Arc::clone(world) as _, Arc::new(Memo::default()));
+        let evaluator = Evaluator::new(scope, Arc::clone(world) as _, Arc::new(Memo::default()));
         let context = Context::new(topology.root());
         let mut rules = Vec::new();
-        for (name, raw) in self.environment.rules() {
+        for (name, raw) in &self.environment.variables {
             let value = evaluator.evaluate(raw, &context).map_err(|error| {
                 let message = format!("the variable `{name}` of the environment: {error}");
                 Failure::new(FailureKind::Load, message, None)
             })?;
-            rules.push((name, value));
+            rules.push((name.to_owned(), value));
         }
-        let rules = rules.iter().map(|(name, value)| (*name, value));
-        let options = EnvRuleOptions { add_only: false, substitute: Some(self.env.all()) };
-        Ok(project::filter_env(rules, self.env.all(), options).variables)
+        Ok(project::filter_env(&rules, self.env.all())
+            .into_iter()
+            .collect())
     }
 }

@@ -14,10 +14,14 @@ pub fn status(
     query: Option<&str>,
 ) -> Result<(Arc<Topology>, Option<Value>), Failure> {
     let found = session::find(options)?;
-    let mut session = session::load(found, options)
-        .map_err(|failure| Failure { kind: FailureKind::Refused, ..failure })?;
+    let mut session = session::load(found, options).map_err(|failure| Failure {
+        kind: FailureKind::Refused,
+        ..failure
+    })?;
     let topology = Arc::new(session.topology()?);
-    let Some(query) = query else { return Ok((topology, None)) };
+    let Some(query) = query else {
+        return Ok((topology, None));
+    };
     let planned = session.manifest.base_dir().join("planned");
     let world = Arc::new(session.world(planned));
     let scope: Arc<dyn crate::expr::Scope> = Arc::clone(&topology) as _;

@@ -7,7 +7,10 @@ use crate::diagnostic::{Diagnostics, Sources};
 /// Checks an ensemble; gives the warnings that it deserves, or fails with all problems.
 pub fn validate(options: &SessionOptions) -> Result<(Diagnostics, Sources), Failure> {
     let found = session::find(options)?;
-    let refused = |failure| Failure { kind: FailureKind::Refused, ..failure };
+    let refused = |failure| Failure {
+        kind: FailureKind::Refused,
+        ..failure
+    };
     let mut session = session::load(found, options).map_err(refused)?;
     session.topology().map_err(refused)?;
     Ok((session.warnings, session.sources))

@@ -35,7 +35,10 @@ impl World for RealWorld {
     }
 
     fn env_all(&self) -> Vec<(String, String)> {
-        self.variables.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
+        self.variables
+            .iter()
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect()
     }
 
     fn read(&self, path: &Path) -> Result<Vec<u8>, String> {
@@ -57,7 +60,8 @@ impl World for RealWorld {
 
     fn write(&self, path: &Path, contents: &[u8], sensitive: bool) -> Result<(), String> {
         let path = self.absolute(path);
-        fs::write_plain(&path, contents, sensitive.then_some(0o600)).map_err(|error| error.to_string())
+        fs::write_plain(&path, contents, sensitive.then_some(0o600))
+            .map_err(|error| error.to_string())
     }
 
     fn make_dir(&self, path: &Path) -> Result<(), String> {
@@ -78,7 +82,9 @@ impl World for RealWorld {
             return is_program(&path).then_some(path);
         }
         let path = self.variables.get("PATH")?;
-        path.split(':').map(|folder| Path::new(folder).join(name)).find(|file| is_program(file))
+        path.split(':')
+            .map(|folder| Path::new(folder).join(name))
+            .find(|file| is_program(file))
     }
 
     fn now(&self) -> jiff::Timestamp {
@@ -89,7 +95,10 @@ impl World for RealWorld {
         let mut sources = Sources::default();
         let source = sources.add("template", text, None);
         let root = yaml::parse(&sources, source, &yaml::Limits::default()).map_err(|problems| {
-            let first = problems.iter().next().map(|problem| problem.message.clone());
+            let first = problems
+                .iter()
+                .next()
+                .map(|problem| problem.message.clone());
             first.unwrap_or_else(|| "it is not YAML".to_owned())
         })?;
         Ok(root.to_value())
@@ -125,7 +134,11 @@ impl World for RealWorld {
     }
 
     fn context_value(&self, section: &str, name: &str) -> Option<Value> {
-        let section = if section == "local" { &self.locals } else { &self.secrets };
+        let section = if section == "local" {
+            &self.locals
+        } else {
+            &self.secrets
+        };
         section.get(name).cloned()
     }
 
@@ -150,7 +163,9 @@ impl RealWorld {
             "tmp" => env::temporary_dir(),
             "spec.src" | "spec.home" => self.base.join("spec").join(instance),
             "spec.local" => self.base.join("spec").join(instance).join("local"),
-            "artifacts" | "secrets" | "local" | "tasks" => self.job_folder(place, location, instance),
+            "artifacts" | "secrets" | "local" | "tasks" => {
+                self.job_folder(place, location, instance)
+            }
             "operation" | "workflow" => {
                 let name = place.operation.as_deref().unwrap_or("");
                 self.job_folder(place, "tasks", instance).join(name)

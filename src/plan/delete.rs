@@ -26,7 +26,9 @@ impl Planner<'_> {
         let template = self.goal.template.clone();
         let reason = Reason::Workflow(self.goal.workflow.as_str().into());
         self.remove(&reason, &|entity| {
-            template.as_ref().is_none_or(|template| entity.template_name() == template.as_str())
+            template
+                .as_ref()
+                .is_none_or(|template| entity.template_name() == template.as_str())
         });
     }
 
@@ -97,7 +99,9 @@ impl Planner<'_> {
     fn delete(&mut self, node: Handle, reason: &Reason) {
         let subject = self.subject(node);
         if self.topology.entity(node).computed {
-            self.plan.statuses.push((subject.name.clone(), Status::Absent));
+            self.plan
+                .statuses
+                .push((subject.name.clone(), Status::Absent));
         }
         let stops = self.goal.workflow == Workflow::Stop && *reason != Reason::Prune;
         let workflow = if stops { "stop" } else { "undeploy" };
@@ -110,7 +114,9 @@ impl Planner<'_> {
         let mut is_virtual = false;
         let mut why = self.protection(entity);
         if why.is_none() {
-            let directive = entity.node().is_some_and(|n| n.template.has_directive("virtual"));
+            let directive = entity
+                .node()
+                .is_some_and(|n| n.template.has_directive("virtual"));
             if entity.computed || directive {
                 is_virtual = true;
                 why = Some("virtual instance".to_owned());
@@ -121,7 +127,9 @@ impl Planner<'_> {
         if !include(entity) {
             why = Some("didn't meet removal criteria".to_owned());
         }
-        let Some(why) = why else { return Verdict::Delete };
+        let Some(why) = why else {
+            return Verdict::Delete;
+        };
         let keeps = !is_virtual
             && !self.goal.force
             && self.topology.is_operational(node)

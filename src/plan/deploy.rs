@@ -58,7 +58,9 @@ impl Planner<'_> {
             return Some(reason);
         }
         if subject.template.has_directive("check") {
-            self.plan.statuses.push((subject.name.clone(), Status::Unknown));
+            self.plan
+                .statuses
+                .push((subject.name.clone(), Status::Unknown));
             return Some(Reason::Check);
         }
         if status == Status::Pending && self.goal.check {
@@ -102,8 +104,9 @@ impl Planner<'_> {
 
     fn install_operation(&self, subject: &Subject, shadow: bool) -> Option<&'static str> {
         let status = subject.status.unwrap_or(Status::Unknown);
-        let operational =
-            subject.handle.is_some_and(|handle| self.topology.is_operational(handle));
+        let operational = subject
+            .handle
+            .is_some_and(|handle| self.topology.is_operational(handle));
         if shadow {
             Some("connect")
         } else if status == Status::Unknown || (status == Status::Pending && self.goal.check) {
@@ -117,8 +120,11 @@ impl Planner<'_> {
 
     /// A single operation outside of any group (rule 12).
     fn reconfigure(&mut self, subject: &Subject) {
-        let sequence =
-            Sequence { group: None, reason: Some(Reason::Reconfigure), workflow: "deploy".into() };
+        let sequence = Sequence {
+            group: None,
+            reason: Some(Reason::Reconfigure),
+            workflow: "deploy".into(),
+        };
         if subject.template.has_directive("discover") {
             self.operation(subject, &sequence, "Install", "discover", None);
         } else {

@@ -95,7 +95,10 @@ pub enum ChangeDetection {
 
 /// What a job is to reach and what it may do.
 #[derive(Debug, Clone, PartialEq, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is an option that users switch on")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option that users switch on"
+)]
 pub struct Goal {
     /// The kind of change.
     pub workflow: Workflow,

@@ -7,11 +7,7 @@ use crate::tosca::{Operation, Operations};
 
 /// An operation that something implements. One that invokes another has the other's
 /// implementation, and its own inputs over the other's.
-pub(super) fn find(
-    operations: &Operations,
-    interface: &str,
-    name: &str,
-) -> Option<Arc<Operation>> {
+pub(super) fn find(operations: &Operations, interface: &str, name: &str) -> Option<Arc<Operation>> {
     let operation = operations.get(interface, name)?;
     let Some(invoked) = &operation.invoke else {
         return operation.is_implemented().then(|| Arc::clone(operation));

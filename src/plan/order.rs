@@ -12,7 +12,10 @@ use crate::tosca::{NodeTemplate, Requirement};
 pub fn template_order(topology: &Topology, goal: &Goal) -> Vec<Arc<NodeTemplate>> {
     let nodes = &topology.template().nodes;
     let wanted = nodes.values().filter(|node| {
-        let by_filter = goal.template.as_ref().is_none_or(|template| *template == node.name);
+        let by_filter = goal
+            .template
+            .as_ref()
+            .is_none_or(|template| *template == node.name);
         by_filter && is_candidate(topology, node)
     });
     let places = wanted.filter_map(|node| nodes.get_index_of(&node.name));
@@ -21,19 +24,22 @@ pub fn template_order(topology: &Topology, goal: &Goal) -> Vec<Arc<NodeTemplate>
         if node.has_directive("select") {
             return Vec::new();
         }
-        let targets = node.requirements.iter().filter_map(|requirement| {
-            nodes.get_index_of(requirement.target.as_ref()?)
-        });
+        let targets = node
+            .requirements
+            .iter()
+            .filter_map(|requirement| nodes.get_index_of(requirement.target.as_ref()?));
         targets.filter(|target| *target != place).collect()
     };
     let order = dependencies_first(places, requires);
-    order.into_iter().map(|place| Arc::clone(&nodes[place])).collect()
+    order
+        .into_iter()
+        .map(|place| Arc::clone(&nodes[place]))
+        .collect()
 }
 
 fn is_candidate(topology: &Topology, node: &NodeTemplate) -> bool {
-    let lacks = |requirement: &Requirement| {
-        requirement.target.is_none() && requirement.occurrences.min > 0
-    };
+    let lacks =
+        |requirement: &Requirement| requirement.target.is_none() && requirement.occurrences.min > 0;
     let conditional_unmet =
         node.has_directive("conditional") && node.requirements.iter().any(lacks);
     !node.has_directive("virtual") && !conditional_unmet && connections_exist(topology, node)
@@ -42,10 +48,16 @@ fn is_candidate(topology: &Topology, node: &NodeTemplate) -> bool {
 /// Whether each connection type that the template's interfaces need has a default connection.
 fn connections_exist(topology: &Topology, node: &NodeTemplate) -> bool {
     node.operations.connection_types().iter().all(|wanted| {
-        topology.template().relationships.values().any(|relationship| {
-            relationship.default_for.is_some()
-                && relationship.relationship_type.is_derived_from(wanted.as_str())
-        })
+        topology
+            .template()
+            .relationships
+            .values()
+            .any(|relationship| {
+                relationship.default_for.is_some()
+                    && relationship
+                        .relationship_type
+                        .is_derived_from(wanted.as_str())
+            })
     })
 }
 

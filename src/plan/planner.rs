@@ -102,7 +102,9 @@ impl Planner<'_> {
     /// An instance that exists, as a subject.
     pub(super) fn subject(&self, handle: Handle) -> Subject {
         let entity = self.topology.entity(handle);
-        let node = entity.node().expect("subjects are made of node instances only");
+        let node = entity
+            .node()
+            .expect("subjects are made of node instances only");
         Subject {
             name: entity.name.clone(),
             template: Arc::clone(&node.template),
@@ -124,7 +126,9 @@ impl Planner<'_> {
             if !seen.insert(host.clone()) {
                 return Err(Error::HostCycle(host));
             }
-            let Some(next) = self.topology.template().nodes.get(&host) else { break };
+            let Some(next) = self.topology.template().nodes.get(&host) else {
+                break;
+            };
             chain.push(Arc::clone(next));
         }
         for missing in chain.iter().rev() {
@@ -132,21 +136,31 @@ impl Planner<'_> {
         }
         let name = InstanceName::new(template.name.shared());
         let status = self.plan.drafts[self.drafts[&name]].status;
-        Ok(Subject { name, template: Arc::clone(template), handle: None, status: Some(status) })
+        Ok(Subject {
+            name,
+            template: Arc::clone(template),
+            handle: None,
+            status: Some(status),
+        })
     }
 
-    fn add_draft(
-        &mut self,
-        template: &NodeTemplate,
-        parent: Option<InstanceName>,
-    ) -> InstanceName {
+    fn add_draft(&mut self, template: &NodeTemplate, parent: Option<InstanceName>) -> InstanceName {
         let name = InstanceName::new(template.name.shared());
         if !self.drafts.contains_key(&name) {
             let unknown = self.goal.check || template.has_directive("check");
-            let status = if unknown { Status::Unknown } else { Status::Pending };
+            let status = if unknown {
+                Status::Unknown
+            } else {
+                Status::Pending
+            };
             self.drafts.insert(name.clone(), self.plan.drafts.len());
             let template = template.name.clone();
-            self.plan.drafts.push(Draft { name: name.clone(), template, parent, status });
+            self.plan.drafts.push(Draft {
+                name: name.clone(),
+                template,
+                parent,
+                status,
+            });
         }
         name
     }
@@ -155,14 +169,22 @@ impl Planner<'_> {
         if let Some(handle) = self.topology.instances_of(template).first() {
             return Some(self.topology.entity(*handle).name.clone());
         }
-        self.drafts.get_key_value(template.as_str()).map(|(name, _)| name.clone())
+        self.drafts
+            .get_key_value(template.as_str())
+            .map(|(name, _)| name.clone())
     }
 
     /// The relationship instances of a subject that exists, with what they point at.
     pub(super) fn own_relationships(subject: &Subject) -> impl Iterator<Item = (Target, usize)> {
         let name = subject.name.clone();
         (0..subject.template.requirements.len()).map(move |place| {
-            (Target::Relationship { source: name.clone(), place }, place)
+            (
+                Target::Relationship {
+                    source: name.clone(),
+                    place,
+                },
+                place,
+            )
         })
     }
 
@@ -185,7 +207,11 @@ impl Planner<'_> {
         parent: Option<GroupId>,
     ) -> GroupId {
         let group = self.plan.groups.len();
-        self.plan.groups.push(Group { target, workflow: workflow.into(), items: Vec::new() });
+        self.plan.groups.push(Group {
+            target,
+            workflow: workflow.into(),
+            items: Vec::new(),
+        });
         match parent {
             Some(parent) => self.plan.groups[parent].items.push(Item::Group(group)),
             None => self.plan.items.push(Item::Group(group)),

@@ -9,7 +9,9 @@ use super::step::{Reason, Target};
 impl Planner<'_> {
     /// Adds the operation on each chosen instance that implements it.
     pub(super) fn run(&mut self) -> Result<(), Error> {
-        let Some(wanted) = self.goal.operation.clone() else { return Ok(()) };
+        let Some(wanted) = self.goal.operation.clone() else {
+            return Ok(());
+        };
         for subject in self.run_subjects()? {
             let operations = &subject.template.operations;
             let (interface, operation) = (wanted.interface.as_str(), wanted.operation.as_str());
@@ -24,7 +26,9 @@ impl Planner<'_> {
     fn run_subjects(&mut self) -> Result<Vec<Subject>, Error> {
         if self.goal.instances.is_empty() {
             let order = template_order(self.topology, self.goal);
-            let instances = order.iter().flat_map(|t| self.topology.instances_of(&t.name));
+            let instances = order
+                .iter()
+                .flat_map(|t| self.topology.instances_of(&t.name));
             return Ok(instances.map(|handle| self.subject(*handle)).collect());
         }
         let mut subjects = Vec::new();

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::goal::{Goal, Workflow};
+use super::operation::{entry_state, find};
 use super::planner::{Planner, Subject};
 use super::step::{Activity, GroupId, Reason, Step, Target};
 use crate::name::{NodeState, OperationRef, Status};
-use super::operation::{entry_state, find};
 use crate::tosca::{Operation, Operations};
 
 /// Where the steps of a sequence go, and what they share.
@@ -28,7 +28,11 @@ impl Planner<'_> {
         }
         let target = Target::Node(subject.name.clone());
         let group = (workflow != "check").then(|| self.open(target, workflow, None));
-        let sequence = Sequence { group, reason, workflow: workflow.into() };
+        let sequence = Sequence {
+            group,
+            reason,
+            workflow: workflow.into(),
+        };
         self.declarative(subject, &sequence);
     }
 
@@ -51,8 +55,13 @@ impl Planner<'_> {
             && state != Some(NodeState::Stopped);
         let mut initial = state.is_none_or(|state| state == NodeState::Creating);
         if missing || force || (status == Status::Error && initial) {
-            let created =
-                self.operation(subject, sequence, "Standard", "create", Some(NodeState::Creating));
+            let created = self.operation(
+                subject,
+                sequence,
+                "Standard",
+                "create",
+                Some(NodeState::Creating),
+            );
             initial |= !created;
         }
         let unconfigured = state.is_none_or(|state| state < NodeState::Configured);
@@ -61,7 +70,13 @@ impl Planner<'_> {
             self.configure(subject, sequence);
         }
         if initial || !started || force {
-            self.operation(subject, sequence, "Standard", "start", Some(NodeState::Starting));
+            self.operation(
+                subject,
+                sequence,
+                "Standard",
+                "start",
+                Some(NodeState::Starting),
+            );
         }
     }
 
@@ -75,19 +90,43 @@ impl Planner<'_> {
     }
 
     fn take_down(&mut self, subject: &Subject, sequence: &Sequence) {
-        let running =
-            matches!(self.state(subject), Some(NodeState::Starting | NodeState::Started));
+        let running = matches!(
+            self.state(subject),
+            Some(NodeState::Starting | NodeState::Started)
+        );
         let only_stop = &*sequence.workflow == "stop";
         if running || only_stop {
-            self.operation(subject, sequence, "Standard", "stop", Some(NodeState::Stopping));
+            self.operation(
+                subject,
+                sequence,
+                "Standard",
+                "stop",
+                Some(NodeState::Stopping),
+            );
         }
         if only_stop {
             return;
         }
-        self.incoming(subject, sequence, "remove_target", Some(NodeState::Configuring));
-        self.outgoing(subject, sequence, "remove_source", Some(NodeState::Configuring));
+        self.incoming(
+            subject,
+            sequence,
+            "remove_target",
+            Some(NodeState::Configuring),
+        );
+        self.outgoing(
+            subject,
+            sequence,
+            "remove_source",
+            Some(NodeState::Configuring),
+        );
         if self.is_created(subject) || self.goal.destroy_unmanaged {
-            self.operation(subject, sequence, "Standard", "delete", Some(NodeState::Deleting));
+            self.operation(
+                subject,
+                sequence,
+                "Standard",
+                "delete",
+                Some(NodeState::Deleting),
+            );
         } else {
             self.operation(subject, sequence, "Install", "revert", None);
         }
@@ -113,7 +152,13 @@ impl Planner<'_> {
     ) -> bool {
         let operations = Arc::clone(&subject.template.operations);
         let target = Target::Node(subject.name.clone());
-        self.implemented(target, &operations, sequence, OperationRef::new(interface, operation), state)
+        self.implemented(
+            target,
+            &operations,
+            sequence,
+            OperationRef::new(interface, operation),
+            state,
+        )
     }
 
     /// Adds an operation of each relationship that the instance is the source of.
@@ -140,11 +185,19 @@ impl Planner<'_> {
         operation: &str,
         state: Option<NodeState>,
     ) {
-        let sources = self.topology.templates_requiring(&subject.template.name).to_vec();
+        let sources = self
+            .topology
+            .templates_requiring(&subject.template.name)
+            .to_vec();
         for (source, place) in sources {
-            let Some(template) = self.topology.template().nodes.get(&source) else { continue };
+            let Some(template) = self.topology.template().nodes.get(&source) else {
+                continue;
+            };
             let operations = Arc::clone(&template.requirements[place].relationship.operations);
-            let target = Target::Relationship { source: source.shared().into(), place };
+            let target = Target::Relationship {
+                source: source.shared().into(),
+                place,
+            };
             let reference = OperationRef::new("Configure", operation);
             self.implemented(target, &operations, sequence, reference, state);
         }
@@ -159,17 +212,33 @@ impl Planner<'_> {
         start_state: Option<NodeState>,
     ) -> bool {
         let (interface, name) = (reference.interface.as_str(), reference.operation.as_str());
-        let Some(operation) = find(operations, interface, name) else { return false };
+        let Some(operation) = find(operations, interface, name) else {
+            return false;
+        };
         if !self.admits_target(&target) {
             return false;
         }
         let is_final = is_last(&sequence.workflow, self.goal, operations, &reference);
-        let reason = sequence.reason.clone().unwrap_or_else(|| Reason::Workflow(name.into()));
+        let reason = sequence
+            .reason
+            .clone()
+            .unwrap_or_else(|| Reason::Workflow(name.into()));
         let start_state = start_state.or(entry_state(&operation));
-        let activity = Activity::Operation { reference, operation };
+        let activity = Activity::Operation {
+            reference,
+            operation,
+        };
         let (group, critical) = (None, false);
         let is_final = is_final && sequence.group.is_some();
-        let step = Step { target, activity, reason, start_state, group, is_final, critical };
+        let step = Step {
+            target,
+            activity,
+            reason,
+            start_state,
+            group,
+            is_final,
+            critical,
+        };
         self.push(step, sequence.group);
         true
     }
@@ -192,7 +261,10 @@ impl Planner<'_> {
     ) {
         let reference = operation.reference.clone();
         let start_state = entry_state(&operation);
-        let activity = Activity::Operation { reference, operation };
+        let activity = Activity::Operation {
+            reference,
+            operation,
+        };
         let step = Step {
             target,
             activity,
@@ -208,10 +280,12 @@ impl Planner<'_> {
 
 /// Whether an operation is the last one implemented of those that complete a workflow.
 fn is_last(workflow: &str, goal: &Goal, operations: &Operations, of: &OperationRef) -> bool {
-    let undeploys = matches!(goal.workflow, Workflow::Undeploy | Workflow::Stop)
-        || workflow == "undeploy";
+    let undeploys =
+        matches!(goal.workflow, Workflow::Undeploy | Workflow::Stop) || workflow == "undeploy";
     let order: &[&str] = match (of.interface.as_str(), undeploys) {
-        ("Standard", false) if goal.workflow == Workflow::Deploy => &["create", "configure", "start"],
+        ("Standard", false) if goal.workflow == Workflow::Deploy => {
+            &["create", "configure", "start"]
+        }
         ("Standard", true) if goal.workflow == Workflow::Stop => &["stop"],
         ("Standard", true) => &["stop", "delete"],
         ("Configure", false) if goal.workflow == Workflow::Deploy => &[
@@ -224,7 +298,10 @@ fn is_last(workflow: &str, goal: &Goal, operations: &Operations, of: &OperationR
         _ => return false,
     };
     let interface = of.interface.as_str();
-    let last = order.iter().rev().find(|name| operations.implemented(interface, name));
+    let last = order
+        .iter()
+        .rev()
+        .find(|name| operations.implemented(interface, name));
     last.is_some_and(|last| *last == of.operation.as_str())
 }
 

@@ -7,7 +7,7 @@ use super::operation::find;
 use super::planner::{Planner, Subject};
 use super::sequence::Sequence;
 use super::step::{Activity, GroupId, Reason, Step, Target};
-use crate::tosca::{WorkflowActivity, Workflow, WorkflowStep};
+use crate::tosca::{Workflow, WorkflowActivity, WorkflowStep};
 
 /// How deeply workflows may call each other.
 const MAX_DEPTH: usize = 100;
@@ -31,7 +31,10 @@ impl Planner<'_> {
             return false;
         };
         let steps = initial_steps(&workflow);
-        let steps: Vec<_> = steps.into_iter().filter(|s| self.applies(s, subject)).collect();
+        let steps: Vec<_> = steps
+            .into_iter()
+            .filter(|s| self.applies(s, subject))
+            .collect();
         if steps.is_empty() {
             return false;
         }
@@ -58,7 +61,10 @@ impl Planner<'_> {
                 return;
             }
             self.step(workflow, step, subject, group, depth);
-            let next = step.on_success.iter().filter_map(|name| workflow.steps.get(name));
+            let next = step
+                .on_success
+                .iter()
+                .filter_map(|name| workflow.steps.get(name));
             queue.extend(next);
         }
     }
@@ -84,18 +90,26 @@ impl Planner<'_> {
                         self.push_operation(target.clone(), operation, reason, Some(group));
                     }
                 }
-                WorkflowActivity::SetState(state) => self.push(set_state(&target, state), Some(group)),
+                WorkflowActivity::SetState(state) => {
+                    self.push(set_state(&target, state), Some(group))
+                }
                 WorkflowActivity::Delegate { workflow: name, .. } => {
                     let reason = Some(Reason::Workflow(Arc::clone(name)));
-                    let sequence =
-                        Sequence { group: Some(group), reason, workflow: Arc::clone(name) };
+                    let sequence = Sequence {
+                        group: Some(group),
+                        reason,
+                        workflow: Arc::clone(name),
+                    };
                     self.declarative(subject, &sequence);
                 }
                 WorkflowActivity::Inline { workflow: name, .. } if depth < MAX_DEPTH => {
                     let inner = self.topology.template().workflows.get(name).cloned();
                     let Some(inner) = inner else { continue };
                     let steps = initial_steps(&inner);
-                    let steps = steps.into_iter().filter(|s| self.applies(s, subject)).collect();
+                    let steps = steps
+                        .into_iter()
+                        .filter(|s| self.applies(s, subject))
+                        .collect();
                     self.steps(&inner, steps, subject, Some(group), depth + 1);
                 }
                 WorkflowActivity::Inline { .. } => {}
@@ -123,8 +137,14 @@ impl Planner<'_> {
     }
 
     fn matching(&self, step: &WorkflowStep) -> Vec<Subject> {
-        let nodes = self.topology.nodes().into_iter().map(|handle| self.subject(handle));
-        nodes.filter(|subject| self.applies(step, subject)).collect()
+        let nodes = self
+            .topology
+            .nodes()
+            .into_iter()
+            .map(|handle| self.subject(handle));
+        nodes
+            .filter(|subject| self.applies(step, subject))
+            .collect()
     }
 }
 
@@ -134,7 +154,11 @@ fn initial_steps(workflow: &Workflow) -> Vec<&WorkflowStep> {
         let mut others = workflow.steps.values();
         others.any(|other| other.on_success.contains(name) || other.on_failure.contains(name))
     };
-    workflow.steps.values().filter(|step| !follows(&step.name)).collect()
+    workflow
+        .steps
+        .values()
+        .filter(|step| !follows(&step.name))
+        .collect()
 }
 
 fn set_state(target: &Target, state: &Arc<str>) -> Step {

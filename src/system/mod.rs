@@ -6,3 +6,4 @@ pub mod fs;
 pub mod lockfile;
 pub mod machine;
 pub mod process;
+pub mod terminal;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::expr::{Context, Error, Evaluator, Var};
+use crate::expr::{Context, Error, Evaluator, Var, World};
 use crate::name::{OperationRef, Status};
 use crate::value::{Map, Value};
 
@@ -25,7 +25,7 @@ pub struct Settings<'a> {
 }
 
 /// One task, as its configurator sees it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct TaskView<'a> {
     /// What does not change.
     pub settings: Settings<'a>,
@@ -34,6 +34,7 @@ pub struct TaskView<'a> {
     evaluator: &'a Evaluator,
     context: &'a Context,
     environment: &'a dyn Environment,
+    world: &'a dyn World,
 }
 
 /// Gives the environment of a task's commands when it is asked for.
@@ -48,16 +49,32 @@ impl std::fmt::Debug for dyn Environment + '_ {
     }
 }
 
+impl std::fmt::Debug for TaskView<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TaskView")
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}
+
 impl<'a> TaskView<'a> {
-    /// A view of a task.
+    /// A view of a task; `hands` are its commands' environment and this machine.
     pub fn new(
         settings: Settings<'a>,
         inputs: &'a Map,
         evaluator: &'a Evaluator,
         context: &'a Context,
-        environment: &'a dyn Environment,
+        hands: (&'a dyn Environment, &'a dyn World),
     ) -> Self {
-        Self { settings, inputs, evaluator, context, environment }
+        let (environment, world) = hands;
+        Self {
+            settings,
+            inputs,
+            evaluator,
+            context,
+            environment,
+            world,
+        }
     }
 
     /// The value of an input; reading it counts.
@@ -91,12 +108,17 @@ impl<'a> TaskView<'a> {
 
     /// Reads YAML text.
     pub fn parse_yaml(&self, text: &str) -> Result<Value, Error> {
-        self.evaluator.parse_yaml(text)
+        self.world
+            .parse_yaml(text)
+            .map_err(|problem| Error::Function {
+                function: "resultTemplate".to_owned(),
+                problem,
+            })
     }
 
     /// Whether a program of this name can be run in the task's environment.
     pub fn has_program(&self, name: &str) -> bool {
-        self.evaluator.has_program(name)
+        self.world.which(name).is_some()
     }
 
     /// The complete environment of the task's commands.

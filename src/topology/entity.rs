@@ -207,9 +207,9 @@ impl Entity {
     pub fn type_name(&self) -> &str {
         match &self.kind {
             Kind::Node(node) => node.template.type_name.as_str(),
-            Kind::Capability { .. } => {
-                self.capability().map_or("", |template| template.type_name.as_str())
-            }
+            Kind::Capability { .. } => self
+                .capability()
+                .map_or("", |template| template.type_name.as_str()),
             Kind::Relationship { template, .. } => template.type_name.as_str(),
             Kind::Root | Kind::Inputs | Kind::Outputs => "",
         }
@@ -221,7 +221,9 @@ impl Entity {
         if wanted == Initial {
             return true;
         }
-        let Some(state) = self.state else { return false };
+        let Some(state) = self.state else {
+            return false;
+        };
         match (wanted, state) {
             (Error, _) | (_, Error) => state == wanted,
             (_, Stopping | Stopped) if wanted < Stopping => wanted < Starting,

@@ -51,7 +51,9 @@ pub fn load(topology: &mut Topology, status: &Value) -> Vec<Error> {
     let mut errors = Vec::new();
     let mut stack = vec![(topology.root(), status.clone())];
     while let Some((parent, record)) = stack.pop() {
-        let Some(instances) = record.get("instances").and_then(Value::as_map) else { continue };
+        let Some(instances) = record.get("instances").and_then(Value::as_map) else {
+            continue;
+        };
         for (name, record) in instances {
             match add(topology, parent, name, record, &mut errors) {
                 Ok(Some(handle)) => stack.push((handle, record.clone())),
@@ -70,12 +72,21 @@ fn add(
     record: &Value,
     errors: &mut Vec<Error>,
 ) -> Result<Option<Handle>, Error> {
-    let fields = record.as_map().ok_or_else(|| Error::NotAMap(Arc::clone(name)))?;
+    let fields = record
+        .as_map()
+        .ok_or_else(|| Error::NotAMap(Arc::clone(name)))?;
     if topology.find(name).is_some() {
         return Err(Error::Duplicate(Arc::clone(name)));
     }
-    let template = fields.get("template").and_then(Value::as_str).unwrap_or(name);
-    let Some(template) = topology.template().nodes.get(&TemplateName::from(template)).cloned()
+    let template = fields
+        .get("template")
+        .and_then(Value::as_str)
+        .unwrap_or(name);
+    let Some(template) = topology
+        .template()
+        .nodes
+        .get(&TemplateName::from(template))
+        .cloned()
     else {
         topology.keep_orphan(parent, name, record.clone());
         return Ok(None);
@@ -93,30 +104,32 @@ fn add(
     Ok(Some(handle))
 }
 
-fn read_capabilities(
-    topology: &mut Topology,
-    node: Handle,
-    fields: &Map,
-    errors: &mut Vec<Error>,
-) {
-    let Some(records) = fields.get("capabilities").and_then(Value::as_map) else { return };
+fn read_capabilities(topology: &mut Topology, node: Handle, fields: &Map, errors: &mut Vec<Error>) {
+    let Some(records) = fields.get("capabilities").and_then(Value::as_map) else {
+        return;
+    };
     for (name, record) in records {
-        let known = topology.entity(node).node().map_or(Vec::new(), |n| n.capabilities.clone());
-        let found = known.into_iter().find(|c| topology.entity(*c).name.as_str() == &**name);
+        let known = topology
+            .entity(node)
+            .node()
+            .map_or(Vec::new(), |n| n.capabilities.clone());
+        let found = known
+            .into_iter()
+            .find(|c| topology.entity(*c).name.as_str() == &**name);
         if let (Some(handle), Some(fields)) = (found, record.as_map()) {
             read_state(topology, handle, name, fields, errors);
         }
     }
 }
 
-fn read_requirements(
-    topology: &mut Topology,
-    node: Handle,
-    fields: &Map,
-    errors: &mut Vec<Error>,
-) {
-    let Some(records) = fields.get("requirements").and_then(Value::as_list) else { return };
-    let known = topology.entity(node).node().map_or(Vec::new(), |n| n.requirements.clone());
+fn read_requirements(topology: &mut Topology, node: Handle, fields: &Map, errors: &mut Vec<Error>) {
+    let Some(records) = fields.get("requirements").and_then(Value::as_list) else {
+        return;
+    };
+    let known = topology
+        .entity(node)
+        .node()
+        .map_or(Vec::new(), |n| n.requirements.clone());
     let mut used = std::collections::HashSet::new();
     for (name, record) in records.iter().filter_map(Value::as_map).flatten() {
         let found = known.iter().copied().find(|requirement| {
@@ -140,10 +153,17 @@ fn read_state(
     let local = ready.map(|ready| ready.get("local").unwrap_or(ready));
     let mut read = Words { name, errors };
     let status = read.word(local, "status", Status::parse);
-    let state = read.word(ready.and_then(|ready| ready.get("state")), "node state", NodeState::parse);
+    let state = read.word(
+        ready.and_then(|ready| ready.get("state")),
+        "node state",
+        NodeState::parse,
+    );
     let priority = read.word(fields.get("priority"), "priority", Priority::parse);
     let change = |key: &str| {
-        fields.get(key).and_then(Value::as_str).and_then(|text| ChangeId::parse(text).ok())
+        fields
+            .get(key)
+            .and_then(Value::as_str)
+            .and_then(|text| ChangeId::parse(text).ok())
     };
     topology.record(handle, |entity| {
         if ready.is_some() || entity.node().is_some() {
@@ -193,7 +213,11 @@ impl Words<'_> {
         let word = parse(text);
         if word.is_none() {
             let instance = Arc::clone(self.name);
-            self.errors.push(Error::UnknownWord { instance, what, word: text.to_owned() });
+            self.errors.push(Error::UnknownWord {
+                instance,
+                what,
+                word: text.to_owned(),
+            });
         }
         word
     }

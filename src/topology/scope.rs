@@ -27,26 +27,45 @@ impl Scope for Topology {
             }
         };
         let raw = entity.attributes.get(name).cloned().or(given)?;
-        Some(Attribute { raw, sensitive, owner: self.context_of(of) })
+        Some(Attribute {
+            raw,
+            sensitive,
+            owner: self.context_of(of),
+        })
     }
 
     fn attribute_names(&self, of: Handle) -> Vec<Arc<str>> {
-        let Some(entity) = self.get(of) else { return Vec::new() };
+        let Some(entity) = self.get(of) else {
+            return Vec::new();
+        };
         let mut names: Vec<Arc<str>> = match &entity.kind {
             Kind::Root => vec!["inputs".into(), "outputs".into()],
             Kind::Inputs | Kind::Outputs => Vec::new(),
             Kind::Node(node) => {
                 let declared = node.template.attributes.iter();
-                let defaults = declared.filter(|(_, a)| a.default.is_some()).map(|(name, _)| name);
-                node.template.properties.keys().chain(defaults).cloned().collect()
+                let defaults = declared
+                    .filter(|(_, a)| a.default.is_some())
+                    .map(|(name, _)| name);
+                node.template
+                    .properties
+                    .keys()
+                    .chain(defaults)
+                    .cloned()
+                    .collect()
             }
-            Kind::Capability { .. } => entity
-                .capability()
-                .map_or_else(Vec::new, |template| template.properties.keys().cloned().collect()),
+            Kind::Capability { .. } => entity.capability().map_or_else(Vec::new, |template| {
+                template.properties.keys().cloned().collect()
+            }),
             Kind::Relationship { template, .. } => template.properties.keys().cloned().collect(),
         };
         let known: std::collections::HashSet<_> = names.iter().cloned().collect();
-        names.extend(entity.attributes.keys().filter(|name| !known.contains(*name)).cloned());
+        names.extend(
+            entity
+                .attributes
+                .keys()
+                .filter(|name| !known.contains(*name))
+                .cloned(),
+        );
         let mut seen = std::collections::HashSet::new();
         names.retain(|name| seen.insert(Arc::clone(name)));
         names
@@ -58,7 +77,11 @@ impl Scope for Topology {
     }
 
     fn find(&self, _from: Handle, name: &str) -> Option<Handle> {
-        if name == "root" { Some(self.root()) } else { self.find(name) }
+        if name == "root" {
+            Some(self.root())
+        } else {
+            self.find(name)
+        }
     }
 
     fn instances(&self, _from: Handle) -> Vec<Handle> {
@@ -70,7 +93,8 @@ impl Scope for Topology {
     }
 
     fn key(&self, of: Handle) -> Arc<str> {
-        self.get(of).map_or_else(|| "".into(), |entity| entity.key.shared())
+        self.get(of)
+            .map_or_else(|| "".into(), |entity| entity.key.shared())
     }
 
     fn is_type(&self, of: Handle, type_name: &str) -> bool {
@@ -102,15 +126,25 @@ impl Topology {
             _ => return None,
         };
         let raw = Value::Entity(held);
-        Some(Attribute { raw, sensitive: false, owner: self.root() })
+        Some(Attribute {
+            raw,
+            sensitive: false,
+            owner: self.root(),
+        })
     }
 
     fn input_is_sensitive(&self, name: &str) -> bool {
-        self.template().inputs.get(name).is_some_and(|input| input.is_sensitive())
+        self.template()
+            .inputs
+            .get(name)
+            .is_some_and(|input| input.is_sensitive())
     }
 
     fn output_is_sensitive(&self, name: &str) -> bool {
-        self.template().outputs.get(name).is_some_and(|output| output.sensitive)
+        self.template()
+            .outputs
+            .get(name)
+            .is_some_and(|output| output.sensitive)
     }
 
     fn special_value(&self, of: Handle, entity: &Entity, key: &str) -> Option<Value> {
@@ -122,8 +156,13 @@ impl Topology {
             ".key" | ".tosca_id" => Value::Str(entity.key.shared()),
             ".tosca_name" | ".template" => Value::str(entity.template_name()),
             ".status" => Value::Int(i64::from(self.effective(of).number())),
-            ".state" => entity.state.map_or(Value::Null, |state| i64::from(state.number()).into()),
-            ".created" => entity.created.as_ref().map_or(Value::Null, Created::to_value),
+            ".state" => entity
+                .state
+                .map_or(Value::Null, |state| i64::from(state.number()).into()),
+            ".created" => entity
+                .created
+                .as_ref()
+                .map_or(Value::Null, Created::to_value),
             ".protected" => Value::from(entity.protected),
             ".customized" => Value::from(entity.customized.clone()),
             ".operational" => Value::Bool(self.is_operational(of)),
@@ -198,7 +237,9 @@ impl Topology {
     fn named_ends(&self, of: &[Handle], end: fn(&Self, Handle) -> Option<Handle>) -> Value {
         let mut ends = Map::new();
         for relationship in of {
-            let Some(other) = end(self, *relationship) else { continue };
+            let Some(other) = end(self, *relationship) else {
+                continue;
+            };
             let name = self.entity(*relationship).name.shared();
             let value = match ends.shift_remove(&name) {
                 None => Value::Entity(other),
@@ -214,14 +255,26 @@ impl Topology {
 
     fn hosted_on(&self, of: Handle) -> Vec<Handle> {
         let requirements = |node: Handle| {
-            self.entity(node).node().map_or(Vec::new(), |node| node.requirements.clone())
+            self.entity(node)
+                .node()
+                .map_or(Vec::new(), |node| node.requirements.clone())
         };
-        self.walk(of, requirements, Self::target_of, "tosca.relationships.HostedOn")
+        self.walk(
+            of,
+            requirements,
+            Self::target_of,
+            "tosca.relationships.HostedOn",
+        )
     }
 
     fn configured_by(&self, of: Handle) -> Vec<Handle> {
         let incoming = |node: Handle| self.incoming(node);
-        self.walk(of, incoming, Self::source_of, "unfurl.relationships.Configures")
+        self.walk(
+            of,
+            incoming,
+            Self::source_of,
+            "unfurl.relationships.Configures",
+        )
     }
 
     /// Follows relationships transitively; gives the ends of those that are of a type.
@@ -237,7 +290,9 @@ impl Topology {
         while let Some(node) = stack.pop() {
             let mut next = Vec::new();
             for relationship in edges(node) {
-                let Some(other) = end(self, relationship) else { continue };
+                let Some(other) = end(self, relationship) else {
+                    continue;
+                };
                 if !seen.insert(other) {
                     continue;
                 }
@@ -270,5 +325,8 @@ fn declared(
     let sensitive = definition.is_some_and(|definition| definition.is_sensitive())
         || attribute.is_some_and(|attribute| attribute.sensitive);
     let value = property.map(|property| property.value.clone());
-    (value.or_else(|| attribute.and_then(|attribute| attribute.default.clone())), sensitive)
+    (
+        value.or_else(|| attribute.and_then(|attribute| attribute.default.clone())),
+        sensitive,
+    )
 }

@@ -43,7 +43,8 @@ impl Topology {
             Kind::Node(node) => {
                 let parent = entity.parent.filter(|parent| *parent != self.root());
                 let requirements = node.requirements.iter().copied().filter(|requirement| {
-                    self.target_of(*requirement).is_none_or(|target| Some(target) != parent)
+                    self.target_of(*requirement)
+                        .is_none_or(|target| Some(target) != parent)
                 });
                 parent.into_iter().chain(requirements).collect()
             }
@@ -105,8 +106,13 @@ impl Topology {
             return status;
         }
         let entity = self.entity(of);
-        let own = if entity.computed { Status::Ok } else { entity.local.unwrap_or(Status::Unknown) };
-        self.aggregate(of, cache).map_or(own, |below| own.max(below))
+        let own = if entity.computed {
+            Status::Ok
+        } else {
+            entity.local.unwrap_or(Status::Unknown)
+        };
+        self.aggregate(of, cache)
+            .map_or(own, |below| own.max(below))
     }
 
     /// An unfinished dependency is part of a cycle and does not count.
@@ -115,7 +121,9 @@ impl Topology {
         for dependency in self.operational_dependencies(of) {
             let so_far = *aggregate.get_or_insert(Status::Ok);
             let priority = self.priority(dependency);
-            let Some(status) = cache.get(dependency).filter(|_| priority != Priority::Ignore)
+            let Some(status) = cache
+                .get(dependency)
+                .filter(|_| priority != Priority::Ignore)
             else {
                 continue;
             };

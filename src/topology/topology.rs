@@ -53,8 +53,9 @@ impl Topology {
         topology.entities.push(held);
         let mut outputs = Entity::new("outputs".into(), "::root::outputs".into(), Kind::Outputs);
         let values = topology.template().outputs.iter();
-        outputs.attributes =
-            values.map(|(name, output)| (Arc::clone(name), output.value.clone())).collect();
+        outputs.attributes = values
+            .map(|(name, output)| (Arc::clone(name), output.value.clone()))
+            .collect();
         outputs.parent = Some(ROOT);
         topology.entities.push(outputs);
         topology
@@ -144,16 +145,25 @@ impl Topology {
 
     /// The relationships that point at an instance, in the order of their sources' templates.
     pub fn incoming(&self, target: Handle) -> Vec<Handle> {
-        let Some(node) = self.entity(target).node() else { return Vec::new() };
+        let Some(node) = self.entity(target).node() else {
+            return Vec::new();
+        };
         if self.entity(target).name.as_str() != node.template.name.as_str() {
             return Vec::new();
         }
-        let sources = self.sources.get(&node.template.name).map_or(&[][..], Vec::as_slice);
+        let sources = self
+            .sources
+            .get(&node.template.name)
+            .map_or(&[][..], Vec::as_slice);
         sources
             .iter()
             .filter_map(|(source, place)| {
                 let source = self.find(source.as_str())?;
-                self.entity(source).node()?.requirements.get(*place).copied()
+                self.entity(source)
+                    .node()?
+                    .requirements
+                    .get(*place)
+                    .copied()
             })
             .collect()
     }
@@ -180,11 +190,19 @@ impl Topology {
         entity.local = local;
         entity.computed = is_computed(&template.operations);
         let template_name = template.name.clone();
-        let node =
-            Node { template, capabilities, requirements, instances: Vec::new(), imported: None };
+        let node = Node {
+            template,
+            capabilities,
+            requirements,
+            instances: Vec::new(),
+            imported: None,
+        };
         entity.kind = Kind::Node(node);
         self.by_name.insert(name, handle);
-        self.by_template.entry(template_name).or_default().push(handle);
+        self.by_template
+            .entry(template_name)
+            .or_default()
+            .push(handle);
         match &mut self.entities[parent.0 as usize].kind {
             Kind::Node(node) => node.instances.push(handle),
             _ => self.by_template.entry("".into()).or_default().push(handle),
@@ -241,7 +259,10 @@ impl Topology {
 
     /// The generation at which an attribute was last written; 0 where it never was.
     pub fn version(&self, of: Handle, name: &str) -> u64 {
-        self.versions.get(&(of, Arc::from(name))).copied().unwrap_or(0)
+        self.versions
+            .get(&(of, Arc::from(name)))
+            .copied()
+            .unwrap_or(0)
     }
 
     /// Sets an attribute; says whether its value changed.
@@ -252,13 +273,16 @@ impl Topology {
         }
         entity.attributes.insert(Arc::clone(name), value);
         self.generation += 1;
-        self.versions.insert((of, Arc::clone(name)), self.generation);
+        self.versions
+            .insert((of, Arc::clone(name)), self.generation);
         true
     }
 
     /// Remembers the value that a property was seen to have.
     pub fn observe_property(&mut self, of: Handle, name: &Arc<str>, value: Value) {
-        self.entities[of.0 as usize].properties.insert(Arc::clone(name), value);
+        self.entities[of.0 as usize]
+            .properties
+            .insert(Arc::clone(name), value);
     }
 
     /// Sets the status of an entity itself.
@@ -309,13 +333,18 @@ impl Topology {
 
 /// Whether no operation makes an entity: then it is only the sum of what it depends on.
 fn is_computed(operations: &Operations) -> bool {
-    operations.iter().filter(|operation| operation.is_implemented()).all(|operation| {
-        let (interface, name) =
-            (operation.reference.interface.as_str(), operation.reference.operation.as_str());
-        operation.entry_state.as_deref() == Some("initial")
-            || !(matches!(interface, "Standard" | "Configure")
-                || (interface == "Install" && name == "discover"))
-    })
+    operations
+        .iter()
+        .filter(|operation| operation.is_implemented())
+        .all(|operation| {
+            let (interface, name) = (
+                operation.reference.interface.as_str(),
+                operation.reference.operation.as_str(),
+            );
+            operation.entry_state.as_deref() == Some("initial")
+                || !(matches!(interface, "Standard" | "Configure")
+                    || (interface == "Install" && name == "discover"))
+        })
 }
 
 fn sources_of(template: &TopologyTemplate) -> HashMap<TemplateName, Vec<(TemplateName, usize)>> {
@@ -323,7 +352,10 @@ fn sources_of(template: &TopologyTemplate) -> HashMap<TemplateName, Vec<(Templat
     for (name, node) in &template.nodes {
         for (place, requirement) in node.requirements.iter().enumerate() {
             if let Some(target) = &requirement.target {
-                sources.entry(target.clone()).or_default().push((name.clone(), place));
+                sources
+                    .entry(target.clone())
+                    .or_default()
+                    .push((name.clone(), place));
             }
         }
     }
@@ -337,14 +369,24 @@ fn required_templates(template: &TopologyTemplate) -> HashMap<TemplateName, bool
     if !template.nodes.values().any(|node| is_default(node)) {
         return HashMap::new();
     }
-    let mut required: HashMap<TemplateName, bool> =
-        template.nodes.keys().map(|name| (name.clone(), false)).collect();
-    let mut stack: Vec<_> = template.nodes.values().filter(|node| !is_default(node)).collect();
+    let mut required: HashMap<TemplateName, bool> = template
+        .nodes
+        .keys()
+        .map(|name| (name.clone(), false))
+        .collect();
+    let mut stack: Vec<_> = template
+        .nodes
+        .values()
+        .filter(|node| !is_default(node))
+        .collect();
     while let Some(node) = stack.pop() {
         if required.insert(node.name.clone(), true) == Some(true) {
             continue;
         }
-        let targets = node.requirements.iter().filter_map(|requirement| requirement.target.as_ref());
+        let targets = node
+            .requirements
+            .iter()
+            .filter_map(|requirement| requirement.target.as_ref());
         stack.extend(targets.filter_map(|target| template.nodes.get(target)));
     }
     required

@@ -1,0 +1,56 @@
+//! The way in from the program.
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, Parser as _};
+
+use super::arguments::{Cli, Command};
+use super::output::Output;
+use super::{inspect, job, misc};
+use crate::plan::Workflow;
+
+/// Deep models need a deep stack; memory is used only where the stack really grows.
+const STACK_SIZES: [usize; 3] = [1 << 30, 256 << 20, 32 << 20];
+
+/// Parses the command line, runs the command and gives the exit code.
+pub fn main() -> ExitCode {
+    for size in STACK_SIZES {
+        let thread = std::thread::Builder::new()
+            .name("main".to_owned())
+            .stack_size(size)
+            .spawn(run);
+        if let Ok(thread) = thread {
+            return thread.join().unwrap_or(ExitCode::from(70));
+        }
+    }
+    run()
+}
+
+fn run() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let code = if error.use_stderr() { 2 } else { 0 };
+            // Where not even the usage can be shown, the exit code still tells.
+            error.print().ok();
+            return ExitCode::from(code);
+        }
+    };
+    let output = Output::new(&cli.global);
+    let global = &cli.global;
+    let code = match &cli.command {
+        Command::Deploy(args) => job::run(Workflow::Deploy, args, global, &output),
+        Command::Teardown(args) => job::run(Workflow::Undeploy, args, global, &output),
+        Command::Stop(args) => job::run(Workflow::Stop, args, global, &output),
+        Command::Check(args) => job::run(Workflow::Check, args, global, &output),
+        Command::Discover(args) => job::run(Workflow::Discover, args, global, &output),
+        Command::Plan(args) => job::plan(args, global, &output),
+        Command::Status(args) => inspect::status(args, global, &output),
+        Command::Validate(args) => inspect::validate(args, global, &output),
+        Command::Lock { action } => misc::lock(action, global, &output),
+        Command::Version { semver } => misc::version(*semver, &output),
+        Command::Completions { shell } => misc::completions(*shell, &mut Cli::command(), &output),
+        Command::Man => misc::man(Cli::command(), &output),
+    };
+    ExitCode::from(code)
+}

@@ -1,0 +1,129 @@
+//! `status` and `validate`.
+
+use super::arguments::{Global, OutputFormat, StatusArgs, ValidateArgs};
+use super::job::home;
+use super::output::Output;
+use crate::ops::{self, SessionOptions};
+use crate::topology::{Created, Topology};
+use crate::ui::{Renderer, StatusLine, status_text};
+use crate::value::{Handle, Value};
+
+/// Shows what is recorded; gives the exit code.
+pub(super) fn status(args: &StatusArgs, global: &Global, output: &Output) -> u8 {
+    let json = args.output == OutputFormat::Json;
+    let options = SessionOptions {
+        ensemble: args.ensemble.clone(),
+        environment: args.use_environment.clone(),
+        home: home(global, output),
+        ..SessionOptions::default()
+    };
+    match ops::status::status(&options, args.query.as_deref()) {
+        Ok((_, Some(result))) => {
+            let query = args.query.clone().unwrap_or_default();
+            if json {
+                output.json(&serde_json::json!({ "query": query, "result": result }));
+            } else {
+                output.answer(&format!("Query: {query}\nResult:\n{}\n", result.redacted()));
+            }
+            0
+        }
+        Ok((topology, None)) => {
+            let lines = lines(&topology);
+            match args.output {
+                OutputFormat::Json => output.json(&tree(&topology)),
+                OutputFormat::Text => output.answer(&status_text(&lines)),
+                OutputFormat::None => {}
+            }
+            0
+        }
+        Err(failure) => output.failure(&failure, json),
+    }
+}
+
+fn lines(topology: &Topology) -> Vec<StatusLine> {
+    let mut lines = vec![StatusLine {
+        kind: "TopologyInstance",
+        name: "root".to_owned(),
+        marks: vec!["", "computed"],
+        ..StatusLine::default()
+    }];
+    for handle in topology.nodes() {
+        let entity = topology.entity(handle);
+        let depth = topology.ancestors(handle).len() - 1;
+        let is_virtual = entity
+            .node()
+            .is_some_and(|node| node.template.has_directive("virtual"));
+        let mut marks = Vec::new();
+        if entity.computed {
+            marks.push("computed");
+        }
+        if is_virtual {
+            marks.push("virtual");
+        }
+        lines.push(StatusLine {
+            depth,
+            kind: "NodeInstance",
+            name: entity.name.to_string(),
+            type_name: None,
+            marks,
+            local: entity.local,
+            effective: Some(topology.effective(handle)),
+            state: entity.state,
+            created: entity
+                .created
+                .as_ref()
+                .map_or(Value::Null, Created::to_value),
+        });
+    }
+    lines
+}
+
+fn tree(topology: &Topology) -> serde_json::Value {
+    let instances = topology
+        .nodes()
+        .into_iter()
+        .map(|handle| instance(topology, handle));
+    serde_json::json!({ "instances": instances.collect::<Vec<_>>() })
+}
+
+fn instance(topology: &Topology, handle: Handle) -> serde_json::Value {
+    let entity = topology.entity(handle);
+    let parent = entity.parent.filter(|parent| *parent != topology.root());
+    serde_json::json!({
+        "name": entity.name.as_str(),
+        "template": entity.template_name(),
+        "type": entity.type_name(),
+        "parent": parent.map(|parent| topology.entity(parent).name.to_string()),
+        "status": entity.local.map(crate::name::Status::as_str),
+        "effective": topology.effective(handle).as_str(),
+        "state": entity.state.map(crate::name::NodeState::as_str),
+        "created": entity.created.as_ref().map(Created::to_value),
+        "lastConfigChange": entity.last_config_change.map(|id| id.to_string()),
+    })
+}
+
+/// Checks an ensemble; gives the exit code.
+pub(super) fn validate(args: &ValidateArgs, global: &Global, output: &Output) -> u8 {
+    let json = args.output == OutputFormat::Json;
+    let options = SessionOptions {
+        ensemble: args.path.clone(),
+        environment: args.use_environment.clone(),
+        home: home(global, output),
+        ..SessionOptions::default()
+    };
+    match ops::validate::validate(&options) {
+        Ok((warnings, sources)) => {
+            output.diagnostics(&warnings, &sources);
+            match args.output {
+                OutputFormat::Json => {
+                    let mut renderer = Renderer::new(&sources, usize::from(output.width));
+                    output.json(&serde_json::json!({ "errors": renderer.json(&warnings) }));
+                }
+                OutputFormat::Text => output.answer("No errors were found.\n"),
+                OutputFormat::None => {}
+            }
+            0
+        }
+        Err(failure) => output.failure(&failure, json),
+    }
+}

@@ -1,0 +1,235 @@
+//! `deploy`, `teardown`, `stop`, `check`, `discover` and `plan`.
+
+use std::path::PathBuf;
+
+use super::arguments::{ChangeDetectionArg, Global, JobArgs, JobExitCode, OutputFormat, RepairArg};
+use super::output::Output;
+use super::screen::Screen;
+use super::views;
+use crate::name::Status;
+use crate::ops::{self, Failure, FailureKind, JobReport, JobRequest, SessionOptions};
+use crate::plan::{ChangeDetection, Goal, Repair, Workflow};
+use crate::ui::Query;
+use crate::value::{Map, Value};
+
+/// Runs a job; gives the exit code.
+pub(super) fn run(workflow: Workflow, args: &JobArgs, global: &Global, output: &Output) -> u8 {
+    let json = args.output == OutputFormat::Json;
+    let approve = args.approve || workflow == Workflow::Check;
+    let request = match request(workflow, args, global, output) {
+        Ok(request) => request,
+        Err(failure) => return output.failure(&failure, json),
+    };
+    let mut screen = Screen::new(output, approve);
+    let report = ops::deploy::deploy(&request, &mut screen);
+    screen.done();
+    match report {
+        Ok(mut report) => {
+            let query = match evaluate(args.query.as_deref(), &mut report) {
+                Ok(query) => query,
+                Err(failure) => return output.failure(&failure, json),
+            };
+            show(args, &report, query, output);
+            exit_code(args.jobexitcode, &report)
+        }
+        Err(failure) => output.failure(&failure, json),
+    }
+}
+
+fn evaluate(query: Option<&str>, report: &mut JobReport) -> Result<Option<Query>, Failure> {
+    let Some(expression) = query else {
+        return Ok(None);
+    };
+    let result = report
+        .engine
+        .query(expression)
+        .map_err(|error| Failure::new(FailureKind::Refused, error, None))?;
+    Ok(Some(Query {
+        expression: expression.to_owned(),
+        result,
+    }))
+}
+
+fn show(args: &JobArgs, report: &JobReport, query: Option<Query>, output: &Output) {
+    let timed = args.starttime.is_none();
+    let Some(summary) = views::summary(report, query, timed) else {
+        return;
+    };
+    match args.output {
+        OutputFormat::Json => output.json(&summary.json()),
+        OutputFormat::Text if report.declined => output.answer("Nothing was done.\n"),
+        OutputFormat::Text => {
+            if !report.ran && report.engine.aborted.is_none() {
+                output.answer(&views::plan(&report.engine).text());
+            }
+            output.answer(&summary.text(output.width));
+        }
+        OutputFormat::None => {}
+    }
+}
+
+fn exit_code(limit: JobExitCode, report: &JobReport) -> u8 {
+    let status = report.engine.status();
+    let bad = match limit {
+        JobExitCode::Error => status >= Status::Error,
+        JobExitCode::Degraded => status >= Status::Degraded,
+        JobExitCode::Never => false,
+    };
+    if bad {
+        FailureKind::JobFailed.exit_code()
+    } else {
+        0
+    }
+}
+
+/// Shows a plan; gives the exit code.
+pub(super) fn plan(args: &JobArgs, global: &Global, output: &Output) -> u8 {
+    let json = args.output == OutputFormat::Json;
+    let workflow = args
+        .workflow
+        .as_deref()
+        .map_or(Workflow::Deploy, Workflow::parse);
+    let request = match request(workflow, args, global, output) {
+        Ok(request) => request,
+        Err(failure) => return output.failure(&failure, json),
+    };
+    let mut screen = Screen::new(output, true);
+    let engine = ops::plan::plan(&request, &mut screen);
+    screen.done();
+    match engine {
+        Ok(engine) => {
+            let view = views::plan(&engine);
+            match args.output {
+                OutputFormat::Json => output.json(&view.json()),
+                OutputFormat::Text => output.answer(&view.text()),
+                OutputFormat::None => {}
+            }
+            0
+        }
+        Err(failure) => output.failure(&failure, json),
+    }
+}
+
+fn request(
+    workflow: Workflow,
+    args: &JobArgs,
+    global: &Global,
+    output: &Output,
+) -> Result<JobRequest, Failure> {
+    let vars = variables(&args.var)?;
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    Ok(JobRequest {
+        session: SessionOptions {
+            ensemble: args.ensemble.clone(),
+            environment: args.use_environment.clone(),
+            home: home(global, output),
+            vars,
+            logfile: global.logfile.clone(),
+        },
+        recorded_options: recorded(args, global),
+        goal: goal(workflow, args),
+        start: args.starttime.clone(),
+        parallel: args.parallel.unwrap_or(4 * cores).max(1),
+        echo: !output.quiet,
+        command: crate::system::env::arguments().join(" "),
+    })
+}
+
+fn goal(workflow: Workflow, args: &JobArgs) -> Goal {
+    Goal {
+        workflow,
+        template: args.template.as_deref().map(Into::into),
+        instances: args
+            .instance
+            .iter()
+            .map(|name| name.as_str().into())
+            .collect(),
+        force: args.force,
+        skip_new: args.skip_new,
+        repair: match args.repair {
+            RepairArg::Error => Repair::Error,
+            RepairArg::Degraded => Repair::Degraded,
+            RepairArg::None => Repair::None,
+        },
+        change_detection: match args.change_detection {
+            ChangeDetectionArg::Skip => ChangeDetection::Skip,
+            ChangeDetectionArg::Always => ChangeDetection::Always,
+            ChangeDetectionArg::Evaluate => ChangeDetection::Evaluate,
+        },
+        check: args.check,
+        prune: args.prune,
+        destroy_unmanaged: args.destroyunmanaged,
+        dry_run: args.dryrun,
+        operation: None,
+        command: Vec::new(),
+    }
+}
+
+/// The home project: that of the option or the environment, else `~/.unfurl_home` where it exists.
+pub(super) fn home(global: &Global, output: &Output) -> Option<PathBuf> {
+    match global.home.as_deref() {
+        Some("") => None,
+        Some(path) => Some(PathBuf::from(path)),
+        None => {
+            let home = PathBuf::from(output.variable("HOME")?).join(".unfurl_home");
+            crate::system::fs::is_dir(&home).then_some(home)
+        }
+    }
+}
+
+fn variables(flat: &[String]) -> Result<Vec<(String, String)>, Failure> {
+    let mut variables: Vec<(String, String)> = Vec::new();
+    for pair in flat.chunks_exact(2) {
+        if variables.iter().any(|(name, _)| *name == pair[0]) {
+            let message = format!("`--var {}` is given twice", pair[0]);
+            return Err(Failure::new(FailureKind::Usage, message, None));
+        }
+        variables.push((pair[0].clone(), pair[1].clone()));
+    }
+    Ok(variables)
+}
+
+/// The options that the user set, as the record keeps them.
+fn recorded(args: &JobArgs, global: &Global) -> Map {
+    let mut options = Map::new();
+    if global.quiet {
+        options.insert("verbose".into(), Value::Int(-1));
+    } else if global.verbose > 0 {
+        options.insert("verbose".into(), Value::Int(i64::from(global.verbose)));
+    }
+    if !args.instance.is_empty() {
+        let names = args.instance.iter().map(|name| Value::from(name.as_str()));
+        options.insert("instances".into(), Value::list(names));
+    }
+    if let Some(template) = &args.template {
+        options.insert("template".into(), Value::from(template.as_str()));
+    }
+    let flags = [
+        ("force", args.force),
+        ("check", args.check),
+        ("prune", args.prune),
+        ("destroyunmanaged", args.destroyunmanaged),
+        ("dryrun", args.dryrun),
+        ("skip_new", args.skip_new),
+    ];
+    for (name, set) in flags {
+        if set {
+            options.insert(name.into(), Value::Bool(true));
+        }
+    }
+    match args.repair {
+        RepairArg::Error => {}
+        RepairArg::Degraded => drop(options.insert("repair".into(), Value::from("degraded"))),
+        RepairArg::None => drop(options.insert("repair".into(), Value::from("none"))),
+    }
+    match args.change_detection {
+        ChangeDetectionArg::Evaluate => {}
+        ChangeDetectionArg::Skip => {
+            options.insert("change_detection".into(), Value::from("skip"));
+        }
+        ChangeDetectionArg::Always => {
+            options.insert("change_detection".into(), Value::from("always"));
+        }
+    }
+    options
+}

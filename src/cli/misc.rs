@@ -1,0 +1,79 @@
+//! `lock`, `version`, `completions` and `man`.
+
+use super::arguments::{Global, LockArgs, LockCommand};
+use super::job::home;
+use super::output::Output;
+use crate::ops::{self, Failure, SessionOptions};
+
+/// The version of Unfurl whose formats are followed.
+const FOLLOWED: &str = "1.2.0";
+
+/// Prints the version.
+pub(super) fn version(semver: bool, output: &Output) -> u8 {
+    if semver {
+        output.answer(&format!("{FOLLOWED}\n"));
+    } else {
+        let own = env!("CARGO_PKG_VERSION");
+        output.answer(&format!(
+            "unfurl version {own} (compatible with {FOLLOWED})\n"
+        ));
+    }
+    0
+}
+
+/// Prints a completion script.
+pub(super) fn completions(
+    shell: clap_complete::Shell,
+    command: &mut clap::Command,
+    output: &Output,
+) -> u8 {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, command, "unfurl", &mut script);
+    output.answer(&String::from_utf8_lossy(&script));
+    0
+}
+
+/// Prints the manual page.
+pub(super) fn man(command: clap::Command, output: &Output) -> u8 {
+    let mut page = Vec::new();
+    match clap_mangen::Man::new(command).render(&mut page) {
+        Ok(()) => {
+            output.answer(&String::from_utf8_lossy(&page));
+            0
+        }
+        Err(_) => 70,
+    }
+}
+
+/// Looks at a lock or breaks it.
+pub(super) fn lock(action: &LockCommand, global: &Global, output: &Output) -> u8 {
+    let (args, breaks) = match action {
+        LockCommand::Show(args) => (args, false),
+        LockCommand::Break(args) => (args, true),
+    };
+    match on_lock(args, breaks, global, output) {
+        Ok(text) => {
+            output.answer(&text);
+            0
+        }
+        Err(failure) => output.failure(&failure, false),
+    }
+}
+
+fn on_lock(
+    args: &LockArgs,
+    breaks: bool,
+    global: &Global,
+    output: &Output,
+) -> Result<String, Failure> {
+    let options = SessionOptions {
+        ensemble: args.ensemble.clone(),
+        home: home(global, output),
+        ..SessionOptions::default()
+    };
+    if breaks {
+        ops::lock::break_it(&options, args.force)
+    } else {
+        ops::lock::show(&options)
+    }
+}

@@ -1,0 +1,144 @@
+//! Where text goes: answers to the standard output, everything else to the error output.
+
+use std::io::{IsTerminal as _, Write as _};
+
+use super::arguments::Global;
+use crate::diagnostic::{Diagnostics, Sources};
+use crate::job::Level;
+use crate::ops::Failure;
+use crate::system::env::Env;
+use crate::ui::{Renderer, pretty};
+
+/// What is shown, and how.
+#[derive(Debug)]
+pub(super) struct Output {
+    /// The least level of messages shown.
+    pub(super) level: Level,
+    /// Whether only errors are shown.
+    pub(super) quiet: bool,
+    /// Whether to use colour.
+    pub(super) colour: bool,
+    /// How many columns there are.
+    pub(super) width: u16,
+    /// Whether somebody watches a terminal.
+    pub(super) terminal: bool,
+    env: Env,
+}
+
+impl Output {
+    /// Reads the options and the environment.
+    pub(super) fn new(global: &Global) -> Self {
+        let env = Env::of_this_process();
+        let terminal = std::io::stderr().is_terminal();
+        let dumb = env.get("TERM") == Some("dumb");
+        let colour = terminal && !dumb && env.non_empty("NO_COLOR").is_none();
+        let columns = env.get("COLUMNS").and_then(|columns| columns.parse().ok());
+        let width = columns.unwrap_or_else(terminal_width);
+        let quiet = global.quiet && global.loglevel.is_none();
+        let level = level_of(global, quiet);
+        Self {
+            level,
+            quiet,
+            colour,
+            width,
+            terminal: terminal && !dumb,
+            env,
+        }
+    }
+
+    /// A variable of the environment.
+    pub(super) fn variable(&self, name: &str) -> Option<&str> {
+        self.env.get(name)
+    }
+
+    /// Prints an answer.
+    pub(super) fn answer(&self, text: &str) {
+        // Nobody reads any more: there is nobody to tell.
+        std::io::stdout().write_all(text.as_bytes()).ok();
+    }
+
+    /// Prints an answer for machines.
+    pub(super) fn json(&self, value: &serde_json::Value) {
+        self.answer(&format!("{}\n", pretty(value)));
+    }
+
+    /// Prints a message.
+    pub(super) fn message(&self, level: Level, text: &str) {
+        if level < self.level {
+            return;
+        }
+        let word = match level {
+            Level::Error => "error",
+            Level::Warning => "warning",
+            Level::Info => "info",
+            Level::Verbose => "verbose",
+            Level::Debug => "debug",
+        };
+        self.complain(&format!("{word}: {text}\n"));
+    }
+
+    /// Prints to the error output, whatever the level.
+    pub(super) fn complain(&self, text: &str) {
+        std::io::stderr().write_all(text.as_bytes()).ok();
+    }
+
+    /// Prints diagnostics with their places.
+    pub(super) fn diagnostics(&self, diagnostics: &Diagnostics, sources: &Sources) {
+        if diagnostics.is_empty() || (self.quiet && !diagnostics.has_errors()) {
+            return;
+        }
+        let sources = relative(sources);
+        let mut renderer = Renderer::new(&sources, usize::from(self.width)).colour(self.colour);
+        self.complain(&renderer.render(diagnostics));
+    }
+
+    /// Prints why a command failed; gives the exit code.
+    pub(super) fn failure(&self, failure: &Failure, json: bool) -> u8 {
+        if json {
+            let sources = relative(&failure.sources);
+            let mut renderer = Renderer::new(&sources, usize::from(self.width));
+            self.json(&serde_json::json!({ "errors": renderer.json(&failure.problems) }));
+        }
+        self.diagnostics(&failure.problems, &failure.sources);
+        failure.kind.exit_code()
+    }
+}
+
+/// Paths as people name them: those below the current folder without it.
+fn relative(sources: &Sources) -> Sources {
+    let Ok(here) = crate::system::env::current_dir() else {
+        return sources.clone();
+    };
+    let mut shown = Sources::default();
+    for (_, source) in sources.iter() {
+        let path = source.path.strip_prefix(&here).unwrap_or(&source.path);
+        shown.add(
+            path,
+            std::sync::Arc::clone(&source.text),
+            source.included_from,
+        );
+    }
+    shown
+}
+
+fn level_of(global: &Global, quiet: bool) -> Level {
+    let named = global.loglevel.as_deref().map(str::to_ascii_lowercase);
+    match named.as_deref() {
+        Some("trace" | "debug") => Level::Debug,
+        Some("verbose") => Level::Verbose,
+        Some("warning" | "warn") => Level::Warning,
+        Some("error" | "critical") => Level::Error,
+        Some(_) => Level::Info,
+        None if quiet => Level::Error,
+        None => match global.verbose {
+            0 => Level::Info,
+            1 => Level::Verbose,
+            _ => Level::Debug,
+        },
+    }
+}
+
+/// The width of the terminal; 100 where there is none.
+fn terminal_width() -> u16 {
+    crate::system::terminal::width().unwrap_or(100)
+}

@@ -1,0 +1,194 @@
+//! A job's types as the views that `ui` shows.
+
+use crate::job::{Engine, Stage, Task};
+use crate::name::Status;
+use crate::ops::JobReport;
+use crate::plan::{Activity, Item};
+use crate::topology::Created;
+use crate::ui::{PlanEntry, PlanNode, PlanTask, PlanView, Query, SummaryView, TaskEnd, TaskRow};
+use crate::value::{Handle, Value};
+
+/// The plan of a job.
+pub(super) fn plan(engine: &Engine) -> PlanView {
+    let mut nodes: Vec<PlanNode> = Vec::new();
+    let mut current = None;
+    for item in &engine.plan.items {
+        let Some(target) = target_of(engine, *item) else {
+            continue;
+        };
+        if !included(engine, *item) {
+            continue;
+        }
+        if current != Some(target) {
+            nodes.push(node(engine, target));
+            current = Some(target);
+        }
+        if let Some(node) = nodes.last_mut() {
+            node.entries.push(entry(engine, *item, target));
+        }
+    }
+    PlanView {
+        workflow: engine.options.goal.workflow.to_string(),
+        options: Vec::new(),
+        external: Vec::new(),
+        nodes,
+    }
+}
+
+fn target_of(engine: &Engine, item: Item) -> Option<Handle> {
+    match item {
+        Item::Step(step) => engine.target_of(step),
+        Item::Group(group) => match &engine.plan.groups[group].target {
+            crate::plan::Target::Node(name) => engine.topology.find(name.as_str()),
+            crate::plan::Target::Relationship { .. } => None,
+        }
+        .filter(|_| !engine.plan.groups[group].items.is_empty()),
+    }
+}
+
+fn included(engine: &Engine, item: Item) -> bool {
+    let mut stack = vec![item];
+    while let Some(item) = stack.pop() {
+        match item {
+            Item::Step(step) => {
+                if engine
+                    .task_of(step)
+                    .is_none_or(|task| engine.includes(task))
+                {
+                    return true;
+                }
+            }
+            Item::Group(group) => stack.extend(&engine.plan.groups[group].items),
+        }
+    }
+    false
+}
+
+fn node(engine: &Engine, target: Handle) -> PlanNode {
+    let entity = engine.topology.entity(target);
+    PlanNode {
+        instance: entity.name.to_string(),
+        nested_name: entity.name.to_string(),
+        status: Some(engine.topology.effective(target)),
+        local_status: entity.local,
+        state: entity.state,
+        managed: entity
+            .created
+            .as_ref()
+            .map_or(Value::Null, Created::to_value),
+        entries: Vec::new(),
+    }
+}
+
+fn entry(engine: &Engine, item: Item, within: Handle) -> PlanEntry {
+    match item {
+        Item::Step(step) => match &engine.plan.steps[step].activity {
+            Activity::SetState(word) => PlanEntry::SetState(word.to_string()),
+            Activity::Operation { reference, .. } => {
+                let task = engine.task_of(step).map(|task| &engine.tasks[task]);
+                PlanEntry::Task(PlanTask {
+                    operation: reference.operation.to_string(),
+                    reason: engine.plan.steps[step].reason.to_string(),
+                    rendered: task.map(|task| task.folders.clone()).unwrap_or_default(),
+                    note: task.and_then(note),
+                })
+            }
+        },
+        Item::Group(group) => PlanEntry::Group {
+            workflow: Some(engine.plan.groups[group].workflow.to_string()),
+            sequence: sequence(engine, &engine.plan.groups[group].items, within),
+        },
+    }
+}
+
+/// The items of a group; those for another target stand below that target.
+fn sequence(engine: &Engine, items: &[Item], within: Handle) -> Vec<PlanEntry> {
+    let mut entries: Vec<PlanEntry> = Vec::new();
+    let mut current = within;
+    for item in items {
+        let Some(target) = target_of(engine, *item) else {
+            continue;
+        };
+        let entry = entry(engine, *item, target);
+        if target != current {
+            entries.push(PlanEntry::Node(node(engine, target)));
+            current = target;
+        }
+        match entries.last_mut() {
+            Some(PlanEntry::Node(node)) => node.entries.push(entry),
+            _ => entries.push(entry),
+        }
+    }
+    entries
+}
+
+fn note(task: &Task) -> Option<String> {
+    match task.stage {
+        Stage::Deferred => Some("render waiting for dependents".to_owned()),
+        Stage::Unrenderable => Some("errors while rendering".to_owned()),
+        _ => task.note().map(str::to_owned),
+    }
+}
+
+/// The summary of a job.
+pub(super) fn summary(
+    report: &JobReport,
+    query: Option<Query>,
+    timed: bool,
+) -> Option<SummaryView> {
+    let engine = &report.engine;
+    let id = engine.id().ok()?;
+    let tasks = engine
+        .work
+        .iter()
+        .map(|index| row(engine, &engine.tasks[*index]))
+        .collect();
+    Some(SummaryView {
+        id,
+        status: engine.status(),
+        elapsed: timed.then_some(report.elapsed),
+        tasks,
+        outputs: Value::from(report.outputs.clone()),
+        external: Vec::new(),
+        query,
+    })
+}
+
+fn row(engine: &Engine, task: &Task) -> TaskRow {
+    let target = engine.topology.entity(task.target);
+    let end = match (task.status, task.blocked) {
+        (Some(_), true) => TaskEnd::Blocked,
+        (Some(Status::Ok), false) => TaskEnd::Success,
+        (Some(_), false) => TaskEnd::Failed,
+        (None, _) => TaskEnd::Skipped,
+    };
+    TaskRow {
+        end,
+        status: task.status,
+        target: target.name.to_string(),
+        nested_name: target.name.to_string(),
+        operation: task.reference.operation.to_string(),
+        template: target.template_name().to_owned(),
+        type_name: target.type_name().to_owned(),
+        target_status: task.target_status,
+        final_status: Some(engine.topology.effective(task.target)),
+        target_state: task.target_state,
+        changed: task.changed,
+        configurator: task.class_name().to_owned(),
+        priority: task.priority,
+        reason: task.reason.to_string(),
+        output: output(task),
+    }
+}
+
+fn output(task: &Task) -> Value {
+    let result = task
+        .outcome
+        .as_ref()
+        .and_then(|outcome| outcome.result.clone());
+    let errors = &task.errors;
+    match result {
+        None | Some(Value::Null) if !errors.is_empty() => Value::from(errors.join("; ")),
+        other => other.unwrap_or_default().redacted(),
+    }
+}
