@@ -52,6 +52,7 @@ impl Output {
     }
 
     /// Prints an answer.
+    #[expect(clippy::unused_self, reason = "where answers go is this type's to say")]
     pub(super) fn answer(&self, text: &str) {
         // Nobody reads any more: there is nobody to tell.
         std::io::stdout().write_all(text.as_bytes()).ok();
@@ -78,6 +79,10 @@ impl Output {
     }
 
     /// Prints to the error output, whatever the level.
+    #[expect(
+        clippy::unused_self,
+        reason = "where messages go is this type's to say"
+    )]
     pub(super) fn complain(&self, text: &str) {
         std::io::stderr().write_all(text.as_bytes()).ok();
     }

@@ -52,7 +52,7 @@ fn status_of_target(updates: &Value) -> Option<Status> {
     let specs = updates.as_list()?.iter().filter(own);
     let states = specs.filter_map(|spec| spec.get("readyState"));
     let words = states.filter_map(|ready| ready.get("local").unwrap_or(ready).as_str());
-    words.filter_map(Status::parse).last()
+    words.filter_map(Status::parse).next_back()
 }
 
 /// Lets `done` override the outcome.
@@ -71,14 +71,13 @@ pub(super) fn apply_done(done: &Value, outcome: &mut Outcome) {
         outcome.modified = Some(modified.is_truthy());
     }
     if let Some(status) = done.get("status").filter(|value| !value.is_null()) {
-        match status.as_str().and_then(Status::parse) {
-            Some(status) => outcome.status = Some(status),
-            None => {
-                outcome
-                    .errors
-                    .push(format!("`{status}` in `done` is not a status"));
-                outcome.success = false;
-            }
+        if let Some(status) = status.as_str().and_then(Status::parse) {
+            outcome.status = Some(status);
+        } else {
+            outcome
+                .errors
+                .push(format!("`{status}` in `done` is not a status"));
+            outcome.success = false;
         }
     }
     if let Some(result) = done.get("result").filter(|value| !value.is_null()) {

@@ -262,7 +262,7 @@ impl ShellRun {
             ..Outcome::default()
         };
         apply_result_template(task, &result, &mut outcome);
-        self.evaluate_outputs(task, &result, &mut outcome);
+        evaluate_outputs(task, &result, &mut outcome);
         if !outcome.errors.is_empty() {
             outcome.success = false;
         }
@@ -270,27 +270,13 @@ impl ShellRun {
         shown.retain(|_, value| !value.is_null());
         outcome.result = Some(Value::from(shown));
         if let Some(done) = task.raw("done") {
-            let variables = self.done_variables(&outcome, result);
+            let variables = done_variables(&outcome, result);
             match task.evaluate_with(done, &variables) {
                 Ok(done) => apply_done(&done, &mut outcome),
                 Err(error) => return failed(&error),
             }
         }
         outcome
-    }
-
-    fn evaluate_outputs(&self, task: &TaskView<'_>, result: &Map, outcome: &mut Outcome) {
-        let Some(template) = task.raw("outputsTemplate") else {
-            return;
-        };
-        match task.evaluate_with(template, result) {
-            Ok(value) => outcome.outputs = value.as_map().cloned(),
-            Err(error) => {
-                outcome
-                    .errors
-                    .push(format!("error processing outputsTemplate: {error}"));
-            }
-        }
     }
 
     /// The variables of `resultTemplate` and of the record.
@@ -336,19 +322,34 @@ impl ShellRun {
             ("success".into(), Value::Bool(success)),
         ])
     }
+}
 
-    fn done_variables(&self, outcome: &Outcome, result: Map) -> Map {
-        Map::from_iter([
-            ("success".into(), Value::Bool(outcome.success)),
-            ("modified".into(), Value::from(outcome.modified)),
-            (
-                "status".into(),
-                Value::from(outcome.status.map(Status::as_str)),
-            ),
-            ("result".into(), Value::from(result)),
-            ("outputs".into(), Value::from(outcome.outputs.clone())),
-        ])
+fn evaluate_outputs(task: &TaskView<'_>, result: &Map, outcome: &mut Outcome) {
+    let Some(template) = task.raw("outputsTemplate") else {
+        return;
+    };
+    match task.evaluate_with(template, result) {
+        Ok(value) => outcome.outputs = value.as_map().cloned(),
+        Err(error) => {
+            outcome
+                .errors
+                .push(format!("error processing outputsTemplate: {error}"));
+        }
     }
+}
+
+/// The variables that `done` sees.
+fn done_variables(outcome: &Outcome, result: Map) -> Map {
+    Map::from_iter([
+        ("success".into(), Value::Bool(outcome.success)),
+        ("modified".into(), Value::from(outcome.modified)),
+        (
+            "status".into(),
+            Value::from(outcome.status.map(Status::as_str)),
+        ),
+        ("result".into(), Value::from(result)),
+        ("outputs".into(), Value::from(outcome.outputs.clone())),
+    ])
 }
 
 /// Splits a line into words as a shell would, quotes and backslashes understood.
@@ -360,7 +361,6 @@ fn split_words(line: &str) -> Vec<String> {
         match (quoted, character) {
             (Some(quote), c) if c == quote => quoted = None,
             (Some('"') | None, '\\') => word.extend(characters.next()),
-            (Some(_), c) => word.push(c),
             (None, c @ ('\'' | '"')) => {
                 quoted = Some(c);
                 open = true;
@@ -371,7 +371,7 @@ fn split_words(line: &str) -> Vec<String> {
                 }
                 open = false;
             }
-            (None, c) => word.push(c),
+            (_, c) => word.push(c),
         }
     }
     if open || !word.is_empty() {

@@ -38,11 +38,19 @@ pub struct Diagnostic {
 
 impl Diagnostic {
     /// A problem that stops the work.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "callers hand over errors and texts alike"
+    )]
     pub fn error(message: impl ToString) -> Self {
         Self::new(Severity::Error, &message)
     }
 
     /// A problem that does not stop the work.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "callers hand over errors and texts alike"
+    )]
     pub fn warning(message: impl ToString) -> Self {
         Self::new(Severity::Warning, &message)
     }

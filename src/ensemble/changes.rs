@@ -239,7 +239,7 @@ fn add_digest(digest: &Digest, record: &mut Map) {
 }
 
 /// A task in one line, as records and `jobs.tsv` carry it.
-pub fn task_line(engine: &Engine, task: &Task) -> String {
+pub(super) fn task_line(engine: &Engine, task: &Task) -> String {
     let target = engine.topology.entity(task.target);
     let template = target.template_name();
     let name = match target.name.as_str() {
@@ -262,7 +262,7 @@ pub fn task_line(engine: &Engine, task: &Task) -> String {
 
 /// Whether a task's record belongs to what is committed: it ran, and it did not fail without
 /// changing anything.
-pub fn is_committed(task: &Task) -> bool {
+pub(super) fn is_committed(task: &Task) -> bool {
     match task.status {
         None => false,
         Some(Status::Error) => task.changed,

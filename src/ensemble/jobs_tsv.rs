@@ -7,7 +7,7 @@ use crate::name::ChangeId;
 use crate::value::{Map, Value};
 
 /// The line of a job.
-pub fn job_line(record: &Map, status: &str) -> String {
+pub(super) fn job_line(record: &Map, status: &str) -> String {
     let mut line = text(record, "changeId");
     if record.contains_key("previousId") {
         push(&mut line, "previousId", &text(record, "previousId"));
@@ -29,7 +29,7 @@ pub fn job_line(record: &Map, status: &str) -> String {
 }
 
 /// The line of a task.
-pub fn task_line(record: &Map) -> String {
+pub(super) fn task_line(record: &Map) -> String {
     let mut line = text(record, "changeId");
     push(&mut line, "previousId", &text(record, "previousId"));
     let ready = record.get("readyState");

@@ -73,18 +73,7 @@ pub fn publish(
     let status = status_section(&engine.topology, inputs, outputs);
     let id = engine.id()?.to_string();
     let mut record = job_record(engine, &id, facts);
-    let tasks: Vec<Map> = engine
-        .work
-        .iter()
-        .map(|index| task_record(engine, &engine.tasks[*index]))
-        .collect();
-    let committed: Vec<Map> = engine
-        .work
-        .iter()
-        .zip(&tasks)
-        .filter(|(index, _)| is_committed(&engine.tasks[**index]))
-        .map(|(_, record)| without_result(record))
-        .collect();
+    let (tasks, committed) = task_records(engine);
     let name = job_file_name(engine.options.start, &id);
     let base = manifest.base_dir();
     if manifest.keeps_changes_inline() {
@@ -127,6 +116,18 @@ pub fn publish(
         ))),
         changelog: changed.then(|| base.join(&changelog)),
     })
+}
+
+/// The records of all tasks, and of those that are committed.
+fn task_records(engine: &Engine) -> (Vec<Map>, Vec<Map>) {
+    let tasks = engine.work.iter().map(|index| &engine.tasks[*index]);
+    let records: Vec<Map> = tasks.clone().map(|task| task_record(engine, task)).collect();
+    let committed = tasks
+        .zip(&records)
+        .filter(|(task, _)| is_committed(task))
+        .map(|(_, record)| without_result(record))
+        .collect();
+    (records, committed)
 }
 
 fn without_result(record: &Map) -> Map {

@@ -42,7 +42,7 @@ impl Engine {
         raw.entry("arguments".into())
             .or_insert_with(|| Value::from(Map::new()));
         let mut context = Context::new(target);
-        context.base_dir = self.options.base_dir.clone();
+        context.base_dir.clone_from(&self.options.base_dir);
         context.place = self.place(target, &reference);
         Task {
             target,

@@ -64,7 +64,7 @@ impl Engine {
             || self.is_needed(task.target)
     }
 
-    fn is_needed(&self, target: crate::value::Handle) -> bool {
+    fn is_needed(&self, target: Handle) -> bool {
         let owner = self.topology.source_of(target).unwrap_or(target);
         self.topology.priority(owner) >= Priority::Required
     }

@@ -54,15 +54,15 @@ impl Engine {
         if self.tasks[index].stage == Stage::Unrenderable {
             let message = self.tasks[index].errors.join("; ");
             self.finish(index, Outcome::refused(message))?;
-            return self.close(step, index);
+            return Ok(self.close(step, index));
         }
         match self.entry_gate(index) {
-            Gate::Pass(why) => self.pass(step, index, why),
+            Gate::Pass(why) => Ok(self.pass(step, index, why)),
             Gate::Open => self.enter(index),
         }
     }
 
-    fn pass(&mut self, step: StepId, index: TaskIndex, why: String) -> Result<Next, Error> {
+    fn pass(&mut self, step: StepId, index: TaskIndex, why: String) -> Next {
         let text = format!("Skipping {}: {why}", self.label(index));
         self.say(Level::Info, text);
         self.tasks[index].stage = Stage::Passed;
@@ -73,7 +73,7 @@ impl Engine {
             self.finish_workflow(previous);
         }
         self.finish_step(step);
-        Ok(Next::Nothing)
+        Next::Nothing
     }
 
     fn enter(&mut self, index: TaskIndex) -> Result<Next, Error> {
@@ -164,12 +164,12 @@ impl Engine {
             return self.proceed(parent, Some(EffectResult::Subtask(outcome)));
         }
         match self.tasks[index].step {
-            Some(step) => self.close(step, index),
+            Some(step) => Ok(self.close(step, index)),
             None => Ok(Next::Nothing),
         }
     }
 
-    fn close(&mut self, step: StepId, index: TaskIndex) -> Result<Next, Error> {
+    fn close(&mut self, step: StepId, index: TaskIndex) -> Next {
         self.list(index);
         let task = &self.tasks[index];
         let failed = task.has_failed()
@@ -185,7 +185,7 @@ impl Engine {
         }
         self.tell_finished(index);
         self.finish_step(step);
-        Ok(Next::Nothing)
+        Next::Nothing
     }
 
     /// Ends a task that cannot run because a task before it in its group has failed.
@@ -196,7 +196,7 @@ impl Engine {
             ..Outcome::refused(why)
         };
         self.finish(index, outcome)?;
-        self.close(step, index)
+        Ok(self.close(step, index))
     }
 
     fn never_ran(&mut self, step: StepId, index: TaskIndex, why: &str) -> Result<Next, Error> {
@@ -204,21 +204,17 @@ impl Engine {
         self.say(Level::Info, format!("{}: {message}", self.label(index)));
         self.tasks[index].blocked = true;
         self.finish(index, Outcome::refused(message))?;
-        self.close(step, index)
+        Ok(self.close(step, index))
     }
 
     /// Ends what is left when nothing can go on.
     pub(super) fn give_up(&mut self, step: StepId) -> Result<(), Error> {
-        match self.task_of[step] {
-            Some(index) => {
-                let why = "it waits for tasks that wait for it";
-                self.never_ran(step, index, why).map(|_| ())
-            }
-            None => {
-                self.finish_step(step);
-                Ok(())
-            }
+        if let Some(index) = self.task_of[step] {
+            self.never_ran(step, index, "it waits for tasks that wait for it")?;
+        } else {
+            self.finish_step(step);
         }
+        Ok(())
     }
 
     /// Whether a task before a step, in its group, has failed.

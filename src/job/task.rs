@@ -59,6 +59,7 @@ pub struct Changes {
 
 /// One task of a job.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Task {
     /// What it acts on.
     pub target: Handle,

@@ -63,7 +63,7 @@ impl ChangeId {
         let low = number & 0xffff;
         for place in 0..4 {
             let digit = (low >> (12 - 4 * place)) & 0xf;
-            id.0[PREFIX_LENGTH + place as usize] = b"0123456789abcdef"[digit as usize];
+            id.0[PREFIX_LENGTH + place] = b"0123456789abcdef"[digit as usize];
         }
         Ok(id)
     }

@@ -112,7 +112,7 @@ impl Planner<'_> {
     fn verdict(&mut self, node: Handle, include: &dyn Fn(&Entity) -> bool) -> Verdict {
         let entity = self.topology.entity(node);
         let mut is_virtual = false;
-        let mut why = self.protection(entity);
+        let mut why = protection(entity);
         if why.is_none() {
             let directive = entity
                 .node()
@@ -138,21 +138,6 @@ impl Planner<'_> {
         if keeps { Verdict::Keep } else { Verdict::Skip }
     }
 
-    fn protection(&self, entity: &Entity) -> Option<String> {
-        let node = entity.node()?;
-        let abstract_one =
-            node.template.has_directive("select") || node.template.has_directive("substitute");
-        if node.imported.is_some() || abstract_one {
-            Some("read-only instance".to_owned())
-        } else if node.template.has_directive("protected") {
-            Some("instance with \"protected\" directive".to_owned())
-        } else if entity.protected == Some(true) {
-            Some("protected instance".to_owned())
-        } else {
-            None
-        }
-    }
-
     fn not_ours(&self, entity: &Entity) -> Option<String> {
         if self.goal.destroy_unmanaged {
             let gone = matches!(entity.local, Some(Status::Absent | Status::Pending));
@@ -174,5 +159,20 @@ impl Planner<'_> {
     fn skip(&mut self, node: Handle, why: &str) {
         let name = self.topology.entity(node).name.clone();
         self.plan.skipped.push((name, why.to_owned()));
+    }
+}
+
+fn protection(entity: &Entity) -> Option<String> {
+    let node = entity.node()?;
+    let abstract_one =
+        node.template.has_directive("select") || node.template.has_directive("substitute");
+    if node.imported.is_some() || abstract_one {
+        Some("read-only instance".to_owned())
+    } else if node.template.has_directive("protected") {
+        Some("instance with \"protected\" directive".to_owned())
+    } else if entity.protected == Some(true) {
+        Some("protected instance".to_owned())
+    } else {
+        None
     }
 }

@@ -31,10 +31,7 @@ impl Planner<'_> {
             return false;
         };
         let steps = initial_steps(&workflow);
-        let steps: Vec<_> = steps
-            .into_iter()
-            .filter(|s| self.applies(s, subject))
-            .collect();
+        let steps: Vec<_> = steps.into_iter().filter(|s| applies(s, subject)).collect();
         if steps.is_empty() {
             return false;
         }
@@ -91,7 +88,7 @@ impl Planner<'_> {
                     }
                 }
                 WorkflowActivity::SetState(state) => {
-                    self.push(set_state(&target, state), Some(group))
+                    self.push(set_state(&target, state), Some(group));
                 }
                 WorkflowActivity::Delegate { workflow: name, .. } => {
                     let reason = Some(Reason::Workflow(Arc::clone(name)));
@@ -106,10 +103,7 @@ impl Planner<'_> {
                     let inner = self.topology.template().workflows.get(name).cloned();
                     let Some(inner) = inner else { continue };
                     let steps = initial_steps(&inner);
-                    let steps = steps
-                        .into_iter()
-                        .filter(|s| self.applies(s, subject))
-                        .collect();
+                    let steps = steps.into_iter().filter(|s| applies(s, subject)).collect();
                     self.steps(&inner, steps, subject, Some(group), depth + 1);
                 }
                 WorkflowActivity::Inline { .. } => {}
@@ -132,20 +126,18 @@ impl Planner<'_> {
         }
     }
 
-    fn applies(&self, step: &WorkflowStep, subject: &Subject) -> bool {
-        *step.target == *subject.template.name.as_str() || subject.template.is_a(&step.target)
-    }
-
     fn matching(&self, step: &WorkflowStep) -> Vec<Subject> {
         let nodes = self
             .topology
             .nodes()
             .into_iter()
             .map(|handle| self.subject(handle));
-        nodes
-            .filter(|subject| self.applies(step, subject))
-            .collect()
+        nodes.filter(|subject| applies(step, subject)).collect()
     }
+}
+
+fn applies(step: &WorkflowStep, subject: &Subject) -> bool {
+    *step.target == *subject.template.name.as_str() || subject.template.is_a(&step.target)
 }
 
 /// The steps that no other step leads to.

@@ -149,7 +149,7 @@ impl Topology {
 
     fn special_value(&self, of: Handle, entity: &Entity, key: &str) -> Option<Value> {
         Some(match key {
-            "." | ".owner" => self.owner(of, entity),
+            "." | ".owner" => owner(of, entity),
             ".." | ".parent" => entity.parent.map_or(Value::Null, Value::Entity),
             ".name" => Value::str(entity.name.as_str()),
             ".type" => Value::str(entity.type_name()),
@@ -191,13 +191,6 @@ impl Topology {
             ".artifacts" | ".names" => Value::map::<&str>([]),
             _ => return None,
         })
-    }
-
-    fn owner(&self, of: Handle, entity: &Entity) -> Value {
-        match &entity.kind {
-            Kind::Capability { owner, .. } => Value::Entity(*owner),
-            _ => Value::Entity(of),
-        }
     }
 
     /// The entity itself and what it stands on, up to the root.
@@ -329,4 +322,11 @@ fn declared(
         value.or_else(|| attribute.and_then(|attribute| attribute.default.clone())),
         sensitive,
     )
+}
+
+fn owner(of: Handle, entity: &Entity) -> Value {
+    match &entity.kind {
+        Kind::Capability { owner, .. } => Value::Entity(*owner),
+        _ => Value::Entity(of),
+    }
 }

@@ -39,7 +39,7 @@ pub enum Value {
     /// A map.
     Map(Arc<Map>),
     /// A value nobody may see.
-    Sensitive(Arc<Value>),
+    Sensitive(Arc<Self>),
     /// An entity of the topology.
     Entity(Handle),
     /// Something outside.
@@ -215,7 +215,8 @@ impl PartialEq for Value {
 
 #[expect(
     clippy::cast_precision_loss,
-    reason = "a float that large has no exact integer"
+    clippy::float_cmp,
+    reason = "a float that large has no exact integer, and the others compare exactly"
 )]
 fn int_equals_float(int: i64, float: f64) -> bool {
     int as f64 == float
