@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::value::{Handle, Map, Value};
 
+use super::item::Item;
 use super::reads::Reads;
 use super::world::Place;
 
@@ -23,7 +24,7 @@ pub struct Context {
     /// For whom it is evaluated.
     pub place: Place,
     /// The environment of the task; that of the process if there is none.
-    pub env: Option<Arc<HashMap<String, String>>>,
+    pub env: Option<Environ>,
 }
 
 impl Context {
@@ -44,6 +45,16 @@ impl Context {
     pub fn with(mut self, name: impl Into<Arc<str>>, value: impl Into<Var>) -> Self {
         self.vars.set(name, value);
         self
+    }
+}
+
+/// The environment of a task. Its variables may hold secrets, so it does not show them.
+#[derive(Clone, Default)]
+pub struct Environ(pub Arc<std::collections::BTreeMap<String, String>>);
+
+impl std::fmt::Debug for Environ {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
     }
 }
 
@@ -121,7 +132,13 @@ pub enum Var {
     Attributes(Handle),
     /// The inputs of a task: each is evaluated when it is read, and each read is recorded.
     Inputs(Arc<Inputs>),
+    /// Something an expression bound itself: an item of a loop.
+    Bound(Bound),
 }
+
+/// Something an expression bound itself; only the evaluator can look into it.
+#[derive(Debug, Clone)]
+pub struct Bound(pub(super) Item);
 
 impl From<Value> for Var {
     fn from(value: Value) -> Self {
@@ -133,7 +150,7 @@ impl From<Value> for Var {
 #[derive(Debug, Default)]
 pub struct Inputs {
     pub(super) raw: Map,
-    pub(super) known: Mutex<HashMap<Arc<str>, KnownInput>>,
+    known: Mutex<HashMap<Arc<str>, KnownInput>>,
 }
 
 /// An input that was evaluated, with what that read.
@@ -151,6 +168,10 @@ impl Inputs {
             raw,
             known: Mutex::default(),
         }
+    }
+
+    pub(super) fn known(&self) -> MutexGuard<'_, HashMap<Arc<str>, KnownInput>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The names, in the order of the text.

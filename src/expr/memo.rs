@@ -1,19 +1,305 @@
 //! What was evaluated before, and what that read.
 
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use indexmap::{Equivalent, IndexMap, IndexSet};
 
 use crate::value::{Handle, Value};
 
-use super::reads::Reads;
+use super::reads::{Read, Reads};
+use super::scope::Scope;
 
 /// The attributes evaluated during a job, with what each of them read.
 #[derive(Debug, Default)]
-pub struct Memo {}
+pub struct Memo(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    entries: IndexMap<Slot, Entry>,
+    names: HashSet<Arc<str>>,
+}
+
+/// An attribute of an entity, or a part of one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Slot {
+    pub(super) of: Handle,
+    pub(super) name: Arc<str>,
+    /// The keys that lead to the part, joined; nothing for the attribute as a whole.
+    pub(super) path: Option<Arc<str>>,
+}
+
+/// What was evaluated, and what must not have changed for it to hold.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    pub(super) value: Value,
+    /// What the evaluation read itself; what other attributes read is in their own entries.
+    pub(super) reads: Reads,
+    /// The entries the evaluation used.
+    pub(super) slots: IndexSet<Slot>,
+    pub(super) generation: u64,
+}
+
+impl Slot {
+    /// The part that a key leads to.
+    pub(super) fn part(&self, key: &str) -> Self {
+        let path = match &self.path {
+            Some(path) => format!("{path}\u{1f}{key}"),
+            None => key.to_owned(),
+        };
+        Self {
+            path: Some(path.into()),
+            ..self.clone()
+        }
+    }
+}
+
+/// Names a slot without owning its text.
+#[derive(Debug, Clone, Copy)]
+struct SlotRef<'a>(Handle, &'a str, Option<&'a str>);
+
+impl Hash for SlotRef<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+        self.1.hash(state);
+        self.2.hash(state);
+    }
+}
+
+impl Hash for Slot {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        SlotRef(self.of, &self.name, self.path.as_deref()).hash(state);
+    }
+}
+
+impl Equivalent<Slot> for SlotRef<'_> {
+    fn equivalent(&self, slot: &Slot) -> bool {
+        self.0 == slot.of && self.1 == &*slot.name && self.2 == slot.path.as_deref()
+    }
+}
 
 impl Memo {
     /// The attributes that reads depend on, directly and through other attributes, at most `cap`:
-    /// entities in the order of first access, and so the attributes of each.
-    pub fn closure(&self, _reads: &Reads, _cap: usize) -> Vec<(Handle, Arc<str>, Value)> {
-        Vec::new()
+    /// entities in the order of first access, and so the attributes of each. An attribute whose
+    /// value as a whole nobody asked for is left out.
+    pub fn closure(&self, reads: &Reads, cap: usize) -> Vec<(Handle, Arc<str>, Value)> {
+        self.closure_with(reads, cap, &mut |_, _| None)
+    }
+
+    /// As [`Memo::closure`], with someone to ask for values nobody asked for before.
+    pub(super) fn closure_with(
+        &self,
+        reads: &Reads,
+        cap: usize,
+        ask: &mut dyn FnMut(Handle, &str) -> Option<Value>,
+    ) -> Vec<(Handle, Arc<str>, Value)> {
+        let mut found: IndexMap<Handle, IndexMap<Arc<str>, Value>> = IndexMap::new();
+        let mut count = 0;
+        let mut open: Vec<(Read, Value)> = reversed(reads);
+        while let Some((read, value)) = open.pop() {
+            let (of, name) = match read {
+                Read::Entity(of) => {
+                    found.entry(of).or_default();
+                    continue;
+                }
+                Read::Attribute { of, name } => (of, name),
+                _ => continue,
+            };
+            let of_entity = found.entry(of).or_default();
+            if count >= cap || of_entity.contains_key(&name) {
+                continue;
+            }
+            count += 1;
+            of_entity.insert(Arc::clone(&name), value);
+            for part in self.parts(of, &name).iter().rev() {
+                open.extend(reversed(part));
+            }
+        }
+        let mut closure = Vec::with_capacity(count);
+        for (of, attributes) in found {
+            for (name, value) in attributes {
+                let whole = if value.is_null() {
+                    self.whole(of, &name).or_else(|| ask(of, &name))
+                } else {
+                    None
+                };
+                closure.push((of, name, whole.unwrap_or(value)));
+            }
+        }
+        closure
+    }
+
+    /// What the evaluations of an attribute and of the parts of it that were used have read.
+    fn parts(&self, of: Handle, name: &Arc<str>) -> Vec<Reads> {
+        let state = self.state();
+        let whole = SlotRef(of, name, None);
+        let Some(entry) = state.entries.get(&whole) else {
+            return Vec::new();
+        };
+        let own = |slot: &&Slot| slot.of == of && slot.name == *name;
+        let mut parts = vec![entry.reads.clone()];
+        let mut open: Vec<&Slot> = entry.slots.iter().filter(own).collect();
+        let mut seen = HashSet::new();
+        while let Some(slot) = open.pop() {
+            if let Some(entry) = state.entries.get(slot)
+                && seen.insert(slot)
+            {
+                parts.push(entry.reads.clone());
+                open.extend(entry.slots.iter().filter(own));
+            }
+        }
+        parts
+    }
+
+    fn whole(&self, of: Handle, name: &str) -> Option<Value> {
+        let state = self.state();
+        let entry = state.entries.get(&SlotRef(of, name, None))?;
+        Some(entry.value.clone())
+    }
+
+    /// A shared copy of a name.
+    pub(super) fn name(&self, name: &str) -> Arc<str> {
+        let mut state = self.state();
+        if let Some(known) = state.names.get(name) {
+            return Arc::clone(known);
+        }
+        let known: Arc<str> = name.into();
+        state.names.insert(Arc::clone(&known));
+        known
+    }
+
+    /// The value of a slot, if it was evaluated and still holds.
+    pub(super) fn get(&self, slot: &Slot, scope: &dyn Scope) -> Option<Value> {
+        let now = scope.generation();
+        {
+            let state = self.state();
+            let entry = state.entries.get(slot)?;
+            if entry.generation == now {
+                return Some(entry.value.clone());
+            }
+        }
+        self.verify(slot, scope, now);
+        let state = self.state();
+        let entry = state.entries.get(slot)?;
+        (entry.generation == now).then(|| entry.value.clone())
+    }
+
+    /// Remembers an evaluation.
+    pub(super) fn put(&self, slot: Slot, entry: Entry) {
+        self.state().entries.insert(slot, entry);
+    }
+
+    /// Finds out whether an entry and all it used still hold: brings those that do to the present
+    /// generation and drops the others.
+    fn verify(&self, slot: &Slot, scope: &dyn Scope, now: u64) {
+        let mut path = vec![Visit::of(slot.clone())];
+        let mut on_path: HashSet<Slot> = HashSet::from([slot.clone()]);
+        let mut broken = false;
+        while let Some(visit) = path.last_mut() {
+            if broken {
+                self.state().entries.swap_remove(&visit.slot);
+                path.pop();
+                continue;
+            }
+            match self.advance(visit, scope, now) {
+                Step::Holds => {
+                    if let Some(entry) = self.state().entries.get_mut(&visit.slot) {
+                        entry.generation = now;
+                    }
+                    path.pop();
+                }
+                Step::Broken => broken = true,
+                Step::Into(next) => {
+                    // What is being verified already holds unless another reason is found.
+                    if on_path.insert(next.clone()) {
+                        path.push(Visit::of(next));
+                    }
+                }
+            }
+        }
+    }
+
+    fn advance(&self, visit: &mut Visit, scope: &dyn Scope, now: u64) -> Step {
+        let state = self.state();
+        let Some(entry) = state.entries.get(&visit.slot) else {
+            return Step::Broken;
+        };
+        if entry.generation == now {
+            return Step::Holds;
+        }
+        if visit.next == 0 && !visit.checked {
+            visit.checked = true;
+            let since = entry.generation;
+            let (of, name) = (visit.slot.of, Arc::clone(&visit.slot.name));
+            let reads = entry.reads.clone();
+            drop(state);
+            // The topology is asked without the lock: it may be slow.
+            let same = scope.version(of, &name) <= since
+                && reads.iter().all(|(read, value)| holds(read, value, since, scope));
+            if !same {
+                return Step::Broken;
+            }
+            return self.advance(visit, scope, now);
+        }
+        let Some(next) = entry.slots.get_index(visit.next) else {
+            return Step::Holds;
+        };
+        visit.next += 1;
+        Step::Into(next.clone())
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn reversed(reads: &Reads) -> Vec<(Read, Value)> {
+    let mut reads: Vec<_> = reads.iter().map(|(r, v)| (r.clone(), v.clone())).collect();
+    reads.reverse();
+    reads
+}
+
+struct Visit {
+    slot: Slot,
+    checked: bool,
+    next: usize,
+}
+
+impl Visit {
+    fn of(slot: Slot) -> Self {
+        Self {
+            slot,
+            checked: false,
+            next: 0,
+        }
+    }
+}
+
+enum Step {
+    Holds,
+    Broken,
+    Into(Slot),
+}
+
+/// Whether what was read at an earlier generation is the same now.
+fn holds(read: &Read, value: &Value, since: u64, scope: &dyn Scope) -> bool {
+    match read {
+        Read::Attribute { of, name } | Read::Absent { of, name } => {
+            scope.version(*of, name) <= since
+        }
+        Read::Special { of, key } => {
+            scope.special(*of, key).as_ref().unwrap_or(&Value::Null) == value
+        }
+        Read::Instance { from, name } => {
+            let found = scope.find(*from, name).map_or(Value::Null, Value::Entity);
+            found == *value
+        }
+        Read::Instances(from) => {
+            let count = scope.instances(*from).len();
+            value.as_int().and_then(|known| usize::try_from(known).ok()) == Some(count)
+        }
+        Read::Entity(_) | Read::Input(_) | Read::Env(_) => true,
+        Read::File(_) | Read::Volatile => false,
     }
 }

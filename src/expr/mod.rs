@@ -3,15 +3,26 @@
 //! Sees a topology through [`Scope`] and this machine through [`World`]; starts no process and
 //! opens no connection.
 
+mod cache;
 mod context;
+mod deep;
+mod each;
+mod encoding;
 mod error;
 mod evaluator;
+mod form;
+mod functions;
+mod item;
+mod jinja;
 mod memo;
+mod path;
 mod reads;
 mod scope;
+mod tracker;
+mod walk;
 mod world;
 
-pub use context::{Context, Inputs, Var, Vars};
+pub use context::{Bound, Context, Environ, Inputs, Var, Vars};
 pub use error::Error;
 pub use evaluator::Evaluator;
 pub use memo::Memo;

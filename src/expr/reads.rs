@@ -17,6 +17,13 @@ pub enum Read {
         /// The name of the attribute.
         name: Arc<str>,
     },
+    /// An attribute that an entity does not have.
+    Absent {
+        /// The entity.
+        of: Handle,
+        /// The name that was asked for.
+        name: Arc<str>,
+    },
     /// An input of the task.
     Input(Arc<str>),
     /// A variable of the environment.

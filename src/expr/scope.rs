@@ -16,7 +16,8 @@ pub trait Scope: Send + Sync {
     fn attribute_names(&self, of: Handle) -> Vec<Arc<str>>;
 
     /// What a special key such as `.name` or `.targets` gives, the dot included: plain values,
-    /// entities, and lists and maps of them. Nothing if there is no such key.
+    /// entities, and lists and maps of them. Nothing if there is no such key. Templates ask the
+    /// root for `.topology`: the instances that `TOPOLOGY` and `ROOT` name, such as `app`.
     fn special(&self, of: Handle, key: &str) -> Option<Value>;
 
     /// The node instance of that name in the topology of `from`; `root` names the root itself.
@@ -45,8 +46,9 @@ pub trait Scope: Send + Sync {
         PathBuf::new()
     }
 
-    /// What `.super` gives: the same attribute as the base type of its owner would define it.
-    fn inherited(&self, _of: Handle, _name: &str) -> Option<Attribute> {
+    /// What `.super` gives: the default of an attribute as the base types of its entity declare
+    /// it, so many levels above the template.
+    fn inherited(&self, _of: Handle, _name: &str, _level: u32) -> Option<Attribute> {
         None
     }
 

@@ -1,0 +1,185 @@
+//! Loops: `foreach` and `select`; and what functions are asked with.
+
+use crate::value::{List, Map, Value};
+
+use super::context::{Bound, Var};
+use super::error::Error;
+use super::evaluator::Evaluator;
+use super::form::{Form, is_template};
+use super::functions::{self, Call};
+use super::item::{Item, Scene};
+
+impl Evaluator {
+    /// The results of a path, a template or the map of a function.
+    pub(super) fn results(&self, source: &Value, scene: &Scene) -> Result<Vec<Item>, Error> {
+        match source {
+            Value::Str(text) if is_template(text) => {
+                Ok(vec![Item::Value(self.template(text, scene)?)])
+            }
+            Value::Str(text) => self.path(text, scene),
+            Value::Map(map) => self.call(source, map, scene),
+            Value::Null => Ok(Vec::new()),
+            Value::List(_) => {
+                let list = self.deep(source, scene, None)?;
+                Ok(self.values(&Item::Value(list))?.unwrap_or_default())
+            }
+            other => Ok(vec![Item::Value(other.clone())]),
+        }
+    }
+
+    fn call(&self, source: &Value, map: &Map, scene: &Scene) -> Result<Vec<Item>, Error> {
+        let known = map.iter().find_map(|(key, arg)| Some((key, arg, functions::find(key)?)));
+        let Some((name, arg, function)) = known else {
+            if map.contains_key("eval") || map.contains_key("ref") {
+                // A whole expression where a function could be.
+                let form = Form::of_query(source);
+                let results = self.resolve(&form, scene)?;
+                if form.foreach.is_none() {
+                    return Ok(results);
+                }
+                let values = (results.into_iter().map(|item| self.value_of(item)))
+                    .collect::<Result<List, Error>>()?;
+                return Ok(vec![Item::Value(values.into())]);
+            }
+            return Err(Error::UnknownFunction {
+                expression: format!("{source:?}"),
+            });
+        };
+        let stray = if map.contains_key("var") {
+            Some("var")
+        } else {
+            (&**name != "foreach" && map.contains_key("foreach")).then_some("foreach")
+        };
+        if let Some(stray) = stray {
+            return Err(Error::Function {
+                function: name.to_string(),
+                problem: format!("`{stray}` belongs beside `eval`, one level up"),
+            });
+        }
+        let call = Call::new(self, name, arg, map, scene);
+        let item = call.run(function)?;
+        if &**name == "q" {
+            return Ok(vec![item]);
+        }
+        match &item {
+            Item::Value(value) if value.is_null() => Ok(Vec::new()),
+            item if item.is_list() => Ok(self.values(item)?.unwrap_or_default()),
+            _ => Ok(vec![item]),
+        }
+    }
+
+    /// What functions do with their arguments: the one result, or all as a list.
+    pub(super) fn one(&self, source: &Value, scene: &Scene) -> Result<Item, Error> {
+        let mut results = self.results(source, scene)?;
+        match results.len() {
+            0 => Ok(Item::Value(Value::Null)),
+            1 => Ok(results.swap_remove(0)),
+            _ => {
+                let values = (results.into_iter().map(|item| self.value_of(item)))
+                    .collect::<Result<List, Error>>()?;
+                Ok(Item::Value(values.into()))
+            }
+        }
+    }
+
+    /// Applies `foreach` or `select` to results: to the items of the only result if it is a list.
+    pub(super) fn for_each(
+        &self,
+        each: &Value,
+        results: Vec<Item>,
+        scene: &Scene,
+    ) -> Result<Vec<Item>, Error> {
+        if each.as_str() == Some("$true") {
+            return Ok(results);
+        }
+        let items = match results.as_slice() {
+            [only] if only.is_list() => self.values(only)?.unwrap_or_default(),
+            _ => results,
+        };
+        let numbered = items.into_iter().enumerate();
+        let keyed = numbered.map(|(place, item)| (int(place), item)).collect();
+        self.for_each_of(each, keyed, scene)
+    }
+
+    /// Applies `foreach` to keys with items.
+    pub(super) fn for_each_of(
+        &self,
+        each: &Value,
+        items: Vec<(Value, Item)>,
+        scene: &Scene,
+    ) -> Result<Vec<Item>, Error> {
+        let (key_of, value_of) = match each {
+            Value::Map(map) => match (map.get("key"), map.get("value")) {
+                (None, None) => (None, each),
+                (key, value) => (key, value.unwrap_or(&Value::Null)),
+            },
+            _ => (None, each),
+        };
+        let mut base = scene.clone();
+        base.looping = true;
+        let collection = (items.iter().map(|(_, item)| self.value_of(item.clone())))
+            .collect::<Result<List, Error>>()?;
+        base.context.vars.set("collection", Value::from(collection));
+        base.context.vars.set("break", Var::Bound(Bound(Item::Break)));
+        base.context.vars.set("continue", Var::Bound(Bound(Item::Continue)));
+        let mut found = Vec::new();
+        let mut map = Map::new();
+        for (index, (key, item)) in items.into_iter().enumerate() {
+            let mut round = base.at(item.clone());
+            round.context.vars.set("index", int(index));
+            round.context.vars.set("key", key);
+            round.context.vars.set("item", Var::Bound(Bound(item)));
+            let key = match key_of.map(|key| self.one(key, &round)).transpose()? {
+                Some(Item::Break) => break,
+                Some(Item::Continue) => continue,
+                Some(key) => Some(self.value_of(key)?.to_string()),
+                None => None,
+            };
+            let mut results = self.results_of_each(value_of, &round)?;
+            let result = match results.len() {
+                0 => continue,
+                1 => results.swap_remove(0),
+                _ => {
+                    let values = (results.into_iter().map(|item| self.value_of(item)))
+                        .collect::<Result<List, Error>>()?;
+                    Item::Value(values.into())
+                }
+            };
+            match (result, key) {
+                (Item::Break, _) => break,
+                (Item::Continue, _) => {}
+                (result, Some(key)) => {
+                    map.insert(key.into(), self.value_of(result)?);
+                }
+                (result, None) => found.push(result),
+            }
+        }
+        if key_of.is_some() {
+            return Ok(vec![Item::Value(map.into())]);
+        }
+        Ok(found)
+    }
+
+    /// What one round of a loop gives: a map that is no expression is evaluated as it is.
+    fn results_of_each(&self, raw: &Value, round: &Scene) -> Result<Vec<Item>, Error> {
+        match raw {
+            Value::Map(map) if Form::of(raw).is_none() => {
+                if map.len() == 1 && map.keys().all(|key| functions::find(key).is_some()) {
+                    return self.results(raw, round);
+                }
+                Ok(vec![Item::Value(self.deep(raw, round, None)?)])
+            }
+            Value::Map(_) => {
+                let Some(form) = Form::of(raw) else {
+                    return Ok(Vec::new());
+                };
+                self.resolve(&form, round)
+            }
+            _ => self.results(raw, round),
+        }
+    }
+}
+
+fn int(number: usize) -> Value {
+    Value::Int(i64::try_from(number).unwrap_or(i64::MAX))
+}

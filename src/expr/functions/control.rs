@@ -1,0 +1,97 @@
+//! `foreach`, `q`, `is_function_defined`, `template`, `validate_json`, `lookup`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::expr::error::Error;
+use crate::expr::item::Item;
+use crate::expr::reads::Read;
+use crate::value::{List, Value};
+
+use super::call::Call;
+use super::schema;
+use super::table;
+
+pub(super) fn foreach(call: &Call<'_>) -> Result<Item, Error> {
+    let current = &call.scene.current;
+    let items = match current {
+        Item::Value(value) if value.as_map().is_some() => {
+            let map = value.as_map().into_iter().flatten();
+            map.map(|(key, item)| (Value::Str(Arc::clone(key)), Item::Value(item.clone())))
+                .collect()
+        }
+        item => match call.evaluator.values(item)? {
+            Some(items) => (0i64..).map(Value::Int).zip(items).collect(),
+            None => vec![(Value::Int(0), item.clone())],
+        },
+    };
+    let results = call.evaluator.for_each_of(call.raw, items, call.scene)?;
+    let values = results.into_iter().map(|item| call.evaluator.value_of(item));
+    Ok(Item::Value(values.collect::<Result<List, Error>>()?.into()))
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "all functions have the same type")]
+pub(super) fn quote(call: &Call<'_>) -> Result<Item, Error> {
+    Ok(Item::Value(call.raw.clone()))
+}
+
+pub(super) fn is_function_defined(call: &Call<'_>) -> Result<Item, Error> {
+    let name = call.value()?;
+    let defined = name.as_str().is_some_and(|name| table::find(name).is_some());
+    Ok(Item::Value(defined.into()))
+}
+
+pub(super) fn template(call: &Call<'_>) -> Result<Item, Error> {
+    let overrides = call.option("overrides")?;
+    let mut text = match call.raw {
+        Value::Str(text) => text.to_string(),
+        raw => match call.evaluate(raw)? {
+            Value::Str(text) => text.to_string(),
+            other => from_path(call, &other)?,
+        },
+    };
+    if let Some(overrides) = overrides.as_ref().and_then(Value::as_map) {
+        let pairs: Vec<_> = overrides.iter().map(|(key, value)| format!("{key}: {value:?}")).collect();
+        text = format!("#jinja2: {}\n{text}", pairs.join(", "));
+    }
+    call.evaluator.template(&text, call.scene).map(Item::Value)
+}
+
+fn from_path(call: &Call<'_>, source: &Value) -> Result<String, Error> {
+    let Some(path) = source.get("path").map(|path| PathBuf::from(path.reveal().to_string())) else {
+        return Err(call.fail(format!("takes a text or a `path`, not {}", source.kind())));
+    };
+    let path = if path.is_absolute() {
+        path
+    } else {
+        super::files::base_of(call.evaluator, call.scene, Some("src"), false)?.join(path)
+    };
+    let bytes = call.evaluator.world().read(&path).map_err(|error| {
+        call.fail(format!("cannot read `{}`: {error}", path.display()))
+    })?;
+    call.evaluator.tracker().read(Read::File(path), None);
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+pub(super) fn validate_json(call: &Call<'_>) -> Result<Item, Error> {
+    let (value, schema) = call.pair()?;
+    let valid = schema::is_valid(&value, &schema, 0).map_err(|problem| call.fail(problem))?;
+    Ok(Item::Value(valid.into()))
+}
+
+pub(super) fn lookup(call: &Call<'_>) -> Result<Item, Error> {
+    let value = call.value()?;
+    let Some((name, args)) = value.as_map().and_then(|map| map.first()) else {
+        return Err(call.fail("takes a map with the name of a lookup"));
+    };
+    let args = match args.reveal() {
+        Value::List(args) => args.to_vec(),
+        other => vec![other.clone()],
+    };
+    let results = call.evaluator.lookup(name, &args, call.scene)?;
+    Ok(Item::Value(match results.len() {
+        0 => Value::Null,
+        1 => results.into_iter().next().unwrap_or_default(),
+        _ => results.into(),
+    }))
+}

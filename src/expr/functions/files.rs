@@ -1,0 +1,243 @@
+//! `file`, `tempfile`, `abspath` and `get_dir`.
+
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use crate::expr::encoding::hex;
+use crate::expr::error::Error;
+use crate::expr::evaluator::Evaluator;
+use crate::expr::item::{Item, Scene};
+use crate::expr::reads::Read;
+use crate::value::{External, ExternalKind, Map, Value};
+
+use super::call::Call;
+
+pub(super) fn abspath(call: &Call<'_>) -> Result<Item, Error> {
+    let args = call.values()?;
+    let text = |place: usize| args.get(place).filter(|arg| !arg.is_null());
+    let Some(path) = text(0).map(|path| path.reveal().to_string()) else {
+        return Err(call.fail("takes a path"));
+    };
+    let location = text(1).map(|location| location.reveal().to_string());
+    let create = text(2).is_some_and(Value::is_truthy);
+    absolute_path(call.evaluator, call.scene, &path, location.as_deref(), create).map(Item::Value)
+}
+
+pub(super) fn path(call: &Call<'_>) -> Result<Item, Error> {
+    abspath(call)
+}
+
+pub(super) fn get_dir(call: &Call<'_>) -> Result<Item, Error> {
+    let args = call.values()?;
+    let location = args.first().filter(|arg| !arg.is_null()).map(|arg| arg.reveal().to_string());
+    let create = args.get(1).is_some_and(Value::is_truthy);
+    directory(call.evaluator, call.scene, location.as_deref(), create).map(Item::Value)
+}
+
+/// A path made absolute, as a value that stands for what is there.
+pub(in crate::expr) fn absolute_path(
+    evaluator: &Evaluator,
+    scene: &Scene,
+    path: &str,
+    location: Option<&str>,
+    create: bool,
+) -> Result<Value, Error> {
+    if Path::new(path).is_absolute() {
+        return Ok(path_value(evaluator, Path::new(path), Path::new(""), location));
+    }
+    let base = base_of(evaluator, scene, location, create && !path.contains('/'))?;
+    let whole = base.join(path);
+    if create && let Some(parent) = whole.parent() {
+        evaluator.world().make_dir(parent).map_err(|problem| failed("abspath", problem))?;
+    }
+    Ok(path_value(evaluator, &whole, &base, location))
+}
+
+/// A named directory, as a value that stands for what is there.
+pub(in crate::expr) fn directory(
+    evaluator: &Evaluator,
+    scene: &Scene,
+    location: Option<&str>,
+    create: bool,
+) -> Result<Value, Error> {
+    let base = base_of(evaluator, scene, location, create)?;
+    Ok(path_value(evaluator, &base, &base, location))
+}
+
+/// Where a named directory is.
+pub(super) fn base_of(
+    evaluator: &Evaluator,
+    scene: &Scene,
+    location: Option<&str>,
+    create: bool,
+) -> Result<PathBuf, Error> {
+    if location == Some("src") && scene.context.base_dir.is_absolute() {
+        return Ok(scene.context.base_dir.clone());
+    }
+    let place = evaluator.place(scene);
+    let location = location.unwrap_or("ensemble");
+    let base = evaluator.world().directory(&place, location, create);
+    let base = base.map_err(|problem| failed("get_dir", problem))?;
+    if location == "src" {
+        return Ok(base.join(&scene.context.base_dir));
+    }
+    Ok(base)
+}
+
+fn failed(function: &str, problem: String) -> Error {
+    Error::Function {
+        function: function.to_owned(),
+        problem,
+    }
+}
+
+fn path_value(evaluator: &Evaluator, path: &Path, base: &Path, location: Option<&str>) -> Value {
+    let path = normal(path);
+    evaluator.tracker().read(Read::File(path.clone()), None);
+    let text = Value::from(path.to_string_lossy().into_owned());
+    let digest = evaluator.world().tree_digest(&path).unwrap_or_else(|| {
+        let below = path.strip_prefix(normal(base)).unwrap_or(&path);
+        format!("path:{}:{}", location.unwrap_or_default(), below.display())
+    });
+    let expression = Value::map([("path", text.clone())]);
+    Value::External(Arc::new(External {
+        kind: ExternalKind::Path,
+        value: text.clone(),
+        parts: Map::from_iter([("path".into(), text)]),
+        expression: Value::map([("eval", expression)]),
+        digest: Some(digest.into()),
+    }))
+}
+
+/// The path without `.` and `..`.
+pub(in crate::expr) fn normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                if !normal.pop() {
+                    normal.push("..");
+                }
+            }
+            other => normal.push(other),
+        }
+    }
+    normal
+}
+
+pub(super) fn file(call: &Call<'_>) -> Result<Item, Error> {
+    let name = call.value()?.reveal().to_string();
+    let base = match call.text("dir")? {
+        Some(dir) => PathBuf::from(dir),
+        None => base_of(call.evaluator, call.scene, None, false)?,
+    };
+    let path = normal(&base.join(&name));
+    let encoding = call.text("encoding")?;
+    if let Some(contents) = call.option("contents")? {
+        let bytes = encoded(call, &contents, &path, encoding.as_deref())?;
+        let written = call.evaluator.world().write(&path, &bytes, contents.has_sensitive());
+        written.map_err(|problem| call.fail(problem))?;
+    }
+    let expression = Value::map([("file", name.as_str().into())]);
+    Ok(Item::Value(file_value(call, &path, name.into(), expression, encoding)))
+}
+
+fn file_value(
+    call: &Call<'_>,
+    path: &Path,
+    shown: Value,
+    expression: Value,
+    encoding: Option<String>,
+) -> Value {
+    call.evaluator.tracker().read(Read::File(path.to_owned()), None);
+    let digest = match call.evaluator.world().read(path) {
+        Ok(bytes) => decoded(&bytes, encoding.as_deref()),
+        Err(_) => Value::Null,
+    };
+    let parts = Map::from_iter([
+        ("path".into(), path.to_string_lossy().into_owned().into()),
+        ("encoding".into(), encoding.unwrap_or_else(|| "utf-8".to_owned()).into()),
+    ]);
+    Value::External(Arc::new(External {
+        kind: ExternalKind::File,
+        value: shown,
+        parts,
+        expression: Value::map([("eval", expression)]),
+        digest: Some(digest),
+    }))
+}
+
+/// What is written for a value: text as it is, other values as YAML, or JSON if asked for.
+fn encoded(
+    call: &Call<'_>,
+    contents: &Value,
+    path: &Path,
+    encoding: Option<&str>,
+) -> Result<Vec<u8>, Error> {
+    let plain = revealed(contents);
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    let as_json = encoding == Some("json") || (encoding.is_none() && extension == Some("json"));
+    if let Value::Str(text) = &plain
+        && encoding != Some("json")
+        && encoding != Some("yaml")
+    {
+        return Ok(text.as_bytes().to_vec());
+    }
+    if as_json {
+        return serde_json::to_vec_pretty(&plain).map_err(|error| call.fail(error.to_string()));
+    }
+    let yaml = call.evaluator.world().to_yaml(&plain).map_err(|problem| call.fail(problem))?;
+    Ok(yaml.into_bytes())
+}
+
+/// The value with all marks of sensitivity taken away: only for what goes where it is protected.
+pub(in crate::expr) fn revealed(value: &Value) -> Value {
+    match value.reveal() {
+        Value::List(items) if value.has_sensitive() => Value::list(items.iter().map(revealed)),
+        Value::Map(map) if value.has_sensitive() => {
+            Value::map(map.iter().map(|(key, item)| (Arc::clone(key), revealed(item))))
+        }
+        Value::External(external) => revealed(&external.value),
+        other => other.clone(),
+    }
+}
+
+/// Bytes as a value: text if they are, or else their hexadecimal digits.
+fn decoded(bytes: &[u8], encoding: Option<&str>) -> Value {
+    match std::str::from_utf8(bytes) {
+        Ok(text) if encoding != Some("binary") => text.into(),
+        Ok(text) => text.into(),
+        Err(_) => hex(bytes).into(),
+    }
+}
+
+pub(super) fn temporary(call: &Call<'_>) -> Result<Item, Error> {
+    let contents = call.value()?;
+    let suffix = call.text("suffix")?.unwrap_or_default();
+    let encoding = call.text("encoding")?;
+    let mut random = [0; 8];
+    call.evaluator.world().random(&mut random);
+    let name = format!("unfurl-{}{}", hex(&random), suffix.replace('/', "_"));
+    let path = call.evaluator.world().temp_dir().join(name);
+    let bytes = encoded(call, &contents, &path, encoding.as_deref())?;
+    let written = call.evaluator.world().write(&path, &bytes, true);
+    written.map_err(|problem| call.fail(problem))?;
+    let shown = Value::from(path.to_string_lossy().into_owned());
+    let expression = Value::map([("tempfile", shown.clone())]);
+    Ok(Item::Value(file_value(call, &path, shown, expression, encoding)))
+}
+
+impl Evaluator {
+    /// The contents of a file that an external value stands for.
+    pub(in crate::expr) fn contents(&self, external: &External) -> Result<Value, Error> {
+        let path = external.parts.get("path").map(|path| PathBuf::from(path.to_string()));
+        let path = path.unwrap_or_default();
+        self.tracker().read(Read::File(path.clone()), None);
+        let encoding = external.parts.get("encoding").and_then(Value::as_str);
+        match self.world().read(&path) {
+            Ok(bytes) => Ok(decoded(&bytes, encoding)),
+            Err(problem) => Err(failed("file", format!("cannot read `{}`: {problem}", path.display()))),
+        }
+    }
+}

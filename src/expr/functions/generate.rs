@@ -1,0 +1,72 @@
+//! `_generate`: texts nobody can guess.
+
+use crate::expr::error::Error;
+use crate::expr::item::Item;
+use crate::value::Value;
+
+use super::call::Call;
+
+const LETTERS: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+const DIGITS: &str = "0123456789";
+const SIGNS: &str = "%()*+,-./<>?=^_~";
+
+/// The longest text that is made.
+const LONGEST: usize = 100_000;
+
+pub(super) fn generate(call: &Call<'_>) -> Result<Item, Error> {
+    let argument = call.value()?;
+    let option = |name: &str| match argument.get(name) {
+        Some(value) => Ok(Some(value.clone())),
+        None => call.option(name),
+    };
+    let preset = option("preset")?.unwrap_or_default();
+    let length = option("len")?.and_then(|length| length.as_int()).unwrap_or_default();
+    let length = usize::try_from(length).unwrap_or_default().min(LONGEST);
+    let or = |default: usize| if length == 0 { default } else { length };
+    let everything = format!("{LETTERS}{DIGITS}{SIGNS}");
+    let text = match preset.as_str() {
+        Some("number") => pick(call, DIGITS, or(1)),
+        Some("password") => {
+            // A text of one character is a digit once in a while; the tries are bounded.
+            let mut tries = (0..1000).map(|_| pick(call, &everything, or(15)));
+            let with_digit = |text: &String| text.contains(|c: char| c.is_ascii_digit());
+            tries.find(with_digit).ok_or_else(|| call.fail("no password was found"))?
+        }
+        _ => {
+            let ranges = option("ranges")?.unwrap_or_default();
+            let alphabet = alphabet(&ranges).unwrap_or(everything);
+            pick(call, &alphabet, or(10))
+        }
+    };
+    Ok(Item::Value(text.into()))
+}
+
+/// The characters of ranges such as `[[a, z], [48, 58]]`; the end is outside.
+fn alphabet(ranges: &Value) -> Option<String> {
+    let mut alphabet = String::new();
+    for range in ranges.as_list()? {
+        let [start, end] = range.as_list()?.as_slice() else {
+            continue;
+        };
+        let code = |value: &Value| match value.reveal() {
+            Value::Str(text) => text.chars().next().map(u32::from),
+            other => other.as_int().and_then(|code| u32::try_from(code).ok()),
+        };
+        let end = code(end)?.min(u32::from(char::MAX));
+        alphabet.extend((code(start)?..end).filter_map(char::from_u32).take(LONGEST));
+    }
+    (!alphabet.is_empty()).then_some(alphabet)
+}
+
+fn pick(call: &Call<'_>, alphabet: &str, count: usize) -> String {
+    let alphabet: Vec<char> = alphabet.chars().collect();
+    let mut bytes = vec![0; count * 8];
+    call.evaluator.world().random(&mut bytes);
+    let size = alphabet.len() as u64;
+    let pick = |bytes: &[u8]| {
+        let number = bytes.iter().fold(0u64, |number, byte| (number << 8) | u64::from(*byte));
+        let place = usize::try_from(number % size).unwrap_or_default();
+        alphabet[place]
+    };
+    bytes.chunks_exact(8).map(pick).collect()
+}

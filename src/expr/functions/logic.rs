@@ -1,0 +1,111 @@
+//! `if`, `and`, `or`, `not` and comparisons.
+
+use std::cmp::Ordering;
+
+use crate::expr::error::Error;
+use crate::expr::item::Item;
+use crate::value::Value;
+
+use super::call::Call;
+
+pub(super) fn if_else(call: &Call<'_>) -> Result<Item, Error> {
+    let condition = call.one(call.raw)?;
+    let truth = call.is_true(&condition)?;
+    match call.map.get(if truth { "then" } else { "else" }) {
+        Some(branch) => call.one(branch),
+        None => Ok(Item::Value(truth.into())),
+    }
+}
+
+pub(super) fn and(call: &Call<'_>) -> Result<Item, Error> {
+    let mut last = Item::Value(false.into());
+    for raw in operands(call)? {
+        last = call.one(&raw)?;
+        if !call.is_true(&last)? {
+            break;
+        }
+    }
+    Ok(last)
+}
+
+pub(super) fn or(call: &Call<'_>) -> Result<Item, Error> {
+    for raw in operands(call)? {
+        let item = call.one(&raw)?;
+        if call.is_true(&item)? {
+            return Ok(item);
+        }
+    }
+    Ok(Item::Value(false.into()))
+}
+
+pub(super) fn not(call: &Call<'_>) -> Result<Item, Error> {
+    let item = call.one(call.raw)?;
+    Ok(Item::Value((!call.is_true(&item)?).into()))
+}
+
+/// The raw operands: those of a list as they are written, those of anything else quoted.
+fn operands(call: &Call<'_>) -> Result<Vec<Value>, Error> {
+    if let Value::List(items) = call.raw {
+        return Ok(items.to_vec());
+    }
+    let values = match call.evaluator.value_of(call.one(call.raw)?)?.reveal() {
+        Value::List(items) => items.to_vec(),
+        other => vec![other.clone()],
+    };
+    let quote = |value| Value::map([("q", value)]);
+    Ok(values.into_iter().map(quote).collect())
+}
+
+pub(super) fn equal(call: &Call<'_>) -> Result<Item, Error> {
+    let (left, right) = call.pair()?;
+    Ok(Item::Value((left == right).into()))
+}
+
+pub(super) fn unequal(call: &Call<'_>) -> Result<Item, Error> {
+    let (left, right) = call.pair()?;
+    Ok(Item::Value((left != right).into()))
+}
+
+pub(super) fn less(call: &Call<'_>) -> Result<Item, Error> {
+    compare(call, Ordering::is_lt)
+}
+
+pub(super) fn less_or_equal(call: &Call<'_>) -> Result<Item, Error> {
+    compare(call, Ordering::is_le)
+}
+
+pub(super) fn greater(call: &Call<'_>) -> Result<Item, Error> {
+    compare(call, Ordering::is_gt)
+}
+
+pub(super) fn greater_or_equal(call: &Call<'_>) -> Result<Item, Error> {
+    compare(call, Ordering::is_ge)
+}
+
+fn compare(call: &Call<'_>, holds: fn(Ordering) -> bool) -> Result<Item, Error> {
+    let (left, right) = call.pair()?;
+    let Some(order) = order(&left, &right) else {
+        let (left, right) = (left.reveal().kind(), right.reveal().kind());
+        return Err(call.fail(format!("cannot compare {left} and {right}")));
+    };
+    Ok(Item::Value(holds(order).into()))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "Python compares such numbers the same way")]
+fn order(left: &Value, right: &Value) -> Option<Ordering> {
+    match (left.reveal(), right.reveal()) {
+        (Value::Int(a), Value::Int(b)) => Some(a.cmp(b)),
+        (Value::Float(a), Value::Float(b)) => a.partial_cmp(b),
+        (Value::Int(a), Value::Float(b)) => (*a as f64).partial_cmp(b),
+        (Value::Float(a), Value::Int(b)) => a.partial_cmp(&(*b as f64)),
+        (Value::Bool(a), Value::Bool(b)) => Some(a.cmp(b)),
+        (Value::Str(a), Value::Str(b)) => Some(a.cmp(b)),
+        (Value::External(a), b) => order(&a.value, b),
+        (a, Value::External(b)) => order(a, &b.value),
+        (Value::List(a), Value::List(b)) => {
+            let differ = a.iter().zip(b.iter()).find(|(a, b)| a != b);
+            differ.map_or_else(|| Some(a.len().cmp(&b.len())), |(a, b)| order(a, b))
+        }
+        _ => None,
+    }
+}

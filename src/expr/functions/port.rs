@@ -1,0 +1,89 @@
+//! `portspec`: port specifications such as `80:8080/tcp`.
+
+use std::sync::Arc;
+
+use crate::expr::error::Error;
+use crate::expr::item::Item;
+use crate::value::{External, ExternalKind, Map, Value};
+
+use super::call::Call;
+
+const PARTS: [&str; 5] = ["protocol", "source", "source_range", "target", "target_range"];
+
+pub(super) fn portspec(call: &Call<'_>) -> Result<Item, Error> {
+    let given = call.value()?;
+    let mut parts = match given.reveal() {
+        Value::Int(port) => {
+            let port = Value::Int(*port);
+            Map::from_iter([
+                ("source".into(), port.clone()),
+                ("target".into(), port),
+                ("protocol".into(), "tcp".into()),
+            ])
+        }
+        Value::Map(map) => Map::clone(map),
+        Value::Str(text) if !text.is_empty() => parse(call, text)?,
+        other if !other.is_truthy() => return Ok(Item::Value(Value::Null)),
+        other => return Err(call.fail(format!("takes a port, a text or a map, not {}", other.kind()))),
+    };
+    for part in PARTS {
+        parts.entry(part.into()).or_default();
+    }
+    let text = spec(&parts);
+    let mut shown = parts.clone();
+    shown.insert("spec".into(), text.into());
+    Ok(Item::Value(Value::External(Arc::new(External {
+        kind: ExternalKind::Other,
+        value: Value::from(parts),
+        parts: shown,
+        expression: Value::Null,
+        digest: None,
+    }))))
+}
+
+fn parse(call: &Call<'_>, text: &str) -> Result<Map, Error> {
+    let (ports, protocol) = text.split_once('/').unwrap_or((text, "tcp"));
+    let (source, target) = ports.split_once(':').unwrap_or((ports, ports));
+    let target = if target.is_empty() { source } else { target };
+    let port = |text: &str| {
+        let port = text.trim().parse::<u16>().ok().filter(|port| *port > 0);
+        let problem = || call.fail(format!("`{text}` is not a port"));
+        port.map(|port| Value::Int(port.into())).ok_or_else(problem)
+    };
+    let mut parts = Map::new();
+    parts.insert("protocol".into(), protocol.into());
+    for (name, text) in [("source", source), ("target", target)] {
+        match text.split_once('-') {
+            Some((from, to)) => {
+                let range = Value::list([port(from)?, port(to)?]);
+                parts.insert(format!("{name}_range").into(), range);
+            }
+            None => {
+                parts.insert(name.into(), port(text)?);
+            }
+        }
+    }
+    Ok(parts)
+}
+
+/// The short form, target first, as containers are told.
+fn spec(parts: &Map) -> String {
+    let side = |name: &str| {
+        let range = parts.get(format!("{name}_range").as_str()).and_then(Value::as_list);
+        match range.map(Vec::as_slice) {
+            Some([from, to]) => format!("{from}-{to}"),
+            _ => parts.get(name).filter(|port| !port.is_null()).map_or_else(String::new, Value::to_string),
+        }
+    };
+    let (source, target) = (side("source"), side("target"));
+    let mut text = if source == target || target.is_empty() {
+        source
+    } else {
+        format!("{target}:{source}")
+    };
+    let protocol = parts.get("protocol").and_then(Value::as_str).unwrap_or("tcp");
+    if protocol != "tcp" {
+        text += &format!("/{protocol}");
+    }
+    text
+}

@@ -1,0 +1,145 @@
+//! `scalar` and `scalar_value`: numbers with units.
+
+use std::sync::Arc;
+
+use crate::expr::error::Error;
+use crate::expr::item::Item;
+use crate::value::{External, ExternalKind, Map, Value};
+
+use super::call::Call;
+
+type Units = &'static [(&'static str, f64)];
+
+const SIZE: Units = &[
+    ("B", 1.0),
+    ("kB", 1e3),
+    ("KiB", 1024.0),
+    ("MB", 1e6),
+    ("MiB", 1_048_576.0),
+    ("GB", 1e9),
+    ("GiB", 1_073_741_824.0),
+    ("TB", 1e12),
+    ("TiB", 1_099_511_627_776.0),
+];
+const TIME: Units = &[
+    ("d", 86_400.0),
+    ("h", 3_600.0),
+    ("m", 60.0),
+    ("s", 1.0),
+    ("ms", 1e-3),
+    ("us", 1e-6),
+    ("ns", 1e-9),
+];
+const FREQUENCY: Units = &[("Hz", 1.0), ("kHz", 1e3), ("MHz", 1e6), ("GHz", 1e9)];
+const BITRATE: Units = &[
+    ("bps", 1.0),
+    ("Kbps", 1e3),
+    ("Kibps", 1024.0),
+    ("Mbps", 1e6),
+    ("Mibps", 1_048_576.0),
+    ("Gbps", 1e9),
+    ("Gibps", 1_073_741_824.0),
+    ("Tbps", 1e12),
+    ("Tibps", 1_099_511_627_776.0),
+];
+
+/// The kind a unit belongs to, and its standard spelling.
+fn unit(name: &str) -> Option<(Units, &'static str, f64)> {
+    let kinds = [SIZE, TIME, FREQUENCY, BITRATE];
+    let find = |same: &dyn Fn(&str) -> bool| {
+        kinds.into_iter().find_map(|kind| {
+            let (name, factor) = kind.iter().find(|(name, _)| same(name))?;
+            Some((kind, *name, *factor))
+        })
+    };
+    find(&|known| known == name).or_else(|| find(&|known| known.eq_ignore_ascii_case(name)))
+}
+
+struct Scalar {
+    number: f64,
+    unit: &'static str,
+    factor: f64,
+    kind: Units,
+}
+
+fn parse(call: &Call<'_>, text: &str) -> Result<Scalar, Error> {
+    let text = text.trim();
+    let end = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let number = text[..end].trim().parse().ok();
+    match (number, unit(text[end..].trim())) {
+        (Some(number), Some((kind, unit, factor))) => Ok(Scalar {
+            number,
+            unit,
+            factor,
+            kind,
+        }),
+        _ => Err(call.fail(format!("`{text}` is not a number with a unit, such as `4 GB`"))),
+    }
+}
+
+pub(super) fn scalar(call: &Call<'_>) -> Result<Item, Error> {
+    let given = call.value()?;
+    if matches!(given, Value::External(_)) || given.is_null() {
+        return Ok(Item::Value(given));
+    }
+    let scalar = parse(call, &given.reveal().to_string())?;
+    let number = whole(scalar.number);
+    let text = Value::from(format!("{number} {}", scalar.unit));
+    let base = whole(scalar.number * scalar.factor);
+    let parts = [("value", number), ("unit", scalar.unit.into()), ("base", base)];
+    let expression = Value::map([("scalar", text.clone())]);
+    Ok(Item::Value(Value::External(Arc::new(External {
+        kind: ExternalKind::Other,
+        value: text,
+        parts: parts.into_iter().map(|(name, part)| (name.into(), part)).collect::<Map>(),
+        expression: Value::map([("eval", expression)]),
+        digest: None,
+    }))))
+}
+
+pub(super) fn scalar_value(call: &Call<'_>) -> Result<Item, Error> {
+    let given = call.value()?;
+    if matches!(given.reveal(), Value::Int(_) | Value::Float(_) | Value::Null) {
+        return Ok(Item::Value(given));
+    }
+    let scalar = parse(call, &given.reveal().to_string())?;
+    let target = match call.text("unit")? {
+        Some(name) => {
+            let known = unit(&name).filter(|(kind, ..)| std::ptr::eq(*kind, scalar.kind));
+            let problem = || call.fail(format!("`{name}` is not a unit that `{}` has", scalar.unit));
+            known.ok_or_else(problem)?.2
+        }
+        None => scalar.factor,
+    };
+    let converted = scalar.number * scalar.factor / target;
+    let value = match call.option("round")? {
+        Some(round) => rounded(converted, &round),
+        None => converted,
+    };
+    Ok(Item::Value(whole(value)))
+}
+
+fn rounded(number: f64, round: &Value) -> f64 {
+    match round.reveal() {
+        Value::Int(places) => {
+            let places = i32::try_from((*places).clamp(-300, 300)).unwrap_or_default();
+            let scale = 10f64.powi(places);
+            (number * scale).round_ties_even() / scale
+        }
+        Value::Str(way) if &**way == "ceil" => number.ceil(),
+        Value::Str(way) if &**way == "floor" => number.floor(),
+        Value::Str(way) if &**way == "round" => number.round_ties_even(),
+        _ => number,
+    }
+}
+
+/// An integer if it is one.
+#[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
+fn whole(number: f64) -> Value {
+    let near = number.round();
+    if (number - near).abs() < 1e-13 && near.abs() < 9e15 {
+        Value::Int(near as i64)
+    } else {
+        Value::Float(number)
+    }
+}

@@ -1,0 +1,112 @@
+//! `concat`, `token`, `urljoin` and labels.
+
+use crate::expr::error::Error;
+use crate::expr::item::Item;
+use crate::value::Value;
+
+use super::call::Call;
+use super::label::{Style, to_label};
+
+pub(super) fn concat(call: &Call<'_>) -> Result<Item, Error> {
+    let value = call.value()?;
+    let Some(items) = value.as_list() else {
+        return Ok(Item::Value(value));
+    };
+    let separator = call.text("sep")?.unwrap_or_default();
+    let texts: Vec<_> = items.iter().map(|item| item.reveal().to_string()).collect();
+    Ok(Item::Value(texts.join(&separator).into()))
+}
+
+pub(super) fn token(call: &Call<'_>) -> Result<Item, Error> {
+    let args = call.values()?;
+    let [text, separator, place] = args.as_slice() else {
+        return Err(call.fail("takes a text, a separator and the place of a part"));
+    };
+    let (Some(text), Some(separator), Some(place)) =
+        (text.as_str(), separator.as_str(), place.as_int())
+    else {
+        return Err(call.fail("takes a text, a separator and the place of a part"));
+    };
+    if separator.is_empty() {
+        return Err(call.fail("the separator is empty"));
+    }
+    let parts: Vec<_> = text.split(separator).collect();
+    let count = i64::try_from(parts.len()).unwrap_or(i64::MAX);
+    let place = if place < 0 { place + count } else { place };
+    let part = usize::try_from(place).ok().and_then(|place| parts.get(place));
+    part.map(|part| Item::Value((*part).into()))
+        .ok_or_else(|| call.fail(format!("the text has {count} parts, none at {place}")))
+}
+
+pub(super) fn urljoin(call: &Call<'_>) -> Result<Item, Error> {
+    let args = call.values()?;
+    let part = |place: usize| {
+        let value: Option<&Value> = args.get(place);
+        value.filter(|value| value.is_truthy()).map(|value| value.reveal().to_string())
+    };
+    let (scheme, host, port) = (part(0), part(1), part(2));
+    let (path, query, fragment) = (part(3), part(4), part(5));
+    if [&scheme, &host, &path, &query, &fragment].iter().all(|part| part.is_none()) {
+        return Ok(Item::Value(Value::Null));
+    }
+    let scheme = scheme.unwrap_or_default();
+    let is_default = matches!(
+        (scheme.as_str(), port.as_deref()),
+        ("https", Some("443")) | ("http", Some("80"))
+    );
+    let host = host.unwrap_or_default();
+    let place = match port {
+        Some(port) if !is_default => format!("{host}:{port}"),
+        _ => host,
+    };
+    let mut url = String::new();
+    if !scheme.is_empty() {
+        url += &format!("{scheme}:");
+    }
+    if !place.is_empty() {
+        url += &format!("//{place}");
+    }
+    if let Some(path) = path {
+        if !place.is_empty() && !path.starts_with('/') {
+            url.push('/');
+        }
+        url += &escaped(&path, b"/");
+    }
+    if let Some(query) = query {
+        url += &format!("?{}", escaped(&query, b" ").replace(' ', "+"));
+    }
+    if let Some(fragment) = fragment {
+        url += &format!("#{}", escaped(&fragment, b"/"));
+    }
+    Ok(Item::Value(url.into()))
+}
+
+/// Percent-encodes all but letters, digits, `_.-~` and what is safe.
+fn escaped(text: &str, safe: &[u8]) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"_.-~".contains(&byte) || safe.contains(&byte) {
+            escaped.push(char::from(byte));
+        } else {
+            escaped += &format!("%{byte:02X}");
+        }
+    }
+    escaped
+}
+
+pub(super) fn label(call: &Call<'_>) -> Result<Item, Error> {
+    let value = match call.value()? {
+        Value::List(items) => Value::list(items.iter().flat_map(|item| match item {
+            Value::List(items) => items.to_vec(),
+            other => vec![other.clone()],
+        })),
+        other => other,
+    };
+    let mut style = Style::of(call.name);
+    for name in Style::OPTIONS {
+        if let Some(option) = call.option(name)? {
+            style.set(name, &option);
+        }
+    }
+    to_label(&value, &style).map(Item::Value).map_err(|problem| call.fail(problem))
+}

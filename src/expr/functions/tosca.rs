@@ -1,0 +1,167 @@
+//! The functions of TOSCA: inputs, properties, attributes, artifacts, nodes of a type.
+
+use crate::expr::error::Error;
+use crate::expr::item::{Item, Scene};
+use crate::value::{List, Value};
+
+use super::call::Call;
+
+pub(super) fn get_input(call: &Call<'_>) -> Result<Item, Error> {
+    let (name, default) = match call.raw {
+        Value::List(items) => (items.first().unwrap_or(&Value::Null), items.get(1)),
+        other => (other, None),
+    };
+    let name = call.evaluate(name)?;
+    let Some(name) = name.as_str() else {
+        return Err(call.fail(format!("takes the name of an input, not {}", name.kind())));
+    };
+    let root = call.evaluator.scope().root(call.scene.entity());
+    let found = match call.evaluator.attribute_item(root, "inputs")? {
+        Some(inputs) => call.evaluator.get(&inputs, name, None, call.scene)?,
+        None => None,
+    };
+    match (found, default) {
+        (Some(item), _) => Ok(item),
+        (None, Some(default)) => call.evaluate(default).map(Item::Value),
+        (None, None) => Err(Error::UndefinedInput {
+            name: name.to_owned(),
+        }),
+    }
+}
+
+/// `get_attribute: [entity, name, …]`, where the name may also be that of a requirement or
+/// capability whose attribute comes next.
+pub(super) fn get_attribute(call: &Call<'_>) -> Result<Item, Error> {
+    let args = call.values()?;
+    let mut args = args.iter().map(|arg| arg.reveal().to_string());
+    let (Some(entity), Some(candidate)) = (args.next(), args.next()) else {
+        return Err(call.fail("takes an entity and the name of an attribute"));
+    };
+    let start = keyword(&entity);
+    let rest: Vec<_> = args.collect();
+    let scene = call.scene.at(Item::entity(call.scene.entity()));
+    let mut results = Vec::new();
+    for start in call.evaluator.path(&start, &scene)? {
+        let Some(of) = start.as_entity() else {
+            continue;
+        };
+        if let Some(found) = find_in(call, of, &candidate, &rest, &scene)? {
+            results.push(found);
+            if !rest.is_empty() {
+                break;
+            }
+        }
+    }
+    match results.len() {
+        0 => Ok(Item::Value(Value::Null)),
+        1 => Ok(results.swap_remove(0)),
+        _ => {
+            let values = results.into_iter().map(|item| call.evaluator.value_of(item));
+            Ok(Item::Value(values.collect::<Result<List, Error>>()?.into()))
+        }
+    }
+}
+
+fn find_in(
+    call: &Call<'_>,
+    of: crate::value::Handle,
+    candidate: &str,
+    rest: &[String],
+    scene: &Scene,
+) -> Result<Option<Item>, Error> {
+    let start = Item::entity(of);
+    let mut item = match call.evaluator.get(&start, candidate, None, scene)? {
+        Some(item) => item,
+        None if rest.is_empty() => return Ok(None),
+        None => {
+            let names = call.evaluator.special(of, ".names");
+            let named = names.as_ref().and_then(|names| names.get(candidate)).cloned();
+            let Some(named) = named else {
+                return Ok(None);
+            };
+            Item::Value(named)
+        }
+    };
+    for part in rest {
+        let index = part.parse().ok();
+        if item.is_list() && index.is_none() {
+            let items = call.evaluator.values(&item)?.unwrap_or_default();
+            let mut found = items.into_iter().filter_map(|item| {
+                call.evaluator.get(&item, part, None, scene).transpose()
+            });
+            match found.next() {
+                Some(next) => item = next?,
+                None => return Ok(None),
+            }
+            continue;
+        }
+        match call.evaluator.get(&item, part, index, scene)? {
+            Some(next) => item = next,
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(item))
+}
+
+/// The path a keyword such as `SELF` stands for.
+fn keyword(entity: &str) -> String {
+    match entity {
+        "SELF" => ".".to_owned(),
+        "SOURCE" => ".source".to_owned(),
+        "TARGET" => ".target".to_owned(),
+        "ORCHESTRATOR" => "::localhost".to_owned(),
+        "HOST" => ".hosted_on".to_owned(),
+        "OPERATION_HOST" => "$OPERATION_HOST".to_owned(),
+        name => format!("::{name}"),
+    }
+}
+
+pub(super) fn get_nodes_of_type(call: &Call<'_>) -> Result<Item, Error> {
+    let name = call.value()?;
+    let Some(name) = name.as_str() else {
+        return Err(call.fail(format!("takes the name of a type, not {}", name.kind())));
+    };
+    let from = call.scene.entity();
+    let root = call.evaluator.scope().root(from);
+    let every = call.evaluator.every_instance(from).into_iter();
+    let matching = every.filter(|of| *of != root && call.evaluator.scope().is_type(*of, name));
+    Ok(Item::Value(Value::list(matching.map(Value::Entity))))
+}
+
+pub(super) fn get_artifact(call: &Call<'_>) -> Result<Item, Error> {
+    let args = call.values()?;
+    let (Some(entity), Some(name)) = (args.first(), args.get(1)) else {
+        return Err(call.fail("takes an entity and the name of an artifact"));
+    };
+    let Some(name) = name.as_str() else {
+        return Ok(Item::Value(Value::Null));
+    };
+    let entities = match entity.reveal() {
+        Value::Entity(of) => vec![*of],
+        Value::Str(entity) => {
+            let scene = call.scene.at(Item::entity(call.scene.entity()));
+            let found = call.evaluator.path(&keyword(entity), &scene)?;
+            found.iter().filter_map(Item::as_entity).collect()
+        }
+        Value::Null => return Ok(Item::Value(super::image::make(name))),
+        _ => Vec::new(),
+    };
+    let scope = call.evaluator.scope();
+    let artifact = entities.into_iter().find_map(|of| scope.artifact(of, name));
+    Ok(Item::Value(artifact.unwrap_or_default()))
+}
+
+pub(super) fn find_connection(call: &Call<'_>) -> Result<Item, Error> {
+    let from = call.scene.entity();
+    let target = match call.value()?.reveal() {
+        Value::Entity(target) => *target,
+        Value::Null => call.evaluator.scope().root(from),
+        other => return Err(call.fail(format!("takes a node, not {}", other.kind()))),
+    };
+    let relation = call.text("relation")?;
+    let relation = relation.as_deref().unwrap_or("tosca.relationships.ConnectsTo");
+    let host = call.evaluator.variable("OPERATION_HOST", call.scene)?;
+    let from = host.as_ref().and_then(Item::as_entity).unwrap_or(from);
+    let connection = call.evaluator.scope().connection(from, target, relation);
+    Ok(connection.map_or(Item::Value(Value::Null), Item::entity))
+}

@@ -1,0 +1,104 @@
+//! The filters and functions by name.
+
+use minijinja::value::{Kwargs, Rest, Value as JinjaValue};
+use minijinja::{Environment, Error as JinjaError, ErrorKind, State};
+
+use crate::expr::functions::{Style, to_label};
+use crate::expr::item::Item;
+use crate::value::{List, Value};
+
+use super::variables::Variables;
+use super::{collections, lookup, paths, serial, text};
+
+/// What a filter or function gives.
+pub(super) type Result<T> = std::result::Result<T, JinjaError>;
+
+/// Adds the filters and functions to an environment.
+pub(super) fn add(environment: &mut Environment<'_>) {
+    minijinja_contrib::add_to_environment(environment);
+    environment.add_filter("eval", eval);
+    environment.add_filter("ref", eval);
+    environment.add_filter("map_value", map_value);
+    environment.add_filter("mapValue", map_value);
+    environment.add_filter("sensitive", sensitive);
+    environment.add_filter("to_label", plain_label);
+    environment.add_filter("to_dns_label", dns_label);
+    environment.add_filter("to_kubernetes_label", kubernetes_label);
+    environment.add_filter("to_googlecloud_label", googlecloud_label);
+    environment.add_filter("scalar", scalar);
+    lookup::add(environment);
+    paths::add(environment);
+    serial::add(environment);
+    text::add(environment);
+    collections::add(environment);
+}
+
+/// An error of a filter.
+pub(super) fn failed(problem: impl Into<String>) -> JinjaError {
+    JinjaError::new(ErrorKind::InvalidOperation, problem.into())
+}
+
+fn eval(state: &State, expression: &JinjaValue, options: Kwargs) -> Result<JinjaValue> {
+    let variables = Variables::of(state)?;
+    let expression = variables.take(expression)?;
+    let mut results = variables.query(&expression, &options)?;
+    let want_list = options.get::<Option<bool>>("wantList")?.unwrap_or_default();
+    let is_loop = expression.get("foreach").is_some_and(Value::is_truthy);
+    if want_list || is_loop || results.len() > 1 {
+        let values = (results.into_iter())
+            .map(|item| variables.evaluator.value_of(item))
+            .collect::<std::result::Result<List, _>>()
+            .map_err(|error| variables.fail(error))?;
+        return Ok(variables.give(Item::Value(values.into())));
+    }
+    Ok(variables.give(results.pop().unwrap_or(Item::Value(Value::Null))))
+}
+
+fn map_value(state: &State, raw: &JinjaValue, options: Kwargs) -> Result<JinjaValue> {
+    let variables = Variables::of(state)?;
+    let raw = variables.take(raw)?;
+    let mut scene = variables.scene.clone();
+    for name in options.args() {
+        let value = variables.take(&options.get::<JinjaValue>(name)?)?;
+        scene.context.vars.set(name, value);
+    }
+    let value = variables.evaluator.deep(&raw, &scene, None);
+    Ok(variables.give(Item::Value(value.map_err(|error| variables.fail(error))?)))
+}
+
+fn sensitive(state: &State, value: &JinjaValue) -> Result<JinjaValue> {
+    let variables = Variables::of(state)?;
+    variables.evaluator.tracker().note(|notes| notes.sensitive = true);
+    Ok(value.clone())
+}
+
+fn scalar(state: &State, value: &JinjaValue) -> Result<JinjaValue> {
+    Variables::of(state)?.call("scalar", std::slice::from_ref(value))
+}
+
+macro_rules! label {
+    ($name:ident, $function:literal) => {
+        fn $name(state: &State, value: &JinjaValue, options: Kwargs) -> Result<JinjaValue> {
+            label(state, value, &options, $function)
+        }
+    };
+}
+label!(plain_label, "to_label");
+label!(dns_label, "to_dns_label");
+label!(kubernetes_label, "to_kubernetes_label");
+label!(googlecloud_label, "to_googlecloud_label");
+
+fn label(state: &State, value: &JinjaValue, options: &Kwargs, function: &str) -> Result<JinjaValue> {
+    let variables = Variables::of(state)?;
+    let mut style = Style::of(function);
+    for name in options.args() {
+        style.set(name, &variables.open(&options.get::<JinjaValue>(name)?)?);
+    }
+    let label = to_label(&variables.open(value)?, &style).map_err(failed)?;
+    Ok(variables.give(Item::Value(label)))
+}
+
+/// All of the arguments as ours, open to view.
+pub(super) fn open_all(variables: &Variables, args: &Rest<JinjaValue>) -> Result<List> {
+    args.iter().map(|arg| variables.open(arg)).collect()
+}

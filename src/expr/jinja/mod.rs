@@ -1,0 +1,15 @@
+//! Jinja2 templates with native types, in the dialect of Ansible.
+
+mod bridge;
+mod collections;
+mod engine;
+mod filters;
+mod header;
+mod literal;
+mod lookup;
+mod object;
+mod paths;
+mod serial;
+mod tests;
+mod text;
+mod variables;

@@ -1,0 +1,169 @@
+//! Values that templates look into only as far as they need to.
+
+use std::cmp::Ordering;
+use std::fmt::{Debug, Formatter};
+use std::sync::Arc;
+
+use minijinja::value::{DynObject, Enumerator, Object, ObjectRepr, Value as JinjaValue};
+
+use crate::expr::error::Error;
+use crate::expr::functions::revealed;
+use crate::expr::item::Item;
+use crate::value::Value;
+
+use super::variables::Variables;
+
+/// A value that is evaluated where a template looks into it.
+pub(super) struct Thing {
+    variables: Arc<Variables>,
+    item: Item,
+}
+
+impl Debug for Thing {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Thing").finish_non_exhaustive()
+    }
+}
+
+impl Thing {
+    /// The value for the engine.
+    pub(super) fn value(variables: &Arc<Variables>, item: Item) -> JinjaValue {
+        JinjaValue::from_object(Self {
+            variables: Arc::clone(variables),
+            item,
+        })
+    }
+
+    /// The value as ours, evaluated as a whole.
+    pub(super) fn whole(&self) -> Result<Value, Error> {
+        self.variables.evaluator.value_of(self.item.clone())
+    }
+
+    /// What it is, for the functions of expressions.
+    pub(super) fn item(&self) -> &Item {
+        &self.item
+    }
+
+    fn names(&self) -> Option<Vec<Arc<str>>> {
+        let evaluator = &self.variables.evaluator;
+        match &self.item {
+            Item::Attributes(of) => Some(evaluator.scope().attribute_names(*of)),
+            Item::All(from) => {
+                let every = evaluator.every_instance(*from).into_iter();
+                Some(every.map(|of| evaluator.name_of(of)).collect())
+            }
+            Item::Inputs(inputs, _) => Some(inputs.names().cloned().collect()),
+            Item::Lazy(lazy) => lazy.raw.as_map().map(|map| map.keys().cloned().collect()),
+            Item::Value(value) => value.as_map().map(|map| map.keys().cloned().collect()),
+            _ => None,
+        }
+    }
+
+    fn length(&self) -> Option<usize> {
+        match &self.item {
+            Item::Lazy(lazy) => length(&lazy.raw),
+            Item::Value(value) => length(value),
+            _ => self.names().map(|names| names.len()),
+        }
+    }
+
+    /// What stands under a key. That nothing does is noted, for the message that may follow.
+    fn find(&self, key: &str, index: Option<i64>) -> Option<JinjaValue> {
+        let Variables {
+            evaluator, scene, ..
+        } = &*self.variables;
+        let mut found = Ok(None);
+        if matches!(self.item, Item::Value(Value::Entity(_))) {
+            // Templates reach what is special about an instance without the dot.
+            let special = format!(".{key}");
+            found = evaluator.get(&self.item, &special, None, scene);
+        }
+        if matches!(found, Ok(None)) {
+            found = evaluator.get(&self.item, key, index, scene);
+        }
+        match found {
+            // The instances of a topology are known by their attributes.
+            Ok(Some(item)) => match (&self.item, item.as_entity()) {
+                (Item::All(_), Some(of)) => {
+                    evaluator.touch(of);
+                    Some(self.variables.give(Item::Attributes(of)))
+                }
+                _ => Some(self.variables.give(item)),
+            },
+            Ok(None) => {
+                let what = match self.item.as_entity() {
+                    Some(of) => format!("`{key}` is not defined on `{}`", evaluator.scope().key(of)),
+                    None if matches!(self.item, Item::All(_)) => format!("there is no node `{key}`"),
+                    None => format!("`{key}` is not defined"),
+                };
+                evaluator.tracker().note(|notes| notes.missing = Some(what));
+                None
+            }
+            Err(error) => Some(JinjaValue::from(self.variables.fail(error))),
+        }
+    }
+}
+
+fn length(value: &Value) -> Option<usize> {
+    match value.reveal() {
+        Value::List(items) => Some(items.len()),
+        Value::Map(map) => Some(map.len()),
+        _ => None,
+    }
+}
+
+impl Object for Thing {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        match &self.item {
+            item if item.is_list() => ObjectRepr::Seq,
+            Item::Value(Value::Entity(_)) | Item::Super(..) => ObjectRepr::Plain,
+            _ => ObjectRepr::Map,
+        }
+    }
+
+    fn get_value(self: &Arc<Self>, key: &JinjaValue) -> Option<JinjaValue> {
+        match key.as_str() {
+            Some(name) => self.find(name, None),
+            None => self.find(&key.to_string(), key.as_i64()),
+        }
+    }
+
+    fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<JinjaValue> {
+        self.find(key, None)
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        if self.item.is_list() {
+            return Enumerator::Seq(self.length().unwrap_or_default());
+        }
+        match self.names() {
+            Some(names) => Enumerator::Values(names.into_iter().map(JinjaValue::from).collect()),
+            None => Enumerator::NonEnumerable,
+        }
+    }
+
+    fn enumerator_len(self: &Arc<Self>) -> Option<usize> {
+        self.length()
+    }
+
+    fn custom_cmp(self: &Arc<Self>, other: &DynObject) -> Option<Ordering> {
+        let other = other.downcast_ref::<Self>()?;
+        match (&self.item, &other.item) {
+            (Item::Value(Value::Entity(own)), Item::Value(Value::Entity(other))) => {
+                Some(own.cmp(other))
+            }
+            _ => None,
+        }
+    }
+
+    fn render(self: &Arc<Self>, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let value = self.whole().unwrap_or_default();
+        if value.has_sensitive() {
+            self.variables.evaluator.tracker().note(|notes| notes.sensitive = true);
+        }
+        match &revealed(&value) {
+            Value::Entity(of) => f.write_str(&self.variables.evaluator.scope().key(*of)),
+            value => write!(f, "{value}"),
+        }
+    }
+}

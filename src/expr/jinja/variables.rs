@@ -1,0 +1,228 @@
+//! What names mean in a template.
+
+use std::collections::HashMap;
+use std::fmt::{Debug, Formatter};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use minijinja::value::{Enumerator, Kwargs, Object, ObjectRepr, Value as JinjaValue, from_args};
+use minijinja::{Error as JinjaError, ErrorKind, State};
+
+use crate::expr::context::Var;
+use crate::expr::error::Error;
+use crate::expr::evaluator::Evaluator;
+use crate::expr::form::needs_evaluation;
+use crate::expr::functions::{self, Call};
+use crate::expr::item::{Item, Scene};
+use crate::expr::reads::Read;
+use crate::value::{Handle, Map, Value};
+
+use super::object::Thing;
+
+/// The variables of one rendering.
+pub(super) struct Variables {
+    pub(super) evaluator: Evaluator,
+    pub(super) scene: Scene,
+    known: Mutex<HashMap<String, JinjaValue>>,
+}
+
+impl Debug for Variables {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Variables").finish_non_exhaustive()
+    }
+}
+
+impl Variables {
+    pub(super) fn new(evaluator: Evaluator, scene: Scene) -> Arc<Self> {
+        Arc::new(Self {
+            evaluator,
+            scene,
+            known: Mutex::default(),
+        })
+    }
+
+    /// The variables of the rendering a filter or test is used in.
+    pub(super) fn of(state: &State<'_, '_>) -> Result<Arc<Self>, JinjaError> {
+        let functions = state.lookup("__unfurl");
+        let functions = functions.as_ref().and_then(|value| value.downcast_object_ref::<Functions>());
+        functions
+            .map(|functions| Arc::clone(&functions.0))
+            .ok_or_else(|| JinjaError::new(ErrorKind::InvalidOperation, "`__unfurl` is not itself"))
+    }
+
+    /// What a variable stands for.
+    pub(super) fn item(&self, name: &str) -> Result<Option<Item>, Error> {
+        let entity = self.scene.entity();
+        if self.scene.context.vars.get(name).is_some() {
+            return self.evaluator.variable(name, &self.scene);
+        }
+        let attributes = |of: Option<Handle>| {
+            of.map(|of| {
+                self.evaluator.touch(of);
+                Item::Attributes(of)
+            })
+        };
+        let special = |key: &str| match self.evaluator.special(entity, key) {
+            Some(Value::Entity(of)) => Some(of),
+            _ => None,
+        };
+        Ok(match name {
+            "SELF" => match &self.scene.current {
+                Item::Value(Value::Entity(of)) => attributes(Some(*of)),
+                other => Some(other.clone()),
+            },
+            "Self" => Some(self.scene.current.clone()),
+            "NODES" => Some(Item::All(entity)),
+            "ROOT" | "TOPOLOGY" => Some(Item::Topology(self.evaluator.scope().root(entity))),
+            "HOST" => attributes(special(".parent").or_else(|| special(".."))),
+            "SOURCE" => attributes(special(".source")),
+            "TARGET" => attributes(special(".target")),
+            "ORCHESTRATOR" => attributes(self.evaluator.scope().find(entity, "localhost")),
+            "__now" => Some(Item::Value(self.now())),
+            "__python_executable" => Some(Item::Value("python3".into())),
+            _ => None,
+        })
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "a time in seconds, as Python gives it")]
+    fn now(&self) -> Value {
+        self.evaluator.tracker().read(Read::Volatile, None);
+        let now = self.evaluator.world().now();
+        Value::Float(now.as_microsecond() as f64 / 1e6)
+    }
+
+    fn find(self: &Arc<Self>, name: &str) -> Option<JinjaValue> {
+        if name == "__unfurl" {
+            return Some(JinjaValue::from_object(Functions(Arc::clone(self))));
+        }
+        if let Some(known) = self.known().get(name) {
+            return Some(known.clone());
+        }
+        let found = match self.item(name) {
+            Ok(Some(item)) => self.give(item),
+            Ok(None) => {
+                if !GLOBALS.contains(&name) {
+                    let what = format!("`{name}` is not defined");
+                    self.evaluator.tracker().note(|notes| notes.missing = Some(what));
+                }
+                return None;
+            }
+            Err(error) => JinjaValue::from(self.fail(error)),
+        };
+        self.known().insert(name.to_owned(), found.clone());
+        Some(found)
+    }
+
+    fn known(&self) -> std::sync::MutexGuard<'_, HashMap<String, JinjaValue>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Functions of the engine that are no variables.
+const GLOBALS: [&str; 12] = [
+    "range", "dict", "debug", "namespace", "lookup", "query", "q", "now", "omit", "loop", "cycler",
+    "joiner",
+];
+
+/// The variables as the engine sees them.
+#[derive(Debug)]
+pub(super) struct Names(pub(super) Arc<Variables>);
+
+impl Object for Names {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Map
+    }
+
+    fn get_value(self: &Arc<Self>, key: &JinjaValue) -> Option<JinjaValue> {
+        self.0.find(key.as_str()?)
+    }
+
+    fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<JinjaValue> {
+        self.0.find(key)
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        let names = self.0.scene.context.vars.names();
+        Enumerator::Values(names.into_iter().map(JinjaValue::from).collect())
+    }
+}
+
+/// `__unfurl`: the functions of expressions, for templates.
+#[derive(Debug)]
+pub(super) struct Functions(Arc<Variables>);
+
+impl Object for Functions {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Plain
+    }
+
+    fn call_method(
+        self: &Arc<Self>,
+        _state: &mut State<'_, '_>,
+        method: &str,
+        args: &[JinjaValue],
+    ) -> Result<JinjaValue, JinjaError> {
+        self.0.call(method, args)
+    }
+}
+
+impl Variables {
+    /// Calls a function of expressions with arguments from a template.
+    pub(super) fn call(
+        self: &Arc<Self>,
+        name: &str,
+        args: &[JinjaValue],
+    ) -> Result<JinjaValue, JinjaError> {
+        let Some(function) = functions::find(name) else {
+            let problem = format!("there is no function `{name}`");
+            return Err(JinjaError::new(ErrorKind::UnknownFunction, problem));
+        };
+        let (args, options): (&[JinjaValue], Kwargs) = from_args(args)?;
+        let mut args = args.iter().map(|arg| self.take(arg)).collect::<Result<Vec<_>, _>>()?;
+        let arg = match args.len() {
+            1 => args.swap_remove(0),
+            _ => Value::from(args),
+        };
+        let mut map = Map::new();
+        let arg = quoted(arg);
+        map.insert(name.into(), arg.clone());
+        for option in options.args() {
+            let value = self.take(&options.get::<JinjaValue>(option)?)?;
+            map.insert(option.into(), quoted(value));
+        }
+        let call = Call::new(&self.evaluator, name, &arg, &map, &self.scene);
+        match call.run(function) {
+            Ok(item) => Ok(self.give(item)),
+            Err(error) => Err(self.fail(error)),
+        }
+    }
+
+    /// The results of an expression with more variables.
+    pub(super) fn query(
+        self: &Arc<Self>,
+        expression: &Value,
+        options: &Kwargs,
+    ) -> Result<Vec<Item>, JinjaError> {
+        let mut scene = self.scene.clone();
+        for name in options.args() {
+            let value = options.get::<JinjaValue>(name)?;
+            let var = match value.downcast_object_ref::<Thing>().map(Thing::item) {
+                Some(Item::Attributes(of)) => Var::Attributes(*of),
+                _ => Var::Value(self.take(&value)?),
+            };
+            if !matches!(name, "wantList" | "trace") {
+                scene.context.vars.set(name, var);
+            }
+        }
+        let form = crate::expr::form::Form::of_query(expression);
+        self.evaluator.resolve(&form, &scene).map_err(|error| self.fail(error))
+    }
+}
+
+/// What came out of a template is not evaluated again.
+fn quoted(value: Value) -> Value {
+    if needs_evaluation(&value) {
+        Value::map([("q", value)])
+    } else {
+        value
+    }
+}

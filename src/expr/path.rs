@@ -1,0 +1,223 @@
+//! The grammar of paths: `::web::tags[name=x]?::0`.
+
+use super::error::Error;
+
+/// One step of a path.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Segment {
+    /// What is looked up; nothing is a step that stays.
+    pub(super) key: Key,
+    /// What the value must be like.
+    pub(super) test: Option<Test>,
+    /// `?`, or `!` inside of a filter.
+    pub(super) modifier: Modifier,
+    /// Paths that must lead somewhere.
+    pub(super) filters: Vec<Vec<Self>>,
+}
+
+/// What a step looks up.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) enum Key {
+    /// Nothing: stay.
+    #[default]
+    None,
+    /// `*`: all values of a map.
+    Every,
+    /// `$name`: what the variable holds is the key.
+    Variable(String),
+    /// A number: an item of a list.
+    Index(i64),
+    /// Anything else.
+    Name(String),
+}
+
+/// `=value` or `!=value`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Test {
+    pub(super) negated: bool,
+    pub(super) value: String,
+}
+
+/// What stands before or after a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Modifier {
+    #[default]
+    None,
+    /// `?`: the first match is enough.
+    First,
+    /// `!`: there must be no match.
+    Not,
+}
+
+/// Filters in filters, so many levels deep.
+const DEPTH: usize = 64;
+
+/// How many steps a path may have.
+const LENGTH: usize = 1000;
+
+/// Reads a path.
+pub(super) fn parse(text: &str) -> Result<Vec<Segment>, Error> {
+    let mut parser = Parser { text, at: 0 };
+    let segments = parser.path(0)?;
+    if parser.at < text.len() {
+        return Err(parser.error("there is no `[` for this `]`"));
+    }
+    match segments.as_slice() {
+        [only] if *only == Segment::default() => Err(parser.error("it is empty")),
+        _ => Ok(segments),
+    }
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Parser<'a> {
+    fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    fn error(&self, problem: &'static str) -> Error {
+        Error::Syntax {
+            expression: self.text.to_owned(),
+            at: self.at,
+            problem,
+        }
+    }
+
+    /// Reads segments up to the end or to the `]` that ends a filter.
+    fn path(&mut self, depth: usize) -> Result<Vec<Segment>, Error> {
+        if depth > DEPTH {
+            return Err(self.error("filters stand in filters too deep"));
+        }
+        let mut segments = vec![self.segment(depth)?];
+        while let Some(rest) = self.rest().strip_prefix("::") {
+            self.at = self.text.len() - rest.len();
+            if segments.len() >= LENGTH {
+                return Err(self.error("it has too many steps"));
+            }
+            segments.push(self.segment(depth)?);
+        }
+        Ok(segments)
+    }
+
+    fn segment(&mut self, depth: usize) -> Result<Segment, Error> {
+        let mut segment = bare(self.word());
+        while self.rest().starts_with('[') {
+            self.at += 1;
+            segment.filters.push(self.path(depth + 1)?);
+            if !self.rest().starts_with(']') {
+                return Err(self.error("a `]` is missing"));
+            }
+            self.at += 1;
+        }
+        if !segment.filters.is_empty() {
+            let start = self.at;
+            let after = bare(self.word());
+            if after.key != Key::None || self.rest().starts_with('[') {
+                self.at = start;
+                return Err(self.error("after `]` comes `::`, `?`, `=` or `!=`"));
+            }
+            segment.test = after.test.or(segment.test);
+            if after.modifier != Modifier::None {
+                segment.modifier = after.modifier;
+            }
+        }
+        Ok(segment)
+    }
+
+    /// The text up to the next `::`, `[` or `]`.
+    fn word(&mut self) -> &'a str {
+        let rest = self.rest();
+        let colons = rest.find("::").unwrap_or(rest.len());
+        let bracket = rest.find(['[', ']']).unwrap_or(rest.len());
+        let end = colons.min(bracket);
+        self.at += end;
+        rest[..end].trim()
+    }
+}
+
+/// A segment without filters.
+fn bare(word: &str) -> Segment {
+    let (word, modifier) = if let Some(word) = word.strip_prefix('!').filter(|_| !is_test(word)) {
+        (word, Modifier::Not)
+    } else if let Some(word) = word.strip_suffix('?') {
+        (word, Modifier::First)
+    } else {
+        (word, Modifier::None)
+    };
+    let (key, test) = match word.split_once('=') {
+        Some((key, value)) => {
+            let (key, negated) = match key.strip_suffix('!') {
+                Some(key) => (key, true),
+                None => (key, false),
+            };
+            let value = value.to_owned();
+            (key, Some(Test { negated, value }))
+        }
+        None => (word, None),
+    };
+    Segment {
+        key: key_of(key),
+        test,
+        modifier,
+        filters: Vec::new(),
+    }
+}
+
+fn is_test(word: &str) -> bool {
+    word.starts_with("!=")
+}
+
+fn key_of(key: &str) -> Key {
+    if key.is_empty() {
+        Key::None
+    } else if key == "*" {
+        Key::Every
+    } else if let Some(name) = key.strip_prefix('$') {
+        Key::Variable(name.to_owned())
+    } else if let Ok(index) = key.trim().parse() {
+        Key::Index(index)
+    } else {
+        Key::Name(key.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(text: &str) -> String {
+        parse(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_path_has_steps_with_filters_tests_and_modifiers() {
+        let path = parse("::web::tags[name!=x][!y]?::$k::-1::*").unwrap();
+        let keys: Vec<_> = path.iter().map(|segment| segment.key.clone()).collect();
+        assert_eq!(
+            keys,
+            [
+                Key::None,
+                Key::Name("web".into()),
+                Key::Name("tags".into()),
+                Key::Variable("k".into()),
+                Key::Index(-1),
+                Key::Every
+            ]
+        );
+        assert_eq!(path[2].modifier, Modifier::First);
+        assert_eq!(path[2].filters.len(), 2);
+        assert!(path[2].filters[0][0].test.as_ref().unwrap().negated);
+        assert_eq!(path[2].filters[1][0].modifier, Modifier::Not);
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_path_is_said_with_its_place() {
+        insta::assert_snapshot!(problem("::a[b"), @"`::a[b` is not an expression: a `]` is missing at character 6");
+        insta::assert_snapshot!(problem("::a]"), @"`::a]` is not an expression: there is no `[` for this `]` at character 4");
+        insta::assert_snapshot!(problem("::a[b]c"), @"`::a[b]c` is not an expression: after `]` comes `::`, `?`, `=` or `!=` at character 7");
+        insta::assert_snapshot!(problem(""), @"`` is not an expression: it is empty at character 1");
+    }
+}
