@@ -121,7 +121,10 @@ pub fn publish(
 /// The records of all tasks, and of those that are committed.
 fn task_records(engine: &Engine) -> (Vec<Map>, Vec<Map>) {
     let tasks = engine.work.iter().map(|index| &engine.tasks[*index]);
-    let records: Vec<Map> = tasks.clone().map(|task| task_record(engine, task)).collect();
+    let records: Vec<Map> = tasks
+        .clone()
+        .map(|task| task_record(engine, task))
+        .collect();
     let committed = tasks
         .zip(&records)
         .filter(|(task, _)| is_committed(task))

@@ -12,7 +12,13 @@ use super::path::{self, Key, Modifier, Segment, Test};
 use super::reads::Read;
 
 /// Special keys that give an enumeration upstream: no text is ever equal to one.
-const ENUMERATIONS: [&str; 5] = [".status", ".state", ".local_status", ".priority", ".local_state"];
+const ENUMERATIONS: [&str; 5] = [
+    ".status",
+    ".state",
+    ".local_status",
+    ".priority",
+    ".local_state",
+];
 
 impl Evaluator {
     /// The results of a path.
@@ -208,9 +214,7 @@ impl Evaluator {
             Item::Attributes(of) => self.get_of_entity(*of, name, scene),
             Item::All(from) => Ok(self.find(*from, name).map(Item::entity)),
             Item::Super(of, level) => self.inherited(*of, name, *level),
-            Item::Inputs(inputs, scene) => {
-                Ok(self.input_of(inputs, name, scene)?.map(Item::Value))
-            }
+            Item::Inputs(inputs, scene) => Ok(self.input_of(inputs, name, scene)?.map(Item::Value)),
             Item::Topology(root) => match name {
                 "inputs" | "outputs" => self.attribute_item(*root, name),
                 _ => {
@@ -319,7 +323,11 @@ impl Evaluator {
     /// The values of a map or list, in order; nothing for anything else.
     pub(super) fn values(&self, item: &Item) -> Result<Option<Vec<Item>>, Error> {
         let values = match item {
-            Item::All(from) => self.every_instance(*from).into_iter().map(Item::entity).collect(),
+            Item::All(from) => self
+                .every_instance(*from)
+                .into_iter()
+                .map(Item::entity)
+                .collect(),
             Item::Attributes(of) => {
                 let mut values = Vec::new();
                 for name in self.scope().attribute_names(*of) {
@@ -374,9 +382,7 @@ impl Evaluator {
                 Item::Attributes(*of)
             }
             Some(Var::Bound(bound)) => bound.0.clone(),
-            Some(Var::Inputs(inputs)) => {
-                Item::Inputs(Arc::clone(inputs), Arc::new(scene.clone()))
-            }
+            Some(Var::Inputs(inputs)) => Item::Inputs(Arc::clone(inputs), Arc::new(scene.clone())),
             None => match name {
                 "true" => Item::Value(true.into()),
                 "false" => Item::Value(false.into()),

@@ -23,7 +23,7 @@ pub struct Topology {
     sources: HashMap<TemplateName, Vec<(TemplateName, usize)>>,
     pub(super) required: HashMap<TemplateName, bool>,
     generation: u64,
-    versions: HashMap<(Handle, Arc<str>), u64>,
+    versions: HashMap<Handle, HashMap<Arc<str>, u64>>,
     pub(super) cache: Mutex<StatusCache>,
     orphans: Vec<(Handle, Arc<str>, Value)>,
 }
@@ -259,10 +259,8 @@ impl Topology {
 
     /// The generation at which an attribute was last written; 0 where it never was.
     pub fn version(&self, of: Handle, name: &str) -> u64 {
-        self.versions
-            .get(&(of, Arc::from(name)))
-            .copied()
-            .unwrap_or(0)
+        let written = self.versions.get(&of).and_then(|names| names.get(name));
+        written.copied().unwrap_or(0)
     }
 
     /// Sets an attribute; says whether its value changed.
@@ -273,8 +271,8 @@ impl Topology {
         }
         entity.attributes.insert(Arc::clone(name), value);
         self.generation += 1;
-        self.versions
-            .insert((of, Arc::clone(name)), self.generation);
+        let written = self.versions.entry(of).or_default();
+        written.insert(Arc::clone(name), self.generation);
         true
     }
 

@@ -1,7 +1,9 @@
 //! The names of the functions.
 
 use super::call::Function;
-use super::{arithmetic, control, env, files, generate, image, logic, port, scalar, strings, tosca, values};
+use super::{
+    arithmetic, control, env, files, generate, image, logic, port, scalar, strings, tosca, values,
+};
 
 /// The function of a name.
 pub(in crate::expr) fn find(name: &str) -> Option<Function> {

@@ -136,9 +136,7 @@ impl Evaluator {
             return Ok(value.sensitive());
         }
         Ok(match notes.external {
-            Some(Value::External(external)) if external.value == value => {
-                Value::External(external)
-            }
+            Some(Value::External(external)) if external.value == value => Value::External(external),
             _ => value,
         })
     }
@@ -162,7 +160,9 @@ fn render(text: &str, variables: &Arc<Variables>) -> Result<Value, JinjaError> {
 
 /// Whether a template asks if something is defined.
 fn asks(text: &str) -> bool {
-    ["default", "defined", "d("].iter().any(|word| text.contains(word))
+    ["default", "defined", "d("]
+        .iter()
+        .any(|word| text.contains(word))
 }
 
 /// The native value of what was put out: the only value itself, or else the text as a literal.
@@ -206,7 +206,9 @@ fn explain(error: &JinjaError, text: &str, notes: &Notes) -> Error {
         let what = missing.unwrap_or_else(|| "something undefined is used".to_owned());
         return Error::Undefined { what, template };
     }
-    let problem = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
+    let problem = error
+        .detail()
+        .map_or_else(|| error.kind().to_string(), str::to_owned);
     let problem = match error.line() {
         Some(line) if text.contains('\n') => format!("{problem} (line {line})"),
         _ => problem,
