@@ -69,6 +69,9 @@ fn show(args: &JobArgs, report: &JobReport, query: Option<Query>, output: &Outpu
 }
 
 fn exit_code(limit: JobExitCode, report: &JobReport) -> u8 {
+    if let Some(signal) = report.engine.interrupted {
+        return u8::try_from(128 + signal).unwrap_or(130);
+    }
     let status = report.engine.status();
     let bad = match limit {
         JobExitCode::Error => status >= Status::Error,

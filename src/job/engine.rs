@@ -53,6 +53,8 @@ pub struct Engine {
     pub tasks: Vec<Task>,
     /// Tasks in the order in which the summary and the record list them.
     pub work: Vec<TaskIndex>,
+    /// The signal that ended the job early.
+    pub interrupted: Option<i32>,
     /// Whether the job was given up, and why.
     pub aborted: Option<String>,
     pub(super) world: Arc<dyn World>,
@@ -113,6 +115,7 @@ impl Engine {
             tasks: Vec::with_capacity(plan.steps.len()),
             work: Vec::new(),
             aborted: None,
+            interrupted: None,
             world: parts.world,
             memo: Arc::default(),
             choose: parts.choose,

@@ -57,6 +57,7 @@ pub fn run(engine: &mut Engine, hands: &mut Hands<'_>) -> Result<(), Error> {
         hands.runner.cancel();
     }
     result?;
+    engine.abandon_rest()?;
     let (id, status) = (engine.id()?.to_string(), engine.status().as_str());
     engine.events.push(Event::JobFinished { id, status });
     settle_folders(engine, hands);
@@ -135,11 +136,24 @@ impl Loop {
                     let next = engine.proceed(task, Some(EffectResult::Action(result)))?;
                     self.take(engine, task, next);
                 }
+                self.heed_interruption(engine, hands);
                 continue;
             }
             if engine.aborted.is_some() || !self.release_stragglers(engine)? {
                 return Ok(());
             }
+        }
+    }
+
+    /// After a signal nothing new starts; what ran was cancelled and is recorded as it ended.
+    fn heed_interruption(&self, engine: &mut Engine, hands: &Hands<'_>) {
+        if let Some(signal) = hands.runner.interrupted()
+            && engine.interrupted.is_none()
+        {
+            engine.interrupted = Some(signal);
+            let text = "interrupted: no further task is started";
+            engine.say(Level::Warning, text);
+            engine.aborted = Some(text.to_owned());
         }
     }
 

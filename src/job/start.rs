@@ -207,6 +207,23 @@ impl Engine {
         Ok(self.close(step, index))
     }
 
+    /// Records what a job that was given up never came to.
+    pub(super) fn abandon_rest(&mut self) -> Result<(), Error> {
+        let Some(why) = self.aborted.clone() else {
+            return Ok(());
+        };
+        for step in 0..self.plan.steps.len() {
+            let Some(index) = self.task_of[step].filter(|_| !self.done[step]) else {
+                continue;
+            };
+            let open = !matches!(self.tasks[index].stage, Stage::Skipped | Stage::Finished);
+            if open && self.includes(index) {
+                self.never_ran(step, index, &why)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Ends what is left when nothing can go on.
     pub(super) fn give_up(&mut self, step: StepId) -> Result<(), Error> {
         if let Some(index) = self.task_of[step] {

@@ -13,6 +13,9 @@ pub trait Runner {
     /// Waits until one that was begun has ended.
     fn next(&mut self) -> Result<(u64, ActionResult), String>;
 
+    /// The signal that asked for an end, if one did.
+    fn interrupted(&self) -> Option<i32>;
+
     /// Asks all that run to stop.
     fn cancel(&mut self);
 }

@@ -45,6 +45,10 @@ impl crate::job::Runner for LocalRunner {
         self.local()?.recv().map_err(|error| error.to_string())
     }
 
+    fn interrupted(&self) -> Option<i32> {
+        self.0.as_ref()?.interrupted()
+    }
+
     fn cancel(&mut self) {
         if let Some(local) = &self.0 {
             local.cancel_all();

@@ -1,5 +1,7 @@
 //! The runner of this machine: its own thread, many commands at a time.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::mpsc as results;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -53,6 +55,7 @@ pub struct Local {
     orders: Option<orders::UnboundedSender<Order>>,
     results: results::Receiver<(u64, ActionResult)>,
     thread: Option<JoinHandle<()>>,
+    interrupted: Arc<AtomicI32>,
 }
 
 impl Local {
@@ -63,21 +66,35 @@ impl Local {
             .build()?;
         let (order_sender, order_receiver) = orders::unbounded_channel();
         let (result_sender, result_receiver) = results::channel();
+        let interrupted = Arc::new(AtomicI32::new(0));
+        let flag = Arc::clone(&interrupted);
         let thread = std::thread::Builder::new()
             .name("runner".to_owned())
             .spawn(move || {
-                runtime.block_on(perform::serve(limits, sink, order_receiver, result_sender));
+                runtime.block_on(perform::serve(
+                    limits,
+                    sink,
+                    order_receiver,
+                    result_sender,
+                    flag,
+                ));
             })?;
         Ok(Self {
             orders: Some(order_sender),
             results: result_receiver,
             thread: Some(thread),
+            interrupted,
         })
     }
 
     /// Begins an action. Its result comes with the same id, which no other action that runs has.
     pub fn submit(&self, id: u64, action: Action) {
         self.order(Order::Begin(id, Box::new(action)));
+    }
+
+    /// The signal that asked for an end, if one did. All that ran was cancelled then.
+    pub fn interrupted(&self) -> Option<i32> {
+        Some(self.interrupted.load(Ordering::SeqCst)).filter(|number| *number != 0)
     }
 
     /// Ends an action early; its result still comes.

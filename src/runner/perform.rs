@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::mpsc as results;
 use std::time::{Duration, Instant};
 
@@ -15,6 +16,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, ChildStdin};
+use tokio::signal::unix;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinSet;
 
@@ -51,6 +53,7 @@ pub(super) async fn serve(
     sink: Option<Box<dyn OutputSink>>,
     mut orders: mpsc::UnboundedReceiver<Order>,
     results: results::Sender<(u64, ActionResult)>,
+    interrupted: Arc<AtomicI32>,
 ) {
     let echo = sink.and_then(listen);
     let turns = Arc::new(Semaphore::new(
@@ -61,9 +64,18 @@ pub(super) async fn serve(
     let mut cancels: HashMap<u64, (u64, oneshot::Sender<()>)> = HashMap::new();
     let mut begun = 0_u64;
     let mut running = JoinSet::new();
+    let mut signals = Signals::listen();
     loop {
         let order = tokio::select! {
             order = orders.recv() => order,
+            number = signals.next() => {
+                // Who asks twice does not want to wait: all that runs is killed.
+                if interrupted.swap(number, Ordering::SeqCst) != 0 {
+                    running.abort_all();
+                }
+                cancels.drain().for_each(|(_, each)| cancel(Some(each)));
+                continue;
+            }
             Some(ended) = running.join_next() => {
                 if let Ok((id, count)) = ended
                     && cancels.get(&id).is_some_and(|(latest, _)| *latest == count)
@@ -76,6 +88,11 @@ pub(super) async fn serve(
         match order {
             Some(Order::Begin(id, action)) => {
                 let (cancel, cancelled) = oneshot::channel();
+                if interrupted.load(Ordering::SeqCst) != 0 {
+                    let output = RunOutput::not_run(Exit::Cancelled);
+                    results.send((id, ActionResult::Run(output))).ok();
+                    continue;
+                }
                 begun += 1;
                 let count = begun;
                 cancels.insert(id, (count, cancel));
@@ -100,6 +117,28 @@ pub(super) async fn serve(
             Some(Order::CancelAll) => cancels.drain().for_each(|(_, each)| cancel(Some(each))),
             // Dropping the tasks drops their groups, which kills them.
             None => return,
+        }
+    }
+}
+
+/// The signals by which people and systems ask for an end.
+struct Signals(Option<(unix::Signal, unix::Signal)>);
+
+impl Signals {
+    fn listen() -> Self {
+        let interrupt = unix::signal(unix::SignalKind::interrupt());
+        let terminate = unix::signal(unix::SignalKind::terminate());
+        Self(interrupt.ok().zip(terminate.ok()))
+    }
+
+    /// The number of the next signal.
+    async fn next(&mut self) -> i32 {
+        let Some((interrupt, terminate)) = &mut self.0 else {
+            return std::future::pending().await;
+        };
+        tokio::select! {
+            _ = interrupt.recv() => Signal::SIGINT as i32,
+            _ = terminate.recv() => Signal::SIGTERM as i32,
         }
     }
 }
