@@ -41,7 +41,12 @@ impl Evaluator {
             return Ok(Some(Item::Value(value)));
         }
         self.tracker().read(read.clone(), None);
-        let item = self.element(raw, &|| self.owner_scene(attribute.owner), Some(slot), attribute.sensitive)?;
+        let item = self.element(
+            raw,
+            &|| self.owner_scene(attribute.owner),
+            Some(slot),
+            attribute.sensitive,
+        )?;
         if let Item::Value(value) = &item {
             self.tracker().read(read, Some(value.clone()));
         }
@@ -93,7 +98,8 @@ impl Evaluator {
             };
             return Ok(Item::Lazy(Arc::new(lazy)));
         }
-        self.slot_value(&slot, &raw, &scene(), sensitive).map(Item::Value)
+        self.slot_value(&slot, &raw, &scene(), sensitive)
+            .map(Item::Value)
     }
 
     /// Evaluates a slot as a whole, and remembers it.
@@ -122,7 +128,10 @@ impl Evaluator {
             Err(error) => {
                 // What was read before the error decides when to try again.
                 self.tracker().reads(&frame.reads);
-                frame.slots.iter().for_each(|slot| self.tracker().uses(slot));
+                frame
+                    .slots
+                    .iter()
+                    .for_each(|slot| self.tracker().uses(slot));
                 return Err(error);
             }
         };
@@ -237,9 +246,15 @@ impl Evaluator {
     pub(super) fn every_instance(&self, from: Handle) -> Vec<Handle> {
         let instances = self.scope().instances(from);
         let count = i64::try_from(instances.len()).unwrap_or(i64::MAX);
-        self.tracker().read(Read::Instances(from), Some(count.into()));
+        self.tracker()
+            .read(Read::Instances(from), Some(count.into()));
         let mut every = vec![self.scope().root(from)];
-        every.extend(instances.into_iter().filter(|handle| *handle != every[0]).collect::<Vec<_>>());
+        every.extend(
+            instances
+                .into_iter()
+                .filter(|handle| *handle != every[0])
+                .collect::<Vec<_>>(),
+        );
         every
     }
 

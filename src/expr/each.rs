@@ -28,7 +28,9 @@ impl Evaluator {
     }
 
     fn call(&self, source: &Value, map: &Map, scene: &Scene) -> Result<Vec<Item>, Error> {
-        let known = map.iter().find_map(|(key, arg)| Some((key, arg, functions::find(key)?)));
+        let known = map
+            .iter()
+            .find_map(|(key, arg)| Some((key, arg, functions::find(key)?)));
         let Some((name, arg, function)) = known else {
             if map.contains_key("eval") || map.contains_key("ref") {
                 // A whole expression where a function could be.
@@ -120,8 +122,12 @@ impl Evaluator {
         let collection = (items.iter().map(|(_, item)| self.value_of(item.clone())))
             .collect::<Result<List, Error>>()?;
         base.context.vars.set("collection", Value::from(collection));
-        base.context.vars.set("break", Var::Bound(Bound(Item::Break)));
-        base.context.vars.set("continue", Var::Bound(Bound(Item::Continue)));
+        base.context
+            .vars
+            .set("break", Var::Bound(Bound(Item::Break)));
+        base.context
+            .vars
+            .set("continue", Var::Bound(Bound(Item::Continue)));
         let mut found = Vec::new();
         let mut map = Map::new();
         for (index, (key, item)) in items.into_iter().enumerate() {

@@ -21,7 +21,10 @@ pub(super) fn base32(bytes: &[u8]) -> String {
 pub(super) fn from_base64(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
     let (mut pending, mut bits) = (0u32, 0);
-    for byte in text.bytes().filter(|byte| !byte.is_ascii_whitespace() && *byte != b'=') {
+    for byte in text
+        .bytes()
+        .filter(|byte| !byte.is_ascii_whitespace() && *byte != b'=')
+    {
         let byte = match byte {
             b'-' => b'+',
             b'_' => b'/',

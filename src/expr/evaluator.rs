@@ -102,7 +102,10 @@ impl Evaluator {
         let scene = Scene::new(context.clone());
         let form = form::Form::of_query(expression);
         let results = self.resolve(&form, &scene)?;
-        results.into_iter().map(|item| self.value_of(item)).collect()
+        results
+            .into_iter()
+            .map(|item| self.value_of(item))
+            .collect()
     }
 
     /// Renders a Jinja2 template; gives a native value.
@@ -184,7 +187,10 @@ impl Evaluator {
         let frame = self.tracker().end_input(of, name);
         drop(level);
         self.tracker().reads(&frame.reads);
-        frame.slots.iter().for_each(|slot| self.tracker().uses(slot));
+        frame
+            .slots
+            .iter()
+            .for_each(|slot| self.tracker().uses(slot));
         let value = value?;
         let known = KnownInput {
             value: value.clone(),

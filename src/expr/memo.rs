@@ -236,7 +236,9 @@ impl Memo {
             drop(state);
             // The topology is asked without the lock: it may be slow.
             let same = scope.version(of, &name) <= since
-                && reads.iter().all(|(read, value)| holds(read, value, since, scope));
+                && reads
+                    .iter()
+                    .all(|(read, value)| holds(read, value, since, scope));
             if !same {
                 return Step::Broken;
             }

@@ -176,7 +176,9 @@ impl State {
         if self.frames.is_empty() {
             self.frames.push(Frame::default());
         }
-        self.frames.last_mut().expect("there is a frame, pushed above if need be")
+        self.frames
+            .last_mut()
+            .expect("there is a frame, pushed above if need be")
     }
 
     fn pop(&mut self) -> Frame {

@@ -12,7 +12,13 @@ use super::path::{self, Key, Modifier, Segment, Test};
 use super::reads::Read;
 
 /// Special keys that give an enumeration upstream: no text is ever equal to one.
-const ENUMERATIONS: [&str; 5] = [".status", ".state", ".local_status", ".priority", ".local_state"];
+const ENUMERATIONS: [&str; 5] = [
+    ".status",
+    ".state",
+    ".local_status",
+    ".priority",
+    ".local_state",
+];
 
 impl Evaluator {
     /// The results of a path.
@@ -208,9 +214,7 @@ impl Evaluator {
             Item::Attributes(of) => self.get_of_entity(*of, name, scene),
             Item::All(from) => Ok(self.find(*from, name).map(Item::entity)),
             Item::Super(of, level) => self.inherited(*of, name, *level),
-            Item::Inputs(inputs, scene) => {
-                Ok(self.input_of(inputs, name, scene)?.map(Item::Value))
-            }
+            Item::Inputs(inputs, scene) => Ok(self.input_of(inputs, name, scene)?.map(Item::Value)),
             Item::Topology(root) => match name {
                 "inputs" | "outputs" => self.attribute_item(*root, name),
                 _ => {
@@ -319,7 +323,11 @@ impl Evaluator {
     /// The values of a map or list, in order; nothing for anything else.
     pub(super) fn values(&self, item: &Item) -> Result<Option<Vec<Item>>, Error> {
         let values = match item {
-            Item::All(from) => self.every_instance(*from).into_iter().map(Item::entity).collect(),
+            Item::All(from) => self
+                .every_instance(*from)
+                .into_iter()
+                .map(Item::entity)
+                .collect(),
             Item::Attributes(of) => {
                 let mut values = Vec::new();
                 for name in self.scope().attribute_names(*of) {
@@ -374,9 +382,7 @@ impl Evaluator {
                 Item::Attributes(*of)
             }
             Some(Var::Bound(bound)) => bound.0.clone(),
-            Some(Var::Inputs(inputs)) => {
-                Item::Inputs(Arc::clone(inputs), Arc::new(scene.clone()))
-            }
+            Some(Var::Inputs(inputs)) => Item::Inputs(Arc::clone(inputs), Arc::new(scene.clone())),
             None => match name {
                 "true" => Item::Value(true.into()),
                 "false" => Item::Value(false.into()),
@@ -434,5 +440,103 @@ fn equals_text(value: &Value, text: &str) -> bool {
         Value::Big(own) => **own == *text.trim(),
         Value::External(external) => equals_text(&external.value, text),
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::shown;
+
+    /// Each expression with what it gives.
+    fn table(expressions: &[&str]) -> String {
+        let line = |expression: &&str| {
+            format!(
+                "{expression} => {}",
+                shown(&format!("{{eval: '{expression}'}}"))
+            )
+        };
+        expressions.iter().map(line).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn paths_lead_where_upstreams_lead() {
+        let table = table(&[
+            "::host::ip",
+            "::host::tags::1",
+            "::host::tags",
+            "::host::list::n",
+            "::host::list[name=x]::n",
+            "::host::list[name!=x]::n",
+            "::host::list[!missing]::n",
+            "::host::list?::n",
+            "::host::m::*::v",
+            "::host::m::*[v=2]::v",
+            "::host::nope",
+            "::*::.name",
+            "::app::.hosted_on::ip",
+            "::app::.targets::host::ip",
+            "::host::.sources::host::port",
+            "::*[.type=unfurl.nodes.Generic]::.name",
+            "::app::..::.name",
+            "::app::.ancestors::.name",
+            "::host::.instances::.name",
+            "::app[.status=1]::.name",
+            "::root::outputs::abs",
+            "::host[ip=10.0.0.1]::tags::0",
+            "::app[port=80]::.name",
+            "::app[port!=80]::.name",
+            "::app[flag=false]::.name",
+            "::app::.key",
+            "port",
+            "ip",
+            ".name",
+            "::nothing::x",
+            "$nothing",
+            "::host::ip ",
+            "::host::m[k1[v=1]]::k2::v",
+            "::host::list[name=y]::n",
+            "::host::list[n!=1]::n",
+            "::host::list::name!=x",
+            "::host::ip!=x",
+        ]);
+        insta::assert_snapshot!(table, @"
+        ::host::ip => '10.0.0.1'
+        ::host::tags::1 => 'b'
+        ::host::tags => ['a', 'b', 'c']
+        ::host::list::n => [1, 2, 3]
+        ::host::list[name=x]::n => [1, 2, 3]
+        ::host::list[name!=x]::n => [1, 2, 3]
+        ::host::list[!missing]::n => [1, 2, 3]
+        ::host::list?::n => [1, 2, 3]
+        ::host::m::*::v => [1, 2]
+        ::host::m::*[v=2]::v => [1, 2]
+        ::host::nope => None
+        ::*::.name => ['root', 'host', 'app']
+        ::app::.hosted_on::ip => '10.0.0.1'
+        ::app::.targets::host::ip => '10.0.0.1'
+        ::host::.sources::host::port => 80
+        ::*[.type=unfurl.nodes.Generic]::.name => ['root', 'host', 'app']
+        ::app::..::.name => 'host'
+        ::app::.ancestors::.name => ['app', 'host', 'root']
+        ::host::.instances::.name => 'app'
+        ::app[.status=1]::.name => None
+        ::root::outputs::abs => '10.0.0.1'
+        ::host[ip=10.0.0.1]::tags::0 => 'a'
+        ::app[port=80]::.name => 'app'
+        ::app[port!=80]::.name => None
+        ::app[flag=false]::.name => 'app'
+        ::app::.key => '::app'
+        port => 80
+        ip => '10.0.0.1'
+        .name => 'app'
+        ::nothing::x => None
+        $nothing => None
+        ::host::ip  => '10.0.0.1'
+        ::host::m[k1[v=1]]::k2::v => 2
+        ::host::list[name=y]::n => [1, 2, 3]
+        ::host::list[n!=1]::n => [1, 2, 3]
+        ::host::list::name!=x => 'y'
+        ::host::ip!=x => '10.0.0.1'
+        ");
     }
 }

@@ -18,7 +18,12 @@ pub(super) fn add(call: &Call<'_>) -> Result<Item, Error> {
         (Value::List(a), Value::List(b)) => {
             Ok(Item::Value(Value::list(a.iter().chain(b.iter()).cloned())))
         }
-        (left, right) => calculate(call, numbers(call, left, right)?, i64::checked_add, |a, b| a + b),
+        (left, right) => calculate(
+            call,
+            numbers(call, left, right)?,
+            i64::checked_add,
+            |a, b| a + b,
+        ),
     }
 }
 
@@ -51,7 +56,11 @@ pub(super) fn modulo(call: &Call<'_>) -> Result<Item, Error> {
     nonzero(call, divisor(&pair))?;
     let modulo = |a: i64, b: i64| {
         let rest = a.checked_rem(b)?;
-        Some(if rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest })
+        Some(if rest != 0 && (rest < 0) != (b < 0) {
+            rest + b
+        } else {
+            rest
+        })
     };
     calculate(call, pair, modulo, |a, b| a - b * (a / b).floor())
 }
@@ -61,7 +70,9 @@ pub(super) fn pow(call: &Call<'_>) -> Result<Item, Error> {
     if let Pair::Ints(base, exponent) = pair
         && exponent >= 0
     {
-        let power = u32::try_from(exponent).ok().and_then(|exponent| base.checked_pow(exponent));
+        let power = u32::try_from(exponent)
+            .ok()
+            .and_then(|exponent| base.checked_pow(exponent));
         return power
             .map(|power| Item::Value(power.into()))
             .ok_or_else(|| too_large(call));
@@ -75,12 +86,16 @@ fn both(call: &Call<'_>) -> Result<Pair, Error> {
     numbers(call, &left, &right)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "Python makes a float of an integer the same way")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "Python makes a float of an integer the same way"
+)]
 fn numbers(call: &Call<'_>, left: &Value, right: &Value) -> Result<Pair, Error> {
     match (number(left), number(right)) {
         (Some(Ok(left)), Some(Ok(right))) => Ok(Pair::Ints(left, right)),
         (Some(left), Some(right)) => {
-            let float = |number: Result<i64, f64>| number.map_or_else(|float| float, |int| int as f64);
+            let float =
+                |number: Result<i64, f64>| number.map_or_else(|float| float, |int| int as f64);
             Ok(Pair::Floats(float(left), float(right)))
         }
         _ => {
@@ -100,7 +115,10 @@ fn number(value: &Value) -> Option<Result<i64, f64>> {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "Python makes a float of an integer the same way")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "Python makes a float of an integer the same way"
+)]
 fn floats(pair: Pair) -> (f64, f64) {
     match pair {
         Pair::Ints(left, right) => (left as f64, right as f64),

@@ -26,7 +26,9 @@ pub(super) fn foreach(call: &Call<'_>) -> Result<Item, Error> {
         },
     };
     let results = call.evaluator.for_each_of(call.raw, items, call.scene)?;
-    let values = results.into_iter().map(|item| call.evaluator.value_of(item));
+    let values = results
+        .into_iter()
+        .map(|item| call.evaluator.value_of(item));
     Ok(Item::Value(values.collect::<Result<List, Error>>()?.into()))
 }
 
@@ -37,7 +39,9 @@ pub(super) fn quote(call: &Call<'_>) -> Result<Item, Error> {
 
 pub(super) fn is_function_defined(call: &Call<'_>) -> Result<Item, Error> {
     let name = call.value()?;
-    let defined = name.as_str().is_some_and(|name| table::find(name).is_some());
+    let defined = name
+        .as_str()
+        .is_some_and(|name| table::find(name).is_some());
     Ok(Item::Value(defined.into()))
 }
 
@@ -51,14 +55,20 @@ pub(super) fn template(call: &Call<'_>) -> Result<Item, Error> {
         },
     };
     if let Some(overrides) = overrides.as_ref().and_then(Value::as_map) {
-        let pairs: Vec<_> = overrides.iter().map(|(key, value)| format!("{key}: {value:?}")).collect();
+        let pairs: Vec<_> = overrides
+            .iter()
+            .map(|(key, value)| format!("{key}: {value:?}"))
+            .collect();
         text = format!("#jinja2: {}\n{text}", pairs.join(", "));
     }
     call.evaluator.template(&text, call.scene).map(Item::Value)
 }
 
 fn from_path(call: &Call<'_>, source: &Value) -> Result<String, Error> {
-    let Some(path) = source.get("path").map(|path| PathBuf::from(path.reveal().to_string())) else {
+    let Some(path) = source
+        .get("path")
+        .map(|path| PathBuf::from(path.reveal().to_string()))
+    else {
         return Err(call.fail(format!("takes a text or a `path`, not {}", source.kind())));
     };
     let path = if path.is_absolute() {
@@ -66,9 +76,11 @@ fn from_path(call: &Call<'_>, source: &Value) -> Result<String, Error> {
     } else {
         super::files::base_of(call.evaluator, call.scene, Some("src"), false)?.join(path)
     };
-    let bytes = call.evaluator.world().read(&path).map_err(|error| {
-        call.fail(format!("cannot read `{}`: {error}", path.display()))
-    })?;
+    let bytes = call
+        .evaluator
+        .world()
+        .read(&path)
+        .map_err(|error| call.fail(format!("cannot read `{}`: {error}", path.display())))?;
     call.evaluator.tracker().read(Read::File(path), None);
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -15,10 +15,27 @@ use super::call::Call;
 
 /// Variables that a rule removes only if it names them.
 const REQUIRED: [&str; 21] = [
-    "ASDF_DATA_DIR", "CURL_CA_BUNDLE", "PATH", "LANG", "LANGUAGE", "LD_LIBRARY_PATH",
-    "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "PYTHONPATH",
-    "TMPDIR", "VIRTUAL_ENV", "UNFURL_TMPDIR", "UNFURL_LOGGING", "UNFURL_HOME", "UNFURL_RUNTIME",
-    "UNFURL_NORUNTIME", "UNFURL_APPROVE", "UNFURL_VALIDATION_MODE",
+    "ASDF_DATA_DIR",
+    "CURL_CA_BUNDLE",
+    "PATH",
+    "LANG",
+    "LANGUAGE",
+    "LD_LIBRARY_PATH",
+    "REQUESTS_CA_BUNDLE",
+    "SSL_CERT_FILE",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "NO_PROXY",
+    "PYTHONPATH",
+    "TMPDIR",
+    "VIRTUAL_ENV",
+    "UNFURL_TMPDIR",
+    "UNFURL_LOGGING",
+    "UNFURL_HOME",
+    "UNFURL_RUNTIME",
+    "UNFURL_NORUNTIME",
+    "UNFURL_APPROVE",
+    "UNFURL_VALIDATION_MODE",
 ];
 
 impl Evaluator {
@@ -45,7 +62,9 @@ pub(super) fn get_env(call: &Call<'_>) -> Result<Item, Error> {
     let args = call.raw;
     if !args.is_truthy() {
         let all = call.evaluator.env_all(call.scene);
-        return Ok(Item::Value(Value::map(all.into_iter().map(|(name, value)| (name, value.into())))));
+        return Ok(Item::Value(Value::map(
+            all.into_iter().map(|(name, value)| (name, value.into())),
+        )));
     }
     let (name, default) = match args {
         Value::List(items) => (items.first().unwrap_or(&Value::Null), items.get(1)),
@@ -65,7 +84,9 @@ pub(super) fn get_env(call: &Call<'_>) -> Result<Item, Error> {
 pub(super) fn has_env(call: &Call<'_>) -> Result<Item, Error> {
     let name = call.value()?;
     let name = name.as_str().unwrap_or_default();
-    Ok(Item::Value(call.evaluator.env(name, call.scene).is_some().into()))
+    Ok(Item::Value(
+        call.evaluator.env(name, call.scene).is_some().into(),
+    ))
 }
 
 pub(super) fn to_env(call: &Call<'_>) -> Result<Item, Error> {
@@ -82,10 +103,15 @@ pub(super) fn to_env(call: &Call<'_>) -> Result<Item, Error> {
     for (rule, value) in rules {
         apply(rule, value, &env, &mut added, &mut order).map_err(|problem| call.fail(problem))?;
     }
-    if call.option("update_os_environ")?.is_some_and(|update| update.is_truthy()) {
+    if call
+        .option("update_os_environ")?
+        .is_some_and(|update| update.is_truthy())
+    {
         let removed = rules.iter().filter(|(_, value)| value.is_null());
         let removed = removed.map(|(name, _)| (name.to_string(), None));
-        let set = added.iter().map(|(name, value)| (name.clone(), Some(value.clone())));
+        let set = added
+            .iter()
+            .map(|(name, value)| (name.clone(), Some(value.clone())));
         let changes: Vec<_> = set.chain(removed).collect();
         call.evaluator.world().update_env(&changes);
     }
@@ -118,7 +144,9 @@ fn apply(
         return Ok(());
     };
     let name = &rule[1..];
-    let (name, negated) = name.strip_prefix('!').map_or((name, false), |name| (name, true));
+    let (name, negated) = name
+        .strip_prefix('!')
+        .map_or((name, false), |name| (name, true));
     let glob = glob(name)?;
     let matches = |key: &String| glob.is_match(key) != negated;
     if sign == '-' {
@@ -132,9 +160,13 @@ fn apply(
         (true, Some(text)) => set(name, text),
         (true, None) => {}
         (false, Some(text)) if sign == '^' && !text.is_empty() => {
-            found.iter().for_each(|(key, old)| set(key, format!("{text}:{old}")));
+            found
+                .iter()
+                .for_each(|(key, old)| set(key, format!("{text}:{old}")));
         }
-        (false, _) => found.iter().for_each(|(key, old)| set(key, String::clone(old))),
+        (false, _) => found
+            .iter()
+            .for_each(|(key, old)| set(key, String::clone(old))),
     }
     Ok(())
 }
@@ -163,7 +195,9 @@ fn substitute(
         }
         let known = |name: &str| first.get(name).or_else(|| then.get(name)).cloned();
         found[2].split('|').find_map(known).unwrap_or_else(|| {
-            found.get(3).map_or_else(String::new, |default| default.as_str()[1..].to_owned())
+            found
+                .get(3)
+                .map_or_else(String::new, |default| default.as_str()[1..].to_owned())
         })
     };
     REFERENCE.replace_all(text, replace).into_owned()

@@ -20,7 +20,14 @@ pub(super) fn abspath(call: &Call<'_>) -> Result<Item, Error> {
     };
     let location = text(1).map(|location| location.reveal().to_string());
     let create = text(2).is_some_and(Value::is_truthy);
-    absolute_path(call.evaluator, call.scene, &path, location.as_deref(), create).map(Item::Value)
+    absolute_path(
+        call.evaluator,
+        call.scene,
+        &path,
+        location.as_deref(),
+        create,
+    )
+    .map(Item::Value)
 }
 
 pub(super) fn path(call: &Call<'_>) -> Result<Item, Error> {
@@ -29,7 +36,10 @@ pub(super) fn path(call: &Call<'_>) -> Result<Item, Error> {
 
 pub(super) fn get_dir(call: &Call<'_>) -> Result<Item, Error> {
     let args = call.values()?;
-    let location = args.first().filter(|arg| !arg.is_null()).map(|arg| arg.reveal().to_string());
+    let location = args
+        .first()
+        .filter(|arg| !arg.is_null())
+        .map(|arg| arg.reveal().to_string());
     let create = args.get(1).is_some_and(Value::is_truthy);
     directory(call.evaluator, call.scene, location.as_deref(), create).map(Item::Value)
 }
@@ -43,12 +53,20 @@ pub(in crate::expr) fn absolute_path(
     create: bool,
 ) -> Result<Value, Error> {
     if Path::new(path).is_absolute() {
-        return Ok(path_value(evaluator, Path::new(path), Path::new(""), location));
+        return Ok(path_value(
+            evaluator,
+            Path::new(path),
+            Path::new(""),
+            location,
+        ));
     }
     let base = base_of(evaluator, scene, location, create && !path.contains('/'))?;
     let whole = base.join(path);
     if create && let Some(parent) = whole.parent() {
-        evaluator.world().make_dir(parent).map_err(|problem| failed("abspath", problem))?;
+        evaluator
+            .world()
+            .make_dir(parent)
+            .map_err(|problem| failed("abspath", problem))?;
     }
     Ok(path_value(evaluator, &whole, &base, location))
 }
@@ -136,11 +154,20 @@ pub(super) fn file(call: &Call<'_>) -> Result<Item, Error> {
     let encoding = call.text("encoding")?;
     if let Some(contents) = call.option("contents")? {
         let bytes = encoded(call, &contents, &path, encoding.as_deref())?;
-        let written = call.evaluator.world().write(&path, &bytes, contents.has_sensitive());
+        let written = call
+            .evaluator
+            .world()
+            .write(&path, &bytes, contents.has_sensitive());
         written.map_err(|problem| call.fail(problem))?;
     }
     let expression = Value::map([("file", name.as_str().into())]);
-    Ok(Item::Value(file_value(call, &path, name.into(), expression, encoding)))
+    Ok(Item::Value(file_value(
+        call,
+        &path,
+        name.into(),
+        expression,
+        encoding,
+    )))
 }
 
 fn file_value(
@@ -150,14 +177,19 @@ fn file_value(
     expression: Value,
     encoding: Option<String>,
 ) -> Value {
-    call.evaluator.tracker().read(Read::File(path.to_owned()), None);
+    call.evaluator
+        .tracker()
+        .read(Read::File(path.to_owned()), None);
     let digest = match call.evaluator.world().read(path) {
         Ok(bytes) => decoded(&bytes, encoding.as_deref()),
         Err(_) => Value::Null,
     };
     let parts = Map::from_iter([
         ("path".into(), path.to_string_lossy().into_owned().into()),
-        ("encoding".into(), encoding.unwrap_or_else(|| "utf-8".to_owned()).into()),
+        (
+            "encoding".into(),
+            encoding.unwrap_or_else(|| "utf-8".to_owned()).into(),
+        ),
     ]);
     Value::External(Arc::new(External {
         kind: ExternalKind::File,
@@ -187,7 +219,11 @@ fn encoded(
     if as_json {
         return serde_json::to_vec_pretty(&plain).map_err(|error| call.fail(error.to_string()));
     }
-    let yaml = call.evaluator.world().to_yaml(&plain).map_err(|problem| call.fail(problem))?;
+    let yaml = call
+        .evaluator
+        .world()
+        .to_yaml(&plain)
+        .map_err(|problem| call.fail(problem))?;
     Ok(yaml.into_bytes())
 }
 
@@ -195,9 +231,10 @@ fn encoded(
 pub(in crate::expr) fn revealed(value: &Value) -> Value {
     match value.reveal() {
         Value::List(items) if value.has_sensitive() => Value::list(items.iter().map(revealed)),
-        Value::Map(map) if value.has_sensitive() => {
-            Value::map(map.iter().map(|(key, item)| (Arc::clone(key), revealed(item))))
-        }
+        Value::Map(map) if value.has_sensitive() => Value::map(
+            map.iter()
+                .map(|(key, item)| (Arc::clone(key), revealed(item))),
+        ),
         Value::External(external) => revealed(&external.value),
         other => other.clone(),
     }
@@ -225,19 +262,27 @@ pub(super) fn temporary(call: &Call<'_>) -> Result<Item, Error> {
     written.map_err(|problem| call.fail(problem))?;
     let shown = Value::from(path.to_string_lossy().into_owned());
     let expression = Value::map([("tempfile", shown.clone())]);
-    Ok(Item::Value(file_value(call, &path, shown, expression, encoding)))
+    Ok(Item::Value(file_value(
+        call, &path, shown, expression, encoding,
+    )))
 }
 
 impl Evaluator {
     /// The contents of a file that an external value stands for.
     pub(in crate::expr) fn contents(&self, external: &External) -> Result<Value, Error> {
-        let path = external.parts.get("path").map(|path| PathBuf::from(path.to_string()));
+        let path = external
+            .parts
+            .get("path")
+            .map(|path| PathBuf::from(path.to_string()));
         let path = path.unwrap_or_default();
         self.tracker().read(Read::File(path.clone()), None);
         let encoding = external.parts.get("encoding").and_then(Value::as_str);
         match self.world().read(&path) {
             Ok(bytes) => Ok(decoded(&bytes, encoding)),
-            Err(problem) => Err(failed("file", format!("cannot read `{}`: {problem}", path.display()))),
+            Err(problem) => Err(failed(
+                "file",
+                format!("cannot read `{}`: {problem}", path.display()),
+            )),
         }
     }
 }

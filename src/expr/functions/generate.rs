@@ -20,7 +20,9 @@ pub(super) fn generate(call: &Call<'_>) -> Result<Item, Error> {
         None => call.option(name),
     };
     let preset = option("preset")?.unwrap_or_default();
-    let length = option("len")?.and_then(|length| length.as_int()).unwrap_or_default();
+    let length = option("len")?
+        .and_then(|length| length.as_int())
+        .unwrap_or_default();
     let length = usize::try_from(length).unwrap_or_default().min(LONGEST);
     let or = |default: usize| if length == 0 { default } else { length };
     let everything = format!("{LETTERS}{DIGITS}{SIGNS}");
@@ -30,7 +32,9 @@ pub(super) fn generate(call: &Call<'_>) -> Result<Item, Error> {
             // A text of one character is a digit once in a while; the tries are bounded.
             let mut tries = (0..1000).map(|_| pick(call, &everything, or(15)));
             let with_digit = |text: &String| text.contains(|c: char| c.is_ascii_digit());
-            tries.find(with_digit).ok_or_else(|| call.fail("no password was found"))?
+            tries
+                .find(with_digit)
+                .ok_or_else(|| call.fail("no password was found"))?
         }
         _ => {
             let ranges = option("ranges")?.unwrap_or_default();
@@ -64,7 +68,9 @@ fn pick(call: &Call<'_>, alphabet: &str, count: usize) -> String {
     call.evaluator.world().random(&mut bytes);
     let size = alphabet.len() as u64;
     let pick = |bytes: &[u8]| {
-        let number = bytes.iter().fold(0u64, |number, byte| (number << 8) | u64::from(*byte));
+        let number = bytes
+            .iter()
+            .fold(0u64, |number, byte| (number << 8) | u64::from(*byte));
         let place = usize::try_from(number % size).unwrap_or_default();
         alphabet[place]
     };

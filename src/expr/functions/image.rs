@@ -41,7 +41,11 @@ pub(super) fn make(text: &str) -> Value {
     if let Some(tag) = tag.filter(|tag| !tag.is_empty()) {
         name += &format!(":{tag}");
     } else if let Some(digest) = digest.filter(|digest| !digest.is_empty()) {
-        let prefix = if digest.starts_with("sha256:") { "@" } else { "@sha256:" };
+        let prefix = if digest.starts_with("sha256:") {
+            "@"
+        } else {
+            "@sha256:"
+        };
         name += &format!("{prefix}{digest}");
     }
     let parts = [
@@ -50,7 +54,9 @@ pub(super) fn make(text: &str) -> Value {
         ("digest", digest),
         ("registry_host", host),
     ];
-    let parts = parts.into_iter().map(|(key, part)| (key.into(), part.into()));
+    let parts = parts
+        .into_iter()
+        .map(|(key, part)| (key.into(), part.into()));
     let stands_for = match digest {
         Some(digest) => digest.into(),
         None => Value::list([Value::Null, name.as_str().into()]),

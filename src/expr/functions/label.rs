@@ -33,7 +33,15 @@ enum Case {
 impl Style {
     /// The options by name.
     pub(in crate::expr) const OPTIONS: [&'static str; 10] = [
-        "allowed", "start", "start_prepend", "end", "replace", "sep", "case", "max", "digest",
+        "allowed",
+        "start",
+        "start_prepend",
+        "end",
+        "replace",
+        "sep",
+        "case",
+        "max",
+        "digest",
         "digestlen",
     ];
 
@@ -79,7 +87,11 @@ impl Style {
     /// Sets an option.
     pub(in crate::expr) fn set(&mut self, name: &str, value: &Value) {
         let text = || value.reveal().to_string();
-        let number = || value.as_int().and_then(|number| usize::try_from(number).ok());
+        let number = || {
+            value
+                .as_int()
+                .and_then(|number| usize::try_from(number).ok())
+        };
         match name {
             "allowed" => self.allowed = inner(&text()).to_owned(),
             "start" => self.start = inner(&text()).to_owned(),
@@ -102,14 +114,18 @@ impl Style {
     }
 
     fn checksum(&self) -> usize {
-        let length = self.digest_length.unwrap_or(if self.max < 32 { 2 } else { 3 });
+        let length = self
+            .digest_length
+            .unwrap_or(if self.max < 32 { 2 } else { 3 });
         length.min(self.max)
     }
 }
 
 /// A set of characters may be given with its brackets.
 fn inner(set: &str) -> &str {
-    set.strip_prefix('[').and_then(|set| set.strip_suffix(']')).unwrap_or(set)
+    set.strip_prefix('[')
+        .and_then(|set| set.strip_suffix(']'))
+        .unwrap_or(set)
 }
 
 /// Makes a label of a text; of a list, joined; of the keys and values of a map.
@@ -152,17 +168,28 @@ fn joined(texts: &[String], style: &Style) -> Result<String, String> {
         max: UNBOUNDED,
         ..style.clone()
     };
-    let labels = texts.iter().map(|text| label_of(text, &part)).collect::<Result<Vec<_>, _>>()?;
+    let labels = texts
+        .iter()
+        .map(|text| label_of(text, &part))
+        .collect::<Result<Vec<_>, _>>()?;
     let length: usize = labels.iter().map(|label| label.chars().count()).sum();
     let mut text: String = labels.join(&style.sep).chars().take(style.max).collect();
     if length > space || style.digest.is_some() {
         let each = (space / count).max(1);
-        let unused = labels.iter().map(|label| each.saturating_sub(label.chars().count()));
+        let unused = labels
+            .iter()
+            .map(|label| each.saturating_sub(label.chars().count()));
         let each = each + unused.sum::<usize>() / count;
-        let short: Vec<_> = labels.iter().map(|label| shortened(label, &style.replace, each)).collect();
+        let short: Vec<_> = labels
+            .iter()
+            .map(|label| shortened(label, &style.replace, each))
+            .collect();
         let checksum = style.checksum();
         if checksum > 0 {
-            let digest: String = digest(&texts.concat(), style).chars().take(checksum).collect();
+            let digest: String = digest(&texts.concat(), style)
+                .chars()
+                .take(checksum)
+                .collect();
             let left = style.max - checksum;
             if left == 0 {
                 return Ok(digest);
@@ -196,7 +223,9 @@ fn label_of(text: &str, style: &Style) -> Result<String, String> {
     // What is too long anyway does without replacements.
     let fits = label.chars().count() <= style.max;
     let replace = if fits { style.replace.as_str() } else { "" };
-    label = set(&style.allowed)?.replace_all(&label, regex::NoExpand(replace)).into_owned();
+    label = set(&style.allowed)?
+        .replace_all(&label, regex::NoExpand(replace))
+        .into_owned();
     if let Some(end) = &style.end {
         let outside = set(end)?;
         while is_bad(&outside, label.chars().next_back()) {

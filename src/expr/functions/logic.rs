@@ -91,7 +91,10 @@ fn compare(call: &Call<'_>, holds: fn(Ordering) -> bool) -> Result<Item, Error> 
     Ok(Item::Value(holds(order).into()))
 }
 
-#[expect(clippy::cast_precision_loss, reason = "Python compares such numbers the same way")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "Python compares such numbers the same way"
+)]
 fn order(left: &Value, right: &Value) -> Option<Ordering> {
     match (left.reveal(), right.reveal()) {
         (Value::Int(a), Value::Int(b)) => Some(a.cmp(b)),

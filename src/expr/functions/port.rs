@@ -8,7 +8,13 @@ use crate::value::{External, ExternalKind, Map, Value};
 
 use super::call::Call;
 
-const PARTS: [&str; 5] = ["protocol", "source", "source_range", "target", "target_range"];
+const PARTS: [&str; 5] = [
+    "protocol",
+    "source",
+    "source_range",
+    "target",
+    "target_range",
+];
 
 pub(super) fn portspec(call: &Call<'_>) -> Result<Item, Error> {
     let given = call.value()?;
@@ -24,7 +30,12 @@ pub(super) fn portspec(call: &Call<'_>) -> Result<Item, Error> {
         Value::Map(map) => Map::clone(map),
         Value::Str(text) if !text.is_empty() => parse(call, text)?,
         other if !other.is_truthy() => return Ok(Item::Value(Value::Null)),
-        other => return Err(call.fail(format!("takes a port, a text or a map, not {}", other.kind()))),
+        other => {
+            return Err(call.fail(format!(
+                "takes a port, a text or a map, not {}",
+                other.kind()
+            )));
+        }
     };
     for part in PARTS {
         parts.entry(part.into()).or_default();
@@ -69,10 +80,15 @@ fn parse(call: &Call<'_>, text: &str) -> Result<Map, Error> {
 /// The short form, target first, as containers are told.
 fn spec(parts: &Map) -> String {
     let side = |name: &str| {
-        let range = parts.get(format!("{name}_range").as_str()).and_then(Value::as_list);
+        let range = parts
+            .get(format!("{name}_range").as_str())
+            .and_then(Value::as_list);
         match range.map(Vec::as_slice) {
             Some([from, to]) => format!("{from}-{to}"),
-            _ => parts.get(name).filter(|port| !port.is_null()).map_or_else(String::new, Value::to_string),
+            _ => parts
+                .get(name)
+                .filter(|port| !port.is_null())
+                .map_or_else(String::new, Value::to_string),
         }
     };
     let (source, target) = (side("source"), side("target"));
@@ -81,7 +97,10 @@ fn spec(parts: &Map) -> String {
     } else {
         format!("{target}:{source}")
     };
-    let protocol = parts.get("protocol").and_then(Value::as_str).unwrap_or("tcp");
+    let protocol = parts
+        .get("protocol")
+        .and_then(Value::as_str)
+        .unwrap_or("tcp");
     if protocol != "tcp" {
         text += &format!("/{protocol}");
     }

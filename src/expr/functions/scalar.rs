@@ -64,7 +64,9 @@ struct Scalar {
 
 fn parse(call: &Call<'_>, text: &str) -> Result<Scalar, Error> {
     let text = text.trim();
-    let end = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let end = text
+        .find(|c: char| c.is_ascii_alphabetic())
+        .unwrap_or(text.len());
     let number = text[..end].trim().parse().ok();
     match (number, unit(text[end..].trim())) {
         (Some(number), Some((kind, unit, factor))) => Ok(Scalar {
@@ -73,7 +75,9 @@ fn parse(call: &Call<'_>, text: &str) -> Result<Scalar, Error> {
             factor,
             kind,
         }),
-        _ => Err(call.fail(format!("`{text}` is not a number with a unit, such as `4 GB`"))),
+        _ => Err(call.fail(format!(
+            "`{text}` is not a number with a unit, such as `4 GB`"
+        ))),
     }
 }
 
@@ -86,12 +90,19 @@ pub(super) fn scalar(call: &Call<'_>) -> Result<Item, Error> {
     let number = whole(scalar.number);
     let text = Value::from(format!("{number} {}", scalar.unit));
     let base = whole(scalar.number * scalar.factor);
-    let parts = [("value", number), ("unit", scalar.unit.into()), ("base", base)];
+    let parts = [
+        ("value", number),
+        ("unit", scalar.unit.into()),
+        ("base", base),
+    ];
     let expression = Value::map([("scalar", text.clone())]);
     Ok(Item::Value(Value::External(Arc::new(External {
         kind: ExternalKind::Other,
         value: text,
-        parts: parts.into_iter().map(|(name, part)| (name.into(), part)).collect::<Map>(),
+        parts: parts
+            .into_iter()
+            .map(|(name, part)| (name.into(), part))
+            .collect::<Map>(),
         expression: Value::map([("eval", expression)]),
         digest: None,
     }))))
@@ -99,14 +110,18 @@ pub(super) fn scalar(call: &Call<'_>) -> Result<Item, Error> {
 
 pub(super) fn scalar_value(call: &Call<'_>) -> Result<Item, Error> {
     let given = call.value()?;
-    if matches!(given.reveal(), Value::Int(_) | Value::Float(_) | Value::Null) {
+    if matches!(
+        given.reveal(),
+        Value::Int(_) | Value::Float(_) | Value::Null
+    ) {
         return Ok(Item::Value(given));
     }
     let scalar = parse(call, &given.reveal().to_string())?;
     let target = match call.text("unit")? {
         Some(name) => {
             let known = unit(&name).filter(|(kind, ..)| std::ptr::eq(*kind, scalar.kind));
-            let problem = || call.fail(format!("`{name}` is not a unit that `{}` has", scalar.unit));
+            let problem =
+                || call.fail(format!("`{name}` is not a unit that `{}` has", scalar.unit));
             known.ok_or_else(problem)?.2
         }
         None => scalar.factor,

@@ -19,7 +19,9 @@ pub(super) fn is_valid(value: &Value, schema: &Value, depth: usize) -> Result<bo
     for (keyword, rule) in keywords.iter() {
         let holds = match &**keyword {
             "type" => has_type(value, rule),
-            "enum" => rule.as_list().is_some_and(|options| options.contains(value)),
+            "enum" => rule
+                .as_list()
+                .is_some_and(|options| options.contains(value)),
             "const" => rule == value,
             "allOf" | "anyOf" | "oneOf" => combined(value, keyword, rule, depth)?,
             "not" => !is_valid(value, rule, depth + 1)?,
@@ -95,7 +97,10 @@ fn in_bounds(value: &Value, keyword: &str, rule: &Value) -> bool {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "bounds are compared as JSON numbers")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "bounds are compared as JSON numbers"
+)]
 fn as_float(value: &Value) -> Option<f64> {
     match value.reveal() {
         Value::Int(int) => Some(*int as f64),
@@ -111,7 +116,9 @@ fn parts(value: &Value, keyword: &str, schema: &Value, depth: usize) -> Result<b
     match (keyword, value) {
         ("required", Value::Map(map)) => {
             let names = rule.as_list().into_iter().flatten();
-            Ok(names.filter_map(Value::as_str).all(|name| map.contains_key(name)))
+            Ok(names
+                .filter_map(Value::as_str)
+                .all(|name| map.contains_key(name)))
         }
         ("properties", Value::Map(map)) => {
             for (name, rule) in rule.as_map().into_iter().flatten() {
@@ -141,9 +148,10 @@ fn parts(value: &Value, keyword: &str, schema: &Value, depth: usize) -> Result<b
             }
             Ok(true)
         }
-        ("uniqueItems", Value::List(items)) if rule.is_truthy() => {
-            Ok(items.iter().enumerate().all(|(place, item)| !items[..place].contains(item)))
-        }
+        ("uniqueItems", Value::List(items)) if rule.is_truthy() => Ok(items
+            .iter()
+            .enumerate()
+            .all(|(place, item)| !items[..place].contains(item))),
         _ => Ok(true),
     }
 }

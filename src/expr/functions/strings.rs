@@ -33,7 +33,9 @@ pub(super) fn token(call: &Call<'_>) -> Result<Item, Error> {
     let parts: Vec<_> = text.split(separator).collect();
     let count = i64::try_from(parts.len()).unwrap_or(i64::MAX);
     let place = if place < 0 { place + count } else { place };
-    let part = usize::try_from(place).ok().and_then(|place| parts.get(place));
+    let part = usize::try_from(place)
+        .ok()
+        .and_then(|place| parts.get(place));
     part.map(|part| Item::Value((*part).into()))
         .ok_or_else(|| call.fail(format!("the text has {count} parts, none at {place}")))
 }
@@ -42,11 +44,16 @@ pub(super) fn urljoin(call: &Call<'_>) -> Result<Item, Error> {
     let args = call.values()?;
     let part = |place: usize| {
         let value: Option<&Value> = args.get(place);
-        value.filter(|value| value.is_truthy()).map(|value| value.reveal().to_string())
+        value
+            .filter(|value| value.is_truthy())
+            .map(|value| value.reveal().to_string())
     };
     let (scheme, host, port) = (part(0), part(1), part(2));
     let (path, query, fragment) = (part(3), part(4), part(5));
-    if [&scheme, &host, &path, &query, &fragment].iter().all(|part| part.is_none()) {
+    if [&scheme, &host, &path, &query, &fragment]
+        .iter()
+        .all(|part| part.is_none())
+    {
         return Ok(Item::Value(Value::Null));
     }
     let scheme = scheme.unwrap_or_default();
@@ -108,5 +115,7 @@ pub(super) fn label(call: &Call<'_>) -> Result<Item, Error> {
             style.set(name, &option);
         }
     }
-    to_label(&value, &style).map(Item::Value).map_err(|problem| call.fail(problem))
+    to_label(&value, &style)
+        .map(Item::Value)
+        .map_err(|problem| call.fail(problem))
 }

@@ -41,7 +41,14 @@ pub(super) fn get_attribute(call: &Call<'_>) -> Result<Item, Error> {
     let rest: Vec<_> = args.collect();
     let scene = call.scene.at(Item::entity(call.scene.entity()));
     let mut results = Vec::new();
+    let mut starts = Vec::new();
     for start in call.evaluator.path(&start, &scene)? {
+        match call.evaluator.values(&start)? {
+            Some(items) if start.is_list() => starts.extend(items),
+            _ => starts.push(start),
+        }
+    }
+    for start in starts {
         let Some(of) = start.as_entity() else {
             continue;
         };
@@ -56,7 +63,9 @@ pub(super) fn get_attribute(call: &Call<'_>) -> Result<Item, Error> {
         0 => Ok(Item::Value(Value::Null)),
         1 => Ok(results.swap_remove(0)),
         _ => {
-            let values = results.into_iter().map(|item| call.evaluator.value_of(item));
+            let values = results
+                .into_iter()
+                .map(|item| call.evaluator.value_of(item));
             Ok(Item::Value(values.collect::<Result<List, Error>>()?.into()))
         }
     }
@@ -75,7 +84,10 @@ fn find_in(
         None if rest.is_empty() => return Ok(None),
         None => {
             let names = call.evaluator.special(of, ".names");
-            let named = names.as_ref().and_then(|names| names.get(candidate)).cloned();
+            let named = names
+                .as_ref()
+                .and_then(|names| names.get(candidate))
+                .cloned();
             let Some(named) = named else {
                 return Ok(None);
             };
@@ -86,9 +98,9 @@ fn find_in(
         let index = part.parse().ok();
         if item.is_list() && index.is_none() {
             let items = call.evaluator.values(&item)?.unwrap_or_default();
-            let mut found = items.into_iter().filter_map(|item| {
-                call.evaluator.get(&item, part, None, scene).transpose()
-            });
+            let mut found = items
+                .into_iter()
+                .filter_map(|item| call.evaluator.get(&item, part, None, scene).transpose());
             match found.next() {
                 Some(next) => item = next?,
                 None => return Ok(None),
@@ -159,7 +171,9 @@ pub(super) fn find_connection(call: &Call<'_>) -> Result<Item, Error> {
         other => return Err(call.fail(format!("takes a node, not {}", other.kind()))),
     };
     let relation = call.text("relation")?;
-    let relation = relation.as_deref().unwrap_or("tosca.relationships.ConnectsTo");
+    let relation = relation
+        .as_deref()
+        .unwrap_or("tosca.relationships.ConnectsTo");
     let host = call.evaluator.variable("OPERATION_HOST", call.scene)?;
     let from = host.as_ref().and_then(Item::as_entity).unwrap_or(from);
     let connection = call.evaluator.scope().connection(from, target, relation);

@@ -13,7 +13,10 @@ pub(super) fn sensitive(call: &Call<'_>) -> Result<Item, Error> {
 
 pub(super) fn context_value(call: &Call<'_>) -> Result<Item, Error> {
     let name = call.value()?;
-    let (key, rest) = match name.as_str().map(|name| name.split_once("::").unwrap_or((name, ""))) {
+    let (key, rest) = match name
+        .as_str()
+        .map(|name| name.split_once("::").unwrap_or((name, "")))
+    {
         Some(parts) => parts,
         None => return Err(call.fail(format!("takes a name, not {}", name.kind()))),
     };
@@ -46,7 +49,9 @@ pub(super) fn metadata(call: &Call<'_>) -> Result<Item, Error> {
         return Ok(Item::Value(metadata.into()));
     }
     let key = key.as_str().unwrap_or_default();
-    Ok(Item::Value(metadata.get(key).cloned().unwrap_or_else(|| "".into())))
+    Ok(Item::Value(
+        metadata.get(key).cloned().unwrap_or_else(|| "".into()),
+    ))
 }
 
 pub(super) fn arguments(call: &Call<'_>) -> Result<Item, Error> {

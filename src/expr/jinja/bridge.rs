@@ -34,13 +34,17 @@ impl Variables {
                 Err(_) => digits.into(),
             },
             Value::Sensitive(inner) => {
-                self.evaluator.tracker().note(|notes| notes.sensitive = true);
+                self.evaluator
+                    .tracker()
+                    .note(|notes| notes.sensitive = true);
                 self.give(Item::Value(Value::clone(&inner)))
             }
             Value::External(ref external) => {
                 let inner = Item::Value(external.value.clone());
                 let noted = value.clone();
-                self.evaluator.tracker().note(|notes| notes.external = Some(noted));
+                self.evaluator
+                    .tracker()
+                    .note(|notes| notes.external = Some(noted));
                 self.give(inner)
             }
             value @ (Value::List(_) | Value::Map(_) | Value::Entity(_)) => {
@@ -67,7 +71,9 @@ impl Variables {
     pub(super) fn open(&self, value: &JinjaValue) -> Result<Value, JinjaError> {
         let value = self.take(value)?;
         if value.has_sensitive() {
-            self.evaluator.tracker().note(|notes| notes.sensitive = true);
+            self.evaluator
+                .tracker()
+                .note(|notes| notes.sensitive = true);
         }
         Ok(revealed(&value))
     }
@@ -77,7 +83,10 @@ impl Variables {
             return thing.whole().map_err(|error| self.fail(error));
         }
         if depth > DEPTH {
-            return Err(JinjaError::new(ErrorKind::BadSerialization, "a value nests too deep"));
+            return Err(JinjaError::new(
+                ErrorKind::BadSerialization,
+                "a value nests too deep",
+            ));
         }
         match value.kind() {
             ValueKind::Undefined | ValueKind::None => Ok(Value::Null),

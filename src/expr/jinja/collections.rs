@@ -48,7 +48,9 @@ fn combine(
     options: Kwargs,
 ) -> Result<JinjaValue> {
     let variables = Variables::of(state)?;
-    let recursive = options.get::<Option<bool>>("recursive")?.unwrap_or_default();
+    let recursive = options
+        .get::<Option<bool>>("recursive")?
+        .unwrap_or_default();
     let lists = options.get::<Option<String>>("list_merge")?;
     let lists = lists.as_deref().unwrap_or("replace");
     let mut values = Vec::new();
@@ -61,7 +63,10 @@ fn combine(
     let mut result = Map::new();
     for value in values {
         let Value::Map(map) = &value else {
-            return Err(failed(format!("`combine` takes maps, not {}", value.kind())));
+            return Err(failed(format!(
+                "`combine` takes maps, not {}",
+                value.kind()
+            )));
         };
         result = merged(result, map, recursive, lists, 0)?;
     }
@@ -96,16 +101,25 @@ fn merged(mut base: Map, over: &Map, recursive: bool, lists: &str, depth: usize)
 }
 
 fn without(items: &List, others: &List) -> List {
-    items.iter().filter(|item| !others.contains(item)).cloned().collect()
+    items
+        .iter()
+        .filter(|item| !others.contains(item))
+        .cloned()
+        .collect()
 }
 
 fn dict2items(state: &State, value: &JinjaValue, options: Kwargs) -> Result<JinjaValue> {
     let value = Variables::of(state)?.open(value)?;
     let Value::Map(map) = &value else {
-        return Err(failed(format!("`dict2items` takes a map, not {}", value.kind())));
+        return Err(failed(format!(
+            "`dict2items` takes a map, not {}",
+            value.kind()
+        )));
     };
     let name = |name, default: &str| -> Result<String> {
-        Ok(options.get::<Option<String>>(name)?.unwrap_or_else(|| default.to_owned()))
+        Ok(options
+            .get::<Option<String>>(name)?
+            .unwrap_or_else(|| default.to_owned()))
     };
     let (key_name, value_name) = (name("key_name", "key")?, name("value_name", "value")?);
     let items = map.iter().map(|(key, value)| {
@@ -119,13 +133,17 @@ fn dict2items(state: &State, value: &JinjaValue, options: Kwargs) -> Result<Jinj
 
 fn items2dict(state: &State, value: &JinjaValue, options: Kwargs) -> Result<JinjaValue> {
     let name = |name, default: &str| -> Result<String> {
-        Ok(options.get::<Option<String>>(name)?.unwrap_or_else(|| default.to_owned()))
+        Ok(options
+            .get::<Option<String>>(name)?
+            .unwrap_or_else(|| default.to_owned()))
     };
     let (key_name, value_name) = (name("key_name", "key")?, name("value_name", "value")?);
     let mut map = Map::new();
     for item in list(state, value)? {
         let (Some(key), Some(value)) = (item.get(&key_name), item.get(&value_name)) else {
-            return Err(failed(format!("an item has no `{key_name}` or no `{value_name}`")));
+            return Err(failed(format!(
+                "an item has no `{key_name}` or no `{value_name}`"
+            )));
         };
         map.insert(key.to_string().into(), value.clone());
     }
@@ -167,7 +185,10 @@ fn union(state: &State, left: &JinjaValue, right: &JinjaValue) -> Result<JinjaVa
 
 fn intersect(state: &State, left: &JinjaValue, right: &JinjaValue) -> Result<JinjaValue> {
     let (left, right) = (list(state, left)?, list(state, right)?);
-    give(state, unique(left.into_iter().filter(|item| right.contains(item))))
+    give(
+        state,
+        unique(left.into_iter().filter(|item| right.contains(item))),
+    )
 }
 
 fn difference(state: &State, left: &JinjaValue, right: &JinjaValue) -> Result<JinjaValue> {
@@ -175,9 +196,15 @@ fn difference(state: &State, left: &JinjaValue, right: &JinjaValue) -> Result<Ji
     give(state, unique(without(&left, &right)))
 }
 
-fn symmetric_difference(state: &State, left: &JinjaValue, right: &JinjaValue) -> Result<JinjaValue> {
+fn symmetric_difference(
+    state: &State,
+    left: &JinjaValue,
+    right: &JinjaValue,
+) -> Result<JinjaValue> {
     let (left, right) = (list(state, left)?, list(state, right)?);
-    let both = without(&left, &right).into_iter().chain(without(&right, &left));
+    let both = without(&left, &right)
+        .into_iter()
+        .chain(without(&right, &left));
     give(state, unique(both))
 }
 
@@ -189,7 +216,10 @@ fn product(state: &State, value: &JinjaValue, others: Rest<JinjaValue>) -> Resul
             return Err(failed("`product`: there are too many combinations"));
         }
         let with = |row: &List, item: &Value| row.iter().chain([item]).cloned().collect();
-        rows = rows.iter().flat_map(|row| items.iter().map(move |item| with(row, item))).collect();
+        rows = rows
+            .iter()
+            .flat_map(|row| items.iter().map(move |item| with(row, item)))
+            .collect();
     }
     give(state, Value::list(rows.into_iter().map(Value::from)))
 }

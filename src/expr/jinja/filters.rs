@@ -68,7 +68,10 @@ fn map_value(state: &State, raw: &JinjaValue, options: Kwargs) -> Result<JinjaVa
 
 fn sensitive(state: &State, value: &JinjaValue) -> Result<JinjaValue> {
     let variables = Variables::of(state)?;
-    variables.evaluator.tracker().note(|notes| notes.sensitive = true);
+    variables
+        .evaluator
+        .tracker()
+        .note(|notes| notes.sensitive = true);
     Ok(value.clone())
 }
 
@@ -88,7 +91,12 @@ label!(dns_label, "to_dns_label");
 label!(kubernetes_label, "to_kubernetes_label");
 label!(googlecloud_label, "to_googlecloud_label");
 
-fn label(state: &State, value: &JinjaValue, options: &Kwargs, function: &str) -> Result<JinjaValue> {
+fn label(
+    state: &State,
+    value: &JinjaValue,
+    options: &Kwargs,
+    function: &str,
+) -> Result<JinjaValue> {
     let variables = Variables::of(state)?;
     let mut style = Style::of(function);
     for name in options.args() {

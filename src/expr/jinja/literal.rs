@@ -82,7 +82,10 @@ impl Parser<'_> {
                 b'\n' if self.open > 0 => self.at += 1,
                 b'#' => {
                     let rest = &self.bytes[self.at..];
-                    self.at += rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
+                    self.at += rest
+                        .iter()
+                        .position(|byte| *byte == b'\n')
+                        .unwrap_or(rest.len());
                 }
                 _ => break,
             }
@@ -275,7 +278,11 @@ impl Parser<'_> {
             '0'..='7' => {
                 self.at -= 1;
                 let rest = &self.bytes[self.at..];
-                let length = rest.iter().take(3).take_while(|b| matches!(b, b'0'..=b'7')).count();
+                let length = rest
+                    .iter()
+                    .take(3)
+                    .take_while(|b| matches!(b, b'0'..=b'7'))
+                    .count();
                 text.push(self.code(length, 8)?);
             }
             'N' => return None,
@@ -297,7 +304,11 @@ impl Parser<'_> {
 /// A number as Python writes it; complex ones are not known.
 fn number(text: &str) -> Option<Value> {
     let plain = without_underscores(text)?;
-    let radix = |prefixes: [&str; 2]| prefixes.iter().find_map(|prefix| plain.strip_prefix(prefix));
+    let radix = |prefixes: [&str; 2]| {
+        prefixes
+            .iter()
+            .find_map(|prefix| plain.strip_prefix(prefix))
+    };
     for (prefixes, radix_of) in [(["0x", "0X"], 16), (["0o", "0O"], 8), (["0b", "0B"], 2)] {
         if let Some(digits) = radix(prefixes) {
             return i64::from_str_radix(digits, radix_of).ok().map(Value::Int);
@@ -305,7 +316,10 @@ fn number(text: &str) -> Option<Value> {
     }
     if plain.bytes().all(|byte| byte.is_ascii_digit()) {
         if plain.len() > 1 && plain.starts_with('0') {
-            return plain.bytes().all(|byte| byte == b'0').then_some(Value::Int(0));
+            return plain
+                .bytes()
+                .all(|byte| byte == b'0')
+                .then_some(Value::Int(0));
         }
         return match plain.parse() {
             Ok(int) => Some(Value::Int(int)),
@@ -329,7 +343,11 @@ fn without_underscores(text: &str) -> Option<String> {
             byte.is_some_and(u8::is_ascii_hexdigit)
         })
     };
-    let all = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'_').all(|(at, _)| good(at));
+    let all = bytes
+        .iter()
+        .enumerate()
+        .filter(|(_, byte)| **byte == b'_')
+        .all(|(at, _)| good(at));
     all.then(|| text.replace('_', ""))
 }
 
@@ -345,8 +363,24 @@ mod tests {
     #[test]
     fn a_literal_becomes_its_value() {
         let texts = [
-            "1", "-5", "+5", "1_000", "0x10", "1e3", "1.50", "True", "None", "[1, 'a', {'b': None}]",
-            "(1, 2)", "(1)", "1,2", "{1, 1, 2}", "{'a': [1,],}", "1 ", "1 # one", "1180591620717411303424",
+            "1",
+            "-5",
+            "+5",
+            "1_000",
+            "0x10",
+            "1e3",
+            "1.50",
+            "True",
+            "None",
+            "[1, 'a', {'b': None}]",
+            "(1, 2)",
+            "(1)",
+            "1,2",
+            "{1, 1, 2}",
+            "{'a': [1,],}",
+            "1 ",
+            "1 # one",
+            "1180591620717411303424",
         ];
         let shown: Vec<_> = texts.into_iter().map(shown).collect();
         insta::assert_snapshot!(shown.join("\n"), @"
@@ -377,7 +411,10 @@ mod tests {
             "10.0.0.1", "010", " 1", "true", "--5", "1+2", "1+2j", "a: b", "{a: 1}", "[1", "1\n2",
             "\"abc\"", "'it\\'s'", "Truely", "_1", "1__0", "x\n", "",
         ];
-        let shown: Vec<_> = texts.into_iter().map(|text| native(text).to_string()).collect();
+        let shown: Vec<_> = texts
+            .into_iter()
+            .map(|text| native(text).to_string())
+            .collect();
         insta::assert_snapshot!(format!("{shown:?}"), @r#"["10.0.0.1", "010", " 1", "true", "--5", "1+2", "1+2j", "a: b", "{a: 1}", "[1", "1\n2", "\"abc\"", "'it's'", "Truely", "_1", "1__0", "x\n", ""]"#);
     }
 

@@ -31,7 +31,10 @@ fn one(state: &State, name: String, args: Rest<JinjaValue>, options: Kwargs) -> 
         0 => Value::Null,
         1 => results.swap_remove(0),
         _ => {
-            let texts: Vec<_> = results.iter().map(|result| result.reveal().to_string()).collect();
+            let texts: Vec<_> = results
+                .iter()
+                .map(|result| result.reveal().to_string())
+                .collect();
             texts.join(",").into()
         }
     };
@@ -50,7 +53,10 @@ fn run(
     args: &Rest<JinjaValue>,
     options: &Kwargs,
 ) -> Result<List> {
-    let args = args.iter().map(|arg| variables.take(arg)).collect::<Result<List>>()?;
+    let args = args
+        .iter()
+        .map(|arg| variables.take(arg))
+        .collect::<Result<List>>()?;
     let default = options.get::<Option<JinjaValue>>("default")?;
     let results = variables.evaluator.lookup(name, &args, &variables.scene);
     let mut results = results.map_err(|error| variables.fail(error))?;
@@ -86,7 +92,10 @@ impl Evaluator {
             "vars" => {
                 let get = |name: String| match self.variable(&name, scene)? {
                     Some(item) => self.value_of(item),
-                    None => Err(lookup_error(name_of("vars"), format!("`{name}` is not defined"))),
+                    None => Err(lookup_error(
+                        name_of("vars"),
+                        format!("`{name}` is not defined"),
+                    )),
                 };
                 texts.map(get).collect()
             }
@@ -108,12 +117,17 @@ impl Evaluator {
                 .iter()
                 .flat_map(|term| term.as_map().into_iter().flatten())
                 .map(|(key, value)| {
-                    Value::map([("key", Value::Str(Arc::clone(key))), ("value", value.clone())])
+                    Value::map([
+                        ("key", Value::Str(Arc::clone(key))),
+                        ("value", value.clone()),
+                    ])
                 })
                 .collect()),
             "first_found" => {
                 let paths = texts.map(|path| self.lookup_path(&path, scene));
-                let found = paths.filter_map(|path| path.ok()).find(|path| self.world().exists(path));
+                let found = paths
+                    .filter_map(|path| path.ok())
+                    .find(|path| self.world().exists(path));
                 let path = found.ok_or_else(|| lookup_error(name, "no file was found".into()))?;
                 Ok(vec![path.to_string_lossy().into_owned().into()])
             }

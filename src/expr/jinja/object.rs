@@ -92,8 +92,12 @@ impl Thing {
             },
             Ok(None) => {
                 let what = match self.item.as_entity() {
-                    Some(of) => format!("`{key}` is not defined on `{}`", evaluator.scope().key(of)),
-                    None if matches!(self.item, Item::All(_)) => format!("there is no node `{key}`"),
+                    Some(of) => {
+                        format!("`{key}` is not defined on `{}`", evaluator.scope().key(of))
+                    }
+                    None if matches!(self.item, Item::All(_)) => {
+                        format!("there is no node `{key}`")
+                    }
                     None => format!("`{key}` is not defined"),
                 };
                 evaluator.tracker().note(|notes| notes.missing = Some(what));
@@ -159,7 +163,10 @@ impl Object for Thing {
     fn render(self: &Arc<Self>, f: &mut Formatter<'_>) -> std::fmt::Result {
         let value = self.whole().unwrap_or_default();
         if value.has_sensitive() {
-            self.variables.evaluator.tracker().note(|notes| notes.sensitive = true);
+            self.variables
+                .evaluator
+                .tracker()
+                .note(|notes| notes.sensitive = true);
         }
         match &revealed(&value) {
             Value::Entity(of) => f.write_str(&self.variables.evaluator.scope().key(*of)),

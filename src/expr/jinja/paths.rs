@@ -48,7 +48,9 @@ fn get_dir(state: &State, location: &JinjaValue, create: Option<bool>) -> Result
 fn which(state: &State, name: String) -> Result<JinjaValue> {
     let variables = Variables::of(state)?;
     let path = variables.evaluator.world().which(&name);
-    Ok(path.map_or(JinjaValue::from(""), |path| path.to_string_lossy().into_owned().into()))
+    Ok(path.map_or(JinjaValue::from(""), |path| {
+        path.to_string_lossy().into_owned().into()
+    }))
 }
 
 fn basename(path: String) -> String {
@@ -64,7 +66,9 @@ fn dirname(path: String) -> String {
 }
 
 fn splitext(path: String) -> Vec<String> {
-    let name = Path::new(&path).extension().map(|extension| extension.len() + 1);
+    let name = Path::new(&path)
+        .extension()
+        .map(|extension| extension.len() + 1);
     let (root, extension) = path.split_at(path.len() - name.unwrap_or_default());
     vec![root.to_owned(), extension.to_owned()]
 }
@@ -72,6 +76,8 @@ fn splitext(path: String) -> Vec<String> {
 fn path_join(state: &State, parts: &JinjaValue) -> Result<String> {
     let parts = Variables::of(state)?.open(parts)?;
     let parts = parts.as_list().map(Vec::as_slice).unwrap_or_default();
-    let joined = parts.iter().fold(std::path::PathBuf::new(), |path, part| path.join(part.to_string()));
+    let joined = parts.iter().fold(std::path::PathBuf::new(), |path, part| {
+        path.join(part.to_string())
+    });
     Ok(joined.to_string_lossy().into_owned())
 }

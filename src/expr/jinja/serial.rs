@@ -49,7 +49,9 @@ fn to_json(state: &State, value: &JinjaValue, options: Kwargs) -> Result<JinjaVa
         None => spaced(&value)?,
     };
     // Other options of Python's encoder change nothing here.
-    options.args().for_each(|name| drop(options.get::<JinjaValue>(name)));
+    options
+        .args()
+        .for_each(|name| drop(options.get::<JinjaValue>(name)));
     Ok(text(json))
 }
 
@@ -58,7 +60,9 @@ fn to_nice_json(state: &State, value: &JinjaValue, options: Kwargs) -> Result<Ji
     let indent = options.get::<Option<usize>>("indent")?.unwrap_or(4);
     let sort = options.get::<Option<bool>>("sort_keys")?.unwrap_or(true);
     let value = if sort { sorted(&value) } else { value };
-    options.args().for_each(|name| drop(options.get::<JinjaValue>(name)));
+    options
+        .args()
+        .for_each(|name| drop(options.get::<JinjaValue>(name)));
     Ok(text(indented(&value, indent)?))
 }
 
@@ -66,7 +70,9 @@ fn to_nice_json(state: &State, value: &JinjaValue, options: Kwargs) -> Result<Ji
 fn spaced(value: &Value) -> Result<String> {
     let mut bytes = Vec::new();
     let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, Spaced);
-    value.serialize(&mut serializer).map_err(|error| failed(error.to_string()))?;
+    value
+        .serialize(&mut serializer)
+        .map_err(|error| failed(error.to_string()))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -102,7 +108,9 @@ fn indented(value: &Value, indent: usize) -> Result<String> {
     let formatter = serde_json::ser::PrettyFormatter::with_indent(&indent);
     let mut bytes = Vec::new();
     let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, formatter);
-    value.serialize(&mut serializer).map_err(|error| failed(error.to_string()))?;
+    value
+        .serialize(&mut serializer)
+        .map_err(|error| failed(error.to_string()))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -111,7 +119,11 @@ fn sorted(value: &Value) -> Value {
         Value::Map(map) => {
             let mut entries: Vec<_> = map.iter().collect();
             entries.sort_by_key(|(key, _)| *key);
-            Value::map(entries.into_iter().map(|(key, item)| (key.clone(), sorted(item))))
+            Value::map(
+                entries
+                    .into_iter()
+                    .map(|(key, item)| (key.clone(), sorted(item))),
+            )
         }
         Value::List(items) => Value::list(items.iter().map(sorted)),
         other => other.clone(),
@@ -121,8 +133,15 @@ fn sorted(value: &Value) -> Value {
 fn to_yaml(state: &State, value: &JinjaValue, options: Kwargs) -> Result<JinjaValue> {
     let variables = Variables::of(state)?;
     let value = variables.open(value)?;
-    options.args().for_each(|name| drop(options.get::<JinjaValue>(name)));
-    variables.evaluator.world().to_yaml(&value).map(text).map_err(failed)
+    options
+        .args()
+        .for_each(|name| drop(options.get::<JinjaValue>(name)));
+    variables
+        .evaluator
+        .world()
+        .to_yaml(&value)
+        .map(text)
+        .map_err(failed)
 }
 
 fn from_json(state: &State, json: &JinjaValue) -> Result<JinjaValue> {
@@ -160,7 +179,11 @@ fn from_yaml(state: &State, yaml: &JinjaValue) -> Result<JinjaValue> {
     let Some(yaml) = given.as_str() else {
         return Ok(variables.give(Item::Value(given)));
     };
-    let parsed = variables.evaluator.world().parse_yaml(yaml).map_err(failed)?;
+    let parsed = variables
+        .evaluator
+        .world()
+        .parse_yaml(yaml)
+        .map_err(failed)?;
     Ok(variables.give(Item::Value(parsed)))
 }
 
@@ -201,5 +224,7 @@ fn md5(_: String) -> Result<String> {
 }
 
 fn password_hash(_: String) -> Result<String> {
-    Err(failed("`password_hash` is not supported; hash passwords in a task"))
+    Err(failed(
+        "`password_hash` is not supported; hash passwords in a task",
+    ))
 }

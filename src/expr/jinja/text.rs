@@ -41,8 +41,12 @@ pub(super) fn regex(pattern: &str, ignore_case: bool, multiline: bool) -> Result
 }
 
 fn flags(options: &Kwargs) -> Result<(bool, bool)> {
-    let ignore_case = options.get::<Option<bool>>("ignorecase")?.unwrap_or_default();
-    let multiline = options.get::<Option<bool>>("multiline")?.unwrap_or_default();
+    let ignore_case = options
+        .get::<Option<bool>>("ignorecase")?
+        .unwrap_or_default();
+    let multiline = options
+        .get::<Option<bool>>("multiline")?
+        .unwrap_or_default();
     Ok((ignore_case, multiline))
 }
 
@@ -75,7 +79,10 @@ fn expanded(replacement: &str, found: &Captures<'_>) -> String {
     while let Some((before, after)) = rest.split_once('\\') {
         text += before;
         rest = after;
-        if let Some((name, after)) = rest.strip_prefix("g<").and_then(|rest| rest.split_once('>')) {
+        if let Some((name, after)) = rest
+            .strip_prefix("g<")
+            .and_then(|rest| rest.split_once('>'))
+        {
             let group = match name.parse() {
                 Ok(number) => found.get(number),
                 Err(_) => found.name(name),
@@ -128,7 +135,10 @@ fn regex_search(
     }
     let group = |name: &String| {
         let plain = name.trim_start_matches('\\');
-        let plain = plain.strip_prefix("g<").and_then(|name| name.strip_suffix('>')).unwrap_or(plain);
+        let plain = plain
+            .strip_prefix("g<")
+            .and_then(|name| name.strip_suffix('>'))
+            .unwrap_or(plain);
         let group = match plain.parse() {
             Ok(number) => found.get(number),
             Err(_) => found.name(plain),
@@ -153,7 +163,10 @@ fn regex_findall(
     let found = regex.captures_iter(&text).map(|found| match found.len() {
         1 => text_of(&found, 0),
         2 => text_of(&found, 1),
-        count => (1..count).map(|group| text_of(&found, group)).collect::<Vec<_>>().into(),
+        count => (1..count)
+            .map(|group| text_of(&found, group))
+            .collect::<Vec<_>>()
+            .into(),
     });
     Ok(found.collect::<Vec<_>>().into())
 }
@@ -165,7 +178,8 @@ fn regex_escape(text: String) -> String {
 /// Quotes text for a shell.
 fn quote(state: &State, value: &JinjaValue) -> Result<String> {
     let text = text_of(state, value)?;
-    let safe = |character: char| character.is_ascii_alphanumeric() || "_@%+=:,./-".contains(character);
+    let safe =
+        |character: char| character.is_ascii_alphanumeric() || "_@%+=:,./-".contains(character);
     if !text.is_empty() && text.chars().all(safe) {
         return Ok(text);
     }
@@ -220,7 +234,10 @@ fn truncated(float: f64) -> Option<i64> {
     (float.abs() < 9.2e18).then_some(float as i64)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "Python makes a float of an integer the same way")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "Python makes a float of an integer the same way"
+)]
 fn to_float(state: &State, value: &JinjaValue, default: Option<f64>) -> Result<f64> {
     let value = Variables::of(state)?.open(value)?;
     let number = match &value {
@@ -237,18 +254,26 @@ const SIZES: &str = "KMGTPEZY";
 fn human_to_bytes(state: &State, value: &JinjaValue) -> Result<JinjaValue> {
     let text = text_of(state, value)?;
     let text = text.trim();
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let number: f64 = text[..end].parse().map_err(|_| failed(format!("`{text}` is no size")))?;
+    let end = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let number: f64 = text[..end]
+        .parse()
+        .map_err(|_| failed(format!("`{text}` is no size")))?;
     let unit = text[end..].trim().to_uppercase();
     let first = unit.chars().next().filter(|unit| *unit != 'B');
     let power = match first {
         None => 0,
         Some(unit) => {
-            let place = SIZES.find(unit).ok_or_else(|| failed(format!("`{text}` is no size")))?;
+            let place = SIZES
+                .find(unit)
+                .ok_or_else(|| failed(format!("`{text}` is no size")))?;
             i32::try_from(place).unwrap_or_default() + 1
         }
     };
-    Ok(truncated((number * 1024f64.powi(power)).round()).unwrap_or(i64::MAX).into())
+    Ok(truncated((number * 1024f64.powi(power)).round())
+        .unwrap_or(i64::MAX)
+        .into())
 }
 
 fn human_readable(state: &State, value: &JinjaValue) -> Result<String> {
@@ -267,7 +292,9 @@ fn human_readable(state: &State, value: &JinjaValue) -> Result<String> {
 fn urlsplit(state: &State, url: String, query: Option<String>) -> Result<JinjaValue> {
     let (rest, fragment) = url.split_once('#').unwrap_or((&url, ""));
     let (rest, query_text) = rest.split_once('?').unwrap_or((rest, ""));
-    let (scheme, rest) = rest.split_once("://").map_or(("", rest), |(scheme, rest)| (scheme, rest));
+    let (scheme, rest) = rest
+        .split_once("://")
+        .map_or(("", rest), |(scheme, rest)| (scheme, rest));
     let (netloc, path) = match (scheme, rest.find('/')) {
         ("", _) => ("", rest),
         (_, Some(slash)) => rest.split_at(slash),
@@ -277,7 +304,13 @@ fn urlsplit(state: &State, url: String, query: Option<String>) -> Result<JinjaVa
     let (username, password) = user.split_once(':').unwrap_or((user, ""));
     let (hostname, port) = host.rsplit_once(':').unwrap_or((host, ""));
     let text = |text: &str| Value::from(text);
-    let or_null = |text: &str| if text.is_empty() { Value::Null } else { text.into() };
+    let or_null = |text: &str| {
+        if text.is_empty() {
+            Value::Null
+        } else {
+            text.into()
+        }
+    };
     let parts = Value::map([
         ("scheme", text(scheme)),
         ("netloc", text(netloc)),
@@ -291,14 +324,19 @@ fn urlsplit(state: &State, url: String, query: Option<String>) -> Result<JinjaVa
     ]);
     let variables = Variables::of(state)?;
     let answer = match query.filter(|query| !query.is_empty()) {
-        Some(name) => parts.get(&name).cloned().ok_or_else(|| failed(format!("URLs have no `{name}`")))?,
+        Some(name) => parts
+            .get(&name)
+            .cloned()
+            .ok_or_else(|| failed(format!("URLs have no `{name}`")))?,
         None => parts,
     };
     Ok(variables.give(Item::Value(answer)))
 }
 
 fn comment(text: String) -> String {
-    let lines = text.lines().map(|line| format!("# {line}").trim_end().to_owned());
+    let lines = text
+        .lines()
+        .map(|line| format!("# {line}").trim_end().to_owned());
     format!("#\n{}\n#", lines.collect::<Vec<_>>().join("\n"))
 }
 
@@ -316,7 +354,9 @@ fn type_debug(state: &State, value: &JinjaValue) -> Result<&'static str> {
 
 fn mandatory(value: &JinjaValue, message: Option<String>) -> Result<JinjaValue> {
     if value.is_undefined() {
-        return Err(failed(message.unwrap_or_else(|| "a mandatory variable is not defined".into())));
+        return Err(failed(
+            message.unwrap_or_else(|| "a mandatory variable is not defined".into()),
+        ));
     }
     Ok(value.clone())
 }

@@ -43,7 +43,9 @@ impl Variables {
     /// The variables of the rendering a filter or test is used in.
     pub(super) fn of(state: &State<'_, '_>) -> Result<Arc<Self>, JinjaError> {
         let functions = state.lookup("__unfurl");
-        let functions = functions.as_ref().and_then(|value| value.downcast_object_ref::<Functions>());
+        let functions = functions
+            .as_ref()
+            .and_then(|value| value.downcast_object_ref::<Functions>());
         functions
             .map(|functions| Arc::clone(&functions.0))
             .ok_or_else(|| JinjaError::new(ErrorKind::InvalidOperation, "`__unfurl` is not itself"))
@@ -83,7 +85,10 @@ impl Variables {
         })
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "a time in seconds, as Python gives it")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a time in seconds, as Python gives it"
+    )]
     fn now(&self) -> Value {
         self.evaluator.tracker().read(Read::Volatile, None);
         let now = self.evaluator.world().now();
@@ -102,7 +107,9 @@ impl Variables {
             Ok(None) => {
                 if !GLOBALS.contains(&name) {
                     let what = format!("`{name}` is not defined");
-                    self.evaluator.tracker().note(|notes| notes.missing = Some(what));
+                    self.evaluator
+                        .tracker()
+                        .note(|notes| notes.missing = Some(what));
                 }
                 return None;
             }
@@ -119,7 +126,17 @@ impl Variables {
 
 /// Functions of the engine that are no variables.
 const GLOBALS: [&str; 12] = [
-    "range", "dict", "debug", "namespace", "lookup", "query", "q", "now", "omit", "loop", "cycler",
+    "range",
+    "dict",
+    "debug",
+    "namespace",
+    "lookup",
+    "query",
+    "q",
+    "now",
+    "omit",
+    "loop",
+    "cycler",
     "joiner",
 ];
 
@@ -177,7 +194,10 @@ impl Variables {
             return Err(JinjaError::new(ErrorKind::UnknownFunction, problem));
         };
         let (args, options): (&[JinjaValue], Kwargs) = from_args(args)?;
-        let mut args = args.iter().map(|arg| self.take(arg)).collect::<Result<Vec<_>, _>>()?;
+        let mut args = args
+            .iter()
+            .map(|arg| self.take(arg))
+            .collect::<Result<Vec<_>, _>>()?;
         let arg = match args.len() {
             1 => args.swap_remove(0),
             _ => Value::from(args),
@@ -214,7 +234,9 @@ impl Variables {
             }
         }
         let form = crate::expr::form::Form::of_query(expression);
-        self.evaluator.resolve(&form, &scene).map_err(|error| self.fail(error))
+        self.evaluator
+            .resolve(&form, &scene)
+            .map_err(|error| self.fail(error))
     }
 }
 

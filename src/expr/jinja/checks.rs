@@ -15,30 +15,56 @@ use super::variables::Variables;
 
 /// Adds the tests to an environment.
 pub(super) fn add(environment: &mut Environment<'_>) {
-    environment.add_test("match", |state: &State, value: &JinjaValue, pattern: String, options: Kwargs| {
-        matches(state, value, &format!("^(?:{pattern})"), &options)
-    });
-    environment.add_test("search", |state: &State, value: &JinjaValue, pattern: String, options: Kwargs| {
-        matches(state, value, &pattern, &options)
-    });
-    environment.add_test("regex", |state: &State, value: &JinjaValue, pattern: String, options: Kwargs| {
-        matches(state, value, &pattern, &options)
-    });
-    environment.add_test("contains", |state: &State, value: &JinjaValue, item: &JinjaValue| {
-        contains(state, value, item)
-    });
-    environment.add_test("subset", |state: &State, value: &JinjaValue, of: &JinjaValue| subset(state, value, of));
-    environment.add_test("superset", |state: &State, value: &JinjaValue, of: &JinjaValue| subset(state, of, value));
+    environment.add_test(
+        "match",
+        |state: &State, value: &JinjaValue, pattern: String, options: Kwargs| {
+            matches(state, value, &format!("^(?:{pattern})"), &options)
+        },
+    );
+    environment.add_test(
+        "search",
+        |state: &State, value: &JinjaValue, pattern: String, options: Kwargs| {
+            matches(state, value, &pattern, &options)
+        },
+    );
+    environment.add_test(
+        "regex",
+        |state: &State, value: &JinjaValue, pattern: String, options: Kwargs| {
+            matches(state, value, &pattern, &options)
+        },
+    );
+    environment.add_test(
+        "contains",
+        |state: &State, value: &JinjaValue, item: &JinjaValue| contains(state, value, item),
+    );
+    environment.add_test(
+        "subset",
+        |state: &State, value: &JinjaValue, of: &JinjaValue| subset(state, value, of),
+    );
+    environment.add_test(
+        "superset",
+        |state: &State, value: &JinjaValue, of: &JinjaValue| subset(state, of, value),
+    );
     environment.add_test("truthy", |value: &JinjaValue| value.is_true());
     environment.add_test("falsy", |value: &JinjaValue| !value.is_true());
-    environment.add_test("all", |value: &JinjaValue| Ok::<_, minijinja::Error>(value.try_iter()?.all(|item| item.is_true())));
-    environment.add_test("any", |value: &JinjaValue| Ok::<_, minijinja::Error>(value.try_iter()?.any(|item| item.is_true())));
+    environment.add_test("all", |value: &JinjaValue| {
+        Ok::<_, minijinja::Error>(value.try_iter()?.all(|item| item.is_true()))
+    });
+    environment.add_test("any", |value: &JinjaValue| {
+        Ok::<_, minijinja::Error>(value.try_iter()?.any(|item| item.is_true()))
+    });
     environment.add_test("version", version);
     environment.add_test("version_compare", version);
-    environment.add_test("exists", |state: &State, path: String| at(state, path, |world, path| world.exists(path)));
-    environment.add_test("directory", |state: &State, path: String| at(state, path, |world, path| world.is_dir(path)));
+    environment.add_test("exists", |state: &State, path: String| {
+        at(state, path, |world, path| world.exists(path))
+    });
+    environment.add_test("directory", |state: &State, path: String| {
+        at(state, path, |world, path| world.is_dir(path))
+    });
     environment.add_test("file", |state: &State, path: String| {
-        at(state, path, |world, path| world.exists(path) && !world.is_dir(path))
+        at(state, path, |world, path| {
+            world.exists(path) && !world.is_dir(path)
+        })
     });
     environment.add_test("abs", |path: String| path.starts_with('/'));
 }
@@ -57,8 +83,12 @@ fn at(
 
 fn matches(state: &State, value: &JinjaValue, pattern: &str, options: &Kwargs) -> Result<bool> {
     let text = Variables::of(state)?.open(value)?.to_string();
-    let ignore_case = options.get::<Option<bool>>("ignorecase")?.unwrap_or_default();
-    let multiline = options.get::<Option<bool>>("multiline")?.unwrap_or_default();
+    let ignore_case = options
+        .get::<Option<bool>>("ignorecase")?
+        .unwrap_or_default();
+    let multiline = options
+        .get::<Option<bool>>("multiline")?
+        .unwrap_or_default();
     Ok(regex(pattern, ignore_case, multiline)?.is_match(&text))
 }
 
@@ -88,7 +118,10 @@ fn version(
     _options: Kwargs,
 ) -> Result<bool> {
     let variables = Variables::of(state)?;
-    let (own, other) = (variables.open(value)?.to_string(), variables.open(other)?.to_string());
+    let (own, other) = (
+        variables.open(value)?.to_string(),
+        variables.open(other)?.to_string(),
+    );
     let order = compare_versions(&own, &other);
     match operator.as_deref().unwrap_or("eq") {
         "==" | "=" | "eq" => Ok(order.is_eq()),
@@ -106,19 +139,34 @@ fn compare_versions(left: &str, right: &str) -> Ordering {
     let parts = |version: &str| -> Vec<(Option<u64>, String)> {
         let mut parts: Vec<String> = Vec::new();
         for character in version.chars() {
-            let kind = |c: char| if c.is_ascii_digit() { 0 } else { 1 + u8::from(c.is_alphabetic()) };
+            let kind = |c: char| {
+                if c.is_ascii_digit() {
+                    0
+                } else {
+                    1 + u8::from(c.is_alphabetic())
+                }
+            };
             if !character.is_alphanumeric() {
                 parts.push(String::new());
                 continue;
             }
             match parts.last_mut() {
-                Some(last) if last.chars().next_back().is_none_or(|c| kind(c) == kind(character)) => {
+                Some(last)
+                    if last
+                        .chars()
+                        .next_back()
+                        .is_none_or(|c| kind(c) == kind(character)) =>
+                {
                     last.push(character);
                 }
                 _ => parts.push(character.to_string()),
             }
         }
-        parts.into_iter().filter(|part| !part.is_empty()).map(|part| (part.parse().ok(), part)).collect()
+        parts
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .map(|part| (part.parse().ok(), part))
+            .collect()
     };
     let (left, right) = (parts(left), parts(right));
     for (own, other) in left.iter().zip(&right) {
