@@ -10,6 +10,8 @@ mod each;
 mod encoding;
 mod error;
 mod evaluator;
+#[cfg(test)]
+mod fixture;
 mod form;
 mod functions;
 mod item;

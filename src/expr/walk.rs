@@ -442,3 +442,101 @@ fn equals_text(value: &Value, text: &str) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::shown;
+
+    /// Each expression with what it gives.
+    fn table(expressions: &[&str]) -> String {
+        let line = |expression: &&str| {
+            format!(
+                "{expression} => {}",
+                shown(&format!("{{eval: '{expression}'}}"))
+            )
+        };
+        expressions.iter().map(line).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn paths_lead_where_upstreams_lead() {
+        let table = table(&[
+            "::host::ip",
+            "::host::tags::1",
+            "::host::tags",
+            "::host::list::n",
+            "::host::list[name=x]::n",
+            "::host::list[name!=x]::n",
+            "::host::list[!missing]::n",
+            "::host::list?::n",
+            "::host::m::*::v",
+            "::host::m::*[v=2]::v",
+            "::host::nope",
+            "::*::.name",
+            "::app::.hosted_on::ip",
+            "::app::.targets::host::ip",
+            "::host::.sources::host::port",
+            "::*[.type=unfurl.nodes.Generic]::.name",
+            "::app::..::.name",
+            "::app::.ancestors::.name",
+            "::host::.instances::.name",
+            "::app[.status=1]::.name",
+            "::root::outputs::abs",
+            "::host[ip=10.0.0.1]::tags::0",
+            "::app[port=80]::.name",
+            "::app[port!=80]::.name",
+            "::app[flag=false]::.name",
+            "::app::.key",
+            "port",
+            "ip",
+            ".name",
+            "::nothing::x",
+            "$nothing",
+            "::host::ip ",
+            "::host::m[k1[v=1]]::k2::v",
+            "::host::list[name=y]::n",
+            "::host::list[n!=1]::n",
+            "::host::list::name!=x",
+            "::host::ip!=x",
+        ]);
+        insta::assert_snapshot!(table, @"
+        ::host::ip => '10.0.0.1'
+        ::host::tags::1 => 'b'
+        ::host::tags => ['a', 'b', 'c']
+        ::host::list::n => [1, 2, 3]
+        ::host::list[name=x]::n => [1, 2, 3]
+        ::host::list[name!=x]::n => [1, 2, 3]
+        ::host::list[!missing]::n => [1, 2, 3]
+        ::host::list?::n => [1, 2, 3]
+        ::host::m::*::v => [1, 2]
+        ::host::m::*[v=2]::v => [1, 2]
+        ::host::nope => None
+        ::*::.name => ['root', 'host', 'app']
+        ::app::.hosted_on::ip => '10.0.0.1'
+        ::app::.targets::host::ip => '10.0.0.1'
+        ::host::.sources::host::port => 80
+        ::*[.type=unfurl.nodes.Generic]::.name => ['root', 'host', 'app']
+        ::app::..::.name => 'host'
+        ::app::.ancestors::.name => ['app', 'host', 'root']
+        ::host::.instances::.name => 'app'
+        ::app[.status=1]::.name => None
+        ::root::outputs::abs => '10.0.0.1'
+        ::host[ip=10.0.0.1]::tags::0 => 'a'
+        ::app[port=80]::.name => 'app'
+        ::app[port!=80]::.name => None
+        ::app[flag=false]::.name => 'app'
+        ::app::.key => '::app'
+        port => 80
+        ip => '10.0.0.1'
+        .name => 'app'
+        ::nothing::x => None
+        $nothing => None
+        ::host::ip  => '10.0.0.1'
+        ::host::m[k1[v=1]]::k2::v => 2
+        ::host::list[name=y]::n => [1, 2, 3]
+        ::host::list[n!=1]::n => [1, 2, 3]
+        ::host::list::name!=x => 'y'
+        ::host::ip!=x => '10.0.0.1'
+        ");
+    }
+}

@@ -41,7 +41,14 @@ pub(super) fn get_attribute(call: &Call<'_>) -> Result<Item, Error> {
     let rest: Vec<_> = args.collect();
     let scene = call.scene.at(Item::entity(call.scene.entity()));
     let mut results = Vec::new();
+    let mut starts = Vec::new();
     for start in call.evaluator.path(&start, &scene)? {
+        match call.evaluator.values(&start)? {
+            Some(items) if start.is_list() => starts.extend(items),
+            _ => starts.push(start),
+        }
+    }
+    for start in starts {
         let Some(of) = start.as_entity() else {
             continue;
         };

@@ -15,8 +15,9 @@ use crate::expr::reads::Read;
 use crate::expr::tracker::Notes;
 use crate::value::Value;
 
+use super::object::Thing;
 use super::variables::{Names, Variables};
-use super::{filters, header, literal, tests};
+use super::{checks, filters, header, literal};
 
 /// How many steps a rendering may take.
 const FUEL: u64 = 5_000_000;
@@ -88,7 +89,7 @@ fn environment(undefined: UndefinedBehavior) -> Environment<'static> {
     environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
     environment.set_formatter(format);
     filters::add(&mut environment);
-    tests::add(&mut environment);
+    checks::add(&mut environment);
     environment
 }
 
@@ -103,7 +104,10 @@ fn format(output: &mut Output, state: &mut State, value: &JinjaValue) -> Result<
             text.len()
         }
         None => {
-            let text = Variables::of(state)?.open(value)?.to_string();
+            let text = match value.downcast_object_ref::<Thing>() {
+                Some(_) => value.to_string(),
+                None => Variables::of(state)?.open(value)?.to_string(),
+            };
             output.write_str(&text)?;
             text.len()
         }
@@ -214,4 +218,247 @@ fn explain(error: &JinjaError, text: &str, notes: &Notes) -> Error {
         _ => problem,
     };
     Error::Template { template, problem }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::expr::fixture::shown;
+    use crate::value::Value;
+
+    fn table(templates: &[&str]) -> String {
+        let line = |template: &&str| {
+            let quoted = serde_json::to_string(&Value::from(*template)).unwrap();
+            format!("{template} => {}", shown(&quoted))
+        };
+        templates.iter().map(line).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn templates_give_native_values() {
+        let table = table(&[
+            "{{ SELF.port }}",
+            "{{ SELF.port + 1 }}",
+            "{{ SELF.text }}",
+            "{{ 1 }}{{ 2 }}",
+            "[1, {{ SELF.port }}]",
+            "{{ HOST.tags }}",
+            "{{ HOST.tags }} x",
+            "{{ HOST.m }} x",
+            "{{ NODES.host.list[1].name }}",
+            "{{ SELF.flag }}",
+            "{{ none }}x",
+            "{{ '' }}",
+            "{% if false %}x{% endif %}",
+            "{% if true %}{{ SELF.port }}{% endif %}",
+            "{% for i in HOST.tags %}{{ i }}{% endfor %}",
+            "{{ HOST.items }}",
+            "{{ SELF.nope | default('d') }}",
+            "{{ SELF.nope.nope | default('d') }}",
+            "{{ nope is defined }}",
+            "{{ HOST.m | to_json }}",
+            "{{ '{\"a\": [1, true]}' | from_json }}",
+            "{{ ' 1' }}",
+            " {{ 1 }} ",
+            "{{ '\"abc\"' }}",
+            "{{ [1,2] | join(',') }}",
+            "{{ 7 // 2 }} {{ 7 / 2 }}",
+            "{{ 1.0 }}x",
+            "{{ 2 ** 70 }}",
+            "{'a': {{ SELF.port }}}",
+            "#jinja2: variable_start_string: '[%', variable_end_string: '%]'\n[% SELF.port %]{{",
+            "a\n{% if true %}\nb\n{% endif %}\nc",
+            "{{ SELF.port | string }}",
+            "{{ TOPOLOGY.inputs.who }} {{ ROOT.outputs.abs }} {{ TOPOLOGY.host.name }}",
+            "{{ SELF.own.z }}",
+            "{{ '.name' | eval }}",
+            "{{ '::host::$k' | eval(k='ip') }}",
+            "{{ '.targets' | eval | list }}",
+            "{{ '.targets::host' | eval }} {{ ('.targets::host' | eval).ip }}",
+            "{{ '::host::list' | eval(wantList=true) }}",
+            "{{ __unfurl.to_label('a','b', sep='.') }}",
+            "{{ lookup('env','HOME') }} {{ lookup('env','NOPE') or 'x' }}",
+            "{{ lookup('unfurl', '::host::ip') }}",
+            "{{ 'out.txt' | abspath('artifacts', true) }}",
+            "{{ SELF.password }}",
+            "{{ 'x' if false }}",
+            "{{ SELF.login == 'me:hush-80' }}",
+            "{{ {'a': SELF.port}['a'] }}",
+            "{{ SELF.own == {'x': 1, 'y': 1, 'z': 2} }}",
+            "{{ HOST.tags == ['a', 'b', 'c'] }}",
+            "{{ 'a' in HOST.tags }} {{ 'k1' in HOST.m }} {{ HOST.tags | length }}",
+            "{{ HOST.tags + ['d'] }}",
+            "{{ HOST.m.items() | list }}",
+            "{{ HOST.tags[-1] }} {{ HOST.tags[1:] }}",
+        ]);
+        insta::assert_snapshot!(table, @r#"
+        {{ SELF.port }} => 80
+        {{ SELF.port + 1 }} => 81
+        {{ SELF.text }} => 12
+        {{ 1 }}{{ 2 }} => 12
+        [1, {{ SELF.port }}] => [1, 80]
+        {{ HOST.tags }} => ['a', 'b', 'c']
+        {{ HOST.tags }} x => "['a', 'b', 'c'] x"
+        {{ HOST.m }} x => "{'k1': {'v': 1}, 'k2': {'v': 2}} x"
+        {{ NODES.host.list[1].name }} => 'y'
+        {{ SELF.flag }} => False
+        {{ none }}x => 'Nonex'
+        {{ '' }} => ''
+        {% if false %}x{% endif %} => None
+        {% if true %}{{ SELF.port }}{% endif %} => 80
+        {% for i in HOST.tags %}{{ i }}{% endfor %} => 'abc'
+        {{ HOST.items }} => 5
+        {{ SELF.nope | default('d') }} => 'd'
+        {{ SELF.nope.nope | default('d') }} => 'd'
+        {{ nope is defined }} => False
+        {{ HOST.m | to_json }} => '{"k1": {"v": 1}, "k2": {"v": 2}}'
+        {{ '{"a": [1, true]}' | from_json }} => {'a': [1, True]}
+        {{ ' 1' }} => ' 1'
+         {{ 1 }}  => 1
+        {{ '"abc"' }} => '"abc"'
+        {{ [1,2] | join(',') }} => [1, 2]
+        {{ 7 // 2 }} {{ 7 / 2 }} => '3 3.5'
+        {{ 1.0 }}x => '1.0x'
+        {{ 2 ** 70 }} => 1180591620717411303424
+        {'a': {{ SELF.port }}} => {'a': 80}
+        #jinja2: variable_start_string: '[%', variable_end_string: '%]'
+        [% SELF.port %]{{ => '80{{'
+        a
+        {% if true %}
+        b
+        {% endif %}
+        c => 'a\n\nb\n\nc'
+        {{ SELF.port | string }} => '80'
+        {{ TOPOLOGY.inputs.who }} {{ ROOT.outputs.abs }} {{ TOPOLOGY.host.name }} => 'world 10.0.0.1 host'
+        {{ SELF.own.z }} => 2
+        {{ '.name' | eval }} => 'app'
+        {{ '::host::$k' | eval(k='ip') }} => '10.0.0.1'
+        {{ '.targets' | eval | list }} => ['host']
+        {{ '.targets::host' | eval }} {{ ('.targets::host' | eval).ip }} => '::host 10.0.0.1'
+        {{ '::host::list' | eval(wantList=true) }} => [[{'name': 'x', 'n': 1}, {'name': 'y', 'n': 2}, {'name': 'x', 'n': 3}]]
+        {{ __unfurl.to_label('a','b', sep='.') }} => 'a.b'
+        {{ lookup('env','HOME') }} {{ lookup('env','NOPE') or 'x' }} => '/home/me x'
+        {{ lookup('unfurl', '::host::ip') }} => '10.0.0.1'
+        {{ 'out.txt' | abspath('artifacts', true) }} => '/e/artifacts/app/out.txt'
+        {{ SELF.password }} => <<REDACTED>>
+        {{ 'x' if false }} => None
+        {{ SELF.login == 'me:hush-80' }} => <<REDACTED>>
+        {{ {'a': SELF.port}['a'] }} => 80
+        {{ SELF.own == {'x': 1, 'y': 1, 'z': 2} }} => True
+        {{ HOST.tags == ['a', 'b', 'c'] }} => True
+        {{ 'a' in HOST.tags }} {{ 'k1' in HOST.m }} {{ HOST.tags | length }} => 'True True 3'
+        {{ HOST.tags + ['d'] }} => ['a', 'b', 'c', 'd']
+        {{ HOST.m.items() | list }} => [['k1', {'v': 1}], ['k2', {'v': 2}]]
+        {{ HOST.tags[-1] }} {{ HOST.tags[1:] }} => "c ['b', 'c']"
+        "#);
+    }
+
+    #[test]
+    fn filters_and_tests_are_those_of_ansible() {
+        let table = table(&[
+            "{{ 'a=1' | regex_replace('a=(.)', 'b\\\\1') }}",
+            "{{ 'abc' | regex_search('b.') }}",
+            "{{ 'abc' | regex_search('z') }}",
+            "{{ 'a1b2' | regex_findall('[0-9]') }}",
+            "{{ 'abc' | b64encode }} {{ 'YWJj' | b64decode }}",
+            "{{ {'a':1} | combine({'b':2}) }}",
+            "{{ {'a':{'x':1}} | combine({'a':{'y':2}}, recursive=true) }}",
+            "{{ true | ternary('y','n') }}",
+            "{{ 'a b' | quote }}",
+            "{{ '/a/b.c' | basename }} {{ '/a/b.c' | dirname }}",
+            "{{ 'x' | hash('sha1') }}",
+            "{{ 'abc' is match('a') }} {{ 'abc' is match('b') }} {{ 'abc' is search('c') }}",
+            "{{ '12' | int }} {{ 'x' | int }} {{ '12' | bool }} {{ 'yes' | bool }}",
+            "{{ HOST.tags | map('upper') | list }}",
+            "{{ HOST.m | dict2items }}",
+            "{{ [{'key':'a','value':1}] | items2dict }}",
+            "{{ 'a: 1' | from_yaml }}",
+            "{{ [1,2] | union([2,3]) }} {{ [1,2] | difference([2,3]) }} {{ [1,2] | intersect([2,3]) }}",
+            "{{ '3 GB' | human_to_bytes }}",
+            "{{ 'http://a.b/c?d' | urlsplit('hostname') }}",
+            "{{ [[1,2],[3]] | flatten }}",
+            "{{ 'a\\nb' | indent(2) }}",
+            "{{ HOST.list | selectattr('name', 'equalto', 'x') | map(attribute='n') | list }}",
+            "{{ '1.10.0' is version('1.9', '>') }}",
+            "{{ HOST.list | map(attribute='n') | sum }}",
+            "{{ HOST.m | to_nice_json }}",
+            "{{ 'x' | sensitive }}",
+            "{{ HOST.list | groupby('name') | list | length }}",
+        ]);
+        insta::assert_snapshot!(table, @r#"
+        {{ 'a=1' | regex_replace('a=(.)', 'b\\1') }} => 'b1'
+        {{ 'abc' | regex_search('b.') }} => 'bc'
+        {{ 'abc' | regex_search('z') }} => None
+        {{ 'a1b2' | regex_findall('[0-9]') }} => ['1', '2']
+        {{ 'abc' | b64encode }} {{ 'YWJj' | b64decode }} => 'YWJj abc'
+        {{ {'a':1} | combine({'b':2}) }} => {'a': 1, 'b': 2}
+        {{ {'a':{'x':1}} | combine({'a':{'y':2}}, recursive=true) }} => {'a': {'x': 1, 'y': 2}}
+        {{ true | ternary('y','n') }} => 'y'
+        {{ 'a b' | quote }} => "'a b'"
+        {{ '/a/b.c' | basename }} {{ '/a/b.c' | dirname }} => 'b.c /a'
+        {{ 'x' | hash('sha1') }} => '11f6ad8ec52a2984abaafd7c3b516503785c2072'
+        {{ 'abc' is match('a') }} {{ 'abc' is match('b') }} {{ 'abc' is search('c') }} => 'True False True'
+        {{ '12' | int }} {{ 'x' | int }} {{ '12' | bool }} {{ 'yes' | bool }} => '12 0 False True'
+        {{ HOST.tags | map('upper') | list }} => ['A', 'B', 'C']
+        {{ HOST.m | dict2items }} => [{'key': 'k1', 'value': {'v': 1}}, {'key': 'k2', 'value': {'v': 2}}]
+        {{ [{'key':'a','value':1}] | items2dict }} => {'a': 1}
+        {{ 'a: 1' | from_yaml }} => {'a': 1}
+        {{ [1,2] | union([2,3]) }} {{ [1,2] | difference([2,3]) }} {{ [1,2] | intersect([2,3]) }} => '[1, 2, 3] [1] [2]'
+        {{ '3 GB' | human_to_bytes }} => 3221225472
+        {{ 'http://a.b/c?d' | urlsplit('hostname') }} => 'a.b'
+        {{ [[1,2],[3]] | flatten }} => [1, 2, 3]
+        {{ 'a\nb' | indent(2) }} => 'a\n  b'
+        {{ HOST.list | selectattr('name', 'equalto', 'x') | map(attribute='n') | list }} => [1, 3]
+        {{ '1.10.0' is version('1.9', '>') }} => True
+        {{ HOST.list | map(attribute='n') | sum }} => 6
+        {{ HOST.m | to_nice_json }} => '{\n    "k1": {\n        "v": 1\n    },\n    "k2": {\n        "v": 2\n    }\n}'
+        {{ 'x' | sensitive }} => <<REDACTED>>
+        {{ HOST.list | groupby('name') | list | length }} => 2
+        "#);
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_template_is_said() {
+        let table = table(&[
+            "{{ SELF.nope }}",
+            "{{ SELF.nope.nope }}",
+            "{{ undefinedvar }}",
+            "{% if nope %}x{% endif %}",
+            "{{ NODES.nobody.x }}",
+            "{{ SELF.port + }}",
+            "a\n{{ 1 | nofilter }}",
+            "{{ 1 / 0 }}",
+            "{{ lookup('pipe', 'ls') }}",
+            "{{ nofunction() }}",
+            "{% for i in range(10000) %}{% for i in range(10000) %}{% endfor %}{% endfor %}",
+            "{{ '::a[' | eval }}",
+            "{% include 'other' %}",
+            "#jinja2: what: 1\n{{ 1 }}",
+            "{{ SELF.nope | default(other) }}",
+            "{% for i in SELF.nope %}{% endfor %}",
+            "{{ __unfurl.nothing() }}",
+        ]);
+        insta::assert_snapshot!(table, @"
+        {{ SELF.nope }} => error: `nope` is not defined on `::app` in the template `{{ SELF.nope }}`
+        {{ SELF.nope.nope }} => error: `nope` is not defined on `::app` in the template `{{ SELF.nope.nope }}`
+        {{ undefinedvar }} => error: `undefinedvar` is not defined in the template `{{ undefinedvar }}`
+        {% if nope %}x{% endif %} => error: `nope` is not defined in the template `{% if nope %}x{% endif %}`
+        {{ NODES.nobody.x }} => error: there is no node `nobody` in the template `{{ NODES.nobody.x }}`
+        {{ SELF.port + }} => error: cannot render the template `{{ SELF.port + }}`: unexpected end of variable block
+        a
+        {{ 1 | nofilter }} => error: cannot render the template `a
+        {{ 1 | nofilter }}`: filter nofilter is unknown (line 2)
+        {{ 1 / 0 }} => error: cannot render the template `{{ 1 / 0 }}`: unable to calculate 1 / 0
+        {{ lookup('pipe', 'ls') }} => error: `lookup('pipe')`: this lookup is not supported; run it as a task, or use `env`, `file`, `unfurl`, `vars` or `template`
+        {{ nofunction() }} => error: cannot render the template `{{ nofunction() }}`: nofunction is unknown
+        {% for i in range(10000) %}{% for i in range(10000) %}{% endfor %}{% endfor %} => error: cannot render the template `{% for i in range(10000) %}{% for i in range(10000) %}{% endfor %}{% endfor %}`: engine ran out of fuel
+        {{ '::a[' | eval }} => error: `::a[` is not an expression: a `]` is missing at character 5
+        {% include 'other' %} => error: cannot render the template `{% include 'other' %}`: tried to include non-existing template 'other'
+        #jinja2: what: 1
+        {{ 1 }} => error: cannot render the template `#jinja2: what: 1
+        {{ 1 }}`: `what` in its header is not known
+        {{ SELF.nope | default(other) }} => error: `other` is not defined in the template `{{ SELF.nope | default(other) }}`
+        {% for i in SELF.nope %}{% endfor %} => error: `nope` is not defined on `::app` in the template `{% for i in SELF.nope %}{% endfor %}`
+        {{ __unfurl.nothing() }} => error: cannot render the template `{{ __unfurl.nothing() }}`: there is no function `nothing`
+        ");
+    }
 }

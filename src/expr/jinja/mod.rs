@@ -1,6 +1,7 @@
 //! Jinja2 templates with native types, in the dialect of Ansible.
 
 mod bridge;
+mod checks;
 mod collections;
 mod engine;
 mod filters;
@@ -10,6 +11,6 @@ mod lookup;
 mod object;
 mod paths;
 mod serial;
-mod tests;
+
 mod text;
 mod variables;

@@ -1,0 +1,377 @@
+//! A small topology and a small world for tests.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use crate::value::{Handle, Map, Value};
+
+use super::context::Context;
+use super::error::Error;
+use super::evaluator::Evaluator;
+use super::memo::Memo;
+use super::scope::{Attribute, Scope};
+use super::world::{Place, World};
+
+/// A topology: entity 0 is the root.
+#[derive(Debug, Default)]
+pub(super) struct Fake {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    entities: Vec<Entity>,
+    generation: u64,
+    evaluated: usize,
+}
+
+#[derive(Debug, Default)]
+struct Entity {
+    name: String,
+    attributes: Map,
+    sensitive: Vec<String>,
+    versions: HashMap<String, u64>,
+    hosts: Vec<Handle>,
+}
+
+/// What a YAML text holds.
+pub(super) fn yaml(text: &str) -> Value {
+    Disk::default().parse_yaml(text).unwrap()
+}
+
+fn from_json(value: serde_json::Value) -> Value {
+    match value {
+        serde_json::Value::Null => Value::Null,
+        serde_json::Value::Bool(truth) => truth.into(),
+        serde_json::Value::Number(number) => match number.as_i64() {
+            Some(int) => int.into(),
+            None => number.as_f64().into(),
+        },
+        serde_json::Value::String(text) => text.into(),
+        serde_json::Value::Array(items) => Value::list(items.into_iter().map(from_json)),
+        serde_json::Value::Object(map) => {
+            Value::map(map.into_iter().map(|(k, v)| (k, from_json(v))))
+        }
+    }
+}
+
+impl Fake {
+    /// A topology from the attributes of its entities; each is hosted on those under `.hosts`.
+    pub(super) fn new(text: &str) -> Arc<Self> {
+        let entities = yaml(text);
+        let fake = Self::default();
+        let mut state = fake.state();
+        for (name, attributes) in entities.as_map().unwrap() {
+            let mut attributes = attributes.as_map().cloned().unwrap_or_default();
+            let names = |value: Option<Value>| -> Vec<String> {
+                let value = value.unwrap_or_default();
+                value
+                    .as_list()
+                    .into_iter()
+                    .flatten()
+                    .map(Value::to_string)
+                    .collect()
+            };
+            let hosts = names(attributes.shift_remove(".hosts"));
+            let find = |name: &String| {
+                let place = state
+                    .entities
+                    .iter()
+                    .position(|entity| entity.name == *name);
+                Handle(place.unwrap().try_into().unwrap())
+            };
+            let hosts = hosts.iter().map(find).collect();
+            let sensitive = names(attributes.shift_remove(".sensitive"));
+            state.entities.push(Entity {
+                name: name.to_string(),
+                attributes,
+                sensitive,
+                versions: HashMap::new(),
+                hosts,
+            });
+        }
+        drop(state);
+        Arc::new(fake)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap()
+    }
+
+    /// The entity of a name.
+    pub(super) fn named(&self, name: &str) -> Handle {
+        let place = self
+            .state()
+            .entities
+            .iter()
+            .position(|entity| entity.name == name);
+        Handle(place.unwrap().try_into().unwrap())
+    }
+
+    /// Writes an attribute.
+    pub(super) fn write(&self, of: Handle, name: &str, value: impl Into<Value>) {
+        let mut state = self.state();
+        state.generation += 1;
+        let generation = state.generation;
+        let entity = &mut state.entities[of.0 as usize];
+        entity.attributes.insert(name.into(), value.into());
+        entity.versions.insert(name.to_owned(), generation);
+    }
+
+    /// Writes something that no attribute reads.
+    pub(super) fn stir(&self) {
+        self.state().generation += 1;
+    }
+
+    /// How many attributes were asked for.
+    pub(super) fn asked(&self) -> usize {
+        self.state().evaluated
+    }
+}
+
+impl Scope for Fake {
+    fn attribute(&self, of: Handle, name: &str) -> Option<Attribute> {
+        let mut state = self.state();
+        state.evaluated += 1;
+        let entity = &state.entities[of.0 as usize];
+        Some(Attribute {
+            raw: entity.attributes.get(name)?.clone(),
+            sensitive: entity.sensitive.iter().any(|sensitive| sensitive == name),
+            owner: of,
+        })
+    }
+
+    fn attribute_names(&self, of: Handle) -> Vec<Arc<str>> {
+        self.state().entities[of.0 as usize]
+            .attributes
+            .keys()
+            .cloned()
+            .collect()
+    }
+
+    fn special(&self, of: Handle, key: &str) -> Option<Value> {
+        let state = self.state();
+        let entity = &state.entities[of.0 as usize];
+        let hosts = || Value::list(entity.hosts.iter().copied().map(Value::Entity));
+        let parent = entity.hosts.first().copied().unwrap_or(Handle(0));
+        Some(match key {
+            ".name" => entity.name.as_str().into(),
+            ".key" => format!("::{}", entity.name).into(),
+            ".type" => "unfurl.nodes.Generic".into(),
+            ".status" => 1.into(),
+            ".hosted_on" => hosts(),
+            ".targets" => Value::map(
+                entity
+                    .hosts
+                    .iter()
+                    .map(|host| ("host", Value::Entity(*host))),
+            ),
+            ".." | ".parent" => Value::Entity(parent),
+            ".ancestors" => {
+                let mut ancestors = vec![of];
+                while let Some(host) = state.entities[ancestors[ancestors.len() - 1].0 as usize]
+                    .hosts
+                    .first()
+                {
+                    ancestors.push(*host);
+                }
+                ancestors.push(Handle(0));
+                Value::list(ancestors.into_iter().map(Value::Entity))
+            }
+            ".instances" | ".sources" => {
+                let on = |place: &usize| state.entities[*place].hosts.contains(&of);
+                let found: Vec<_> = (0..state.entities.len()).filter(on).collect();
+                let handle = |place: usize| Value::Entity(Handle(place.try_into().unwrap()));
+                match key {
+                    ".sources" => {
+                        Value::map(found.into_iter().map(|place| ("host", handle(place))))
+                    }
+                    _ => Value::list(found.into_iter().map(handle)),
+                }
+            }
+            _ => return None,
+        })
+    }
+
+    fn find(&self, _: Handle, name: &str) -> Option<Handle> {
+        let place = self
+            .state()
+            .entities
+            .iter()
+            .position(|entity| entity.name == name)?;
+        Some(Handle(place.try_into().unwrap()))
+    }
+
+    fn instances(&self, _: Handle) -> Vec<Handle> {
+        let count = u32::try_from(self.state().entities.len()).unwrap();
+        (1..count).map(Handle).collect()
+    }
+
+    fn root(&self, _: Handle) -> Handle {
+        Handle(0)
+    }
+
+    fn key(&self, of: Handle) -> Arc<str> {
+        format!("::{}", self.state().entities[of.0 as usize].name).into()
+    }
+
+    fn is_type(&self, _: Handle, type_name: &str) -> bool {
+        type_name == "unfurl.nodes.Generic"
+    }
+
+    fn generation(&self) -> u64 {
+        self.state().generation
+    }
+
+    fn version(&self, of: Handle, name: &str) -> u64 {
+        let state = self.state();
+        state.entities[of.0 as usize]
+            .versions
+            .get(name)
+            .copied()
+            .unwrap_or_default()
+    }
+}
+
+/// A world in memory.
+#[derive(Debug, Default)]
+pub(super) struct Disk {
+    pub(super) files: Mutex<HashMap<PathBuf, Vec<u8>>>,
+}
+
+impl World for Disk {
+    fn env(&self, name: &str) -> Option<String> {
+        (name == "HOME").then(|| "/home/me".to_owned())
+    }
+
+    fn env_all(&self) -> Vec<(String, String)> {
+        vec![
+            ("HOME".to_owned(), "/home/me".to_owned()),
+            ("PATH".to_owned(), "/bin".to_owned()),
+        ]
+    }
+
+    fn read(&self, path: &Path) -> Result<Vec<u8>, String> {
+        let files = self.files.lock().unwrap();
+        files
+            .get(path)
+            .cloned()
+            .ok_or_else(|| "there is no such file".to_owned())
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        self.files.lock().unwrap().contains_key(path)
+    }
+
+    fn is_dir(&self, _: &Path) -> bool {
+        false
+    }
+
+    fn list(&self, _: &Path) -> Result<Vec<PathBuf>, String> {
+        Ok(Vec::new())
+    }
+
+    fn write(&self, path: &Path, contents: &[u8], _: bool) -> Result<(), String> {
+        self.files
+            .lock()
+            .unwrap()
+            .insert(path.to_owned(), contents.to_owned());
+        Ok(())
+    }
+
+    fn make_dir(&self, _: &Path) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn directory(&self, place: &Place, location: &str, _: bool) -> Result<PathBuf, String> {
+        let name = place.instance.as_deref().unwrap_or_default();
+        match location {
+            "." | "ensemble" => Ok("/e".into()),
+            "src" => Ok("/src".into()),
+            "artifacts" | "tasks" => Ok(PathBuf::from("/e").join(location).join(name)),
+            other => Err(format!("there is no directory `{other}`")),
+        }
+    }
+
+    fn which(&self, name: &str) -> Option<PathBuf> {
+        (name == "sh").then(|| "/bin/sh".into())
+    }
+
+    fn now(&self) -> jiff::Timestamp {
+        jiff::Timestamp::UNIX_EPOCH
+    }
+
+    fn parse_yaml(&self, text: &str) -> Result<Value, String> {
+        let value: serde_json::Value =
+            serde_yaml::from_str(text).map_err(|error| error.to_string())?;
+        Ok(from_json(value))
+    }
+
+    fn tree_digest(&self, path: &Path) -> Option<String> {
+        let files = self.files.lock().unwrap();
+        files
+            .get(path)
+            .map(|bytes| format!("contents:{}", String::from_utf8_lossy(bytes)))
+    }
+
+    fn random(&self, bytes: &mut [u8]) {
+        bytes
+            .iter_mut()
+            .zip(1..)
+            .for_each(|(byte, number)| *byte = number);
+    }
+}
+
+/// An evaluator over a topology, with few levels so that the stack of a test is enough.
+pub(super) fn evaluator(scope: &Arc<Fake>) -> Evaluator {
+    let scope = Arc::clone(scope);
+    Evaluator::with_limit(
+        scope,
+        Arc::new(Disk::default()),
+        Arc::new(Memo::default()),
+        60,
+    )
+}
+
+/// The topology that most tests use.
+pub(super) fn topology() -> Arc<Fake> {
+    Fake::new(
+        "
+        root: {inputs: {who: world, num: {eval: {add: [1, 2]}}}, outputs: {abs: {eval: '::host::ip'}}}
+        host:
+          ip: 10.0.0.1
+          tags: [a, b, c]
+          m: {k1: {v: 1}, k2: {v: 2}}
+          list: [{name: x, n: 1}, {name: 'y', n: 2}, {name: x, n: 3}]
+          items: 5
+        app:
+          .hosts: [host]
+          .sensitive: [password]
+          port: 80
+          flag: false
+          local: '{{ SELF.port + 1 }}'
+          password: 'hush-{{ SELF.port }}'
+          login: 'me:{{ SELF.password }}'
+          own: {x: 1, y: {eval: '.::own::x'}, z: '{{ SELF.own.y + 1 }}'}
+          r: {eval: '.::s'}
+          s: {eval: '.::r'}
+          text: '12'
+        ",
+    )
+}
+
+/// The value of an expression on `app`.
+pub(super) fn evaluate(text: &str) -> Result<Value, Error> {
+    let scope = topology();
+    let context = Context::new(scope.named("app"));
+    evaluator(&scope).evaluate(&yaml(text), &context)
+}
+
+/// What a person reads of it.
+pub(super) fn shown(text: &str) -> String {
+    match evaluate(text) {
+        Ok(value) => format!("{value:?}"),
+        Err(error) => format!("error: {error}"),
+    }
+}
