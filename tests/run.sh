@@ -76,8 +76,8 @@ corpus() {
   report=$target/corpus-report.json
   rm -f "$report"
   deviations=
-  [ ! -f tests/data/corpus-deviations.tsv ] ||
-    deviations="--deviations tests/data/corpus-deviations.tsv"
+  [ ! -f tests/data/deviations.tsv ] ||
+    deviations="--deviations tests/data/deviations.tsv"
   # The runner fails when any case fails; which ones may fail is for the list to say.
   python3 "$runner" --bin "$target/$profile/unfurl" --jobs 2 --timeout 60 --json "$report" \
     $deviations >"$target/corpus-report.txt" 2>&1

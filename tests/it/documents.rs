@@ -10,7 +10,7 @@ fn read(path: &str) -> String {
 #[test]
 fn every_deviation_is_explained() {
     let explained = read("docs/compatibility.md");
-    for line in read("tests/data/corpus-deviations.tsv").lines() {
+    for line in read("tests/data/deviations.tsv").lines() {
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
