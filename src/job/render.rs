@@ -180,7 +180,8 @@ impl Engine {
             };
             let before = steps.len();
             if is_live(&self.topology, of, name) == Some(true) {
-                steps.extend(producers.iter().copied().filter(|step| !self.done[*step]));
+                let open = producers.iter().copied();
+                steps.extend(open.filter(|step| !self.done[*step] && self.runs(*step)));
             }
             if steps.len() > before {
                 awaited.push(Awaited {

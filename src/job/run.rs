@@ -13,6 +13,9 @@ use crate::plan::StepId;
 use crate::task::{Effect, EffectResult};
 use crate::value::Handle;
 
+/// How many events of tasks without effects are held back before they are made durable and told.
+const MOST_EVENTS_HELD: usize = 500;
+
 /// Those a job works with.
 pub struct Hands<'a> {
     /// Performs effects.
@@ -177,6 +180,9 @@ impl Loop {
             }
             let task = engine.task_of[step].unwrap_or_default();
             self.take(engine, task, next);
+            if engine.events.len() > MOST_EVENTS_HELD {
+                publish(engine, hands)?;
+            }
         }
         Ok(())
     }

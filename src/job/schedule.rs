@@ -54,7 +54,8 @@ impl Engine {
         }
     }
 
-    fn runs(&self, step: StepId) -> bool {
+    /// Whether a step is part of the job.
+    pub(super) fn runs(&self, step: StepId) -> bool {
         self.task_of[step].is_none_or(|task| self.includes(task))
     }
 
