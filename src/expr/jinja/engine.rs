@@ -98,19 +98,16 @@ fn format(output: &mut Output, state: &mut State, value: &JinjaValue) -> Result<
     if value.is_undefined() && state.undefined_behavior() == UndefinedBehavior::Chainable {
         return Err(ErrorKind::UndefinedError.into());
     }
-    let length = match value.as_str() {
-        Some(text) => {
-            output.write_str(text)?;
-            text.len()
-        }
-        None => {
-            let text = match value.downcast_object_ref::<Thing>() {
-                Some(_) => value.to_string(),
-                None => Variables::of(state)?.open(value)?.to_string(),
-            };
-            output.write_str(&text)?;
-            text.len()
-        }
+    let length = if let Some(text) = value.as_str() {
+        output.write_str(text)?;
+        text.len()
+    } else {
+        let text = match value.downcast_object_ref::<Thing>() {
+            Some(_) => value.to_string(),
+            None => Variables::of(state)?.open(value)?.to_string(),
+        };
+        output.write_str(&text)?;
+        text.len()
     };
     let emitted = state.get_or_insert_extension(Emitted::default());
     emitted.count += 1;
@@ -234,6 +231,10 @@ mod tests {
     }
 
     #[test]
+    #[expect(
+        clippy::too_many_lines,
+        reason = "a table of templates and what they give"
+    )]
     fn templates_give_native_values() {
         let table = table(&[
             "{{ SELF.port }}",

@@ -1,4 +1,8 @@
 //! The filters and functions by name.
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "the engine hands arguments over by value"
+)]
 
 use minijinja::value::{Kwargs, Rest, Value as JinjaValue};
 use minijinja::{Environment, Error as JinjaError, ErrorKind, State};

@@ -1,4 +1,8 @@
 //! Filters on text and numbers.
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "the engine hands arguments over by value"
+)]
 
 use minijinja::value::{Kwargs, Rest, Value as JinjaValue};
 use minijinja::{Environment, State};
