@@ -384,6 +384,9 @@ mod tests {
             "{{ HOST.m | to_nice_json }}",
             "{{ 'x' | sensitive }}",
             "{{ HOST.list | groupby('name') | list | length }}",
+            "{{ 'Hello World' | truncate(5) }} {{ 'a b c' | wordcount }} {{ 'a b' | urlencode }}",
+            "{{ 3 | pow(2) }} {{ '7' | int(default=3) }} {{ 'x' | center(5) }}|",
+            "{{ [1, 2] | random(seed='a') in [1, 2] }}",
         ]);
         insta::assert_snapshot!(table, @r#"
         {{ 'a=1' | regex_replace('a=(.)', 'b\\1') }} => 'b1'
@@ -414,6 +417,9 @@ mod tests {
         {{ HOST.m | to_nice_json }} => '{\n    "k1": {\n        "v": 1\n    },\n    "k2": {\n        "v": 2\n    }\n}'
         {{ 'x' | sensitive }} => <<REDACTED>>
         {{ HOST.list | groupby('name') | list | length }} => 2
+        {{ 'Hello World' | truncate(5) }} {{ 'a b c' | wordcount }} {{ 'a b' | urlencode }} => 'He... 3 a%20b'
+        {{ 3 | pow(2) }} {{ '7' | int(default=3) }} {{ 'x' | center(5) }}| => '9.0 7   x  |'
+        {{ [1, 2] | random(seed='a') in [1, 2] }} => True
         "#);
     }
 

@@ -194,9 +194,7 @@ fn items_of(term: &Value) -> List {
 }
 
 fn unsupported(name: &str) -> Error {
-    let known = [
-        "pipe", "url", "password", "ini", "csvfile", "lines", "fileglob",
-    ];
+    let known = ["pipe", "url", "password", "ini", "csvfile", "lines"];
     let problem = if known.contains(&name) {
         "this lookup is not supported; run it as a task, or use `env`, `file`, `unfurl`, `vars` \
          or `template`"
