@@ -354,6 +354,10 @@ mod tests {
     }
 
     #[test]
+    #[expect(
+        clippy::too_many_lines,
+        reason = "a table of templates and what they give"
+    )]
     fn filters_and_tests_are_those_of_ansible() {
         let table = table(&[
             "{{ 'a=1' | regex_replace('a=(.)', 'b\\\\1') }}",

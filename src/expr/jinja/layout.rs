@@ -7,6 +7,7 @@
 
 use minijinja::value::{Kwargs, Value as JinjaValue};
 use minijinja::{Environment, State};
+use sha2::{Digest as _, Sha256};
 
 use crate::expr::reads::Read;
 use crate::value::Value;
@@ -106,16 +107,11 @@ fn urlencode(state: &State, value: &JinjaValue) -> Result<String> {
 fn random(state: &State, value: &JinjaValue, options: Kwargs) -> Result<JinjaValue> {
     let variables = Variables::of(state)?;
     let mut bytes = [0; 8];
-    match options.get::<Option<JinjaValue>>("seed")? {
-        Some(seed) => {
-            use sha2::Digest as _;
-            let digest = sha2::Sha256::digest(seed.to_string());
-            bytes.copy_from_slice(&digest[..8]);
-        }
-        None => {
-            variables.evaluator.tracker().read(Read::Volatile, None);
-            variables.evaluator.world().random(&mut bytes);
-        }
+    if let Some(seed) = options.get::<Option<JinjaValue>>("seed")? {
+        bytes.copy_from_slice(&Sha256::digest(seed.to_string())[..8]);
+    } else {
+        variables.evaluator.tracker().read(Read::Volatile, None);
+        variables.evaluator.world().random(&mut bytes);
     }
     let number = u64::from_be_bytes(bytes);
     if let Some(end) = value.as_i64().filter(|end| *end > 0) {

@@ -294,7 +294,7 @@ fn human_readable(state: &State, value: &JinjaValue) -> Result<String> {
         state,
         value,
         None,
-        Kwargs::from_iter(std::iter::empty::<(&str, JinjaValue)>()),
+        std::iter::empty::<(&str, JinjaValue)>().collect(),
     )?;
     let mut unit = String::from("bytes");
     for letter in SIZES.chars() {
