@@ -149,7 +149,7 @@ impl From<Value> for Var {
 /// The raw inputs of a task, and those evaluated so far.
 #[derive(Debug, Default)]
 pub struct Inputs {
-    pub(super) raw: Map,
+    raw: Map,
     known: Mutex<HashMap<Arc<str>, KnownInput>>,
 }
 
@@ -170,8 +170,17 @@ impl Inputs {
         }
     }
 
+    pub(super) fn entry(&self, name: &str) -> Option<(&Arc<str>, &Value)> {
+        self.raw.get_key_value(name)
+    }
+
     pub(super) fn known(&self) -> MutexGuard<'_, HashMap<Arc<str>, KnownInput>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// An input as it is written, for those who evaluate it with variables of their own.
+    pub fn raw(&self, name: &str) -> Option<&Value> {
+        self.raw.get(name)
     }
 
     /// The names, in the order of the text.

@@ -277,6 +277,26 @@ impl Evaluator {
         }
     }
 
+    /// Evaluates the expressions in a value, but no templates.
+    pub(super) fn evaluate_quoted(&self, value: &Value, scene: &Scene) -> Result<Value, Error> {
+        if is_expression(value) {
+            return self.deep(value, scene, None);
+        }
+        match value {
+            Value::List(items) if items.iter().any(needs_evaluation) => {
+                let items = items.iter().map(|item| self.evaluate_quoted(item, scene));
+                Ok(items.collect::<Result<List, Error>>()?.into())
+            }
+            Value::Map(map) if map.values().any(needs_evaluation) => {
+                let items = map
+                    .iter()
+                    .map(|(key, item)| Ok((Arc::clone(key), self.evaluate_quoted(item, scene)?)));
+                Ok(items.collect::<Result<Map, Error>>()?.into())
+            }
+            _ => Ok(value.clone()),
+        }
+    }
+
     /// The results of an expression.
     pub(super) fn resolve(&self, form: &Form<'_>, scene: &Scene) -> Result<Vec<Item>, Error> {
         let mut inner = scene.clone();

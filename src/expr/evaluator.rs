@@ -113,6 +113,11 @@ impl Evaluator {
         self.template(template, &Scene::new(context.clone()))
     }
 
+    /// Evaluates what `q` kept from being evaluated: expressions in a value, but no templates.
+    pub fn unquote(&self, value: &Value, context: &Context) -> Result<Value, Error> {
+        self.evaluate_quoted(value, &Scene::new(context.clone()))
+    }
+
     /// Whether a raw map is an expression. Templates are not counted.
     pub fn is_expression(raw: &Value) -> bool {
         form::is_expression(raw)
@@ -163,7 +168,7 @@ impl Evaluator {
         name: &str,
         scene: &Scene,
     ) -> Result<Option<Value>, Error> {
-        let Some((name, raw)) = inputs.raw.get_key_value(name) else {
+        let Some((name, raw)) = inputs.entry(name) else {
             return Ok(None);
         };
         let read = Read::Input(Arc::clone(name));
@@ -220,5 +225,517 @@ impl Evaluator {
 
     pub(super) fn tracker(&self) -> &Tracker {
         &self.0.tracker
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+    use std::sync::Mutex;
+    use std::time::Instant;
+
+    use proptest::prelude::*;
+
+    use super::super::context::Environ;
+    use super::super::fixture::{Disk, Fake, evaluator, topology, yaml};
+    use super::*;
+
+    fn names(reads: &Reads) -> Vec<String> {
+        reads
+            .iter()
+            .map(|(read, value)| format!("{read:?} {value:?}"))
+            .collect()
+    }
+
+    fn closure(evaluator: &Evaluator, scope: &Fake, reads: &Reads) -> String {
+        let closure = evaluator.closure(reads, 1000);
+        let line = |(of, name, value): &(Handle, Arc<str>, Value)| {
+            format!("{}::{name} = {value:?}", scope.key(*of))
+        };
+        closure.iter().map(line).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn the_closure_of_reads_is_in_the_order_in_which_accesses_began() {
+        let scope = topology();
+        let evaluator = evaluator(&scope);
+        let context = Context::new(scope.named("app"));
+        let template = "echo {{ HOST.ip }} {{ SELF.local }}";
+        assert_eq!(
+            evaluator.render(template, &context).unwrap(),
+            "echo 10.0.0.1 81".into()
+        );
+        let reads = evaluator.take_reads();
+        assert!(evaluator.take_reads().is_empty());
+        insta::assert_snapshot!(closure(&evaluator, &scope, &reads), @"
+        ::app::local = 81
+        ::app::port = 80
+        ::host::ip = '10.0.0.1'
+        ");
+    }
+
+    #[test]
+    fn values_that_wait_for_each_other_are_null() {
+        let scope = topology();
+        let evaluator = evaluator(&scope);
+        let app = scope.named("app");
+        assert!(evaluator.attribute(app, "r").unwrap().unwrap().is_null());
+        let reads = evaluator.take_reads();
+        insta::assert_snapshot!(closure(&evaluator, &scope, &reads), @"
+        ::app::r = None
+        ::app::s = None
+        ");
+    }
+
+    #[test]
+    fn a_write_makes_exactly_what_depends_on_it_new() {
+        let scope = topology();
+        let evaluator = evaluator(&scope);
+        let app = scope.named("app");
+        let login = || evaluator.attribute(app, "local").unwrap().unwrap();
+        assert_eq!(login(), 81.into());
+        scope.stir();
+        let asked = scope.asked();
+        assert_eq!(login(), 81.into());
+        assert_eq!(
+            scope.asked(),
+            asked + 1,
+            "only the attribute itself is looked up again"
+        );
+        scope.write(app, "port", 90);
+        assert_eq!(login(), 91.into());
+        let own = evaluator.attribute(app, "own").unwrap().unwrap();
+        insta::assert_snapshot!(own, @"{'x': 1, 'y': 1, 'z': 2}");
+        scope.write(app, "own", yaml("{x: 5, y: {eval: '.::own::x'}}"));
+        insta::assert_snapshot!(evaluator.attribute(app, "own").unwrap().unwrap(), @"{'x': 5, 'y': 5}");
+    }
+
+    #[test]
+    fn what_reads_a_sensitive_value_is_sensitive() {
+        let scope = topology();
+        let evaluator = evaluator(&scope);
+        let app = scope.named("app");
+        let context = Context::new(app);
+        for text in [
+            "{{ SELF.login }}",
+            "{{ SELF.login | length }}",
+            "{{ SELF.values() | list }}",
+        ] {
+            let value = evaluator.render(text, &context).unwrap();
+            assert!(matches!(value, Value::Sensitive(_)), "{text}: {value:?}");
+        }
+        let value = evaluator.render("{{ SELF.port }}", &context).unwrap();
+        assert!(!value.has_sensitive());
+        let shown = format!("{:?}", names(&evaluator.take_reads()));
+        assert!(!shown.contains("hush"), "{shown}");
+        let error = evaluator
+            .render("{{ SELF.password | from_json }}", &context)
+            .unwrap_err();
+        assert!(!error.to_string().contains("hush"), "{error}");
+    }
+
+    #[test]
+    fn an_input_is_evaluated_when_it_is_read_and_recorded() {
+        let scope = topology();
+        let evaluator = evaluator(&scope);
+        let inputs = yaml(
+            "{a: '{{ inputs.b }}-{{ SELF.port }}', b: {eval: '::host::ip'}, c: '{{ inputs.c }}', d: {eval: $inputs::b}}",
+        );
+        let context =
+            Context::new(scope.named("app")).with("inputs", inputs.as_map().unwrap().clone());
+        let input = |name| evaluator.input(name, &context).unwrap();
+        assert_eq!(input("a"), Some("10.0.0.1-80".into()));
+        insta::assert_snapshot!(names(&evaluator.take_reads()).join("\n"), @r#"
+        Input("a") '10.0.0.1-80'
+        Entity(Handle(2)) None
+        Input("b") '10.0.0.1'
+        Instance { from: Handle(2), name: "host" } <instance 1>
+        Attribute { of: Handle(1), name: "ip" } '10.0.0.1'
+        Attribute { of: Handle(2), name: "port" } 80
+        "#);
+        assert_eq!(input("a"), Some("10.0.0.1-80".into()));
+        assert_eq!(
+            evaluator.take_reads().len(),
+            6,
+            "what is known already was still read"
+        );
+        assert_eq!(input("c"), Some(Value::Null));
+        assert_eq!(input("d"), Some("10.0.0.1".into()));
+        assert_eq!(input("nope"), None);
+    }
+
+    #[test]
+    fn reads_made_before_an_error_are_kept() {
+        let scope = topology();
+        let evaluator = evaluator(&scope);
+        scope.write(scope.named("app"), "bad", "{{ SELF.port }}{{ HOST.nope }}");
+        let context = Context::new(scope.named("app"));
+        let error = evaluator
+            .render("{{ SELF.flag }}{{ SELF.bad }}", &context)
+            .unwrap_err();
+        insta::assert_snapshot!(error, @"`nope` is not defined on `::host` in the template `{{ SELF.port }}{{ HOST.nope }}`");
+        insta::assert_snapshot!(names(&evaluator.take_reads()).join("\n"), @r#"
+        Entity(Handle(2)) None
+        Attribute { of: Handle(2), name: "flag" } False
+        Attribute { of: Handle(2), name: "bad" } None
+        Attribute { of: Handle(2), name: "port" } 80
+        Special { of: Handle(2), key: ".parent" } <instance 1>
+        Entity(Handle(1)) None
+        Absent { of: Handle(1), name: "nope" } None
+        "#);
+        let mut lenient = context.clone();
+        lenient.strict = false;
+        assert!(evaluator.render("{{ nope }}", &lenient).unwrap().is_null());
+    }
+
+    #[test]
+    fn a_path_stays_external_through_a_template() {
+        let scope = topology();
+        let evaluator = evaluator(&scope);
+        let context = Context::new(scope.named("app"));
+        let Value::External(path) = evaluator.render("{{ 'x' | abspath }}", &context).unwrap()
+        else {
+            panic!("a path is external");
+        };
+        insta::assert_snapshot!(format!("{} {:?} {:?}", path.value, path.expression, path.digest), @"/e/x {'eval': {'path': '/e/x'}} Some('path::x')");
+        let text = evaluator
+            .render("ls {{ 'x' | abspath }}", &context)
+            .unwrap();
+        assert_eq!(text.kind(), "a string");
+    }
+
+    #[test]
+    fn the_contents_of_a_file_stand_for_it_in_digests() {
+        let scope = topology();
+        let disk = Arc::new(Disk::default());
+        disk.files
+            .lock()
+            .unwrap()
+            .insert("/e/f".into(), b"one".to_vec());
+        let evaluator = Evaluator::with_limit(scope.clone(), disk.clone(), Arc::default(), 60);
+        scope.write(
+            scope.named("app"),
+            "f",
+            yaml("{eval: {file: f}, select: contents}"),
+        );
+        let read = || {
+            evaluator
+                .attribute(scope.named("app"), "f")
+                .unwrap()
+                .unwrap()
+        };
+        let first = read();
+        disk.files
+            .lock()
+            .unwrap()
+            .insert("/e/f".into(), b"two".to_vec());
+        assert_eq!(
+            read(),
+            "one".into(),
+            "within one state of the topology values hold"
+        );
+        scope.stir();
+        let second = read();
+        let Value::External(file) = &second else {
+            panic!("a file is external");
+        };
+        insta::assert_snapshot!(format!("{} {:?} {:?}", file.value, file.expression, file.digest), @"two {'eval': {'file': 'f'}} Some('two')");
+        let digest = |value: &Value| crate::value::upstream_digest([value]);
+        assert_ne!(digest(&first), digest(&second));
+        assert_eq!(digest(&second), digest(&"two".into()));
+    }
+
+    #[test]
+    fn a_task_sees_its_own_environment() {
+        let scope = topology();
+        let evaluator = evaluator(&scope);
+        let mut context = Context::new(scope.named("app"));
+        let env = [("TOKEN".to_owned(), "hush".to_owned())];
+        context.env = Some(Environ(Arc::new(env.into_iter().collect())));
+        let value = evaluator.evaluate(&yaml("[{get_env: TOKEN}, {get_env: HOME}]"), &context);
+        assert_eq!(value.unwrap().to_string(), "['hush', None]");
+        assert!(!format!("{context:?}").contains("hush"));
+    }
+
+    #[test]
+    fn what_needs_no_evaluation_is_shared() {
+        let scope = topology();
+        let evaluator = evaluator(&scope);
+        let raw = yaml("{a: [1, {b: c}]}");
+        let value = evaluator.evaluate(&raw, &Context::new(Handle(0))).unwrap();
+        let (Value::Map(raw), Value::Map(value)) = (raw, value) else {
+            panic!("both are maps");
+        };
+        assert!(Arc::ptr_eq(&raw, &value));
+    }
+
+    /// A chain of properties, each a template or a path that reads the one before.
+    fn chain(length: usize, link: fn(usize) -> String) -> Arc<Fake> {
+        let mut text = String::from("root: {}\nnode:\n  p0: 0\n");
+        for place in 1..=length {
+            writeln!(text, "  p{place}: {}", link(place - 1)).unwrap();
+        }
+        Fake::new(&text)
+    }
+
+    fn in_large_stack<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {
+        let thread = std::thread::Builder::new().stack_size(1 << 30);
+        thread.spawn(run).unwrap().join().unwrap()
+    }
+
+    #[test]
+    fn a_long_chain_of_references_is_evaluated() {
+        let template = |before: usize| format!("'{{{{ SELF.p{before} + 1 }}}}'");
+        let path = |before: usize| format!("{{eval: {{add: [{{eval: '.::p{before}'}}, 1]}}}}");
+        for link in [template as fn(usize) -> String, path] {
+            in_large_stack(move || {
+                let scope = chain(10_000, link);
+                let evaluator =
+                    Evaluator::new(scope.clone(), Arc::<Disk>::default(), Arc::default());
+                let node = scope.named("node");
+                let last = || evaluator.attribute(node, "p10000").unwrap().unwrap();
+                assert_eq!(last(), 10_000.into());
+                let asked = scope.asked();
+                scope.stir();
+                assert_eq!(last(), 10_000.into());
+                assert_eq!(scope.asked(), asked + 1);
+                scope.write(node, "p0", 5);
+                assert_eq!(last(), 10_005.into());
+                let reads = evaluator.take_reads();
+                assert_eq!(evaluator.closure(&reads, 100_000).len(), 10_001);
+                assert_eq!(evaluator.closure(&reads, 10).len(), 10);
+            });
+        }
+    }
+
+    #[test]
+    fn what_was_quoted_can_be_evaluated_later() {
+        let scope = topology();
+        let evaluator = evaluator(&scope);
+        let context = Context::new(scope.named("app"));
+        let quoted = evaluator.evaluate(
+            &yaml("{a: {q: {eval: '::host::ip'}}, b: '{{ 1 }}'}"),
+            &context,
+        );
+        let quoted = quoted.unwrap();
+        insta::assert_snapshot!(quoted, @"{'a': {'eval': '::host::ip'}, 'b': 1}");
+        insta::assert_snapshot!(evaluator.unquote(&quoted, &context).unwrap(), @"{'a': '10.0.0.1', 'b': 1}");
+    }
+
+    #[test]
+    fn a_chain_without_end_is_an_error() {
+        let scope = chain(100, |before| format!("{{eval: '.::p{before}'}}"));
+        let error = evaluator(&scope)
+            .attribute(scope.named("node"), "p100")
+            .unwrap_err();
+        insta::assert_snapshot!(error, @"expressions refer to each other more than 60 levels deep");
+    }
+
+    #[test]
+    fn many_paths_to_the_same_value_evaluate_it_once() {
+        let mut text = String::from("root: {outputs: {o0: 1}}\nnode:\n  p0: 1\n");
+        for place in 1..50 {
+            let before = place - 1;
+            writeln!(
+                text,
+                "  p{place}: '{{{{ SELF.p{before} + SELF.p{before} - SELF.p{before} }}}}'"
+            )
+            .unwrap();
+        }
+        let scope = Fake::new(&text);
+        let mut outputs = crate::value::Map::new();
+        outputs.insert("o0".into(), 1.into());
+        for place in 1..50 {
+            let both = format!(
+                "{{add: [{{eval: '::root::outputs::o{0}'}}, {{eval: '::root::outputs::o{0}'}}]}}",
+                place - 1
+            );
+            outputs.insert(
+                format!("o{place}").into(),
+                yaml(&format!("{{eval: {both}}}")),
+            );
+        }
+        scope.write(Handle(0), "outputs", outputs);
+        let evaluator = evaluator(&scope);
+        assert_eq!(
+            evaluator.attribute(scope.named("node"), "p49").unwrap(),
+            Some(1.into())
+        );
+        let outputs = evaluator.attribute(Handle(0), "outputs").unwrap().unwrap();
+        assert_eq!(outputs.get("o49"), Some(&(1i64 << 49).into()));
+    }
+
+    #[test]
+    #[ignore = "measures; run it with --release --nocapture"]
+    fn speed_of_warm_templates() {
+        let scope = topology();
+        let evaluator = evaluator(&scope);
+        let context = Context::new(scope.named("app"));
+        let texts = [
+            "{{ SELF.port }}",
+            "{{ SELF.local }}",
+            "{{ HOST.ip }}",
+            "plain",
+            "a {{ SELF.port }} b {{ HOST.ip }}",
+        ];
+        for text in texts {
+            let raw = Value::from(text);
+            let start = Instant::now();
+            for _ in 0..100_000 {
+                evaluator.evaluate(&raw, &context).unwrap();
+            }
+            println!("{text}: {:?} each", start.elapsed() / 100_000);
+        }
+        let path = yaml("{eval: '::host::ip'}");
+        let start = Instant::now();
+        for _ in 0..100_000 {
+            evaluator.evaluate(&path, &context).unwrap();
+        }
+        println!("::host::ip: {:?} each", start.elapsed() / 100_000);
+    }
+
+    /// Pieces that expressions and templates are made of.
+    fn pieces() -> impl Strategy<Value = String> {
+        let piece = prop::sample::select(vec![
+            "::",
+            ".",
+            "..",
+            "[",
+            "]",
+            "=",
+            "!=",
+            "!",
+            "?",
+            "*",
+            "$",
+            "host",
+            "app",
+            "list",
+            "name",
+            "1",
+            "-1",
+            "{{ ",
+            " }}",
+            "{% ",
+            " %}",
+            "SELF",
+            "HOST",
+            "NODES",
+            "for i in ",
+            "if ",
+            "endif",
+            "endfor",
+            " | ",
+            "eval",
+            "default",
+            "(",
+            ")",
+            "'",
+            "\"",
+            ",",
+            " ",
+            ":",
+            "{",
+            "}",
+            "é",
+            "\n",
+            "#jinja2:",
+            "+",
+            "range(9)",
+            ".ancestors",
+            "own",
+            "$item",
+            "\\",
+        ]);
+        prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
+    }
+
+    fn expressions() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            pieces().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            Just(Value::Null),
+            any::<f64>().prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 24, 3, |inner| {
+            let key = prop::sample::select(vec![
+                "eval",
+                "foreach",
+                "select",
+                "vars",
+                "if",
+                "then",
+                "else",
+                "and",
+                "or",
+                "not",
+                "add",
+                "pow",
+                "mod",
+                "concat",
+                "token",
+                "get_input",
+                "get_attribute",
+                "template",
+                "to_label",
+                "to_env",
+                "q",
+                "file",
+                "abspath",
+                "portspec",
+                "scalar",
+                "scalar_value",
+                "urljoin",
+                "validate_json",
+                "lookup",
+                "_generate",
+                "key",
+                "value",
+                "max",
+                "sep",
+                "allowed",
+                "get_env",
+                "container_image",
+                "get_nodes_of_type",
+                "strict",
+                "unit",
+                "round",
+                "floordiv",
+                "lt",
+                "sensitive",
+            ]);
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..3).prop_map(Value::list),
+                prop::collection::vec((key, inner), 0..3).prop_map(Value::map),
+            ]
+        })
+    }
+
+    /// One stack for all cases: each level of depth needs some.
+    fn survives(raw: Value) {
+        static GATE: Mutex<()> = Mutex::new(());
+        let _gate = GATE
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let scope = topology();
+        let evaluator = evaluator(&scope);
+        let mut context = Context::new(scope.named("app"));
+        drop(evaluator.evaluate(&raw, &context));
+        drop(evaluator.query(&raw, &context));
+        context.strict = false;
+        drop(evaluator.evaluate(&Value::map([("eval", raw)]), &context));
+        drop(evaluator.closure(&evaluator.take_reads(), 10));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_evaluator_panic(text in pieces()) {
+            in_large_stack(move || survives(text.into()));
+        }
+
+        #[test]
+        fn no_expression_makes_the_evaluator_panic(raw in expressions()) {
+            in_large_stack(move || survives(raw));
+        }
     }
 }

@@ -111,23 +111,23 @@ impl Memo {
                 continue;
             }
             count += 1;
-            of_entity.insert(Arc::clone(&name), value);
+            of_entity.insert(Arc::clone(&name), Value::Null);
+            let value = if value.is_null() {
+                let known = self.whole(of, &name).or_else(|| ask(of, &name));
+                known.unwrap_or(value)
+            } else {
+                value
+            };
             for part in self.parts(of, &name).iter().rev() {
                 open.extend(reversed(part));
             }
+            let of_entity = found.entry(of).or_default();
+            of_entity.insert(name, value);
         }
-        let mut closure = Vec::with_capacity(count);
-        for (of, attributes) in found {
-            for (name, value) in attributes {
-                let whole = if value.is_null() {
-                    self.whole(of, &name).or_else(|| ask(of, &name))
-                } else {
-                    None
-                };
-                closure.push((of, name, whole.unwrap_or(value)));
-            }
-        }
-        closure
+        let attributes = |(of, attributes): (Handle, IndexMap<Arc<str>, Value>)| {
+            (attributes.into_iter()).map(move |(name, value)| (of, name, value))
+        };
+        found.into_iter().flat_map(attributes).collect()
     }
 
     /// What the evaluations of an attribute and of the parts of it that were used have read.

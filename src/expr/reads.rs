@@ -91,3 +91,12 @@ impl Reads {
         }
     }
 }
+
+impl<'a> IntoIterator for &'a Reads {
+    type Item = (&'a Read, &'a Value);
+    type IntoIter = indexmap::map::Iter<'a, Read, Value>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}

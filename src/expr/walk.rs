@@ -211,7 +211,6 @@ impl Evaluator {
         scene: &Scene,
     ) -> Result<Option<Item>, Error> {
         match item {
-            Item::Attributes(of) => self.get_of_entity(*of, name, scene),
             Item::All(from) => Ok(self.find(*from, name).map(Item::entity)),
             Item::Super(of, level) => self.inherited(*of, name, *level),
             Item::Inputs(inputs, scene) => Ok(self.input_of(inputs, name, scene)?.map(Item::Value)),
@@ -238,7 +237,9 @@ impl Evaluator {
                 }
                 _ => Ok(None),
             },
-            Item::Value(Value::Entity(of)) => self.get_of_entity(*of, name, scene),
+            Item::Attributes(of) | Item::Value(Value::Entity(of)) => {
+                self.get_of_entity(*of, name, scene)
+            }
             Item::Value(Value::Sensitive(inner)) => {
                 let inner = Item::Value(Value::clone(inner));
                 let found = self.get(&inner, name, index, scene)?;
@@ -459,6 +460,10 @@ mod tests {
     }
 
     #[test]
+    #[expect(
+        clippy::too_many_lines,
+        reason = "a table of expressions and what they give"
+    )]
     fn paths_lead_where_upstreams_lead() {
         let table = table(&[
             "::host::ip",

@@ -6,6 +6,7 @@ use crate::value::Value;
 
 use super::call::Call;
 
+#[derive(Clone, Copy)]
 enum Pair {
     Ints(i64, i64),
     Floats(f64, f64),

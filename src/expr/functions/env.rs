@@ -160,9 +160,9 @@ fn apply(
         (true, Some(text)) => set(name, text),
         (true, None) => {}
         (false, Some(text)) if sign == '^' && !text.is_empty() => {
-            found
-                .iter()
-                .for_each(|(key, old)| set(key, format!("{text}:{old}")));
+            for (key, old) in found {
+                set(key, format!("{text}:{old}"));
+            }
         }
         (false, _) => found
             .iter()
@@ -203,7 +203,8 @@ fn substitute(
     REFERENCE.replace_all(text, replace).into_owned()
 }
 
-fn glob(pattern: &str) -> Result<Regex, String> {
+/// A regular expression for a pattern with `*`, `?` and sets of characters.
+pub(in crate::expr) fn glob(pattern: &str) -> Result<Regex, String> {
     let mut regex = String::from("(?s)^");
     for character in pattern.chars() {
         match character {

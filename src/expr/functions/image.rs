@@ -39,14 +39,14 @@ pub(super) fn make(text: &str) -> Value {
     let path = path.trim_start_matches('/').to_lowercase();
     let mut name = host.map_or_else(|| path.clone(), |host| format!("{host}/{path}"));
     if let Some(tag) = tag.filter(|tag| !tag.is_empty()) {
-        name += &format!(":{tag}");
+        name = format!("{name}:{tag}");
     } else if let Some(digest) = digest.filter(|digest| !digest.is_empty()) {
         let prefix = if digest.starts_with("sha256:") {
             "@"
         } else {
             "@sha256:"
         };
-        name += &format!("{prefix}{digest}");
+        name = format!("{name}{prefix}{digest}");
     }
     let parts = [
         ("name", Some(path.as_str())),

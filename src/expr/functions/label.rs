@@ -93,8 +93,8 @@ impl Style {
                 .and_then(|number| usize::try_from(number).ok())
         };
         match name {
-            "allowed" => self.allowed = inner(&text()).to_owned(),
-            "start" => self.start = inner(&text()).to_owned(),
+            "allowed" => inner(&text()).clone_into(&mut self.allowed),
+            "start" => inner(&text()).clone_into(&mut self.start),
             "start_prepend" => self.start_prepend = text(),
             "end" => self.end = (!value.is_null()).then(|| inner(&text()).to_owned()),
             "replace" => self.replace = text(),

@@ -18,6 +18,7 @@ mod tosca;
 mod values;
 
 pub(super) use call::Call;
+pub(super) use env::glob;
 pub(super) use files::{absolute_path, directory, revealed};
 pub(super) use label::{Style, to_label};
 pub(super) use table::find;

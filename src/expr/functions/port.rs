@@ -102,7 +102,7 @@ fn spec(parts: &Map) -> String {
         .and_then(Value::as_str)
         .unwrap_or("tcp");
     if protocol != "tcp" {
-        text += &format!("/{protocol}");
+        text = format!("{text}/{protocol}");
     }
     text
 }

@@ -1,5 +1,6 @@
 //! `concat`, `token`, `urljoin` and labels.
 
+use crate::expr::encoding::hex;
 use crate::expr::error::Error;
 use crate::expr::item::Item;
 use crate::value::Value;
@@ -68,10 +69,11 @@ pub(super) fn urljoin(call: &Call<'_>) -> Result<Item, Error> {
     };
     let mut url = String::new();
     if !scheme.is_empty() {
-        url += &format!("{scheme}:");
+        url = scheme + ":";
     }
     if !place.is_empty() {
-        url += &format!("//{place}");
+        url.push_str("//");
+        url.push_str(&place);
     }
     if let Some(path) = path {
         if !place.is_empty() && !path.starts_with('/') {
@@ -80,10 +82,12 @@ pub(super) fn urljoin(call: &Call<'_>) -> Result<Item, Error> {
         url += &escaped(&path, b"/");
     }
     if let Some(query) = query {
-        url += &format!("?{}", escaped(&query, b" ").replace(' ', "+"));
+        url.push('?');
+        url.push_str(&escaped(&query, b" ").replace(' ', "+"));
     }
     if let Some(fragment) = fragment {
-        url += &format!("#{}", escaped(&fragment, b"/"));
+        url.push('#');
+        url.push_str(&escaped(&fragment, b"/"));
     }
     Ok(Item::Value(url.into()))
 }
@@ -95,7 +99,8 @@ fn escaped(text: &str, safe: &[u8]) -> String {
         if byte.is_ascii_alphanumeric() || b"_.-~".contains(&byte) || safe.contains(&byte) {
             escaped.push(char::from(byte));
         } else {
-            escaped += &format!("%{byte:02X}");
+            escaped.push('%');
+            escaped.push_str(&hex(&[byte]).to_uppercase());
         }
     }
     escaped

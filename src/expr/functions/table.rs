@@ -76,6 +76,10 @@ mod tests {
     }
 
     #[test]
+    #[expect(
+        clippy::too_many_lines,
+        reason = "a table of expressions and what they give"
+    )]
     fn logic_and_control_give_what_upstreams_give() {
         let table = table(&[
             "{eval: {if: $a, then: $b, else: no}, vars: {a: true, b: yes!}}",
@@ -146,6 +150,10 @@ mod tests {
     }
 
     #[test]
+    #[expect(
+        clippy::too_many_lines,
+        reason = "a table of expressions and what they give"
+    )]
     fn other_functions_give_what_upstreams_give() {
         let table = table(&[
             "{eval: {add: [1, 2]}}",

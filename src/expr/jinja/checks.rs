@@ -1,4 +1,8 @@
 //! The tests of Ansible: `is match`, `is subset`, `is version`, ….
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "the engine hands arguments over by value"
+)]
 
 use std::cmp::Ordering;
 use std::path::PathBuf;

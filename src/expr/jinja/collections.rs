@@ -1,4 +1,8 @@
 //! Filters on lists and maps.
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "the engine hands arguments over by value"
+)]
 
 use std::sync::Arc;
 

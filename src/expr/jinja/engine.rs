@@ -98,19 +98,16 @@ fn format(output: &mut Output, state: &mut State, value: &JinjaValue) -> Result<
     if value.is_undefined() && state.undefined_behavior() == UndefinedBehavior::Chainable {
         return Err(ErrorKind::UndefinedError.into());
     }
-    let length = match value.as_str() {
-        Some(text) => {
-            output.write_str(text)?;
-            text.len()
-        }
-        None => {
-            let text = match value.downcast_object_ref::<Thing>() {
-                Some(_) => value.to_string(),
-                None => Variables::of(state)?.open(value)?.to_string(),
-            };
-            output.write_str(&text)?;
-            text.len()
-        }
+    let length = if let Some(text) = value.as_str() {
+        output.write_str(text)?;
+        text.len()
+    } else {
+        let text = match value.downcast_object_ref::<Thing>() {
+            Some(_) => value.to_string(),
+            None => Variables::of(state)?.open(value)?.to_string(),
+        };
+        output.write_str(&text)?;
+        text.len()
     };
     let emitted = state.get_or_insert_extension(Emitted::default());
     emitted.count += 1;
@@ -234,6 +231,10 @@ mod tests {
     }
 
     #[test]
+    #[expect(
+        clippy::too_many_lines,
+        reason = "a table of templates and what they give"
+    )]
     fn templates_give_native_values() {
         let table = table(&[
             "{{ SELF.port }}",
@@ -353,6 +354,10 @@ mod tests {
     }
 
     #[test]
+    #[expect(
+        clippy::too_many_lines,
+        reason = "a table of templates and what they give"
+    )]
     fn filters_and_tests_are_those_of_ansible() {
         let table = table(&[
             "{{ 'a=1' | regex_replace('a=(.)', 'b\\\\1') }}",
@@ -383,6 +388,9 @@ mod tests {
             "{{ HOST.m | to_nice_json }}",
             "{{ 'x' | sensitive }}",
             "{{ HOST.list | groupby('name') | list | length }}",
+            "{{ 'Hello World' | truncate(5) }} {{ 'a b c' | wordcount }} {{ 'a b' | urlencode }}",
+            "{{ 3 | pow(2) }} {{ '7' | int(default=3) }} {{ 'x' | center(5) }}|",
+            "{{ [1, 2] | random(seed='a') in [1, 2] }}",
         ]);
         insta::assert_snapshot!(table, @r#"
         {{ 'a=1' | regex_replace('a=(.)', 'b\\1') }} => 'b1'
@@ -413,6 +421,9 @@ mod tests {
         {{ HOST.m | to_nice_json }} => '{\n    "k1": {\n        "v": 1\n    },\n    "k2": {\n        "v": 2\n    }\n}'
         {{ 'x' | sensitive }} => <<REDACTED>>
         {{ HOST.list | groupby('name') | list | length }} => 2
+        {{ 'Hello World' | truncate(5) }} {{ 'a b c' | wordcount }} {{ 'a b' | urlencode }} => 'He... 3 a%20b'
+        {{ 3 | pow(2) }} {{ '7' | int(default=3) }} {{ 'x' | center(5) }}| => '9.0 7   x  |'
+        {{ [1, 2] | random(seed='a') in [1, 2] }} => True
         "#);
     }
 

@@ -1,4 +1,8 @@
 //! The filters and functions by name.
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "the engine hands arguments over by value"
+)]
 
 use minijinja::value::{Kwargs, Rest, Value as JinjaValue};
 use minijinja::{Environment, Error as JinjaError, ErrorKind, State};
@@ -8,7 +12,7 @@ use crate::expr::item::Item;
 use crate::value::{List, Value};
 
 use super::variables::Variables;
-use super::{collections, lookup, paths, serial, text};
+use super::{collections, layout, lookup, paths, serial, text};
 
 /// What a filter or function gives.
 pub(super) type Result<T> = std::result::Result<T, JinjaError>;
@@ -30,6 +34,7 @@ pub(super) fn add(environment: &mut Environment<'_>) {
     paths::add(environment);
     serial::add(environment);
     text::add(environment);
+    layout::add(environment);
     collections::add(environment);
 }
 

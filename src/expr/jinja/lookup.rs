@@ -1,4 +1,8 @@
 //! `lookup` and `query`: what Ansible's lookup plugins give, as far as they only read this machine.
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "the engine hands arguments over by value"
+)]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,6 +12,7 @@ use minijinja::{Environment, State};
 
 use crate::expr::error::Error;
 use crate::expr::evaluator::Evaluator;
+use crate::expr::functions;
 use crate::expr::item::{Item, Scene};
 use crate::expr::reads::Read;
 use crate::value::{List, Value};
@@ -92,10 +97,7 @@ impl Evaluator {
             "vars" => {
                 let get = |name: String| match self.variable(&name, scene)? {
                     Some(item) => self.value_of(item),
-                    None => Err(lookup_error(
-                        name_of("vars"),
-                        format!("`{name}` is not defined"),
-                    )),
+                    None => Err(lookup_error("vars", format!("`{name}` is not defined"))),
                 };
                 texts.map(get).collect()
             }
@@ -106,13 +108,7 @@ impl Evaluator {
                 };
                 texts.map(render).collect()
             }
-            "items" | "list" | "flattened" => Ok(terms
-                .iter()
-                .flat_map(|term| match term {
-                    Value::List(items) => items.to_vec(),
-                    other => vec![other.clone()],
-                })
-                .collect()),
+            "items" | "list" | "flattened" => Ok(terms.iter().flat_map(items_of).collect()),
             "dict" => Ok(terms
                 .iter()
                 .flat_map(|term| term.as_map().into_iter().flatten())
@@ -123,25 +119,45 @@ impl Evaluator {
                     ])
                 })
                 .collect()),
+            "fileglob" => self.lookup_glob(texts, scene),
             "first_found" => {
                 let paths = texts.map(|path| self.lookup_path(&path, scene));
                 let found = paths
-                    .filter_map(|path| path.ok())
+                    .filter_map(std::result::Result::ok)
                     .find(|path| self.world().exists(path));
                 let path = found.ok_or_else(|| lookup_error(name, "no file was found".into()))?;
                 Ok(vec![path.to_string_lossy().into_owned().into()])
             }
-            "pipe" | "url" | "password" | "ini" | "csvfile" | "lines" | "fileglob" => {
-                let problem = "this lookup is not supported; run it as a task, or use `env`, \
-                               `file`, `unfurl`, `vars` or `template`";
-                Err(lookup_error(name, problem.to_owned()))
-            }
-            _ => {
-                let problem = "there is no such lookup here; those known are `env`, `file`, \
-                               `unfurl`, `vars`, `template`, `items`, `dict` and `first_found`";
-                Err(lookup_error(name, problem.to_owned()))
+            _ => Err(unsupported(name)),
+        }
+    }
+
+    fn lookup_glob(
+        &self,
+        patterns: impl Iterator<Item = String>,
+        scene: &Scene,
+    ) -> std::result::Result<List, Error> {
+        let mut found = List::new();
+        for pattern in patterns {
+            let path = self.lookup_path(&pattern, scene)?;
+            let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
+                continue;
+            };
+            self.tracker().read(Read::File(directory.to_owned()), None);
+            let glob = functions::glob(&name.to_string_lossy());
+            let glob = glob.map_err(|problem| lookup_error("fileglob", problem))?;
+            for entry in self.world().list(directory).unwrap_or_default() {
+                let name = entry
+                    .file_name()
+                    .unwrap_or_default()
+                    .to_string_lossy()
+                    .into_owned();
+                if glob.is_match(&name) && !self.world().is_dir(&entry) {
+                    found.push(entry.to_string_lossy().into_owned().into());
+                }
             }
         }
+        Ok(found)
     }
 
     fn lookup_path(&self, path: &str, scene: &Scene) -> std::result::Result<PathBuf, Error> {
@@ -170,8 +186,23 @@ impl Evaluator {
     }
 }
 
-fn name_of(name: &str) -> &str {
-    name
+fn items_of(term: &Value) -> List {
+    match term {
+        Value::List(items) => items.to_vec(),
+        other => vec![other.clone()],
+    }
+}
+
+fn unsupported(name: &str) -> Error {
+    let known = ["pipe", "url", "password", "ini", "csvfile", "lines"];
+    let problem = if known.contains(&name) {
+        "this lookup is not supported; run it as a task, or use `env`, `file`, `unfurl`, `vars` \
+         or `template`"
+    } else {
+        "there is no such lookup here; those known are `env`, `file`, `unfurl`, `vars`, \
+         `template`, `fileglob`, `items`, `dict` and `first_found`"
+    };
+    lookup_error(name, problem.to_owned())
 }
 
 fn lookup_error(name: &str, problem: String) -> Error {
@@ -188,7 +219,8 @@ fn now(state: &State, options: Kwargs) -> Result<String> {
     let now = variables.evaluator.world().now();
     let zoned = now.to_zoned(jiff::tz::TimeZone::UTC);
     let format = options.get::<Option<String>>("fmt")?;
-    drop(options.get::<Option<bool>>("utc")?);
+    // Times are in UTC, asked for or not.
+    options.get::<Option<bool>>("utc")?;
     let format = format.as_deref().unwrap_or("%Y-%m-%d %H:%M:%S.%f");
     jiff::fmt::strtime::format(format, &zoned).map_err(|error| failed(error.to_string()))
 }

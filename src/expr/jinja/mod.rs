@@ -6,6 +6,7 @@ mod collections;
 mod engine;
 mod filters;
 mod header;
+mod layout;
 mod literal;
 mod lookup;
 mod object;

@@ -1,4 +1,8 @@
 //! Filters on paths.
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "the engine hands arguments over by value"
+)]
 
 use std::path::Path;
 

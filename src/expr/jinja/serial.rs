@@ -1,4 +1,8 @@
 //! Filters between values and JSON, YAML, base 64, digests.
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "the engine hands arguments over by value"
+)]
 
 use minijinja::value::{Kwargs, Value as JinjaValue};
 use minijinja::{Environment, State};

@@ -1,4 +1,8 @@
 //! Filters on text and numbers.
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "the engine hands arguments over by value"
+)]
 
 use minijinja::value::{Kwargs, Rest, Value as JinjaValue};
 use minijinja::{Environment, State};
@@ -204,8 +208,11 @@ fn to_int(
     value: &JinjaValue,
     default: Option<i64>,
     base: Option<u32>,
+    options: Kwargs,
 ) -> Result<JinjaValue> {
     let value = Variables::of(state)?.open(value)?;
+    let default = default.or(options.get("default")?);
+    let base = base.or(options.get("base")?);
     let base = base.unwrap_or(10).clamp(2, 36);
     let number = match &value {
         Value::Int(int) => Some(*int),
@@ -238,8 +245,14 @@ fn truncated(float: f64) -> Option<i64> {
     clippy::cast_precision_loss,
     reason = "Python makes a float of an integer the same way"
 )]
-fn to_float(state: &State, value: &JinjaValue, default: Option<f64>) -> Result<f64> {
+fn to_float(
+    state: &State,
+    value: &JinjaValue,
+    default: Option<f64>,
+    options: Kwargs,
+) -> Result<f64> {
     let value = Variables::of(state)?.open(value)?;
+    let default = default.or(options.get("default")?);
     let number = match &value {
         Value::Int(int) => Some(*int as f64),
         Value::Bool(truth) => Some(u8::from(*truth).into()),
@@ -277,7 +290,12 @@ fn human_to_bytes(state: &State, value: &JinjaValue) -> Result<JinjaValue> {
 }
 
 fn human_readable(state: &State, value: &JinjaValue) -> Result<String> {
-    let mut size = to_float(state, value, None)?;
+    let mut size = to_float(
+        state,
+        value,
+        None,
+        std::iter::empty::<(&str, JinjaValue)>().collect(),
+    )?;
     let mut unit = String::from("bytes");
     for letter in SIZES.chars() {
         if size.abs() < 1024.0 {
