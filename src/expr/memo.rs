@@ -130,6 +130,27 @@ impl Memo {
         found.into_iter().flat_map(attributes).collect()
     }
 
+    /// The attributes that were looked for and not there, directly and through other attributes.
+    pub fn absent(&self, reads: &Reads, cap: usize) -> Vec<(Handle, Arc<str>)> {
+        let mut found = IndexSet::new();
+        let mut seen = HashSet::new();
+        let mut open: Vec<(Read, Value)> = reversed(reads);
+        while let Some((read, _)) = open.pop() {
+            match read {
+                Read::Absent { of, name } => drop(found.insert((of, name))),
+                Read::Attribute { of, name } => {
+                    if seen.len() < cap && seen.insert((of, Arc::clone(&name))) {
+                        for part in self.parts(of, &name).iter().rev() {
+                            open.extend(reversed(part));
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        found.into_iter().collect()
+    }
+
     /// What the evaluations of an attribute and of the parts of it that were used have read.
     fn parts(&self, of: Handle, name: &Arc<str>) -> Vec<Reads> {
         let state = self.state();

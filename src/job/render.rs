@@ -7,7 +7,7 @@ use super::event::Level;
 use super::observe::is_live;
 use super::task::{Stage, TaskIndex};
 use super::world::{FolderKey, Folders};
-use crate::expr::{Read, Reads};
+use crate::expr::Reads;
 use crate::name::Priority;
 use crate::plan::{Reason, StepId, Workflow};
 use crate::value::{Handle, Value};
@@ -168,12 +168,10 @@ impl Engine {
             return (steps, awaited);
         }
         let own = self.tasks[index].target;
-        let nested = self.memo.closure(reads, usize::MAX);
-        let direct = reads.iter().filter_map(|(read, value)| match read {
-            Read::Attribute { of, name } => Some((*of, name, value)),
-            _ => None,
-        });
-        let all = direct.chain(nested.iter().map(|(of, name, value)| (*of, name, value)));
+        let nested = self.evaluator().closure(reads, usize::MAX);
+        let absent = self.memo.absent(reads, usize::MAX);
+        let absent = absent.iter().map(|(of, name)| (*of, name, &Value::Null));
+        let all = absent.chain(nested.iter().map(|(of, name, value)| (*of, name, value)));
         for (of, name, value) in all {
             let Some(producers) = self.producers.get(&of).filter(|_| of != own) else {
                 continue;

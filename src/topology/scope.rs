@@ -101,6 +101,26 @@ impl Scope for Topology {
         self.get(of).is_some_and(|entity| entity.is_a(type_name))
     }
 
+    fn inherited(&self, of: Handle, name: &str, level: u32) -> Option<Attribute> {
+        let Kind::Node(node) = &self.get(of)?.kind else {
+            return None;
+        };
+        let property = node.template.properties.get(name)?;
+        let mut definition = property.definition.as_ref()?;
+        // What the template does not set is the default of its own type already.
+        let steps = level + u32::from(!property.set_on_template);
+        for _ in 0..steps {
+            definition = definition.base.as_ref()?;
+        }
+        let raw = definition.default.clone()?;
+        let sensitive = definition.is_sensitive();
+        Some(Attribute {
+            raw,
+            sensitive,
+            owner: of,
+        })
+    }
+
     fn generation(&self) -> u64 {
         self.generation()
     }
@@ -188,7 +208,8 @@ impl Topology {
             ".configured_by" => entities(self.configured_by(of)),
             ".uri" => Value::str(format!("#{}", entity.key)),
             ".deployment" => Value::str(""),
-            ".artifacts" | ".names" => Value::map::<&str>([]),
+            ".names" => self.names_of(entity),
+            ".artifacts" | ".topology" => Value::map::<&str>([]),
             _ => return None,
         })
     }
@@ -244,6 +265,31 @@ impl Topology {
             ends.insert(name, value);
         }
         Value::from(ends)
+    }
+
+    /// The capabilities that an instance uses, by requirement, and its own, by name.
+    fn names_of(&self, entity: &Entity) -> Value {
+        let Some(node) = entity.node() else {
+            return Value::map::<&str>([]);
+        };
+        let used = node.requirements.iter().filter_map(|relationship| {
+            let Kind::Relationship { capability, .. } = &self.entity(*relationship).kind else {
+                return None;
+            };
+            let target = self.entity(self.target_of(*relationship)?).node()?;
+            let wanted = capability.as_deref().unwrap_or("feature");
+            let mut capabilities = target.capabilities.iter();
+            let found = capabilities.find(|c| self.entity(**c).name.as_str() == wanted)?;
+            Some((
+                self.entity(*relationship).name.shared(),
+                Value::Entity(*found),
+            ))
+        });
+        let own = node.capabilities.iter();
+        let own = own.map(|c| (self.entity(*c).name.shared(), Value::Entity(*c)));
+        let mut names: Map = own.collect();
+        names.extend(used);
+        Value::from(names)
     }
 
     fn hosted_on(&self, of: Handle) -> Vec<Handle> {
