@@ -138,11 +138,11 @@ impl Memo {
         while let Some((read, _)) = open.pop() {
             match read {
                 Read::Absent { of, name } => drop(found.insert((of, name))),
-                Read::Attribute { of, name } => {
-                    if seen.len() < cap && seen.insert((of, Arc::clone(&name))) {
-                        for part in self.parts(of, &name).iter().rev() {
-                            open.extend(reversed(part));
-                        }
+                Read::Attribute { of, name }
+                    if seen.len() < cap && seen.insert((of, Arc::clone(&name))) =>
+                {
+                    for part in self.parts(of, &name).iter().rev() {
+                        open.extend(reversed(part));
                     }
                 }
                 _ => {}

@@ -76,7 +76,7 @@ impl Engine {
         let exact: Vec<_> = exact.collect();
         let task = &mut self.tasks[index];
         task.exact.extend(exact);
-        for (read, value) in reads.iter() {
+        for (read, value) in reads {
             if let Read::Input(name) = read {
                 task.resolved.insert(Arc::clone(name), value.clone());
             }

@@ -139,7 +139,7 @@ impl Loop {
                     let next = engine.proceed(task, Some(EffectResult::Action(result)))?;
                     self.take(engine, task, next);
                 }
-                self.heed_interruption(engine, hands);
+                Self::heed_interruption(engine, hands);
                 continue;
             }
             if engine.aborted.is_some() || !self.release_stragglers(engine)? {
@@ -149,7 +149,7 @@ impl Loop {
     }
 
     /// After a signal nothing new starts; what ran was cancelled and is recorded as it ended.
-    fn heed_interruption(&self, engine: &mut Engine, hands: &Hands<'_>) {
+    fn heed_interruption(engine: &mut Engine, hands: &Hands<'_>) {
         if let Some(signal) = hands.runner.interrupted()
             && engine.interrupted.is_none()
         {

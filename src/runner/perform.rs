@@ -73,7 +73,7 @@ pub(super) async fn serve(
                 if interrupted.swap(number, Ordering::SeqCst) != 0 {
                     running.abort_all();
                 }
-                cancels.drain().for_each(|(_, each)| cancel(Some(each)));
+                cancel_all(&mut cancels);
                 continue;
             }
             Some(ended) = running.join_next() => {
@@ -99,25 +99,23 @@ pub(super) async fn serve(
                 let (limits, turns) = (Arc::clone(&limits), Arc::clone(&turns));
                 let (echo, results) = (echo.clone(), results.clone());
                 running.spawn(async move {
-                    let Action::Run(command) = *action;
-                    let echo = echo.filter(|_| command.echo);
-                    let running = Running {
-                        id,
-                        command,
-                        limits,
-                        echo,
-                    };
-                    let output = running.wait_turn(&turns, cancelled).await;
+                    let output = perform(id, *action, limits, echo, (&turns, cancelled)).await;
                     // Nobody listens any more when the runner is being dropped.
                     results.send((id, ActionResult::Run(output))).ok();
                     (id, count)
                 });
             }
             Some(Order::Cancel(id)) => cancel(cancels.remove(&id)),
-            Some(Order::CancelAll) => cancels.drain().for_each(|(_, each)| cancel(Some(each))),
+            Some(Order::CancelAll) => cancel_all(&mut cancels),
             // Dropping the tasks drops their groups, which kills them.
             None => return,
         }
+    }
+}
+
+fn cancel_all(cancels: &mut HashMap<u64, (u64, oneshot::Sender<()>)>) {
+    for (_, each) in cancels.drain() {
+        cancel(Some(each));
     }
 }
 
@@ -141,6 +139,24 @@ impl Signals {
             _ = terminate.recv() => Signal::SIGTERM as i32,
         }
     }
+}
+
+async fn perform(
+    id: u64,
+    action: Action,
+    limits: Arc<Limits>,
+    echo: Echo,
+    (turns, cancelled): (&Semaphore, oneshot::Receiver<()>),
+) -> RunOutput {
+    let Action::Run(command) = action;
+    let echo = echo.filter(|_| command.echo);
+    let running = Running {
+        id,
+        command,
+        limits,
+        echo,
+    };
+    running.wait_turn(turns, cancelled).await
 }
 
 fn cancel(sender: Option<(u64, oneshot::Sender<()>)>) {
