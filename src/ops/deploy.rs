@@ -20,7 +20,7 @@ use crate::value::canonical_sha256;
 /// Runs a job from the text of an ensemble to its record.
 pub fn deploy(request: &JobRequest, view: &mut dyn View) -> Result<JobReport, Failure> {
     let found = session::find(&request.session)?;
-    let _lock = lock(&found.located.manifest, &request.command, view)?;
+    let lock = lock(&found.located.manifest, &request.command, view)?;
     let mut session = session::load(found, &request.session)?;
     let log = JobLog::open(request.session.logfile.as_deref());
     let folders = Folders::new(session.manifest.base_dir());
@@ -48,6 +48,7 @@ pub fn deploy(request: &JobRequest, view: &mut dyn View) -> Result<JobReport, Fa
         sinks: vec![&mut watch],
     };
     job::run(&mut job.engine, &mut hands).map_err(|error| internal(&error))?;
+    still_ours(&lock)?;
     job.publish(&session, request)?;
     journal
         .remove()
@@ -210,6 +211,20 @@ fn lock(manifest: &Path, command: &str, view: &mut dyn View) -> Result<Lock, Fai
     Ok(acquired.lock)
 }
 
+/// A record must not be published over that of somebody who broke the lock.
+fn still_ours(lock: &Lock) -> Result<(), Failure> {
+    if lock.is_ours() {
+        return Ok(());
+    }
+    let message = "the lock was broken while the job ran, so its record is not saved";
+    let hint = "the job's journal in `jobs/` keeps what it did; run `unfurl check` to find out what exists";
+    Err(Failure::new(
+        FailureKind::Locked,
+        message,
+        Some(hint.to_owned()),
+    ))
+}
+
 fn internal(error: &dyn std::error::Error) -> Failure {
     Failure::new(FailureKind::Refused, error, None)
 }
@@ -277,12 +292,17 @@ fn head_of(base: &Path) -> Option<String> {
         .flatten()
 }
 
-/// `failed/` never belongs to git; the patterns of older projects miss it.
+/// What never belongs to git; the patterns of older projects miss it.
+const KEPT_OUT: [(&str, &str); 2] = [
+    ("**/failed/", "failed/x/y"),
+    ("*.lock.owner", "ensemble.yaml.lock.owner"),
+];
+
 fn keep_out_of_git(base: &Path) {
     if let Ok(Some(repository)) = Repository::discover(base) {
-        // A repository that cannot be written is no reason to stop a job that has run.
-        repository
-            .ensure_excluded("**/failed/", &base.join("failed/x/y"))
-            .ok();
+        for (pattern, probe) in KEPT_OUT {
+            // A repository that cannot be written is no reason to stop a job that has run.
+            repository.ensure_excluded(pattern, &base.join(probe)).ok();
+        }
     }
 }
