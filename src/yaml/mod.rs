@@ -2,8 +2,11 @@
 //! every other byte; the canonical emitter. Reads no file: a [`Loader`] does.
 
 mod build;
+mod directive;
 mod emit;
 mod expand;
+mod expanded;
+mod include;
 mod limits;
 mod loader;
 mod merge;
@@ -13,9 +16,11 @@ mod patch;
 mod quote;
 mod route;
 mod scalar;
+mod tree;
 
 pub use emit::emit;
-pub use expand::{Expanded, Merge, expand};
+pub use expand::expand;
+pub use expanded::{Expanded, Merge};
 pub use limits::Limits;
 pub use loader::{IncludeRequest, Loaded, Loader, NoLoader, TagReader};
 pub use merge::{diff, merge};
@@ -23,3 +28,6 @@ pub use node::{Entry, Kind, Mapping, Node};
 pub use parse::parse;
 pub use patch::{PatchError, apply};
 pub use route::{Op, Patch, Route, Step};
+
+#[cfg(test)]
+mod expand_tests;

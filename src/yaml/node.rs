@@ -205,6 +205,11 @@ impl Node {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
+    /// A number that no other living node has.
+    pub(super) fn address(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
+    }
+
     /// What kind of node it is, in words for messages.
     pub fn kind_name(&self) -> &'static str {
         match self.kind() {

@@ -209,7 +209,6 @@ fn scalars_of_all_styles_are_replaced() {
     );
     assert_eq!(set("a: !t 1\n", "a", "2"), "a: 2\n");
     assert_eq!(set("? a\n: 1\n", "a", "2"), "a: 2\n");
-    assert_eq!();
 }
 
 #[test]

@@ -1,0 +1,167 @@
+//! The keys of merge directives.
+
+/// The strategy key: `whiteout`, `nullout`, `merge`, `replace` or `error`.
+pub(super) const STRATEGY: &str = "+%";
+
+/// The key that names a map, as an anchor does.
+pub(super) const ANCHOR: &str = "+&";
+
+/// A merge directive's key: `+[?][include…][*anchor][.…][/json/pointer]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Directive {
+    /// Whether nothing is wrong if there is nothing to merge.
+    pub(super) optional: bool,
+    pub(super) from: From,
+    /// The way from there.
+    pub(super) pointer: Vec<String>,
+}
+
+/// Where a directive's pointer starts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum From {
+    /// A file, which the directive's value names.
+    Include,
+    /// The node with an anchor.
+    Anchor(String),
+    /// The map that holds the directive (1), the one around it (2) and so on.
+    Relative(usize),
+    /// The document.
+    Root,
+}
+
+impl Directive {
+    /// Reads a key; `None` if it is none of a directive. Fails with an escape that is not `~0` or
+    /// `~1`.
+    pub(super) fn of(key: &str) -> Result<Option<Self>, String> {
+        let Some(rest) = key.strip_prefix('+') else {
+            return Ok(None);
+        };
+        let mut parts = rest.split('/');
+        let first = parts.next().unwrap_or_default();
+        let unescaped = unescape(first);
+        let (optional, first_rest) = match unescaped.strip_prefix('?') {
+            Some(rest) => (true, rest),
+            None => (false, unescaped.as_str()),
+        };
+        let dots = first_rest.bytes().take_while(|byte| *byte == b'.').count();
+        let from = if first_rest.starts_with("include") {
+            From::Include
+        } else if let Some(name) = first_rest.strip_prefix('*').filter(|name| !name.is_empty()) {
+            From::Anchor(name.split_whitespace().next().unwrap_or(name).to_owned())
+        } else if dots > 0 && dots == first_rest.len() {
+            From::Relative(dots)
+        } else if first_rest.is_empty() && rest.contains('/') {
+            From::Root
+        } else {
+            return Ok(None);
+        };
+        if let Some(place) = bad_escape(rest) {
+            return Err(rest[place..].chars().take(2).collect());
+        }
+        let pointer = parts.map(unescape).collect();
+        Ok(Some(Self {
+            optional,
+            from,
+            pointer,
+        }))
+    }
+}
+
+fn unescape(part: &str) -> String {
+    part.replace("~1", "/").replace("~0", "~")
+}
+
+fn bad_escape(pointer: &str) -> Option<usize> {
+    let bytes = pointer.as_bytes();
+    (0..bytes.len())
+        .find(|place| bytes[*place] == b'~' && !matches!(bytes.get(place + 1), Some(b'0' | b'1')))
+}
+
+/// The parts of a URL fragment that is a JSON pointer.
+pub(super) fn fragment(text: &str) -> Vec<String> {
+    let text = text.trim_start_matches('/');
+    if text.is_empty() {
+        return Vec::new();
+    }
+    text.split('/')
+        .map(|part| unescape(&percent_decode(part)))
+        .collect()
+}
+
+fn percent_decode(text: &str) -> String {
+    if !text.contains('%') {
+        return text.to_owned();
+    }
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, tail)) = rest.split_first() {
+        let code = (*first == b'%')
+            .then(|| tail.get(..2).and_then(|hex| std::str::from_utf8(hex).ok()))
+            .flatten()
+            .and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        match code {
+            Some(code) => {
+                bytes.push(code);
+                rest = &tail[2..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(key: &str) -> Option<(bool, From, String)> {
+        let directive = Directive::of(key).unwrap()?;
+        Some((
+            directive.optional,
+            directive.from,
+            directive.pointer.join(" "),
+        ))
+    }
+
+    #[test]
+    fn keys_are_read_by_the_grammar() {
+        let root = |pointer: &str| Some((false, From::Root, pointer.to_owned()));
+        assert_eq!(read("+/a/b"), root("a b"));
+        assert_eq!(read("+/a~1b/~0"), root("a/b ~"));
+        assert_eq!(
+            read("+?include: x".trim_end_matches(": x")),
+            Some((true, From::Include, String::new()))
+        );
+        assert_eq!(
+            read("+include-2"),
+            Some((false, From::Include, String::new()))
+        );
+        assert_eq!(
+            read("+*anc/x"),
+            Some((false, From::Anchor("anc".into()), "x".into()))
+        );
+        assert_eq!(read("+./x"), Some((false, From::Relative(1), "x".into())));
+        assert_eq!(
+            read("+?../x/y"),
+            Some((true, From::Relative(2), "x y".into()))
+        );
+    }
+
+    #[test]
+    fn other_keys_are_left_alone() {
+        for key in ["+", "+1", "+a/b", "+..x", "+?", "+?x", "a", "", "+%", "+&"] {
+            assert_eq!(read(key), None, "{key}");
+        }
+        assert_eq!(Directive::of("+/a~2"), Err("~2".to_owned()));
+    }
+
+    #[test]
+    fn fragments_are_pointers() {
+        assert_eq!(fragment("/a~1b/c%20d"), ["a/b", "c d"]);
+        assert_eq!(fragment("other"), ["other"]);
+        assert!(fragment("").is_empty());
+    }
+}

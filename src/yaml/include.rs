@@ -1,0 +1,120 @@
+//! Include directives: what they ask for and what they get.
+
+use super::directive::{Directive, fragment};
+use super::expand::{Expander, Found, step_into};
+use super::{Entry, IncludeRequest, Loaded, Node};
+
+impl Expander<'_> {
+    /// Fetches the file of an include directive.
+    pub(super) fn include(&mut self, directive: &Directive, entry: &Entry) -> Found {
+        let span = entry.key_span;
+        let Some((request, pointer)) = self.request(directive, entry) else {
+            self.problem(
+                format!("cannot include {}", entry.value.kind_name()),
+                span,
+                "names no file",
+                "write `+include: file.yaml` or `+include: {file: file.yaml}`",
+            );
+            return Found::Nothing;
+        };
+        let raw = entry.value.get("merge").and_then(Node::as_str) == Some("raw");
+        match self.fetch(&request) {
+            Some(Loaded::Found { root, .. }) if !root.is_null() => match part_of(&root, &pointer) {
+                Some(node) => Found::Node {
+                    node,
+                    raw,
+                    route: None,
+                },
+                None => {
+                    self.problem(
+                        format!(
+                            "`{}` has nothing at `#/{}`",
+                            request.file,
+                            pointer.join("/")
+                        ),
+                        span,
+                        "included here",
+                        "correct the fragment behind `#`",
+                    );
+                    Found::Nothing
+                }
+            },
+            Some(Loaded::Later) => Found::Missing,
+            Some(Loaded::Missing) if !request.optional => {
+                self.problem(
+                    format!("the included file `{}` does not exist", request.file),
+                    span,
+                    "included here",
+                    "correct its path, or write `+?include` if it need not be there",
+                );
+                Found::Nothing
+            }
+            _ => Found::Nothing,
+        }
+    }
+
+    /// Asks the loader once for each file that a text names.
+    fn fetch(&mut self, request: &IncludeRequest) -> Option<Loaded> {
+        let key = (
+            request.from,
+            request.file.clone(),
+            request.repository.clone(),
+        );
+        if let Some(known) = self.included.get(&key) {
+            return Some(known.clone());
+        }
+        let loaded = match self.loader.load(request) {
+            Ok(loaded) => loaded,
+            Err(problems) => {
+                self.problems.append(problems);
+                Loaded::Skipped
+            }
+        };
+        if let Loaded::Found { root, .. } = &loaded {
+            self.find_anchors(root);
+        }
+        if !matches!(loaded, Loaded::Later) {
+            self.included.insert(key, loaded.clone());
+        }
+        Some(loaded)
+    }
+
+    /// Reads `file` or `{file, repository, when}`.
+    fn request(
+        &self,
+        directive: &Directive,
+        entry: &Entry,
+    ) -> Option<(IncludeRequest, Vec<String>)> {
+        let value = &entry.value;
+        let text = |key: &str| value.get(key).and_then(Node::as_str).map(str::to_owned);
+        let url = value.as_str().map(str::to_owned).or_else(|| text("file"))?;
+        let (file, pointer) = match url.split_once('#') {
+            Some((file, pointer)) => (file.to_owned(), fragment(pointer)),
+            None => (url, Vec::new()),
+        };
+        let repository = value.get("repository");
+        let stated = |key| {
+            repository
+                .and_then(|it: &Node| it.get(key))
+                .and_then(Node::as_str)
+        };
+        let request = IncludeRequest {
+            repository: text("repository").or_else(|| stated("name").map(str::to_owned)),
+            repository_url: stated("url").map(str::to_owned),
+            when: text("when"),
+            optional: directive.optional,
+            span: entry.key_span,
+            from: entry.key_span.source,
+            document: self.document.clone(),
+            file,
+        };
+        (!request.file.is_empty()).then_some((request, pointer))
+    }
+}
+
+fn part_of(root: &Node, pointer: &[String]) -> Option<Node> {
+    pointer
+        .iter()
+        .try_fold(root, |node, part| node.step(&step_into(node, part)))
+        .cloned()
+}

@@ -1,0 +1,228 @@
+//! What values and nodes have in common, so that both merge by the same rules.
+
+use std::hash::{DefaultHasher, Hasher as _};
+use std::sync::Arc;
+
+use super::{Entry, Kind, Mapping, Node};
+use crate::diagnostic::Span;
+use crate::value::Value;
+
+/// Something that can be merged.
+pub(super) trait Tree: Clone {
+    /// Where a key stands.
+    type Mark: Copy;
+
+    fn is_map(&self) -> bool;
+    fn is_null(&self) -> bool;
+    /// The number of keys; 0 if it is no map.
+    fn len(&self) -> usize;
+    /// The keys with their values; none if it is no map.
+    fn fields(&self) -> impl Iterator<Item = (&Arc<str>, Self::Mark, &Self)>;
+    fn field(&self, key: &str) -> Option<&Self>;
+    fn items(&self) -> Option<&[Self]>;
+    fn text(&self) -> Option<&str>;
+    fn null(&self) -> Self;
+    /// A map that stands where `over` stands.
+    fn map(fields: Vec<(Arc<str>, Self::Mark, Self)>, over: &Self) -> Self;
+    /// A list that stands where `over` stands.
+    fn list(items: Vec<Self>, over: &Self) -> Self;
+    /// Whether both are equal as Python compares.
+    fn equals(&self, other: &Self) -> bool;
+    /// The same number for all that are equal.
+    fn fingerprint(&self) -> u64;
+}
+
+impl Tree for Value {
+    type Mark = ();
+
+    fn is_map(&self) -> bool {
+        matches!(self, Self::Map(_))
+    }
+
+    fn is_null(&self) -> bool {
+        matches!(self, Self::Null)
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Map(map) => map.len(),
+            _ => 0,
+        }
+    }
+
+    fn fields(&self) -> impl Iterator<Item = (&Arc<str>, (), &Self)> {
+        let map = match self {
+            Self::Map(map) => Some(map),
+            _ => None,
+        };
+        map.into_iter()
+            .flat_map(|map| map.iter().map(|(key, value)| (key, (), value)))
+    }
+
+    fn field(&self, key: &str) -> Option<&Self> {
+        match self {
+            Self::Map(map) => map.get(key),
+            _ => None,
+        }
+    }
+
+    fn items(&self) -> Option<&[Self]> {
+        match self {
+            Self::List(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    fn text(&self) -> Option<&str> {
+        match self {
+            Self::Str(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    fn null(&self) -> Self {
+        Self::Null
+    }
+
+    fn map(fields: Vec<(Arc<str>, (), Self)>, _over: &Self) -> Self {
+        Self::Map(Arc::new(
+            fields
+                .into_iter()
+                .map(|(key, (), value)| (key, value))
+                .collect(),
+        ))
+    }
+
+    fn list(items: Vec<Self>, _over: &Self) -> Self {
+        Self::from(items)
+    }
+
+    fn equals(&self, other: &Self) -> bool {
+        self == other
+    }
+
+    fn fingerprint(&self) -> u64 {
+        match self {
+            Self::Null => print("null"),
+            Self::Bool(truth) => print(truth),
+            Self::Int(number) => print_int(*number),
+            Self::Float(number) => print_float(*number),
+            Self::Big(text) | Self::Str(text) => print(text),
+            Self::List(items) => print_list(items),
+            Self::Map(map) => print_map(map.iter().map(|(key, value)| (key, value))),
+            Self::Sensitive(inner) => inner.fingerprint(),
+            Self::Entity(handle) => print(handle),
+            Self::External(external) => external.value.fingerprint(),
+        }
+    }
+}
+
+impl Tree for Node {
+    type Mark = Span;
+
+    fn is_map(&self) -> bool {
+        matches!(self.kind(), Kind::Map(_))
+    }
+
+    fn is_null(&self) -> bool {
+        matches!(self.kind(), Kind::Null)
+    }
+
+    fn len(&self) -> usize {
+        self.as_map().map_or(0, Mapping::len)
+    }
+
+    fn fields(&self) -> impl Iterator<Item = (&Arc<str>, Span, &Self)> {
+        let entries = self.as_map().into_iter().flat_map(Mapping::iter);
+        entries.map(|(key, entry)| (key, entry.key_span, &entry.value))
+    }
+
+    fn field(&self, key: &str) -> Option<&Self> {
+        self.get(key)
+    }
+
+    fn items(&self) -> Option<&[Self]> {
+        self.as_seq()
+    }
+
+    fn text(&self) -> Option<&str> {
+        self.as_str()
+    }
+
+    fn null(&self) -> Self {
+        Self::new(Kind::Null, self.span(), None)
+    }
+
+    fn map(fields: Vec<(Arc<str>, Span, Self)>, over: &Self) -> Self {
+        let entries = fields
+            .into_iter()
+            .map(|(key, key_span, value)| (key, Entry { key_span, value }));
+        let kind = Kind::Map(entries.collect());
+        Self::new(kind, over.span(), over.tag().map(Arc::from))
+    }
+
+    fn list(items: Vec<Self>, over: &Self) -> Self {
+        Self::new(Kind::Seq(items), over.span(), over.tag().map(Arc::from))
+    }
+
+    fn equals(&self, other: &Self) -> bool {
+        if self.is_same(other) {
+            return true;
+        }
+        match (self.kind(), other.kind()) {
+            (Kind::Seq(a), Kind::Seq(b)) => {
+                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.equals(b))
+            }
+            (Kind::Map(a), Kind::Map(b)) => {
+                let same = |key: &str, a: &Self| b.get(key).is_some_and(|b| a.equals(b));
+                a.len() == b.len() && a.iter().all(|(key, entry)| same(key, &entry.value))
+            }
+            (Kind::Seq(_) | Kind::Map(_), _) | (_, Kind::Seq(_) | Kind::Map(_)) => false,
+            // Scalars are compared as values; a tag makes a difference.
+            _ => self.tag() == other.tag() && self.to_value() == other.to_value(),
+        }
+    }
+
+    fn fingerprint(&self) -> u64 {
+        match self.kind() {
+            Kind::Null => print("null"),
+            Kind::Bool(truth) => print(truth),
+            Kind::Int(number) => print_int(*number),
+            Kind::Float(number) => print_float(*number),
+            Kind::Big(text) | Kind::Str(text) => print(text),
+            Kind::Seq(items) => print_list(items),
+            Kind::Map(map) => print_map(map.iter().map(|(key, entry)| (key, &entry.value))),
+        }
+    }
+}
+
+fn print<T: std::hash::Hash + ?Sized>(part: &T) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    part.hash(&mut hasher);
+    hasher.finish()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "equal numbers stay equal")]
+fn print_int(number: i64) -> u64 {
+    print_float(number as f64)
+}
+
+fn print_float(number: f64) -> u64 {
+    // Both zeros are equal.
+    print(&(number + 0.0).to_bits())
+}
+
+fn print_list<T: Tree>(items: &[T]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    items
+        .iter()
+        .for_each(|item| hasher.write_u64(item.fingerprint()));
+    hasher.finish()
+}
+
+/// Without the order of keys, which does not count.
+fn print_map<'a, T: Tree + 'a>(fields: impl Iterator<Item = (&'a Arc<str>, &'a T)>) -> u64 {
+    fields.fold(0, |sum, (key, value)| {
+        sum.wrapping_add(print(&(&**key, value.fingerprint())))
+    })
+}
