@@ -1,9 +1,16 @@
-//! Constraints on values.
+//! Constraints on values: how they are written and when they hold.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
-use crate::diagnostic::Span;
+use crate::diagnostic::{Diagnostic, Span};
 use crate::value::Value;
+use crate::yaml::Node;
+
+use super::definition::DataKind;
+use super::problems::Problems;
+use super::similar::did_you_mean;
+use super::version;
 
 /// Something that must hold for a value.
 #[derive(Debug, Clone)]
@@ -27,8 +34,8 @@ pub enum Rule {
     LessThan(Value),
     /// It is as great or less.
     LessOrEqual(Value),
-    /// It lies between both, inclusive; no upper bound is `UNBOUNDED`.
-    InRange(Value, Option<Value>),
+    /// It lies between both, inclusive; what is missing is `UNBOUNDED`.
+    InRange(Option<Value>, Option<Value>),
     /// It is one of these.
     ValidValues(Vec<Value>),
     /// It has so many characters, items or keys.
@@ -43,4 +50,274 @@ pub enum Rule {
     Schema(Value),
     /// It is a version that a requirement such as `^1.2` or `>=1, <2` admits.
     Version(Arc<str>),
+}
+
+const NAMES: &[&str] = &[
+    "equal",
+    "greater_than",
+    "greater_or_equal",
+    "less_than",
+    "less_or_equal",
+    "in_range",
+    "valid_values",
+    "length",
+    "min_length",
+    "max_length",
+    "pattern",
+    "schema",
+    "version",
+];
+
+/// Whether a key names a constraint.
+pub(super) fn is_constraint_name(name: &str) -> bool {
+    NAMES.contains(&name)
+}
+
+/// Reads a list of constraints and reports those that make no sense.
+pub(super) fn read_constraints(node: &Node, what: &str, problems: &Problems) -> Vec<Constraint> {
+    if node.is_null() {
+        return Vec::new();
+    }
+    let Some(items) = node.as_seq() else {
+        let message = format!(
+            "`constraints` of {what} must be a list, not {}",
+            node.kind_name()
+        );
+        problems.error(message, node.span());
+        return Vec::new();
+    };
+    let read = |item| match read_constraint(item) {
+        Ok(constraint) => Some(constraint),
+        Err(diagnostic) => {
+            problems.report(diagnostic);
+            None
+        }
+    };
+    items.iter().filter_map(read).collect()
+}
+
+/// Reads one constraint: a map with one key.
+pub(super) fn read_constraint(node: &Node) -> Result<Constraint, Diagnostic> {
+    let entry = node.as_map().filter(|map| map.len() == 1);
+    let Some((name, entry)) = entry.and_then(|map| map.iter().next()) else {
+        let message = "a constraint must be a map with one key";
+        return Err(Diagnostic::error(message).label(node.span(), ""));
+    };
+    if !is_constraint_name(name) {
+        let mut problem =
+            Diagnostic::error(format!("there is no constraint `{name}`")).label(entry.key_span, "");
+        problem.help = did_you_mean(name, NAMES.iter().copied());
+        return Err(problem);
+    }
+    let rule = read_rule(name, &entry.value).map_err(|why| {
+        Diagnostic::error(format!("`{name}` {why}")).label(entry.value.span(), "")
+    })?;
+    Ok(Constraint {
+        rule,
+        span: entry.key_span,
+    })
+}
+
+fn read_rule(name: &str, node: &Node) -> Result<Rule, String> {
+    let value = node.to_value();
+    Ok(match name {
+        "equal" => Rule::Equal(value),
+        "greater_than" => Rule::GreaterThan(comparable(value)?),
+        "greater_or_equal" => Rule::GreaterOrEqual(comparable(value)?),
+        "less_than" => Rule::LessThan(comparable(value)?),
+        "less_or_equal" => Rule::LessOrEqual(comparable(value)?),
+        "in_range" => {
+            let Some([low, high]) = value.as_list().map(Vec::as_slice) else {
+                return Err("needs a list of two bounds".to_owned());
+            };
+            Rule::InRange(bound(low)?, bound(high)?)
+        }
+        "valid_values" => match value.as_list() {
+            Some(values) => Rule::ValidValues(values.clone()),
+            None => return Err("needs a list of values".to_owned()),
+        },
+        "length" => Rule::Length(count(&value)?),
+        "min_length" => Rule::MinLength(count(&value)?),
+        "max_length" => Rule::MaxLength(count(&value)?),
+        "pattern" => {
+            let text = value.as_str().ok_or("needs a regular expression")?;
+            let whole = regex::Regex::new(&format!(r"\A(?:{text})\z"));
+            let regex = whole.map_err(|_| {
+                format!("`{text}` is not a regular expression that can be used here")
+            })?;
+            Rule::Pattern(text.into(), regex)
+        }
+        "schema" => Rule::Schema(value),
+        _ => Rule::Version(value.to_string().into()),
+    })
+}
+
+fn comparable(value: Value) -> Result<Value, String> {
+    match value.reveal() {
+        Value::Int(_) | Value::Float(_) | Value::Big(_) | Value::Str(_) => Ok(value),
+        other => Err(format!("cannot compare with {}", other.kind())),
+    }
+}
+
+fn bound(value: &Value) -> Result<Option<Value>, String> {
+    if value.as_str() == Some("UNBOUNDED") {
+        return Ok(None);
+    }
+    comparable(value.clone()).map(Some)
+}
+
+fn count(value: &Value) -> Result<u64, String> {
+    value
+        .as_int()
+        .and_then(|number| u64::try_from(number).ok())
+        .ok_or_else(|| "needs a whole number that is not negative".to_owned())
+}
+
+impl Rule {
+    /// Says what is wrong with a value, as the end of `the value … `, or nothing.
+    pub(super) fn fault(&self, kind: DataKind, value: &Value) -> Option<String> {
+        if self.is_about_items() {
+            if let Some(items) = value.as_list().filter(|_| kind == DataKind::List) {
+                return items
+                    .iter()
+                    .find_map(|item| self.fault(DataKind::Any, item));
+            }
+        }
+        let order = |other: &Value| compare(kind, value, other);
+        let (holds, why) = match self {
+            Self::Equal(other) => (
+                value == other || order(other) == Some(Ordering::Equal),
+                format!("is not equal to `{other}`"),
+            ),
+            Self::GreaterThan(other) => (
+                order(other) == Some(Ordering::Greater),
+                format!("must be greater than `{other}`"),
+            ),
+            Self::GreaterOrEqual(other) => (
+                order(other).is_some_and(Ordering::is_ge),
+                format!("must be greater than or equal to `{other}`"),
+            ),
+            Self::LessThan(other) => (
+                order(other) == Some(Ordering::Less),
+                format!("must be less than `{other}`"),
+            ),
+            Self::LessOrEqual(other) => (
+                order(other).is_some_and(Ordering::is_le),
+                format!("must be less than or equal to `{other}`"),
+            ),
+            Self::InRange(low, high) => (
+                in_range(kind, value, low.as_ref(), high.as_ref()),
+                format!(
+                    "is out of range, which is {} to {}",
+                    shown(low.as_ref()),
+                    shown(high.as_ref())
+                ),
+            ),
+            Self::ValidValues(values) => (
+                values
+                    .iter()
+                    .any(|valid| valid == value || order(valid) == Some(Ordering::Equal)),
+                format!("is not one of {}", listed(values)),
+            ),
+            _ => return self.other_fault(value),
+        };
+        (!holds).then_some(why)
+    }
+
+    fn other_fault(&self, value: &Value) -> Option<String> {
+        let length = length(value);
+        let (holds, why) = match self {
+            Self::Length(wanted) => (
+                length == Some(*wanted),
+                format!("must have the length {wanted}"),
+            ),
+            Self::MinLength(least) => (
+                length.is_some_and(|length| length >= *least),
+                format!("must have at least the length {least}"),
+            ),
+            Self::MaxLength(most) => (
+                length.is_some_and(|length| length <= *most),
+                format!("must have at most the length {most}"),
+            ),
+            Self::Pattern(text, regex) => (
+                regex.is_match(&value.to_string()),
+                format!("does not match the pattern `{text}`"),
+            ),
+            Self::Version(wanted) => (
+                version::admits(wanted, &value.to_string()) == Some(true),
+                format!("is not a version that `{wanted}` admits"),
+            ),
+            _ => (true, String::new()),
+        };
+        (!holds).then_some(why)
+    }
+
+    fn is_about_items(&self) -> bool {
+        !matches!(
+            self,
+            Self::Equal(_)
+                | Self::Length(_)
+                | Self::MinLength(_)
+                | Self::MaxLength(_)
+                | Self::Schema(_)
+        )
+    }
+}
+
+fn shown(bound: Option<&Value>) -> String {
+    bound.map_or_else(|| "any".to_owned(), ToString::to_string)
+}
+
+fn listed(values: &[Value]) -> String {
+    let words: Vec<_> = values.iter().map(|value| format!("`{value}`")).collect();
+    words.join(", ")
+}
+
+fn in_range(kind: DataKind, value: &Value, low: Option<&Value>, high: Option<&Value>) -> bool {
+    if let (DataKind::Range, Some(bounds)) = (kind, value.as_list()) {
+        return bounds.iter().all(|bound| {
+            bound.as_str() == Some("UNBOUNDED") || in_range(DataKind::Any, bound, low, high)
+        });
+    }
+    low.is_none_or(|low| compare(kind, value, low).is_some_and(Ordering::is_ge))
+        && high.is_none_or(|high| compare(kind, value, high).is_some_and(Ordering::is_le))
+}
+
+/// Orders two values as values of a type; nothing if they cannot be compared.
+pub(super) fn compare(kind: DataKind, left: &Value, right: &Value) -> Option<Ordering> {
+    if let DataKind::Scalar(scalar) = kind {
+        let base = |value: &Value| scalar.read(&value.to_string()).map(|read| read.base);
+        return base(left)?.partial_cmp(&base(right)?);
+    }
+    if kind == DataKind::Version {
+        return version::compare(&left.to_string(), &right.to_string());
+    }
+    match (left.reveal(), right.reveal()) {
+        (Value::Int(left), Value::Int(right)) => Some(left.cmp(right)),
+        (Value::Str(left), Value::Str(right)) => Some(left.cmp(right)),
+        (left, right) => number(left)?.partial_cmp(&number(right)?),
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "an integer is compared with a float as Python compares them, up to its precision"
+)]
+fn number(value: &Value) -> Option<f64> {
+    match value {
+        Value::Int(number) => Some(*number as f64),
+        Value::Float(number) => Some(*number),
+        Value::Big(digits) => digits.parse().ok(),
+        _ => None,
+    }
+}
+
+fn length(value: &Value) -> Option<u64> {
+    let length = match value.reveal() {
+        Value::Str(text) => text.chars().count(),
+        Value::List(items) => items.len(),
+        Value::Map(map) => map.len(),
+        _ => return None,
+    };
+    u64::try_from(length).ok()
 }

@@ -10,6 +10,7 @@ use crate::value::Map;
 use crate::yaml::Node;
 
 use super::definition::{PropertyDef, Schema, TypeKey};
+use super::interface::Interfaces;
 use super::operation::Operations;
 use super::template::{Artifact, AttributeDecl, CapabilityTemplate, Occurrences, Property};
 
@@ -85,6 +86,7 @@ pub struct NodeType {
     pub capabilities: IndexMap<Arc<str>, Arc<CapabilityDef>>,
     /// Its operations.
     pub operations: Arc<Operations>,
+    pub(super) interfaces: Arc<Interfaces>,
     /// Its artifacts.
     pub artifacts: Arc<IndexMap<Arc<str>, Arc<Artifact>>>,
     /// Artifacts its templates must state, or must derive from a type, by name.
@@ -119,6 +121,8 @@ pub struct RequirementDef {
     pub relationship: Option<Reference>,
     /// The relationship in place: a map with a `type`.
     pub inline_relationship: Option<Node>,
+    /// Where the names of the relationship in place are looked up.
+    pub(super) namespace: u32,
     /// How many targets it needs, if it says so.
     pub occurrences: Option<Occurrences>,
     /// What the target must be like, raw; the nearest type's filter first.
@@ -141,6 +145,13 @@ pub struct Reference {
     pub(super) namespace: u32,
 }
 
+impl Reference {
+    /// Whether it stands in the service template itself, not in an imported or a built-in file.
+    pub fn is_own(&self) -> bool {
+        self.namespace == super::types::ROOT
+    }
+}
+
 /// A capability as a node type declares it.
 #[derive(Debug, Clone)]
 pub struct CapabilityDef {
@@ -154,6 +165,8 @@ pub struct CapabilityDef {
     pub attributes: IndexMap<Arc<str>, Arc<PropertyDef>>,
     /// The node types that may use it; any if there are none.
     pub valid_source_types: Vec<TypeName>,
+    /// The values its node type assigns, raw.
+    pub assigned: IndexMap<Arc<str>, Node>,
     /// Where it is declared.
     pub span: Span,
 }
@@ -169,8 +182,10 @@ pub struct RelationshipType {
     pub attributes: IndexMap<Arc<str>, Arc<PropertyDef>>,
     /// Its operations.
     pub operations: Arc<Operations>,
+    pub(super) interfaces: Arc<Interfaces>,
     /// The capability types it can point at; any if there are none.
     pub valid_target_types: Vec<TypeName>,
+    pub(super) valid_targets: Vec<TypeKey>,
     /// The properties of a template that sets none.
     pub default_properties: Arc<IndexMap<Arc<str>, Property>>,
     /// The attributes of a template that sets none.
@@ -208,6 +223,7 @@ pub struct ArtifactType {
     pub properties: IndexMap<Arc<str>, Arc<PropertyDef>>,
     /// Its operations.
     pub operations: Arc<Operations>,
+    pub(super) interfaces: Arc<Interfaces>,
     /// Its `mime_type`.
     pub mime_type: Option<Arc<str>>,
     /// Its `file_ext`.

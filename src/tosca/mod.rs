@@ -1,15 +1,40 @@
 //! Service templates: read, resolved, inherited, checked and matched. Evaluates no expression and
 //! opens no file: an [`Importer`] does.
 
+mod artifact;
+mod check;
 mod constraint;
 mod definition;
 mod entity;
+mod filter;
+mod implementation;
 mod import;
+mod interface;
+mod keys;
+mod load;
+mod lone;
+mod matching;
+mod node_template;
 mod operation;
+mod problems;
+mod profile;
+mod property;
 mod read;
+mod relationship;
+mod requirement;
+mod resolve;
+mod resolve_node;
+mod scalar;
+mod schema;
+mod scope;
+mod section;
+mod similar;
 mod template;
+mod topology;
 mod types;
+mod version;
 mod workflow;
+mod workflow_read;
 
 pub use constraint::{Constraint, Rule};
 pub use definition::{DataKind, ParameterDef, PropertyDef, ScalarKind, Schema, TypeKey};
@@ -21,7 +46,7 @@ pub use import::{ImportRequest, Imported, Importer, NoImports};
 pub use operation::{
     Dependency, Implementation, ImplementationKind, Interface, Operation, Operations,
 };
-pub use read::{ReadOptions, read};
+pub use read::{ReadOptions, check_inputs, read, read_node_template};
 pub use template::{
     Artifact, AttributeDecl, CapabilityTemplate, Group, NodeTemplate, Occurrences, Output, Policy,
     Property, RelationshipTemplate, Requirement, ServiceTemplate, Substitution, TopologyTemplate,

@@ -16,7 +16,7 @@ use super::template::Artifact;
 /// The operations of an entity by interface. Interfaces answer to their name and to their type's.
 #[derive(Debug, Clone, Default)]
 pub struct Operations {
-    pub(super) interfaces: IndexMap<InterfaceName, Interface>,
+    pub(super) interfaces: IndexMap<InterfaceName, Arc<Interface>>,
 }
 
 /// An interface of an entity with its operations.
@@ -28,6 +28,8 @@ pub struct Interface {
     pub type_name: Option<TypeName>,
     /// Its operations in order, those declared without an implementation among them.
     pub operations: IndexMap<OperationName, Arc<Operation>>,
+    /// What stands for an operation that is not among them: the shared implementation and inputs.
+    pub default: Option<Arc<Operation>>,
     /// The connections its operations need: names of relationship types.
     pub requirements: Vec<TypeName>,
     /// Where it is declared.
@@ -46,7 +48,8 @@ impl Operations {
             return Some(interface);
         }
         let known = type_of_short_name(name);
-        self.interfaces.values().find(|interface| {
+        let mut interfaces = self.interfaces.values().map(|interface| &**interface);
+        interfaces.find(|interface| {
             interface.type_name.as_ref().is_some_and(|type_name| {
                 type_name.as_str() == name || known == Some(type_name.as_str())
             })
@@ -68,7 +71,7 @@ impl Operations {
 
     /// Every interface in order.
     pub fn interfaces(&self) -> impl Iterator<Item = &Interface> {
-        self.interfaces.values()
+        self.interfaces.values().map(|interface| &**interface)
     }
 
     /// Whether there are none.
@@ -88,16 +91,25 @@ impl Operations {
     }
 }
 
+/// Well-known interfaces and their types.
+const SHORT_NAMES: &[(&str, &str)] = &[
+    ("Standard", "tosca.interfaces.node.lifecycle.Standard"),
+    ("Configure", "tosca.interfaces.relationship.Configure"),
+    ("Install", "unfurl.interfaces.Install"),
+    ("Executable", "unfurl.interfaces.Executable"),
+    ("Mock", "Mock"),
+];
+
 /// The type of an interface that goes by a short name, if it is a well-known one.
 pub(super) fn type_of_short_name(name: &str) -> Option<&'static str> {
-    Some(match name {
-        "Standard" => "tosca.interfaces.node.lifecycle.Standard",
-        "Configure" => "tosca.interfaces.relationship.Configure",
-        "Install" => "unfurl.interfaces.Install",
-        "Executable" => "unfurl.interfaces.Executable",
-        "Mock" => "Mock",
-        _ => return None,
-    })
+    let known = SHORT_NAMES.iter().find(|(short, _)| *short == name);
+    known.map(|(_, type_name)| *type_name)
+}
+
+/// The short name of a well-known interface that is called by its type; the name itself otherwise.
+pub(super) fn short_interface_name(name: &str) -> &str {
+    let known = SHORT_NAMES.iter().find(|(_, type_name)| *type_name == name);
+    known.map_or(name, |(short, _)| short)
 }
 
 /// One operation of an entity.

@@ -11,10 +11,9 @@ use crate::value::{Map, Value};
 use crate::yaml::Node;
 
 use super::definition::{ParameterDef, PropertyDef};
+use super::entity::{ArtifactType, CapabilityType, NodeType, RelationshipType, RequirementDef};
 use super::operation::Operations;
-use super::types::{
-    ArtifactType, CapabilityType, NodeType, RelationshipType, RequirementDef, Types,
-};
+use super::types::Types;
 use super::workflow::Workflow;
 
 /// A service template: its types and its topology.

@@ -1,7 +1,407 @@
 //! All types of a service template, resolved when they are first asked for.
 
-pub use super::entity::{ArtifactType, CapabilityType, NodeType, RelationshipType, RequirementDef};
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// All types of a service template, its own and the built-in ones.
+use crate::dag::find_cycle;
+use crate::diagnostic::{Diagnostic, Diagnostics, Span};
+use crate::name::TypeName;
+use crate::yaml::Node;
+
+use super::definition::TypeKey;
+use super::entity::{
+    ArtifactType, CapabilityType, DataType, GroupType, InterfaceType, NodeType, PolicyType,
+    RelationshipType,
+};
+use super::problems::Problems;
+use super::profile::{built_in_types, parse_built_in};
+use super::schema::simple_kind;
+use super::section::Section;
+use super::similar::did_you_mean;
+
+/// The namespace of the built-in types.
+pub(super) const BUILT_IN: u32 = 0;
+
+/// The namespace of the service template itself.
+pub(super) const ROOT: u32 = 1;
+
+/// All types of a service template, its own, the imported and the built-in ones.
 #[derive(Debug)]
-pub struct Types {}
+pub struct Types {
+    pub(super) decls: Vec<Decl>,
+    pub(super) namespaces: Vec<Namespace>,
+    /// The prefixed names by which the service template's file knows imported types.
+    prefixed: OnceLock<HashMap<TypeKey, Vec<TypeName>>>,
+    lookups: Mutex<HashMap<(u32, Arc<str>), Option<TypeKey>>>,
+    pub(super) problems: Problems,
+}
+
+/// One declared type.
+#[derive(Debug)]
+pub(super) struct Decl {
+    pub(super) name: Arc<str>,
+    pub(super) section: Section,
+    pub(super) span: Span,
+    pub(super) namespace: u32,
+    pub(super) body: Body,
+    pub(super) lineage: OnceLock<Arc<[TypeKey]>>,
+    pub(super) resolved: OnceLock<Resolved>,
+}
+
+#[derive(Debug)]
+pub(super) enum Body {
+    Node(Node),
+    BuiltIn(&'static str, OnceLock<Node>),
+}
+
+/// A type with everything it inherits.
+#[derive(Debug, Clone)]
+pub(super) enum Resolved {
+    Node(Arc<NodeType>),
+    Relationship(Arc<RelationshipType>),
+    Capability(Arc<CapabilityType>),
+    Interface(Arc<InterfaceType>),
+    Artifact(Arc<ArtifactType>),
+    Data(Arc<DataType>),
+    Group(Arc<GroupType>),
+    Policy(Arc<PolicyType>),
+}
+
+/// The types that one file declares, and the files it imports.
+#[derive(Debug, Default)]
+pub(super) struct Namespace {
+    pub(super) names: HashMap<Arc<str>, TypeKey>,
+    pub(super) imports: Vec<(u32, Option<Arc<str>>)>,
+    pub(super) base_dir: Arc<PathBuf>,
+}
+
+impl Decl {
+    pub(super) fn node(&self) -> &Node {
+        match &self.body {
+            Body::Node(node) => node,
+            Body::BuiltIn(text, parsed) => parsed.get_or_init(|| parse_built_in(text)),
+        }
+    }
+}
+
+impl Types {
+    /// The built-in types alone.
+    pub(super) fn built_in(base_dir: Arc<PathBuf>) -> Self {
+        let mut types = Self {
+            decls: Vec::with_capacity(built_in_types().len() + 16),
+            namespaces: vec![Namespace::default(), Namespace::default()],
+            prefixed: OnceLock::new(),
+            lookups: Mutex::default(),
+            problems: Problems::default(),
+        };
+        types.namespaces[ROOT as usize].base_dir = base_dir;
+        for found in built_in_types() {
+            let body = Body::BuiltIn(found.body, OnceLock::new());
+            types.declare(BUILT_IN, found.section, found.name.into(), Span::NONE, body);
+        }
+        types
+    }
+
+    /// Adds a type to a namespace; one of the same name gives way.
+    pub(super) fn declare(
+        &mut self,
+        namespace: u32,
+        section: Section,
+        name: Arc<str>,
+        span: Span,
+        body: Body,
+    ) {
+        let key = TypeKey(u32::try_from(self.decls.len()).unwrap_or(u32::MAX));
+        self.namespaces[namespace as usize]
+            .names
+            .insert(Arc::clone(&name), key);
+        self.decls.push(Decl {
+            name,
+            section,
+            span,
+            namespace,
+            body,
+            lineage: OnceLock::new(),
+            resolved: OnceLock::new(),
+        });
+    }
+
+    pub(super) fn decl(&self, key: TypeKey) -> &Decl {
+        &self.decls[key.0 as usize]
+    }
+
+    pub(super) fn base_dir(&self, namespace: u32) -> &Arc<PathBuf> {
+        &self.namespaces[namespace as usize].base_dir
+    }
+
+    /// The type that a name means in a namespace; `section` expands short normative names.
+    pub(super) fn find(&self, namespace: u32, name: &str, section: Section) -> Option<TypeKey> {
+        if let Some(key) = self.find_declared(namespace, name) {
+            return Some(key);
+        }
+        let known = &self.namespaces[BUILT_IN as usize].names;
+        if let Some(key) = known.get(name) {
+            return Some(*key);
+        }
+        let short = name.strip_prefix("tosca:").unwrap_or(name);
+        if short.starts_with("tosca.") {
+            return None;
+        }
+        let prefix = section.prefix();
+        known
+            .get(format!("{prefix}{short}").as_str())
+            .or_else(|| match section {
+                Section::Data => known.get(format!("{prefix}network.{short}").as_str()),
+                _ => None,
+            })
+            .copied()
+    }
+
+    /// The type that a file, or one it imports, declares by that name.
+    fn find_declared(&self, namespace: u32, name: &str) -> Option<TypeKey> {
+        let start = &self.namespaces[namespace as usize];
+        if let Some(key) = start.names.get(name) {
+            return Some(*key);
+        }
+        if start.imports.is_empty() {
+            return None;
+        }
+        let memo = (namespace, Arc::from(name));
+        let mut lookups = self.lookups.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = lookups.get(&memo) {
+            return *found;
+        }
+        let found = self.search_imports(namespace, name);
+        lookups.insert(memo, found);
+        found
+    }
+
+    /// Searches what a file imports, depth first, the last import first.
+    fn search_imports(&self, namespace: u32, name: &str) -> Option<TypeKey> {
+        let mut seen = HashSet::new();
+        let mut stack = vec![(namespace, name)];
+        while let Some((namespace, name)) = stack.pop() {
+            if !seen.insert((namespace, name)) {
+                continue;
+            }
+            let here = &self.namespaces[namespace as usize];
+            if let Some(key) = here.names.get(name) {
+                return Some(*key);
+            }
+            // The stack turns the order around: what is pushed last is looked at first.
+            for (imported, prefix) in &here.imports {
+                let local = match prefix {
+                    None => Some(name),
+                    Some(prefix) => name
+                        .strip_prefix(&**prefix)
+                        .and_then(|rest| rest.strip_prefix(['.', ':'])),
+                };
+                if let Some(local) = local {
+                    stack.push((*imported, local));
+                }
+            }
+        }
+        None
+    }
+
+    /// The type and its ancestors: itself, then each parent followed by its own ancestors.
+    pub(super) fn lineage(&self, key: TypeKey) -> Arc<[TypeKey]> {
+        let decl = self.decl(key);
+        Arc::clone(decl.lineage.get_or_init(|| {
+            let mut seen = HashSet::new();
+            let mut order = Vec::new();
+            let mut stack = vec![key];
+            while let Some(next) = stack.pop() {
+                if seen.insert(next) {
+                    order.push(next);
+                    stack.extend(self.parents(next).into_iter().rev());
+                }
+            }
+            order.into()
+        }))
+    }
+
+    /// The types that a type derives from directly; those that are unknown are left out.
+    pub(super) fn parents(&self, key: TypeKey) -> Vec<TypeKey> {
+        let decl = self.decl(key);
+        let names = parent_names(decl.node());
+        if names.is_empty() {
+            let root = decl.section.root().filter(|root| **root != *decl.name);
+            let builtin = &self.namespaces[BUILT_IN as usize].names;
+            return root
+                .and_then(|root| builtin.get(root).copied())
+                .into_iter()
+                .collect();
+        }
+        let found = names
+            .iter()
+            .filter_map(|(name, _)| self.find_parent(decl, name).filter(|parent| *parent != key));
+        found.collect()
+    }
+
+    fn find_parent(&self, decl: &Decl, name: &str) -> Option<TypeKey> {
+        // A file may refine a built-in type under its own name.
+        if *name == *decl.name {
+            return self.namespaces[BUILT_IN as usize].names.get(name).copied();
+        }
+        self.find(decl.namespace, name, decl.section)
+    }
+
+    /// What kind of type it is.
+    pub(super) fn section(&self, key: TypeKey) -> Section {
+        let sections = self.lineage(key);
+        sections
+            .iter()
+            .map(|ancestor| self.decl(*ancestor).section)
+            .find(|section| *section != Section::Any)
+            .unwrap_or(Section::Node)
+    }
+
+    /// The name of a type: its file's, or the prefixed one of the service template's file.
+    pub(super) fn name(&self, key: TypeKey) -> TypeName {
+        let decl = self.decl(key);
+        if self.find_declared(ROOT, &decl.name) != Some(key) && decl.namespace != BUILT_IN {
+            if let Some(name) = self.prefixed().get(&key).and_then(|names| names.first()) {
+                return name.clone();
+            }
+        }
+        TypeName::new(Arc::clone(&decl.name))
+    }
+
+    /// Every name that a type answers to.
+    pub(super) fn all_names(&self, key: TypeKey) -> Vec<TypeName> {
+        let decl = self.decl(key);
+        let mut names = vec![self.name(key)];
+        let local = TypeName::new(Arc::clone(&decl.name));
+        let prefixed = self.prefixed().get(&key).into_iter().flatten().cloned();
+        let aliases = ["aliases", "deprecates"].into_iter().flat_map(|word| {
+            let node = decl.node().get("metadata").and_then(|node| node.get(word));
+            strings(node)
+                .into_iter()
+                .map(|(name, _)| TypeName::new(name))
+        });
+        for name in std::iter::once(local).chain(prefixed).chain(aliases) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    fn prefixed(&self) -> &HashMap<TypeKey, Vec<TypeName>> {
+        self.prefixed.get_or_init(|| {
+            let mut names: HashMap<TypeKey, Vec<TypeName>> = HashMap::new();
+            let mut seen = HashSet::new();
+            let mut stack = vec![(ROOT, String::new(), 0)];
+            while let Some((namespace, prefix, depth)) = stack.pop() {
+                if depth > 8 || !seen.insert((namespace, prefix.clone())) {
+                    continue;
+                }
+                let here = &self.namespaces[namespace as usize];
+                if !prefix.is_empty() {
+                    for (name, key) in &here.names {
+                        let known = names.entry(*key).or_default();
+                        known.push(TypeName::new(format!("{prefix}{name}")));
+                    }
+                }
+                for (imported, own) in &here.imports {
+                    let own = own
+                        .as_ref()
+                        .map(|own| format!("{own}."))
+                        .unwrap_or_default();
+                    stack.push((*imported, format!("{prefix}{own}"), depth + 1));
+                }
+            }
+            names
+        })
+    }
+
+    /// Reports types that derive from unknown types or from themselves.
+    pub(super) fn check_ancestry(&self) {
+        let own: Vec<TypeKey> = (0..self.decls.len())
+            .filter_map(|index| u32::try_from(index).ok().map(TypeKey))
+            .filter(|key| self.decl(*key).namespace != BUILT_IN)
+            .collect();
+        for key in &own {
+            let decl = self.decl(*key);
+            for (name, span) in parent_names(decl.node()) {
+                if decl.section == Section::Data && simple_kind(&name).is_some() {
+                    continue;
+                }
+                match self.find_parent(decl, &name) {
+                    None => self.report_unknown(decl.namespace, &name, decl.section, span),
+                    Some(parent) if parent == *key => self
+                        .problems
+                        .error(format!("type `{}` derives from itself", decl.name), span),
+                    Some(_) => {}
+                }
+            }
+        }
+        if let Some(cycle) = find_cycle(own, |key| self.parents(key)) {
+            let names: Vec<_> = cycle
+                .0
+                .iter()
+                .map(|key| format!("`{}`", self.decl(*key).name))
+                .collect();
+            let span = cycle
+                .0
+                .first()
+                .map_or(Span::NONE, |key| self.decl(*key).span);
+            let message = format!("types derive from each other: {}", names.join(" → "));
+            self.problems.report(
+                Diagnostic::error(message)
+                    .label(span, "")
+                    .help("take one `derived_from` out of the circle"),
+            );
+        }
+    }
+
+    /// Reports a name that means no type.
+    pub(super) fn report_unknown(&self, namespace: u32, name: &str, section: Section, span: Span) {
+        let noun = section.noun();
+        let mut diagnostic =
+            Diagnostic::error(format!("there is no {noun} `{name}`")).label(span, "");
+        let own = self.namespaces[namespace as usize].names.keys();
+        let candidates = own
+            .chain(self.namespaces[BUILT_IN as usize].names.keys())
+            .map(|name| &**name);
+        diagnostic.help = did_you_mean(name, candidates)
+            .or_else(|| Some(format!("declare it under `{}` or import it", section.key())));
+        self.problems.report(diagnostic);
+    }
+
+    /// Takes the problems found since the last time; types are resolved, and so checked, when
+    /// they are first used.
+    pub fn take_problems(&self) -> Diagnostics {
+        self.problems.take()
+    }
+
+    /// Whether one type is, or derives from, another; both by the names that the service
+    /// template's file gives them.
+    pub fn is_derived_from(&self, name: &str, ancestor: &str) -> bool {
+        let Some(key) = self.find(ROOT, name, Section::Node) else {
+            return false;
+        };
+        let section = self.section(key);
+        self.find(ROOT, ancestor, section)
+            .is_some_and(|wanted| self.lineage(key).contains(&wanted))
+    }
+}
+
+/// The names under `derived_from`.
+pub(super) fn parent_names(node: &Node) -> Vec<(Arc<str>, Span)> {
+    strings(node.get("derived_from"))
+}
+
+/// The strings of a list, or the one that stands in its place.
+pub(super) fn strings(node: Option<&Node>) -> Vec<(Arc<str>, Span)> {
+    let Some(node) = node else {
+        return Vec::new();
+    };
+    let items = node.as_seq().unwrap_or(std::slice::from_ref(node));
+    items
+        .iter()
+        .filter_map(|item| item.as_str().map(|text| (Arc::from(text), item.span())))
+        .collect()
+}

@@ -1,0 +1,101 @@
+//! Reads artifacts.
+
+use std::sync::Arc;
+
+use crate::diagnostic::{Diagnostic, Span};
+use crate::name::TypeName;
+use crate::value::{Map, Value};
+use crate::yaml::{Mapping, Node};
+
+use super::implementation::Artifacts;
+use super::interface::{Interfaces, Speaker};
+use super::keys::ARTIFACT;
+use super::property::Declared;
+use super::scope::{Scope, description, values_at};
+use super::section::Section;
+use super::template::Artifact;
+
+/// The keys that have a field of their own.
+const FIELDS: &[&str] = &[
+    "type",
+    "file",
+    "repository",
+    "description",
+    "properties",
+    "interfaces",
+    "metadata",
+    "name",
+    "title",
+    "required",
+];
+
+impl Scope<'_> {
+    /// Reads an artifact: a file name, or a map with a `file`.
+    pub(super) fn artifact(
+        self,
+        what: &str,
+        name: &Arc<str>,
+        node: &Node,
+        span: Span,
+    ) -> Option<Artifact> {
+        let empty = Mapping::default();
+        let map = match node.as_str() {
+            Some(_) => &empty,
+            None => self.map(node, || what.to_owned())?,
+        };
+        ARTIFACT.check(self.problems(), what, map);
+        let file = match (node.as_str(), map.get("file")) {
+            (Some(text), _) => Value::from(text),
+            (None, Some(file)) => file.to_value(),
+            (None, None) => {
+                self.report(
+                    Diagnostic::error(format!("{what} has no `file`"))
+                        .label(span, "")
+                        .help("say which file, image or URL it is"),
+                );
+                return None;
+            }
+        };
+        let (type_name, type_span) = match map.get("type") {
+            Some(node) => (node.as_str().unwrap_or_default(), node.span()),
+            None => ("tosca.artifacts.Root", span),
+        };
+        let key = self.require(type_name, Section::Artifact, type_span)?;
+        let artifact_type = self.types.artifact_type_of(key)?;
+        let declared = Declared {
+            type_name,
+            defs: &artifact_type.properties,
+            defaults: &artifact_type.default_properties,
+            open: artifact_type.open,
+            complete: true,
+        };
+        let given = self.map_at(map, "properties", || what.to_owned());
+        let properties = self.properties(what, declared, given, span);
+        let operations = match map.get("interfaces") {
+            None => Arc::clone(&artifact_type.operations),
+            Some(node) => {
+                let mut interfaces = Interfaces::clone(&artifact_type.interfaces);
+                interfaces.merge(self, what, node, Speaker::Template);
+                let base = Some((&*artifact_type.interfaces, &*artifact_type.operations));
+                Arc::new(interfaces.finish(self.types, what, &Artifacts::NONE, base))
+            }
+        };
+        let fields = map.iter().filter(|(key, _)| !FIELDS.contains(&&***key));
+        Some(Artifact {
+            name: Arc::clone(name),
+            type_name: TypeName::from(type_name),
+            file,
+            repository: self.text_at(map, "repository", || what.to_owned()),
+            description: description(map),
+            properties,
+            operations,
+            fields: fields
+                .map(|(key, entry)| (Arc::clone(key), entry.value.to_value()))
+                .collect::<Map>(),
+            metadata: values_at(map, "metadata"),
+            span,
+            base_dir: self.base_dir(),
+            artifact_type,
+        })
+    }
+}

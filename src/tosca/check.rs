@@ -1,0 +1,438 @@
+//! Checks values against their schemas and brings them into their usual form.
+
+use std::sync::Arc;
+
+use crate::diagnostic::{Diagnostic, Span};
+use crate::value::{Map, REDACTED, Value};
+use crate::yaml::Node;
+
+use super::definition::{DataKind, PropertyDef, Schema};
+use super::types::Types;
+use super::version;
+
+/// How deep types and values may be nested.
+const DEEPEST: usize = 300;
+
+/// Functions that make a map of one key an expression.
+const FUNCTIONS: &[&str] = &[
+    "eval",
+    "ref",
+    "get_input",
+    "concat",
+    "token",
+    "get_property",
+    "has_env",
+    "get_env",
+    "get_attribute",
+    "get_nodes_of_type",
+    "get_artifact",
+    "get_operation_output",
+    "_generate",
+    "q",
+];
+
+/// Whether a value must be evaluated before it can be checked.
+pub(super) fn is_expression(value: &Value) -> bool {
+    match value {
+        Value::Str(text) => ["{{", "{%", "{#"].iter().any(|mark| text.contains(mark)),
+        Value::Map(map) => {
+            map.contains_key("eval")
+                || map.contains_key("ref")
+                || (map.len() == 1 && map.keys().all(|key| FUNCTIONS.contains(&&**key)))
+        }
+        Value::Sensitive(inner) => is_expression(inner),
+        _ => false,
+    }
+}
+
+/// Where in a value something is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Step {
+    Key(Arc<str>),
+    Index(usize),
+}
+
+/// What is wrong, and where in the value.
+#[derive(Debug)]
+struct Fault {
+    path: Vec<Step>,
+    message: String,
+}
+
+/// Checks one value of a definition.
+pub(super) struct Check<'a> {
+    types: &'a Types,
+    subject: &'a str,
+    sensitive: bool,
+    path: Vec<Step>,
+    faults: Vec<Fault>,
+}
+
+/// Checks a value against a definition and gives it in its usual form, with what is wrong about
+/// it. `subject` names it, such as ``property `port` ``; `node` is the text it came from.
+pub(super) fn check(
+    types: &Types,
+    def: &PropertyDef,
+    value: &Value,
+    subject: &str,
+    origin: (Option<&Node>, Span),
+) -> (Value, Vec<Diagnostic>) {
+    let mut check = Check {
+        types,
+        subject,
+        sensitive: def.is_sensitive() || value.has_sensitive(),
+        path: Vec::new(),
+        faults: Vec::new(),
+    };
+    let value = check.top(def, value);
+    let (node, span) = origin;
+    let told = check.faults.into_iter().map(|fault| {
+        let place = node.map_or(span, |node| place_of(node, &fault.path));
+        Diagnostic::error(fault.message).label(place, "")
+    });
+    (value, told.collect())
+}
+
+/// The place of a part of a value; of the nearest part that the text has.
+fn place_of(node: &Node, path: &[Step]) -> Span {
+    let mut node = node;
+    for step in path {
+        let inner = match step {
+            Step::Key(key) => node.get(key),
+            Step::Index(index) => node.as_seq().and_then(|items| items.get(*index)),
+        };
+        match inner {
+            Some(inner) => node = inner,
+            None => break,
+        }
+    }
+    node.span()
+}
+
+impl Check<'_> {
+    fn top(&mut self, def: &PropertyDef, value: &Value) -> Value {
+        let value = match (def.schema.kind, value) {
+            // A property that is text takes numbers and truths for their words.
+            (
+                DataKind::String,
+                Value::Int(_) | Value::Float(_) | Value::Bool(_) | Value::Big(_),
+            ) => Value::str(value.to_string()),
+            (DataKind::Scalar(_), Value::Int(_) | Value::Float(_)) => {
+                match def.metadata.get("default_unit").and_then(Value::as_str) {
+                    Some(unit) => Value::str(format!("{value} {unit}")),
+                    None => value.clone(),
+                }
+            }
+            _ => value.clone(),
+        };
+        self.value(&def.schema, &value, 0)
+    }
+
+    fn value(&mut self, schema: &Schema, value: &Value, depth: usize) -> Value {
+        if value.is_null() || is_expression(value) || depth > DEEPEST {
+            return value.clone();
+        }
+        let found = self.faults.len();
+        let value = match value {
+            Value::Sensitive(inner) => self.of_kind(schema, inner, depth).sensitive(),
+            value => self.of_kind(schema, value, depth),
+        };
+        // A value of the wrong type breaks constraints as well; once is enough.
+        if self.faults.len() == found {
+            for constraint in &schema.constraints {
+                if let Some(why) = constraint.rule.fault(self.simple_kind(schema), &value) {
+                    self.wrong(&value, &why);
+                }
+            }
+        }
+        value
+    }
+
+    /// The simple type that a data type refines, for constraints to compare by.
+    fn simple_kind(&self, schema: &Schema) -> DataKind {
+        let mut kind = schema.kind;
+        for _ in 0..DEEPEST {
+            let DataKind::Data(key) = kind else { break };
+            let simple = self
+                .types
+                .data_type_of(key)
+                .and_then(|found| found.simple.clone());
+            let Some(simple) = simple else { break };
+            kind = simple.kind;
+        }
+        kind
+    }
+
+    fn of_kind(&mut self, schema: &Schema, value: &Value, depth: usize) -> Value {
+        match schema.kind {
+            DataKind::Any | DataKind::Json | DataKind::Xml => value.clone(),
+            DataKind::String => self.string(value),
+            DataKind::Integer => self.number(value, "an integer", as_integer(value)),
+            // `number`, unlike `float`, leaves whole numbers whole.
+            DataKind::Float if schema.type_name == "number" && value.as_int().is_some() => {
+                value.clone()
+            }
+            DataKind::Float => self.number(value, "a number", as_float(value)),
+            DataKind::Boolean => self.number(value, "true or false", as_boolean(value)),
+            DataKind::Timestamp => self.timestamp(value),
+            DataKind::Version => self.version(value),
+            DataKind::Range => self.range(value),
+            DataKind::List => self.list(schema, value, depth),
+            DataKind::Map => self.map(schema, value, depth),
+            DataKind::Scalar(kind) => {
+                let text = value.to_string();
+                if let Some(scalar) = kind.read(&text) {
+                    return Value::str(format!("{} {}", scalar.number, scalar.unit));
+                }
+                let units: Vec<_> = kind.units().iter().map(|(unit, _)| *unit).collect();
+                self.wrong(
+                    value,
+                    &format!("is not a number with a unit ({})", units.join(", ")),
+                );
+                value.clone()
+            }
+            DataKind::Data(key) => self.data(key, value, depth),
+        }
+    }
+
+    fn string(&mut self, value: &Value) -> Value {
+        if !matches!(value, Value::Str(_)) {
+            self.wrong(value, &format!("is {}, not a string", value.kind()));
+        }
+        value.clone()
+    }
+
+    fn number(&mut self, value: &Value, what: &str, read: Option<Value>) -> Value {
+        read.unwrap_or_else(|| {
+            self.wrong(value, &format!("is not {what}"));
+            value.clone()
+        })
+    }
+
+    fn timestamp(&mut self, value: &Value) -> Value {
+        if !value
+            .to_string()
+            .starts_with(|c: char| c.is_ascii_alphanumeric())
+        {
+            self.wrong(value, "is not a point in time");
+        }
+        value.clone()
+    }
+
+    fn version(&mut self, value: &Value) -> Value {
+        let text = value.to_string();
+        if version::is_version(&text) {
+            return Value::str(text);
+        }
+        self.wrong(value, "is not a version such as `1.2.0`");
+        value.clone()
+    }
+
+    fn range(&mut self, value: &Value) -> Value {
+        let bound = |value: &Value| match value {
+            Value::Str(text) if &**text == "UNBOUNDED" => Some(None),
+            other => as_float(other).map(Some),
+        };
+        let read = match value.as_list().map(Vec::as_slice) {
+            Some([low, high]) => bound(low).zip(bound(high)),
+            _ => None,
+        };
+        let ordered = match read {
+            Some((Some(Value::Float(low)), Some(Value::Float(high)))) => low <= high,
+            Some(_) => true,
+            None => false,
+        };
+        if !ordered {
+            self.wrong(value, "is not a range: a lower and an upper bound");
+        }
+        value.clone()
+    }
+
+    fn list(&mut self, schema: &Schema, value: &Value, depth: usize) -> Value {
+        let Some(items) = value.as_list() else {
+            self.wrong(value, &format!("is {}, not a list", value.kind()));
+            return value.clone();
+        };
+        let Some(entry) = &schema.entry else {
+            return value.clone();
+        };
+        let mut read = Vec::with_capacity(items.len());
+        for (index, item) in items.iter().enumerate() {
+            self.path.push(Step::Index(index));
+            read.push(self.value(entry, item, depth + 1));
+            self.path.pop();
+        }
+        Value::from(read)
+    }
+
+    fn map(&mut self, schema: &Schema, value: &Value, depth: usize) -> Value {
+        let Some(map) = value.as_map() else {
+            self.wrong(value, &format!("is {}, not a map", value.kind()));
+            return value.clone();
+        };
+        if schema.entry.is_none() && schema.key.is_none() {
+            return value.clone();
+        }
+        let mut read = Map::with_capacity(map.len());
+        for (key, item) in map {
+            self.path.push(Step::Key(Arc::clone(key)));
+            if let Some(schema) = &schema.key {
+                let _checked = self.value(schema, &Value::Str(Arc::clone(key)), depth + 1);
+            }
+            let item = match &schema.entry {
+                Some(entry) => self.value(entry, item, depth + 1),
+                None => item.clone(),
+            };
+            self.path.pop();
+            read.insert(Arc::clone(key), item);
+        }
+        Value::from(read)
+    }
+
+    fn data(&mut self, key: super::definition::TypeKey, value: &Value, depth: usize) -> Value {
+        let Some(data) = self.types.data_type_of(key) else {
+            return value.clone();
+        };
+        if let Some(simple) = &data.simple {
+            let value = match (simple.kind, value) {
+                (DataKind::String, Value::Int(_) | Value::Float(_) | Value::Bool(_)) => {
+                    Value::str(value.to_string())
+                }
+                _ => value.clone(),
+            };
+            return self.value(simple, &value, depth + 1);
+        }
+        let Some(map) = value.as_map() else {
+            // Ports may be written in short, such as `80:8080/tcp`.
+            if &*data.name.shared() != "tosca.datatypes.network.PortSpec" {
+                let why = format!("is {}, not a map as `{}` asks", value.kind(), data.name);
+                self.wrong(value, &why);
+            }
+            return value.clone();
+        };
+        self.fields(&data, map, depth)
+    }
+
+    fn fields(&mut self, data: &super::entity::DataType, map: &Map, depth: usize) -> Value {
+        let mut read = Map::with_capacity(map.len());
+        for (name, item) in map {
+            self.path.push(Step::Key(Arc::clone(name)));
+            let item = match data.properties.get(name) {
+                Some(def) => self.value(&def.schema, item, depth + 1),
+                None => {
+                    if !data.open {
+                        let message = format!("{} is not a field of `{}`", self.name(), data.name);
+                        self.fault(message);
+                    }
+                    item.clone()
+                }
+            };
+            self.path.pop();
+            read.insert(Arc::clone(name), item);
+        }
+        for (name, def) in &data.properties {
+            if read.contains_key(name) {
+                continue;
+            }
+            match &def.default {
+                Some(default) if !default.is_null() => {
+                    read.insert(Arc::clone(name), default.clone());
+                }
+                _ if def.required => {
+                    let message = format!(
+                        "{} lacks `{name}`, which `{}` requires",
+                        self.name(),
+                        data.name
+                    );
+                    self.fault(message);
+                }
+                _ => {}
+            }
+        }
+        Value::from(read)
+    }
+
+    /// The subject with the path to what is looked at, such as ``property `ports[0].source` ``.
+    fn name(&self) -> String {
+        if self.path.is_empty() {
+            return self.subject.to_owned();
+        }
+        let mut name = self
+            .subject
+            .strip_suffix('`')
+            .unwrap_or(self.subject)
+            .to_owned();
+        for step in &self.path {
+            match step {
+                Step::Key(key) => {
+                    name.push('.');
+                    name.push_str(key);
+                }
+                Step::Index(index) => name.push_str(&format!("[{index}]")),
+            }
+        }
+        name.push('`');
+        name
+    }
+
+    fn wrong(&mut self, value: &Value, why: &str) {
+        let shown = if self.sensitive {
+            REDACTED.to_owned()
+        } else {
+            format!("`{}`", short(value))
+        };
+        let message = format!("the value {shown} of {} {why}", self.name());
+        self.fault(message);
+    }
+
+    fn fault(&mut self, message: String) {
+        self.faults.push(Fault {
+            path: self.path.clone(),
+            message,
+        });
+    }
+}
+
+/// A value as text, cut where it gets long.
+fn short(value: &Value) -> String {
+    let text = value.to_string();
+    if text.chars().count() <= 60 {
+        return text;
+    }
+    text.chars().take(57).chain("...".chars()).collect()
+}
+
+fn as_integer(value: &Value) -> Option<Value> {
+    match value {
+        Value::Int(_) | Value::Big(_) => Some(value.clone()),
+        Value::Bool(truth) => Some(Value::Int(i64::from(*truth))),
+        Value::Str(text) => text.trim().parse().ok().map(Value::Int),
+        _ => None,
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a float is what the type asks for"
+)]
+fn as_float(value: &Value) -> Option<Value> {
+    match value {
+        Value::Float(_) => Some(value.clone()),
+        Value::Int(number) => Some(Value::Float(*number as f64)),
+        Value::Big(digits) => digits.parse().ok().map(Value::Float),
+        Value::Str(text) => text.trim().parse().ok().map(Value::Float),
+        _ => None,
+    }
+}
+
+fn as_boolean(value: &Value) -> Option<Value> {
+    match value {
+        Value::Bool(_) => Some(value.clone()),
+        Value::Str(text) => match text.to_ascii_lowercase().as_str() {
+            "true" => Some(Value::Bool(true)),
+            "false" => Some(Value::Bool(false)),
+            _ => None,
+        },
+        _ => None,
+    }
+}

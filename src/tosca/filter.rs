@@ -1,0 +1,268 @@
+//! Node filters: whether a node template is what a requirement asks for.
+
+use std::sync::Arc;
+
+use crate::diagnostic::{Diagnostic, Span};
+use crate::value::{Map, Value};
+use crate::yaml::{Mapping, Node};
+
+use super::check::is_expression;
+use super::constraint::{is_constraint_name, read_constraint};
+use super::definition::DataKind;
+use super::property::Properties;
+use super::scope::Scope;
+use super::section::Section;
+use super::template::{Artifact, CapabilityTemplate, NodeTemplate};
+
+/// What a filter wants set on the node that it finds.
+#[derive(Debug, Clone)]
+pub(super) struct Assignment {
+    /// The capability whose property it is; the node's own if none.
+    pub(super) capability: Option<Arc<str>>,
+    pub(super) property: Arc<str>,
+    pub(super) value: Value,
+    pub(super) span: Span,
+}
+
+/// A filter with the scope its type names are looked up in.
+#[derive(Clone, Copy)]
+pub(super) struct Filter<'a> {
+    pub(super) scope: Scope<'a>,
+    pub(super) node: &'a Node,
+}
+
+/// A condition on one property.
+enum Condition<'a> {
+    /// It equals a value.
+    Equals(Value),
+    /// It meets constraints.
+    Meets(Vec<&'a Node>),
+    /// It is set to this once the node is found.
+    Becomes(Value),
+}
+
+impl<'a> Filter<'a> {
+    /// Whether a template meets the filter.
+    pub(super) fn admits(self, template: &NodeTemplate) -> bool {
+        let own = |name: &str| own_value(template, name);
+        self.conditions(self.node)
+            .all(|(name, _, condition)| self.holds(&condition, own(name)))
+            && self.items("capabilities").all(|(name, filter)| {
+                let found = self.capabilities(template, name);
+                found.iter().any(|capability| {
+                    self.conditions(filter).all(|(name, _, condition)| {
+                        self.holds(&condition, value_of(&capability.properties, name))
+                    })
+                })
+            })
+            && self.items("artifacts").all(|(name, filter)| {
+                let mut found = template.artifacts.values();
+                found.any(|artifact| {
+                    self.is_called(artifact, name)
+                        && self.conditions(filter).all(|(name, _, condition)| {
+                            self.holds(&condition, field_value(artifact, name))
+                        })
+                })
+            })
+            && self.matches(template)
+    }
+
+    /// What it wants set on the node that it finds. On a node that a requirement names, plain
+    /// values are wanted as well.
+    pub(super) fn assignments(self, template: &NodeTemplate, is_named: bool) -> Vec<Assignment> {
+        let mut wanted = Vec::new();
+        let mut collect = |filter: &Node, capability: Option<&Arc<str>>| {
+            for (name, span, condition) in self.conditions(filter) {
+                let value = match condition {
+                    Condition::Becomes(value) => value,
+                    Condition::Equals(value) if is_named => value,
+                    _ => continue,
+                };
+                wanted.push(Assignment {
+                    capability: capability.cloned(),
+                    property: Arc::clone(name),
+                    value,
+                    span,
+                });
+            }
+        };
+        collect(self.node, None);
+        for (name, filter) in self.items("capabilities") {
+            for capability in self.capabilities(template, name) {
+                collect(filter, Some(&capability.name));
+            }
+        }
+        wanted
+    }
+
+    /// The first condition that is a plain equality, to look candidates up by.
+    pub(super) fn equality(self) -> Option<(Arc<str>, Value)> {
+        self.conditions(self.node)
+            .find_map(|(name, _, condition)| match condition {
+                Condition::Equals(value) => Some((Arc::clone(name), value)),
+                _ => None,
+            })
+    }
+
+    /// The items of a list of maps with one key each; a map with many keys means the same.
+    fn items(self, key: &str) -> impl Iterator<Item = (&'a Arc<str>, &'a Node)> {
+        entries(self.node.get(key)).map(|(name, entry)| (name, &entry.value))
+    }
+
+    fn conditions(
+        self,
+        filter: &'a Node,
+    ) -> impl Iterator<Item = (&'a Arc<str>, Span, Condition<'a>)> {
+        entries(filter.get("properties"))
+            .map(|(name, entry)| (name, entry.value.span(), condition(&entry.value)))
+    }
+
+    fn holds(self, condition: &Condition<'_>, found: Option<(DataKind, Value)>) -> bool {
+        let nodes = match condition {
+            Condition::Becomes(_) => return true,
+            Condition::Equals(wanted) => {
+                return found.is_some_and(|(kind, value)| {
+                    value == *wanted
+                        || super::constraint::compare(kind, &value, wanted)
+                            .is_some_and(std::cmp::Ordering::is_eq)
+                });
+            }
+            Condition::Meets(nodes) => nodes,
+        };
+        let Some((kind, value)) = found.filter(|(_, value)| !is_expression(value)) else {
+            return false;
+        };
+        nodes.iter().all(|node| match read_constraint(node) {
+            Ok(constraint) => constraint.rule.fault(kind, &value).is_none(),
+            Err(problem) => {
+                self.scope.report(problem);
+                false
+            }
+        })
+    }
+
+    /// The capabilities of a name, or else of a type.
+    fn capabilities(self, template: &NodeTemplate, name: &str) -> Vec<Arc<CapabilityTemplate>> {
+        if let Some(found) = template.capabilities.get(name) {
+            return vec![Arc::new(found.clone())];
+        }
+        let wanted = self.scope.find(name, Section::Capability);
+        let of_type = template.capabilities.values().filter(|capability| {
+            let lineage = self.scope.types.lineage(capability.capability_type.key);
+            wanted.is_some_and(|wanted| lineage.contains(&wanted))
+        });
+        of_type.cloned().map(Arc::new).collect()
+    }
+
+    fn is_called(self, artifact: &Artifact, name: &str) -> bool {
+        if *artifact.name == *name {
+            return true;
+        }
+        let wanted = self.scope.find(name, Section::Artifact);
+        let lineage = self.scope.types.lineage(artifact.artifact_type.key);
+        wanted.is_some_and(|wanted| lineage.contains(&wanted))
+    }
+
+    /// Whether the template is among those that `match` lists.
+    fn matches(self, template: &NodeTemplate) -> bool {
+        let Some(node) = self.node.get("match") else {
+            return true;
+        };
+        let items = node.as_seq().unwrap_or(std::slice::from_ref(node));
+        items.iter().all(|item| {
+            if let Some(name) = item.as_str() {
+                return template.name == name;
+            }
+            if let Some(name) = item.get("get_nodes_of_type").and_then(Node::as_str) {
+                let wanted = self.scope.find(name, Section::Node);
+                let lineage = self.scope.types.lineage(template.node_type.key);
+                return wanted.is_some_and(|wanted| lineage.contains(&wanted));
+            }
+            self.scope.report(
+                Diagnostic::warning("this expression cannot be used to find a node yet")
+                    .label(item.span(), "")
+                    .help("name the node or its type"),
+            );
+            false
+        })
+    }
+}
+
+fn entries(node: Option<&Node>) -> impl Iterator<Item = (&Arc<str>, &crate::yaml::Entry)> {
+    let items = node.map(|node| node.as_seq().unwrap_or(std::slice::from_ref(node)));
+    let maps = items.unwrap_or_default().iter().filter_map(Node::as_map);
+    maps.flat_map(Mapping::iter)
+}
+
+fn condition(node: &Node) -> Condition<'_> {
+    if let Some(items) = node.as_seq() {
+        let is_clause = |item: &Node| item.as_map().is_some_and(is_clause);
+        if !items.is_empty() && items.iter().all(is_clause) {
+            return Condition::Meets(items.iter().collect());
+        }
+    }
+    let value = node.to_value();
+    if let Some(map) = node.as_map() {
+        if let Some(plain) = map.get("q") {
+            return Condition::Becomes(plain.to_value());
+        }
+        if is_expression(&value) {
+            return Condition::Becomes(value);
+        }
+        if is_clause(map) {
+            return Condition::Meets(vec![node]);
+        }
+    }
+    Condition::Equals(value)
+}
+
+fn is_clause(map: &Mapping) -> bool {
+    map.len() == 1 && map.iter().all(|(name, _)| is_constraint_name(name))
+}
+
+fn value_of(properties: &Properties, name: &str) -> Option<(DataKind, Value)> {
+    let property = properties.get(name)?;
+    let kind = property.definition.as_ref().map(|def| def.schema.kind);
+    Some((kind.unwrap_or(DataKind::Any), property.value.clone()))
+}
+
+fn own_value(template: &NodeTemplate, name: &str) -> Option<(DataKind, Value)> {
+    value_of(&template.properties, name).or_else(|| match name {
+        "name" => Some((DataKind::String, template.name.shared().into())),
+        "type" => Some((DataKind::String, template.type_name.shared().into())),
+        "version" => {
+            let version = template.node_type.version.clone()?;
+            Some((DataKind::Version, version.into()))
+        }
+        _ => None,
+    })
+}
+
+fn field_value(artifact: &Artifact, name: &str) -> Option<(DataKind, Value)> {
+    value_of(&artifact.properties, name).or_else(|| {
+        let value = match name {
+            "file" => artifact.file.clone(),
+            _ => artifact.fields.get(name)?.clone(),
+        };
+        let kind = if name == "version" {
+            DataKind::Version
+        } else {
+            DataKind::Any
+        };
+        Some((kind, value))
+    })
+}
+
+/// An expression that a filter sets, with the node that states the requirement as `$SOURCE`.
+pub(super) fn with_source(value: Value, source: &str) -> Value {
+    let Some(map) = value.as_map().filter(|map| map.contains_key("eval")) else {
+        return value;
+    };
+    let mut map = Map::clone(map);
+    let own = map.get("vars").and_then(Value::as_map);
+    let mut vars = own.cloned().unwrap_or_default();
+    let path = format!("::{source}");
+    vars.insert("SOURCE".into(), Value::map([("eval", Value::from(path))]));
+    map.insert("vars".into(), Value::from(vars));
+    Value::from(map)
+}

@@ -1,0 +1,257 @@
+//! What implements operations: configurators, commands and artifacts.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use indexmap::IndexMap;
+
+use crate::diagnostic::Diagnostic;
+use crate::value::{Map, Value};
+use crate::yaml::{Mapping, Node};
+
+use super::keys::IMPLEMENTATION;
+use super::operation::{Dependency, Implementation, ImplementationKind, short_name};
+use super::scope::{Scope, values};
+use super::template::Artifact;
+
+/// Artifacts by name.
+pub(super) type ArtifactMap = IndexMap<Arc<str>, Arc<Artifact>>;
+
+/// The artifacts that implementations can name.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Artifacts<'a> {
+    named: Option<&'a ArtifactMap>,
+    own: bool,
+}
+
+impl<'a> Artifacts<'a> {
+    /// No artifacts.
+    pub(super) const NONE: Artifacts<'static> = Artifacts {
+        named: None,
+        own: false,
+    };
+
+    /// Those of a type, or those of a template if `own` says that it has its own.
+    pub(super) fn new(named: &'a ArtifactMap, own: bool) -> Self {
+        Self {
+            named: Some(named),
+            own,
+        }
+    }
+
+    /// Whether they differ from the type's.
+    pub(super) fn has_own(&self) -> bool {
+        self.own
+    }
+
+    fn get(&self, name: &str) -> Option<&'a Arc<Artifact>> {
+        self.named?.get(name)
+    }
+}
+
+impl Scope<'_> {
+    /// Reads an implementation: a string, or a map with `primary` or `className`. `extras` are
+    /// keys that stand beside it in the operation.
+    pub(super) fn implementation(
+        self,
+        what: &str,
+        node: &Node,
+        extras: Option<&Node>,
+        artifacts: &Artifacts<'_>,
+    ) -> Option<Implementation> {
+        let extras = extras.and_then(Node::as_map);
+        if let Some(text) = node.as_str() {
+            let mut implementation = self.named(text, node, artifacts);
+            if let Some(extras) = extras {
+                self.fill(what, &mut implementation, extras);
+            }
+            return Some(implementation);
+        }
+        let Some(map) = node.as_map() else {
+            let message = format!(
+                "the implementation of {what} must be a string or a map, not {}",
+                node.kind_name()
+            );
+            self.problems().error(message, node.span());
+            return None;
+        };
+        IMPLEMENTATION.check(
+            self.problems(),
+            &format!("the implementation of {what}"),
+            map,
+        );
+        let mut implementation = self.stated(what, node, map, artifacts)?;
+        for source in [extras, Some(map)].into_iter().flatten() {
+            self.fill(what, &mut implementation, source);
+        }
+        implementation.pre_conditions = map.get("preConditions").map(Node::to_value);
+        implementation.dependencies = self.dependencies(what, map);
+        Some(implementation)
+    }
+
+    /// An implementation that is a mere name or a command.
+    fn named(self, text: &str, node: &Node, artifacts: &Artifacts<'_>) -> Implementation {
+        let (kind, class, primary) = if let Some(short) = short_name(text) {
+            let kind = ImplementationKind::Configurator(short.into());
+            (kind, Some(text.into()), None)
+        } else if let Some(artifact) = artifacts.get(text) {
+            let class = class_of(artifact);
+            (
+                kind_of_artifact(artifact, class.as_deref()),
+                class,
+                Some(Arc::clone(artifact)),
+            )
+        } else if is_class_path(text) {
+            (
+                ImplementationKind::Unsupported(text.into()),
+                Some(text.into()),
+                None,
+            )
+        } else {
+            (
+                ImplementationKind::Command(text.trim_start().into()),
+                None,
+                None,
+            )
+        };
+        Implementation {
+            kind,
+            class,
+            primary,
+            dependencies: Vec::new(),
+            operation_host: None,
+            environment: Map::default(),
+            timeout: None,
+            pre_conditions: None,
+            span: node.span(),
+        }
+    }
+
+    /// An implementation that is a map.
+    fn stated(
+        self,
+        what: &str,
+        node: &Node,
+        map: &Mapping,
+        artifacts: &Artifacts<'_>,
+    ) -> Option<Implementation> {
+        let class = self.text_at(map, "className", || format!("the implementation of {what}"));
+        let mut implementation = match map.get("primary").filter(|node| !node.is_null()) {
+            Some(primary) => match primary.as_str() {
+                Some(text) => self.named(text, primary, artifacts),
+                None => {
+                    let artifact = self.inline_artifact(what, primary)?;
+                    let mut found = self.named("", primary, &Artifacts::NONE);
+                    found.class = class_of(&artifact);
+                    found.kind = kind_of_artifact(&artifact, found.class.as_deref());
+                    found.primary = Some(artifact);
+                    found
+                }
+            },
+            None if class.is_some() => self.named("", node, &Artifacts::NONE),
+            None => {
+                self.report(
+                    Diagnostic::warning(format!(
+                        "the implementation of {what} says nothing to run"
+                    ))
+                    .label(node.span(), "")
+                    .help("give it a `primary` or a `className`"),
+                );
+                return None;
+            }
+        };
+        if let Some(class) = class {
+            implementation.kind = match short_name(&class) {
+                Some(short) => ImplementationKind::Configurator(short.into()),
+                None => ImplementationKind::Unsupported(Arc::clone(&class)),
+            };
+            implementation.class = Some(class);
+        }
+        implementation.span = node.span();
+        Some(implementation)
+    }
+
+    /// Reads an artifact that is stated in place.
+    fn inline_artifact(self, what: &str, node: &Node) -> Option<Arc<Artifact>> {
+        if node.as_map().is_none() {
+            let message = format!(
+                "an artifact of {what} must be a name or a map, not {}",
+                node.kind_name()
+            );
+            self.problems().error(message, node.span());
+            return None;
+        }
+        let name: Arc<str> = node.get("file").and_then(Node::as_str).unwrap_or("").into();
+        let what = format!("the artifact of {what}");
+        self.artifact(&what, &name, node, node.span()).map(Arc::new)
+    }
+
+    fn dependencies(self, what: &str, map: &Mapping) -> Vec<Dependency> {
+        let items = self.list_at(map, "dependencies", || {
+            format!("the implementation of {what}")
+        });
+        let read = |item: &Node| match item.as_str() {
+            Some(name) => Some(Dependency::Named(name.into())),
+            None => self.inline_artifact(what, item).map(Dependency::Inline),
+        };
+        items.iter().filter_map(read).collect()
+    }
+
+    /// Takes over where, how long and with which variables an operation runs.
+    fn fill(self, what: &str, implementation: &mut Implementation, map: &Mapping) {
+        if let Some(host) = self.text_at(map, "operation_host", || what.to_owned()) {
+            implementation.operation_host = Some(host);
+        }
+        if let Some(environment) = map.get("environment") {
+            if self
+                .map(environment, || format!("`environment` of {what}"))
+                .is_some()
+            {
+                implementation.environment = values(environment);
+            }
+        }
+        if let Some(node) = map.get("timeout").filter(|node| !node.is_null()) {
+            match seconds(&node.to_value()) {
+                Some(timeout) => implementation.timeout = Some(timeout),
+                None => self.problems().error(
+                    format!("`timeout` of {what} must be a number of seconds"),
+                    node.span(),
+                ),
+            }
+        }
+    }
+}
+
+fn seconds(value: &Value) -> Option<Duration> {
+    match value {
+        Value::Int(number) => u64::try_from(*number).ok().map(Duration::from_secs),
+        Value::Float(number) => Duration::try_from_secs_f64(*number).ok(),
+        _ => None,
+    }
+}
+
+/// The configurator that an artifact's type names, if it does.
+fn class_of(artifact: &Artifact) -> Option<Arc<str>> {
+    let value = &artifact.properties.get("className")?.value;
+    value.as_str().map(Arc::from)
+}
+
+fn kind_of_artifact(artifact: &Artifact, class: Option<&str>) -> ImplementationKind {
+    match class {
+        None => ImplementationKind::Artifact(Arc::clone(&artifact.name)),
+        Some(class) => match short_name(class) {
+            Some(short) => ImplementationKind::Configurator(short.into()),
+            None => ImplementationKind::Unsupported(class.into()),
+        },
+    }
+}
+
+/// Whether a text is the path of a class: `package.module.ClassConfigurator`, `file.py#Class`.
+fn is_class_path(text: &str) -> bool {
+    let is_word =
+        |text: &str| !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_');
+    if let Some((file, class)) = text.split_once('#') {
+        return is_word(class) && file.ends_with(".py") && !file.contains(char::is_whitespace);
+    }
+    text.starts_with("unfurl.configurators.") && text.split('.').all(is_word)
+}

@@ -1,0 +1,492 @@
+//! Interfaces: what types and templates say about operations, merged.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use crate::diagnostic::{Diagnostic, Span};
+use crate::name::{InterfaceName, OperationName, OperationRef, TypeName};
+use crate::value::Map;
+use crate::yaml::{Entry, Mapping, Node};
+
+use super::implementation::Artifacts;
+use super::keys::{INTERFACE, INTERFACE_DEFAULTS, OPERATION};
+use super::operation::{
+    Interface, Operation, Operations, short_interface_name, type_of_short_name,
+};
+use super::property::Defs;
+use super::scope::{Scope, description, values, values_at};
+use super::section::Section;
+use super::similar::did_you_mean;
+use super::types::Types;
+
+/// What is said about each interface so far; `defaults` is one of them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Interfaces(IndexMap<Arc<str>, Arc<Draft>>);
+
+/// What is said about one interface so far.
+#[derive(Debug, Clone)]
+struct Draft {
+    type_name: Option<TypeName>,
+    shared: Shared,
+    operations: IndexMap<OperationName, Said>,
+    requirements: Vec<TypeName>,
+    span: Span,
+}
+
+/// What operations have in common.
+#[derive(Debug, Clone, Default)]
+struct Shared {
+    inputs: Map,
+    input_defs: Defs,
+    outputs: Map,
+    implementation: Option<Text>,
+}
+
+/// A piece of text with the namespace it stands in.
+#[derive(Debug, Clone)]
+pub(super) struct Text {
+    pub(super) node: Node,
+    pub(super) namespace: u32,
+}
+
+/// What is said about one operation so far.
+#[derive(Debug, Clone)]
+struct Said {
+    own: Shared,
+    /// Whether the nearest mention asks for the shared implementation.
+    takes_shared: bool,
+    removed: bool,
+    invoke: Option<Arc<str>>,
+    entry_state: Option<Arc<str>>,
+    metadata: Map,
+    description: Option<Arc<str>>,
+    /// `timeout`, `operation_host` and `environment` beside the implementation.
+    extras: Option<Node>,
+    span: Span,
+    namespace: u32,
+}
+
+/// Who speaks: a type may introduce operations, a template uses them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Speaker {
+    Type,
+    Template,
+}
+
+impl Interfaces {
+    /// Merges what a type or a template says over what its ancestors say.
+    pub(super) fn merge(&mut self, scope: Scope<'_>, owner: &str, node: &Node, speaker: Speaker) {
+        let Some(map) = scope.map(node, || format!("`interfaces` of {owner}")) else {
+            return;
+        };
+        for (name, entry) in map {
+            let name: Arc<str> = short_interface_name(name).into();
+            let what = format!("interface `{name}` of {owner}");
+            let Some(said) = entry.value.as_map() else {
+                let message = format!("{what} must be a map, not {}", entry.value.kind_name());
+                scope.problems().error(message, entry.key_span);
+                continue;
+            };
+            let mut merger = Merger {
+                scope,
+                what: &what,
+                speaker,
+            };
+            let before = self.0.get(&name).map(|draft| Draft::clone(draft));
+            if let Some(draft) = merger.interface(&name, entry, said, before) {
+                self.0.insert(name, Arc::new(draft));
+            }
+        }
+    }
+
+    /// The operations that result. What nothing changed is shared with `base`, the operations of
+    /// the interfaces that this one started from.
+    pub(super) fn finish(
+        &self,
+        types: &Types,
+        owner: &str,
+        artifacts: &Artifacts<'_>,
+        base: Option<(&Self, &Operations)>,
+    ) -> Operations {
+        let nothing = Shared::default();
+        let defaults = self.0.get("defaults");
+        let shared = defaults.map_or(&nothing, |draft| &draft.shared);
+        let same = |name: &str| match base {
+            Some((base, _)) => match (self.0.get(name), base.0.get(name)) {
+                (Some(own), Some(other)) => Arc::ptr_eq(own, other),
+                (None, None) => true,
+                _ => false,
+            },
+            None => false,
+        };
+        let defaults_same = same("defaults") && !artifacts.has_own();
+        let mut operations = Operations::default();
+        for (name, draft) in &self.0 {
+            if &**name == "defaults" {
+                continue;
+            }
+            let key = InterfaceName::new(Arc::clone(name));
+            let reused = base
+                .filter(|_| defaults_same && same(name))
+                .and_then(|(_, finished)| finished.interfaces.get(&key).cloned());
+            let interface = reused.unwrap_or_else(|| {
+                let finisher = Finisher {
+                    types,
+                    owner,
+                    artifacts,
+                    shared,
+                };
+                Arc::new(finisher.interface(&key, draft))
+            });
+            operations.interfaces.insert(key, interface);
+        }
+        operations
+    }
+}
+
+struct Merger<'a> {
+    scope: Scope<'a>,
+    what: &'a str,
+    speaker: Speaker,
+}
+
+impl Merger<'_> {
+    fn interface(
+        &mut self,
+        name: &str,
+        entry: &Entry,
+        said: &Mapping,
+        before: Option<Draft>,
+    ) -> Option<Draft> {
+        let is_new = before.is_none();
+        let mut draft = before.unwrap_or_else(|| Draft {
+            type_name: type_of_short_name(name).map(TypeName::from),
+            shared: Shared::default(),
+            operations: IndexMap::new(),
+            requirements: Vec::new(),
+            span: entry.key_span,
+        });
+        if name == "defaults" {
+            INTERFACE_DEFAULTS.check(self.scope.problems(), self.what, said);
+            self.shared(&mut draft.shared, said, true);
+            return Some(draft);
+        }
+        if let Some(node) = said.get("type") {
+            draft.type_name = node.as_str().map(TypeName::from).or(draft.type_name);
+        } else if draft.type_name.is_none() && self.scope.find(name, Section::Interface).is_some() {
+            draft.type_name = Some(TypeName::from(name));
+        }
+        let known = self.known_operations(name, &draft);
+        if known.is_none() && is_new {
+            self.unknown_interface(name, entry.key_span);
+            return None;
+        }
+        self.shared(&mut draft.shared, said, self.speaker == Speaker::Type);
+        self.requirements(&mut draft, said);
+        let known = known.unwrap_or_default();
+        let is_strict = self.is_strict(name);
+        for (operation, entry) in self.operations(said) {
+            let is_known = known.iter().any(|known| known == operation)
+                || draft.operations.contains_key(&**operation);
+            if is_strict && !is_known {
+                self.unknown_operation(operation, entry.key_span, &known);
+                continue;
+            }
+            let operation_name = OperationName::new(Arc::clone(operation));
+            let before = draft.operations.get(&operation_name).cloned();
+            if let Some(now) = self.operation(operation, entry, before) {
+                draft.operations.insert(operation_name, now);
+            }
+        }
+        Some(draft)
+    }
+
+    /// Whether an interface takes only operations that its type knows.
+    fn is_strict(&self, name: &str) -> bool {
+        match name {
+            "Mock" => false,
+            "Standard" | "Configure" | "Install" => true,
+            _ => self.speaker == Speaker::Template,
+        }
+    }
+
+    /// The operations of the interface's type; nothing if there is no such interface.
+    fn known_operations(&self, name: &str, draft: &Draft) -> Option<Vec<Arc<str>>> {
+        if name == "Mock" {
+            return Some(Vec::new());
+        }
+        let type_name = draft.type_name.as_ref()?;
+        let key = self
+            .scope
+            .require(type_name.as_str(), Section::Interface, draft.span)?;
+        let found = self.scope.types.interface_type_of(key)?;
+        Some(found.operations.iter().map(OperationName::shared).collect())
+    }
+
+    fn unknown_interface(&self, name: &str, span: Span) {
+        let message = format!("there is no {}", self.what);
+        let well_known = ["Standard", "Configure", "Install", "Mock", "defaults"];
+        let mut problem = Diagnostic::error(message).label(span, "");
+        problem.help = did_you_mean(name, well_known).or_else(|| {
+            Some("declare it on the type, with the `type` of the interface".to_owned())
+        });
+        self.scope.report(problem);
+    }
+
+    fn unknown_operation(&self, name: &str, span: Span, known: &[Arc<str>]) {
+        let message = format!("{} has no operation `{name}`", self.what);
+        let mut problem = Diagnostic::error(message).label(span, "");
+        problem.help = did_you_mean(name, known.iter().map(|known| &**known)).or_else(|| {
+            let names: Vec<_> = known.iter().map(|known| format!("`{known}`")).collect();
+            (!names.is_empty()).then(|| format!("it has {}", names.join(", ")))
+        });
+        self.scope.report(problem);
+    }
+
+    /// The operations, whether under `operations` or beside the other keys.
+    fn operations<'m>(&self, said: &'m Mapping) -> Vec<(&'m Arc<str>, &'m Entry)> {
+        let direct = said
+            .iter()
+            .filter(|(key, _)| !INTERFACE.known.contains(&&***key));
+        let nested = ["operations", "notifications"]
+            .into_iter()
+            .filter_map(|key| said.get(key))
+            .filter_map(|node| {
+                if node.as_map().is_none() && !node.is_null() {
+                    let message = format!("the operations of {} must be a map", self.what);
+                    self.scope.problems().error(message, node.span());
+                }
+                node.as_map()
+            })
+            .flat_map(Mapping::iter);
+        direct.chain(nested).collect()
+    }
+
+    fn requirements(&self, draft: &mut Draft, said: &Mapping) {
+        let Some(node) = said.get("requirements") else {
+            return;
+        };
+        for (name, span) in super::types::strings(Some(node)) {
+            let key = self.scope.require(&name, Section::Relationship, span);
+            if let Some(name) = key.map(|key| self.scope.types.name(key)) {
+                if !draft.requirements.contains(&name) {
+                    draft.requirements.push(name);
+                }
+            }
+        }
+    }
+
+    fn shared(&self, shared: &mut Shared, said: &Mapping, splits: bool) {
+        if let Some(inputs) = said.get("inputs") {
+            self.inputs(shared, inputs, splits);
+        }
+        shared.outputs.extend(values_at(said, "outputs"));
+        if let Some(node) = said.get("implementation").filter(|node| !node.is_null()) {
+            shared.implementation = Some(self.text(node));
+        }
+    }
+
+    fn text(&self, node: &Node) -> Text {
+        Text {
+            node: node.clone(),
+            namespace: self.scope.namespace,
+        }
+    }
+
+    /// Inputs that are maps with a `type` are definitions; their defaults are values.
+    fn inputs(&self, shared: &mut Shared, node: &Node, splits: bool) {
+        let Some(map) = self
+            .scope
+            .map(node, || format!("`inputs` of {}", self.what))
+        else {
+            return;
+        };
+        if !splits {
+            shared.inputs.extend(values(node));
+            return;
+        }
+        for (name, entry) in map {
+            let type_node = entry.value.get("type");
+            if !type_node.is_some_and(|node| node.as_str().is_some()) {
+                shared
+                    .inputs
+                    .insert(Arc::clone(name), entry.value.to_value());
+                continue;
+            }
+            let what = format!("input `{name}` of {}", self.what);
+            let base = shared.input_defs.get(name);
+            let Some(def) = self.scope.property_def(&what, name, entry, base) else {
+                continue;
+            };
+            if let Some(default) = &def.default {
+                shared.inputs.insert(Arc::clone(name), default.clone());
+            }
+            shared.input_defs.insert(Arc::clone(name), Arc::new(def));
+        }
+    }
+
+    fn operation(&self, name: &str, entry: &Entry, before: Option<Said>) -> Option<Said> {
+        let node = &entry.value;
+        let mut said = before.unwrap_or_else(|| Said {
+            own: Shared::default(),
+            takes_shared: false,
+            removed: false,
+            invoke: None,
+            entry_state: None,
+            metadata: Map::default(),
+            description: None,
+            extras: None,
+            span: entry.key_span,
+            namespace: self.scope.namespace,
+        });
+        said.span = entry.key_span;
+        said.namespace = self.scope.namespace;
+        said.removed = false;
+        if node.is_null() {
+            said.takes_shared = true;
+        } else if let Some(map) = node.as_map() {
+            self.operation_map(name, map, &mut said);
+        } else if let Some(text) = node.as_str() {
+            said.removed = text == "not_implemented";
+            said.takes_shared = false;
+            said.own.implementation = Some(self.text(node));
+        } else {
+            let message = format!(
+                "operation `{name}` of {} must be a string or a map, not {}",
+                self.what,
+                node.kind_name()
+            );
+            self.scope.problems().error(message, node.span());
+            return None;
+        }
+        Some(said)
+    }
+
+    fn operation_map(&self, name: &str, map: &Mapping, said: &mut Said) {
+        let what = format!("operation `{name}` of {}", self.what);
+        OPERATION.check(self.scope.problems(), &what, map);
+        let text_at = |key| self.scope.text_at(map, key, || what.clone());
+        self.shared(&mut said.own, map, true);
+        match map.get("implementation") {
+            Some(node) if node.is_null() => said.takes_shared = true,
+            Some(node) => {
+                said.takes_shared = false;
+                said.removed = node.as_str() == Some("not_implemented");
+            }
+            None => {}
+        }
+        said.invoke = text_at("invoke").or_else(|| said.invoke.take());
+        said.entry_state = text_at("entry_state").or_else(|| said.entry_state.take());
+        said.metadata.extend(values_at(map, "metadata"));
+        said.description = description(map).or_else(|| said.description.take());
+        if ["timeout", "operation_host", "environment"]
+            .iter()
+            .any(|key| map.get(key).is_some())
+        {
+            said.extras = Some(Node::new(
+                crate::yaml::Kind::Map(map.clone()),
+                Span::NONE,
+                None,
+            ));
+        }
+    }
+}
+
+struct Finisher<'a> {
+    types: &'a Types,
+    owner: &'a str,
+    artifacts: &'a Artifacts<'a>,
+    /// What `interfaces.defaults` says.
+    shared: &'a Shared,
+}
+
+impl Finisher<'_> {
+    fn interface(&self, name: &InterfaceName, draft: &Draft) -> Interface {
+        let operations = draft.operations.iter().filter(|(_, said)| !said.removed);
+        let has_default = !draft.shared.inputs.is_empty()
+            || !self.shared.inputs.is_empty()
+            || draft.shared.implementation.is_some()
+            || self.shared.implementation.is_some();
+        Interface {
+            name: name.clone(),
+            type_name: draft.type_name.clone(),
+            operations: operations
+                .map(|(key, said)| {
+                    let reference = OperationRef::new(name.clone(), key.clone());
+                    (
+                        key.clone(),
+                        Arc::new(self.operation(reference, draft, said)),
+                    )
+                })
+                .collect(),
+            default: has_default.then(|| {
+                let reference = OperationRef::new(name.clone(), "default");
+                let said = Said {
+                    own: Shared::default(),
+                    takes_shared: true,
+                    removed: false,
+                    invoke: None,
+                    entry_state: None,
+                    metadata: Map::default(),
+                    description: None,
+                    extras: None,
+                    span: draft.span,
+                    namespace: super::types::ROOT,
+                };
+                Arc::new(self.operation(reference, draft, &said))
+            }),
+            requirements: draft.requirements.clone(),
+            span: draft.span,
+        }
+    }
+
+    fn operation(&self, reference: OperationRef, draft: &Draft, said: &Said) -> Operation {
+        let layers = [self.shared, &draft.shared, &said.own];
+        let mut inputs = Map::default();
+        let mut input_defs = Defs::default();
+        let mut outputs = Map::default();
+        for layer in layers {
+            let own = layer.inputs.iter().map(|(k, v)| (Arc::clone(k), v.clone()));
+            inputs.extend(own);
+            let defs = layer.input_defs.iter();
+            input_defs.extend(defs.map(|(k, v)| (Arc::clone(k), Arc::clone(v))));
+            let own = layer
+                .outputs
+                .iter()
+                .map(|(k, v)| (Arc::clone(k), v.clone()));
+            outputs.extend(own);
+        }
+        let shared = [&draft.shared, self.shared]
+            .into_iter()
+            .find_map(|layer| layer.implementation.as_ref());
+        let own = said.own.implementation.as_ref();
+        let text = if said.takes_shared {
+            shared.or(own)
+        } else {
+            own.or(shared)
+        };
+        let namespace = text.map_or(said.namespace, |text| text.namespace);
+        let what = format!("operation `{reference}` of {}", self.owner);
+        let implementation = text.and_then(|text| {
+            let scope = Scope {
+                types: self.types,
+                namespace: text.namespace,
+            };
+            scope.implementation(&what, &text.node, said.extras.as_ref(), self.artifacts)
+        });
+        Operation {
+            implementation,
+            inputs,
+            input_defs,
+            outputs,
+            entry_state: said.entry_state.clone(),
+            invoke: said.invoke.clone(),
+            metadata: said.metadata.clone(),
+            description: said.description.clone(),
+            span: said.span,
+            base_dir: Arc::clone(self.types.base_dir(namespace)),
+            reference,
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Loads the types of a service template and of all files it imports.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::diagnostic::{Diagnostic, SourceId, Span};
+use crate::yaml::{Kind, Mapping, Node};
+
+use super::import::{ImportRequest, Importer};
+use super::keys::{IMPORT, SERVICE_TEMPLATE};
+use super::scope::Scope;
+use super::section::Section;
+use super::types::{Body, Namespace, ROOT, Types};
+
+/// How many files may be imported, directly or not.
+const MOST_FILES: usize = 10_000;
+
+/// The versions of the language that can be read.
+const VERSIONS: &[&str] = &[
+    "tosca_simple_unfurl_1_0_0",
+    "tosca_simple_yaml_1_0",
+    "tosca_simple_yaml_1_0_0",
+    "tosca_simple_yaml_1_1",
+    "tosca_simple_yaml_1_2",
+    "tosca_simple_yaml_1_3",
+];
+
+/// A file that was loaded.
+#[derive(Debug, Clone)]
+pub(super) struct LoadedFile {
+    pub(super) root: Node,
+    pub(super) namespace: u32,
+}
+
+/// Loads all files; gives their types and the files themselves, the service template first.
+pub(super) fn load(
+    root: &Node,
+    base_dir: &Path,
+    importer: &mut dyn Importer,
+) -> (Types, Vec<LoadedFile>) {
+    let mut loader = Loader {
+        types: Types::built_in(Arc::new(base_dir.to_owned())),
+        importer,
+        seen: HashMap::new(),
+        files: Vec::new(),
+    };
+    loader.seen.insert(identity(root), ROOT);
+    loader.files.push(LoadedFile {
+        root: root.clone(),
+        namespace: ROOT,
+    });
+    let mut next = 0;
+    while let Some(file) = loader.files.get(next).cloned() {
+        loader.file(&file);
+        next += 1;
+    }
+    (loader.types, loader.files)
+}
+
+/// What tells one part of one text from another.
+fn identity(root: &Node) -> (SourceId, u32, u32) {
+    let span = root.span();
+    (span.source, span.start, span.end)
+}
+
+struct Loader<'a> {
+    types: Types,
+    importer: &'a mut dyn Importer,
+    seen: HashMap<(SourceId, u32, u32), u32>,
+    files: Vec<LoadedFile>,
+}
+
+/// What an item of `imports` asks for.
+struct Wanted {
+    file: Arc<str>,
+    repository: Option<Arc<str>>,
+    prefix: Option<Arc<str>>,
+    span: Span,
+}
+
+impl Loader<'_> {
+    fn file(&mut self, file: &LoadedFile) {
+        let Some(map) = file.root.as_map() else {
+            return;
+        };
+        let mut wanted = Vec::new();
+        {
+            let scope = Scope {
+                types: &self.types,
+                namespace: file.namespace,
+            };
+            check_header(scope, map);
+            if let Some(node) = map.get("imports").filter(|node| !node.is_null()) {
+                let what = || "the service template".to_owned();
+                for item in scope.list_at(map, "imports", what) {
+                    wanted.extend(wanted_file(scope, item));
+                }
+                if node.as_seq().is_some_and(<[Node]>::is_empty) {
+                    scope.problems().warning("`imports` is empty", node.span());
+                }
+            }
+        }
+        self.declare(map, file.namespace);
+        for wanted in wanted {
+            self.import(&wanted, file);
+        }
+    }
+
+    /// Declares the types of a file. What has the same name in two sections is the one of the
+    /// later section.
+    fn declare(&mut self, map: &Mapping, namespace: u32) {
+        for section in Section::ALL {
+            let Some(node) = map.get(section.key()) else {
+                continue;
+            };
+            let Some(types) = node.as_map() else {
+                if !node.is_null() {
+                    let message = format!(
+                        "`{}` must be a map, not {}",
+                        section.key(),
+                        node.kind_name()
+                    );
+                    self.types.problems.error(message, node.span());
+                }
+                continue;
+            };
+            for (name, entry) in types {
+                let body = Body::Node(entry.value.clone());
+                self.types
+                    .declare(namespace, *section, Arc::clone(name), entry.key_span, body);
+            }
+        }
+    }
+
+    fn import(&mut self, wanted: &Wanted, from: &LoadedFile) {
+        if self.files.len() >= MOST_FILES {
+            let message = format!("more than {MOST_FILES} files are imported");
+            self.types.problems.error(message, wanted.span);
+            return;
+        }
+        let request = ImportRequest {
+            file: Arc::clone(&wanted.file),
+            repository: wanted.repository.clone(),
+            span: wanted.span,
+            from: from.root.span().source,
+            base_dir: Arc::clone(self.types.base_dir(from.namespace)),
+        };
+        let imported = match self.importer.import(&request) {
+            Ok(imported) => imported,
+            Err(diagnostic) => return self.types.problems.report(diagnostic),
+        };
+        let known = self.seen.get(&identity(&imported.root)).copied();
+        let namespace = known.unwrap_or_else(|| {
+            let namespace = u32::try_from(self.types.namespaces.len()).unwrap_or(u32::MAX);
+            self.types.namespaces.push(Namespace {
+                base_dir: Arc::new(imported.base_dir),
+                ..Namespace::default()
+            });
+            self.seen.insert(identity(&imported.root), namespace);
+            self.files.push(LoadedFile {
+                root: imported.root,
+                namespace,
+            });
+            namespace
+        });
+        let edge = (namespace, wanted.prefix.clone());
+        self.types.namespaces[from.namespace as usize]
+            .imports
+            .push(edge);
+    }
+}
+
+/// Checks the keys of a file and the version of its language.
+fn check_header(scope: Scope<'_>, map: &Mapping) {
+    SERVICE_TEMPLATE.check(scope.problems(), "a service template", map);
+    let Some(node) = map.get("tosca_definitions_version") else {
+        return;
+    };
+    let version = node.as_str().unwrap_or_default();
+    if VERSIONS.contains(&version) {
+        return;
+    }
+    let message = match version {
+        "tosca_2_0" => "TOSCA 2.0 cannot be read yet".to_owned(),
+        _ => format!(
+            "`{}` is not a version of TOSCA that can be read",
+            node.to_value()
+        ),
+    };
+    scope.report(
+        Diagnostic::error(message)
+            .label(node.span(), "")
+            .help(format!("use one of {}", VERSIONS.join(", "))),
+    );
+}
+
+/// Reads an item of `imports`: a file name, a map with `file`, or a name with either.
+fn wanted_file(scope: Scope<'_>, item: &Node) -> Option<Wanted> {
+    if let Some(file) = item.as_str() {
+        return Some(Wanted {
+            file: file.into(),
+            repository: None,
+            prefix: None,
+            span: item.span(),
+        });
+    }
+    let what = || "an import".to_owned();
+    let map = scope.map(item, what)?;
+    if map.len() == 1 && map.get("file").is_none() {
+        // In TOSCA 1.0 an import may have a name.
+        let named = map.iter().next().map(|(_, entry)| &entry.value);
+        let is_import = |node: &&Node| node.as_str().is_some() || node.get("file").is_some();
+        if let Some(node) = named.filter(is_import) {
+            return wanted_file(scope, node);
+        }
+    }
+    IMPORT.check(scope.problems(), "an import", map);
+    if map.get("when").is_some_and(is_off) {
+        return None;
+    }
+    let Some(file) = scope.text_at(map, "file", what) else {
+        let problem = Diagnostic::error("an import has no `file`").label(item.span(), "");
+        scope.report(problem.help("say which file to import"));
+        return None;
+    };
+    Some(Wanted {
+        file,
+        repository: scope.text_at(map, "repository", what),
+        prefix: scope.text_at(map, "namespace_prefix", what),
+        span: map.get("file").map_or(item.span(), Node::span),
+    })
+}
+
+/// Whether a condition plainly does not hold.
+fn is_off(node: &Node) -> bool {
+    matches!(node.kind(), Kind::Bool(false) | Kind::Null)
+}

@@ -1,0 +1,49 @@
+//! The problems found while reading, each told once.
+
+use std::collections::HashSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::diagnostic::{Diagnostic, Diagnostics, Span};
+
+/// Collects problems. A definition is read again for each type that inherits it; its problems
+/// count once.
+#[derive(Debug, Default)]
+pub(super) struct Problems(Mutex<Found>);
+
+#[derive(Debug, Default)]
+struct Found {
+    all: Diagnostics,
+    told: HashSet<(String, Option<Span>)>,
+}
+
+impl Problems {
+    /// Adds a problem, unless it was told already.
+    pub(super) fn report(&self, diagnostic: Diagnostic) {
+        let mut found = self.found();
+        if found
+            .told
+            .insert((diagnostic.message.clone(), diagnostic.span()))
+        {
+            found.all.push(diagnostic);
+        }
+    }
+
+    /// Adds an error at a place.
+    pub(super) fn error(&self, message: impl ToString, span: Span) {
+        self.report(Diagnostic::error(message).label(span, ""));
+    }
+
+    /// Adds a warning at a place.
+    pub(super) fn warning(&self, message: impl ToString, span: Span) {
+        self.report(Diagnostic::warning(message).label(span, ""));
+    }
+
+    /// Takes what was found since the last time.
+    pub(super) fn take(&self) -> Diagnostics {
+        std::mem::take(&mut self.found().all)
+    }
+
+    fn found(&self) -> MutexGuard<'_, Found> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,207 @@
+//! The properties and attributes of templates: what is set over what is declared.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use crate::diagnostic::{Diagnostic, Span};
+use crate::yaml::{Entry, Mapping, Node};
+
+use super::check::check;
+use super::definition::PropertyDef;
+use super::scope::Scope;
+use super::similar::did_you_mean;
+use super::template::{AttributeDecl, Property};
+
+/// Definitions by name.
+pub(super) type Defs = IndexMap<Arc<str>, Arc<PropertyDef>>;
+
+/// Properties by name.
+pub(super) type Properties = IndexMap<Arc<str>, Property>;
+
+/// Attributes by name.
+pub(super) type Attributes = IndexMap<Arc<str>, AttributeDecl>;
+
+/// What a type says about the properties of its templates.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Declared<'a> {
+    /// The type's name.
+    pub(super) type_name: &'a str,
+    /// Its definitions.
+    pub(super) defs: &'a Defs,
+    /// What a template has that sets nothing.
+    pub(super) defaults: &'a Arc<Properties>,
+    /// Whether it takes what it does not declare.
+    pub(super) open: bool,
+    /// Whether what it requires must be set; what stands in for something else need not.
+    pub(super) complete: bool,
+}
+
+impl Scope<'_> {
+    /// The properties that definitions give without any assignment.
+    pub(super) fn default_properties(self, owner: &str, defs: &Defs) -> Arc<Properties> {
+        let mut properties = Properties::default();
+        for (name, def) in defs {
+            let Some(default) = &def.default else {
+                continue;
+            };
+            let subject = format!("property `{name}` of {owner}");
+            let (value, problems) =
+                check(self.types, def, default, &subject, (None, def.default_span));
+            problems
+                .into_iter()
+                .for_each(|problem| self.report(problem));
+            let property = Property {
+                value,
+                definition: Some(Arc::clone(def)),
+                set_on_template: false,
+                span: def.default_span,
+            };
+            properties.insert(Arc::clone(name), property);
+        }
+        Arc::new(properties)
+    }
+
+    /// The attributes that definitions give without any assignment.
+    pub(super) fn default_attributes(self, defs: &Defs) -> Arc<Attributes> {
+        let declared = defs.iter().map(|(name, def)| {
+            let attribute = AttributeDecl {
+                default: def.default.clone(),
+                sensitive: def.is_sensitive(),
+                definition: Some(Arc::clone(def)),
+            };
+            (Arc::clone(name), attribute)
+        });
+        Arc::new(declared.collect())
+    }
+
+    /// The properties of a template; shares its type's if it sets none.
+    pub(super) fn properties(
+        self,
+        owner: &str,
+        declared: Declared<'_>,
+        given: Option<&Mapping>,
+        span: Span,
+    ) -> Arc<Properties> {
+        let given = given.filter(|given| !given.is_empty());
+        if declared.complete {
+            self.check_required(owner, declared, given, span);
+        }
+        let Some(given) = given else {
+            return Arc::clone(declared.defaults);
+        };
+        let mut properties = Properties::with_capacity(given.len() + declared.defaults.len());
+        for (name, entry) in given {
+            if let Some(property) = self.property(owner, declared, name, entry) {
+                properties.insert(Arc::clone(name), property);
+            }
+        }
+        for (name, default) in &**declared.defaults {
+            if !properties.contains_key(name) {
+                properties.insert(Arc::clone(name), default.clone());
+            }
+        }
+        Arc::new(properties)
+    }
+
+    fn property(
+        self,
+        owner: &str,
+        declared: Declared<'_>,
+        name: &Arc<str>,
+        entry: &Entry,
+    ) -> Option<Property> {
+        let raw = entry.value.to_value();
+        let span = entry.value.span();
+        let definition = declared.defs.get(name);
+        let value = match definition {
+            Some(def) => {
+                let subject = format!("property `{name}`");
+                let origin = (Some(&entry.value), span);
+                let (value, problems) = check(self.types, def, &raw, &subject, origin);
+                for problem in problems {
+                    self.report(with_owner(problem, owner));
+                }
+                value
+            }
+            None if declared.open => raw,
+            None => {
+                self.undeclared(declared, name, entry);
+                return None;
+            }
+        };
+        Some(Property {
+            value,
+            definition: definition.cloned(),
+            set_on_template: true,
+            span,
+        })
+    }
+
+    fn undeclared(self, declared: Declared<'_>, name: &str, entry: &Entry) {
+        let message = format!(
+            "property `{name}` is not declared on `{}`",
+            declared.type_name
+        );
+        let mut problem = Diagnostic::warning(message).label(entry.key_span, "this is left out");
+        problem.help = did_you_mean(name, declared.defs.keys().map(|name| &**name));
+        self.report(problem);
+    }
+
+    fn check_required(
+        self,
+        owner: &str,
+        declared: Declared<'_>,
+        given: Option<&Mapping>,
+        span: Span,
+    ) {
+        let missing = declared.defs.iter().filter(|(name, def)| {
+            def.required && def.default.is_none() && given.is_none_or(|map| map.get(name).is_none())
+        });
+        for (name, def) in missing {
+            let message = format!(
+                "{owner} lacks property `{name}`, which `{}` requires",
+                declared.type_name
+            );
+            self.report(
+                Diagnostic::error(message)
+                    .label(span, "")
+                    .label(def.span, "declared here"),
+            );
+        }
+    }
+
+    /// The attributes of a template; shares its type's if it sets none.
+    pub(super) fn attributes(
+        self,
+        owner: &str,
+        defs: &Defs,
+        defaults: &Arc<Attributes>,
+        given: Option<&Node>,
+    ) -> Arc<Attributes> {
+        let Some(given) = given else {
+            return Arc::clone(defaults);
+        };
+        let Some(given) = self.map(given, || format!("`attributes` of {owner}")) else {
+            return Arc::clone(defaults);
+        };
+        let mut attributes = Attributes::clone(defaults);
+        for (name, entry) in given {
+            let definition = defs.get(name);
+            let attribute = AttributeDecl {
+                default: Some(entry.value.to_value()),
+                sensitive: definition.is_some_and(|def| def.is_sensitive()),
+                definition: definition.cloned(),
+            };
+            attributes.insert(Arc::clone(name), attribute);
+        }
+        Arc::new(attributes)
+    }
+}
+
+/// Says which entity a problem is about, for people who see the message alone.
+fn with_owner(mut problem: Diagnostic, owner: &str) -> Diagnostic {
+    problem.message.push_str(" in ");
+    problem.message.push_str(owner);
+    problem
+}

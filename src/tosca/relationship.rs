@@ -1,0 +1,147 @@
+//! Reads relationship templates, named ones and those in place.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::diagnostic::{Diagnostic, Span};
+use crate::name::{TemplateName, TypeName};
+use crate::yaml::{Mapping, Node};
+
+use super::definition::TypeKey;
+use super::entity::RelationshipType;
+use super::implementation::Artifacts;
+use super::interface::{Interfaces, Speaker};
+use super::keys::RELATIONSHIP_TEMPLATE;
+use super::property::Declared;
+use super::resolve::metadata_of;
+use super::scope::{Scope, description};
+use super::section::Section;
+use super::template::RelationshipTemplate;
+use super::types::Types;
+
+/// Relationship templates that say nothing but their type, one for each type.
+#[derive(Debug, Default)]
+pub(super) struct Plain(HashMap<TypeKey, Arc<RelationshipTemplate>>);
+
+impl Plain {
+    /// The relationship of a type; made once.
+    pub(super) fn of_type(
+        &mut self,
+        types: &Types,
+        key: TypeKey,
+    ) -> Option<Arc<RelationshipTemplate>> {
+        if let Some(found) = self.0.get(&key) {
+            return Some(Arc::clone(found));
+        }
+        let relationship_type = types.relationship_type_of(key)?;
+        let template = Arc::new(plain(relationship_type));
+        self.0.insert(key, Arc::clone(&template));
+        Some(template)
+    }
+}
+
+fn plain(relationship_type: Arc<RelationshipType>) -> RelationshipTemplate {
+    RelationshipTemplate {
+        name: None,
+        type_name: relationship_type.name.clone(),
+        properties: Arc::clone(&relationship_type.default_properties),
+        attributes: Arc::clone(&relationship_type.default_attributes),
+        operations: Arc::clone(&relationship_type.operations),
+        metadata: crate::value::Map::default(),
+        description: None,
+        default_for: None,
+        span: Span::NONE,
+        relationship_type,
+    }
+}
+
+impl Scope<'_> {
+    /// Reads a relationship template.
+    pub(super) fn relationship_template(
+        self,
+        what: &str,
+        name: Option<TemplateName>,
+        node: &Node,
+        span: Span,
+    ) -> Option<RelationshipTemplate> {
+        let map = self.map(node, || what.to_owned())?;
+        RELATIONSHIP_TEMPLATE.check(self.problems(), what, map);
+        let key = self.template_type(what, map, Section::Relationship, span)?;
+        let relationship_type = self.types.relationship_type_of(key)?;
+        let declared = Declared {
+            type_name: relationship_type.name.as_str(),
+            defs: &relationship_type.properties,
+            defaults: &relationship_type.default_properties,
+            open: relationship_type.open,
+            complete: true,
+        };
+        let given = self.map_at(map, "properties", || what.to_owned());
+        let mut template = plain(Arc::clone(&relationship_type));
+        if let Some(stated) = map.get("type").and_then(Node::as_str) {
+            template.type_name = stated_name(stated, key, self.types);
+        }
+        template.properties = self.properties(what, declared, given, span);
+        template.attributes = self.attributes(
+            what,
+            &relationship_type.attributes,
+            &relationship_type.default_attributes,
+            map.get("attributes"),
+        );
+        if let Some(node) = map.get("interfaces") {
+            let mut interfaces = Interfaces::clone(&relationship_type.interfaces);
+            interfaces.merge(self, what, node, Speaker::Template);
+            let base = Some((
+                &*relationship_type.interfaces,
+                &*relationship_type.operations,
+            ));
+            let finished = interfaces.finish(self.types, what, &Artifacts::NONE, base);
+            template.operations = Arc::new(finished);
+        }
+        template.name = name;
+        template.metadata = metadata_of(map);
+        template.description = description(map);
+        template.default_for = self.text_at(map, "default_for", || what.to_owned());
+        template.span = span;
+        Some(template)
+    }
+
+    /// The type that a template states under `type`.
+    pub(super) fn template_type(
+        self,
+        what: &str,
+        map: &Mapping,
+        section: Section,
+        span: Span,
+    ) -> Option<TypeKey> {
+        match map.get("type").filter(|node| !node.is_null()) {
+            None => {
+                self.report(
+                    Diagnostic::error(format!("{what} has no `type`"))
+                        .label(span, "")
+                        .help(format!(
+                            "give it a `type`: the name of a {}",
+                            section.noun()
+                        )),
+                );
+                None
+            }
+            Some(node) => match node.as_str() {
+                Some(name) => self.require(name, section, node.span()),
+                None => {
+                    let message = format!("the type of {what} must be a name");
+                    self.problems().error(message, node.span());
+                    None
+                }
+            },
+        }
+    }
+}
+
+/// The name of a type as a template states it; short normative names become whole.
+pub(super) fn stated_name(stated: &str, key: TypeKey, types: &Types) -> TypeName {
+    if types.decl(key).namespace == super::types::BUILT_IN {
+        types.name(key)
+    } else {
+        TypeName::from(stated)
+    }
+}

@@ -1,0 +1,564 @@
+//! Resolves requirements: their relationships and their targets.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use crate::diagnostic::{Diagnostic, Span};
+use crate::name::TemplateName;
+use crate::value::Map;
+
+use super::entity::{Reference, RequirementDef};
+use super::filter::{Assignment, Filter, with_source};
+use super::matching::{Index, Query, capability_of, matching_capability};
+use super::relationship::Plain;
+use super::scope::Scope;
+use super::section::Section;
+use super::similar::did_you_mean;
+use super::template::{NodeTemplate, Occurrences, RelationshipTemplate, Requirement};
+use super::types::Types;
+
+/// The relationship of a requirement that says nothing about it.
+const ANY_RELATIONSHIP: &str = "tosca.relationships.Root";
+
+/// Resolves the requirements of the templates of one topology.
+pub(super) struct Resolver<'a> {
+    pub(super) types: &'a Types,
+    pub(super) index: Index<'a>,
+    pub(super) relationships: &'a IndexMap<TemplateName, Arc<RelationshipTemplate>>,
+    pub(super) plain: Plain,
+    /// Whether requirements that only the type declares look for their target by type.
+    pub(super) match_declared: bool,
+    /// What filters want set on the templates they found, by place.
+    pub(super) assignments: Vec<(usize, Assignment)>,
+}
+
+/// A requirement as its template states it over what its type declares.
+struct Merged<'r> {
+    stated: Option<&'r RequirementDef>,
+    declared: Option<&'r Arc<RequirementDef>>,
+}
+
+impl<'r> Merged<'r> {
+    fn both(&self) -> impl Iterator<Item = &'r RequirementDef> {
+        let declared = self.declared.map(|def| &**def);
+        self.stated.into_iter().chain(declared)
+    }
+
+    fn first<T>(&self, get: impl Fn(&'r RequirementDef) -> Option<T>) -> Option<T> {
+        self.both().find_map(get)
+    }
+
+    fn node(&self) -> Option<&'r Reference> {
+        self.first(|def| def.node.as_ref())
+    }
+
+    fn capability(&self) -> Option<&'r Reference> {
+        self.first(|def| def.capability.as_ref())
+    }
+
+    fn stated_occurrences(&self) -> Option<Occurrences> {
+        self.first(|def| def.occurrences)
+    }
+
+    fn occurrences(&self) -> Occurrences {
+        self.stated_occurrences().unwrap_or(Occurrences::ONE)
+    }
+
+    fn name(&self) -> &'r Arc<str> {
+        &self
+            .both()
+            .next()
+            .expect("it is stated, declared or both")
+            .name
+    }
+
+    fn span(&self) -> Span {
+        self.first(|def| Some(def.span)).unwrap_or(Span::NONE)
+    }
+
+    fn metadata(&self) -> Map {
+        let declared = self.declared.map(|def| def.metadata.clone());
+        let mut metadata = declared.unwrap_or_default();
+        if let Some(stated) = self.stated {
+            let own = stated.metadata.iter();
+            metadata.extend(own.map(|(key, value)| (Arc::clone(key), value.clone())));
+        }
+        metadata
+    }
+}
+
+impl Resolver<'_> {
+    /// The requirements of the template at a place.
+    pub(super) fn requirements(&mut self, place: usize) -> Vec<Requirement> {
+        let unmatched = &self.index.templates[place];
+        let template = &unmatched.template;
+        let mut found = Vec::new();
+        for stated in &unmatched.stated {
+            let declared = template.node_type.requirements.get(&stated.name);
+            let merged = Merged {
+                stated: Some(stated),
+                declared,
+            };
+            self.stated(template, &merged, &mut found);
+        }
+        for declared in template.node_type.requirements.values() {
+            if !unmatched
+                .stated
+                .iter()
+                .any(|stated| stated.name == declared.name)
+            {
+                let merged = Merged {
+                    stated: None,
+                    declared: Some(declared),
+                };
+                self.declared(template, &merged, &mut found);
+            }
+        }
+        found
+    }
+
+    fn stated(
+        &mut self,
+        template: &NodeTemplate,
+        merged: &Merged<'_>,
+        found: &mut Vec<Requirement>,
+    ) {
+        let Some(relationship) = self.relationship(template, merged, true) else {
+            return;
+        };
+        if let Some(target) = merged.node().and_then(|node| self.index.place(&node.name)) {
+            found.extend(self.to_template(template, merged, relationship, target));
+            return;
+        }
+        let Some(query) = self.query(merged, &relationship, template) else {
+            return;
+        };
+        let has_filter = merged.both().any(|def| !def.node_filter.is_empty());
+        if !has_filter && !query.says_something(&relationship.relationship_type) {
+            let is_needed = merged.occurrences().min > 0 && relationship.default_for.is_none();
+            if is_needed && merged.node().is_none() {
+                self.report_vague(template, merged);
+            }
+            return;
+        }
+        let targets = self.targets(template, merged, &query, &relationship);
+        if targets.is_empty() {
+            self.no_target(template, merged, &relationship);
+            found.push(self.made(merged, &relationship, None, None));
+        }
+        for target in targets {
+            let made = self.to_candidate(merged, &query, &relationship, target);
+            found.push(made);
+        }
+    }
+
+    fn declared(
+        &mut self,
+        template: &NodeTemplate,
+        merged: &Merged<'_>,
+        found: &mut Vec<Requirement>,
+    ) {
+        let is_needed = merged.occurrences().min > 0;
+        let named = merged.node().and_then(|node| self.index.place(&node.name));
+        let has_filter = merged.both().any(|def| !def.node_filter.is_empty());
+        let matches = has_filter || (self.match_declared && is_needed);
+        if !is_needed && !matches && named.is_none() {
+            return;
+        }
+        let Some(relationship) = self.relationship(template, merged, false) else {
+            return;
+        };
+        if let Some(target) = named {
+            found.extend(self.to_template(template, merged, relationship, target));
+            return;
+        }
+        let query = self.query(merged, &relationship, template);
+        let query = query.filter(|query| {
+            matches && (has_filter || query.says_something(&relationship.relationship_type))
+        });
+        let targets = match &query {
+            Some(query) => self.targets(template, merged, query, &relationship),
+            None => Vec::new(),
+        };
+        if targets.is_empty() && is_needed {
+            self.missing(template, merged);
+            found.push(self.made(merged, &relationship, None, None));
+        }
+        for target in targets {
+            if let Some(query) = &query {
+                found.push(self.to_candidate(merged, query, &relationship, target));
+            }
+        }
+    }
+
+    /// The relationship that a requirement means.
+    fn relationship(
+        &mut self,
+        template: &NodeTemplate,
+        merged: &Merged<'_>,
+        is_stated: bool,
+    ) -> Option<Arc<RelationshipTemplate>> {
+        let says =
+            |def: &&RequirementDef| def.relationship.is_some() || def.inline_relationship.is_some();
+        let Some(def) = merged.both().find(says) else {
+            let key =
+                self.types
+                    .find(super::types::ROOT, ANY_RELATIONSHIP, Section::Relationship)?;
+            return self.plain.of_type(self.types, key);
+        };
+        if let Some(node) = &def.inline_relationship {
+            let scope = Scope {
+                types: self.types,
+                namespace: def.namespace,
+            };
+            let what = format!(
+                "the relationship of requirement `{}` of node template `{}`",
+                def.name, template.name
+            );
+            let read = scope.relationship_template(&what, None, node, node.span());
+            return read.map(Arc::new);
+        }
+        let reference = def.relationship.as_ref()?;
+        if let Some(named) = self.relationships.get(&*reference.name) {
+            return Some(Arc::clone(named));
+        }
+        let scope = Scope {
+            types: self.types,
+            namespace: reference.namespace,
+        };
+        if let Some(key) = scope.find(&reference.name, Section::Relationship) {
+            return self.plain.of_type(self.types, key);
+        }
+        self.unknown_relationship(template, merged, reference, is_stated);
+        None
+    }
+
+    fn unknown_relationship(
+        &self,
+        template: &NodeTemplate,
+        merged: &Merged<'_>,
+        reference: &Reference,
+        is_stated: bool,
+    ) {
+        let message = format!(
+            "requirement `{}` of `{}` names relationship `{}`, which is neither a template nor a type",
+            merged.name(),
+            template.name,
+            reference.name
+        );
+        let mut problem = if is_stated {
+            Diagnostic::error(message)
+        } else {
+            Diagnostic::warning(message)
+        };
+        problem = problem.label(reference.span, "");
+        let own = self.relationships.keys().map(TemplateName::as_str);
+        let declared = self.types.namespaces.iter().flat_map(|it| it.names.keys());
+        problem.help = did_you_mean(&reference.name, own.chain(declared.map(|it| &**it)));
+        self.types.problems.report(problem);
+    }
+
+    /// What a requirement asks of its target's type; reports a name that means nothing.
+    fn query(
+        &self,
+        merged: &Merged<'_>,
+        relationship: &RelationshipTemplate,
+        template: &NodeTemplate,
+    ) -> Option<Query> {
+        let mut node_type = None;
+        if let Some(node) = merged.node() {
+            let scope = Scope {
+                types: self.types,
+                namespace: node.namespace,
+            };
+            node_type = scope.find(&node.name, Section::Node);
+            if node_type.is_none() {
+                self.unknown_node(merged, node, template);
+                return None;
+            }
+        }
+        Some(Query {
+            node_type,
+            capability: capability_of(merged.capability()),
+            relationship: Some(relationship.relationship_type.key),
+        })
+    }
+
+    fn unknown_node(&self, merged: &Merged<'_>, node: &Reference, template: &NodeTemplate) {
+        // What a type says about a node that is not there matters only if it is needed.
+        if merged.stated.is_none_or(|def| def.node.is_none()) {
+            return;
+        }
+        let message = format!(
+            "requirement `{}` of `{}` names `{}`, which is neither a node template nor a node type",
+            merged.name(),
+            template.name,
+            node.name
+        );
+        let mut problem = Diagnostic::error(message).label(node.span, "");
+        let types = self.types.namespaces.iter().flat_map(|it| it.names.keys());
+        let candidates = self.index.names().chain(types.map(|it| &**it));
+        problem.help = did_you_mean(&node.name, candidates);
+        self.types.problems.report(problem);
+    }
+
+    /// A requirement whose target is named.
+    fn to_template(
+        &mut self,
+        template: &NodeTemplate,
+        merged: &Merged<'_>,
+        relationship: Arc<RelationshipTemplate>,
+        place: usize,
+    ) -> Option<Requirement> {
+        let target = self.index.template(place);
+        let query = Query {
+            node_type: None,
+            capability: capability_of(merged.capability()),
+            relationship: None,
+        };
+        let relationship_type = &relationship.relationship_type;
+        let found = matching_capability(self.types, &target.node_type, &query, relationship_type);
+        if found.is_none() {
+            self.report_no_capability(template, merged, &relationship, target);
+            return None;
+        }
+        self.assign(template, merged, place, true);
+        Some(self.made(merged, &relationship, Some(place), found))
+    }
+
+    fn to_candidate(
+        &self,
+        merged: &Merged<'_>,
+        query: &Query,
+        relationship: &Arc<RelationshipTemplate>,
+        place: usize,
+    ) -> Requirement {
+        let target = self.index.template(place);
+        let relationship_type = &relationship.relationship_type;
+        let found = matching_capability(self.types, &target.node_type, query, relationship_type);
+        self.made(merged, relationship, Some(place), found)
+    }
+
+    fn made(
+        &self,
+        merged: &Merged<'_>,
+        relationship: &Arc<RelationshipTemplate>,
+        place: Option<usize>,
+        capability: Option<Arc<str>>,
+    ) -> Requirement {
+        let filters = merged
+            .both()
+            .flat_map(|def| def.node_filter.iter().cloned());
+        Requirement {
+            name: Arc::clone(merged.name()),
+            target: place.map(|place| self.index.template(place).name.clone()),
+            relationship: Arc::clone(relationship),
+            capability,
+            definition: merged.declared.cloned(),
+            occurrences: merged.occurrences(),
+            declared_only: merged.stated.is_none(),
+            node_filter: filters.collect(),
+            metadata: merged.metadata(),
+            span: merged.span(),
+        }
+    }
+
+    fn filters<'s>(&'s self, merged: &Merged<'s>) -> Vec<Filter<'s>> {
+        let filters = merged.both().flat_map(|def| {
+            let scope = Scope {
+                types: self.types,
+                namespace: def.namespace,
+            };
+            def.node_filter
+                .iter()
+                .map(move |node| Filter { scope, node })
+        });
+        filters.collect()
+    }
+
+    /// The templates that fulfil a requirement which does not name one.
+    fn targets(
+        &mut self,
+        template: &NodeTemplate,
+        merged: &Merged<'_>,
+        query: &Query,
+        relationship: &RelationshipTemplate,
+    ) -> Vec<usize> {
+        let types = self.types;
+        let filters: Vec<Filter<'_>> = merged
+            .both()
+            .flat_map(|def| {
+                let scope = Scope {
+                    types,
+                    namespace: def.namespace,
+                };
+                def.node_filter
+                    .iter()
+                    .map(move |node| Filter { scope, node })
+            })
+            .collect();
+        let relationship_type = &relationship.relationship_type;
+        let found = self
+            .index
+            .candidates(query, relationship_type, &filters, &template.name);
+        let most = merged.stated_occurrences().and_then(|it| it.max);
+        if most.is_some_and(|most| found.len() > most as usize) {
+            self.report_ambiguous(template, merged, &found);
+            return Vec::new();
+        }
+        for place in &found {
+            self.assign(template, merged, *place, false);
+        }
+        found
+    }
+
+    /// Notes what the filters of a requirement want set on its target.
+    fn assign(
+        &mut self,
+        template: &NodeTemplate,
+        merged: &Merged<'_>,
+        place: usize,
+        is_named: bool,
+    ) {
+        let target = self.index.template(place);
+        let mut wanted = Vec::new();
+        for filter in self.filters(merged) {
+            wanted.extend(filter.assignments(target, is_named));
+        }
+        for mut assignment in wanted {
+            assignment.value = with_source(assignment.value, template.name.as_str());
+            self.assignments.push((place, assignment));
+        }
+    }
+
+    fn no_target(
+        &self,
+        template: &NodeTemplate,
+        merged: &Merged<'_>,
+        relationship: &RelationshipTemplate,
+    ) {
+        let is_needed = merged.occurrences().min > 0
+            && relationship.default_for.is_none()
+            && !template.has_directive("default");
+        let names_node = merged.stated.is_some_and(|def| def.node.is_some());
+        // A type's own idea of the node is no promise of the template's.
+        if !is_needed || (merged.node().is_some() && !names_node) {
+            return;
+        }
+        let what = merged.node().map_or_else(
+            || "no node template fits".to_owned(),
+            |node| format!("no node template of type `{}` fits", node.name),
+        );
+        let message = format!(
+            "{what} requirement `{}` of node template `{}`",
+            merged.name(),
+            template.name
+        );
+        self.types.problems.error(message, merged.span());
+    }
+
+    /// A requirement that the type declares and nothing fulfils. It matters where something
+    /// would be done to the node.
+    fn missing(&self, template: &NodeTemplate, merged: &Merged<'_>) {
+        let exempt = ["select", "substitute", "default", "conditional"];
+        if exempt
+            .iter()
+            .any(|directive| template.has_directive(directive))
+        {
+            return;
+        }
+        let message = format!(
+            "node template `{}` is missing requirement `{}`",
+            template.name,
+            merged.name()
+        );
+        let acts = template
+            .operations
+            .iter()
+            .any(|operation| operation.is_implemented());
+        let problem = if acts {
+            Diagnostic::error(message)
+        } else {
+            Diagnostic::warning(message)
+        };
+        let help = match merged.node() {
+            Some(node) => format!("add a node template of type `{}`", node.name),
+            None => format!("add `{}` to its `requirements`", merged.name()),
+        };
+        let problem = problem
+            .label(template.span, "")
+            .label(merged.span(), "declared here")
+            .help(help);
+        self.types.problems.report(problem);
+    }
+
+    fn report_vague(&self, template: &NodeTemplate, merged: &Merged<'_>) {
+        let message = format!(
+            "requirement `{}` of node template `{}` says nothing about its target",
+            merged.name(),
+            template.name
+        );
+        self.types.problems.report(
+            Diagnostic::error(message)
+                .label(merged.span(), "")
+                .help("give it a `node`, a `capability` or a `node_filter`"),
+        );
+    }
+
+    fn report_ambiguous(&self, template: &NodeTemplate, merged: &Merged<'_>, found: &[usize]) {
+        let most = merged.occurrences().max.unwrap_or(u32::MAX);
+        let names: Vec<_> = found
+            .iter()
+            .take(5)
+            .map(|place| format!("`{}`", self.index.template(*place).name))
+            .collect();
+        let message = format!(
+            "requirement `{}` of node template `{}` takes at most {most} targets, but {} fit",
+            merged.name(),
+            template.name,
+            found.len(),
+        );
+        self.types
+            .problems
+            .report(
+                Diagnostic::error(message)
+                    .label(merged.span(), "")
+                    .help(format!(
+                        "name the one that is meant; among others {}",
+                        names.join(", ")
+                    )),
+            );
+    }
+
+    fn report_no_capability(
+        &self,
+        template: &NodeTemplate,
+        merged: &Merged<'_>,
+        relationship: &RelationshipTemplate,
+        target: &NodeTemplate,
+    ) {
+        let wanted = match merged.capability() {
+            Some(capability) => format!("capability `{}`", capability.name),
+            None => format!("a capability that `{}` can use", relationship.type_name),
+        };
+        let own: Vec<_> = target
+            .node_type
+            .capabilities
+            .keys()
+            .map(|it| format!("`{it}`"))
+            .collect();
+        let message = format!(
+            "requirement `{}` of node template `{}` needs {wanted}, which `{}` does not have",
+            merged.name(),
+            template.name,
+            target.name
+        );
+        self.types.problems.report(
+            Diagnostic::error(message)
+                .label(merged.span(), "")
+                .label(target.span, "the target")
+                .help(format!("it has {}", own.join(", "))),
+        );
+    }
+}

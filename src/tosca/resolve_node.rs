@@ -1,0 +1,374 @@
+//! Resolves node types: requirements, capabilities and artifacts.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use crate::diagnostic::Span;
+use crate::name::TypeName;
+use crate::value::Map;
+use crate::yaml::{Entry, Mapping, Node};
+
+use super::definition::TypeKey;
+use super::entity::{CapabilityDef, ExpectedArtifact, NodeType, RequirementDef};
+use super::implementation::Artifacts;
+use super::keys::{CAPABILITY, NODE_FILTER, REQUIREMENT};
+use super::property::{Declared, Defs};
+use super::resolve::{TypeArtifacts, metadata_of};
+use super::scope::{Scope, description};
+use super::section::Section;
+use super::template::{CapabilityTemplate, Occurrences};
+use super::types::Types;
+
+impl Types {
+    pub(super) fn resolve_node(&self, key: TypeKey, what: &str) -> NodeType {
+        let scope = self.scope_of(key);
+        let properties = self.property_defs(key);
+        let attributes = self.attribute_defs(key);
+        let interfaces = self.interfaces(key);
+        let capabilities = self.capabilities(key);
+        let (artifacts, expected_artifacts) = self.artifacts(key);
+        let own = Artifacts::new(&artifacts, false);
+        let operations = Arc::new(interfaces.finish(self, what, &own, None));
+        let default_capabilities = capabilities
+            .iter()
+            .map(|(name, def)| (Arc::clone(name), scope.capability(what, def, None, None)))
+            .collect();
+        NodeType {
+            default_properties: scope.default_properties(what, &properties),
+            default_attributes: scope.default_attributes(&attributes),
+            default_capabilities: Arc::new(default_capabilities),
+            requirements: self.requirement_defs(key),
+            operations,
+            interfaces: Arc::new(interfaces),
+            artifacts: Arc::new(artifacts),
+            expected_artifacts,
+            properties,
+            attributes,
+            capabilities,
+            info: self.info(key),
+        }
+    }
+
+    /// The requirements: the type's own first, each merged over its ancestors'.
+    fn requirement_defs(&self, key: TypeKey) -> IndexMap<Arc<str>, Arc<RequirementDef>> {
+        let lineage = self.lineage(key);
+        let mut merged: IndexMap<Arc<str>, RequirementDef> = IndexMap::new();
+        for ancestor in &*lineage {
+            let Some(map) = self.decl(*ancestor).node().as_map() else {
+                continue;
+            };
+            let scope = self.scope_of(*ancestor);
+            let owner = &self.decl(*ancestor).name;
+            for item in scope.list_at(map, "requirements", || format!("`{owner}`")) {
+                let Some((name, entry)) = scope.requirement_item(item, owner) else {
+                    continue;
+                };
+                let Some(def) = scope.requirement_def(name, entry, owner) else {
+                    continue;
+                };
+                match merged.get_mut(name) {
+                    Some(nearer) => inherit(nearer, def),
+                    None => {
+                        merged.insert(Arc::clone(name), def);
+                    }
+                }
+            }
+        }
+        let shared = merged.into_iter();
+        shared.map(|(name, def)| (name, Arc::new(def))).collect()
+    }
+
+    fn capabilities(&self, key: TypeKey) -> IndexMap<Arc<str>, Arc<CapabilityDef>> {
+        let lineage = self.lineage(key);
+        let mut merged: IndexMap<Arc<str>, Vec<(TypeKey, &Entry)>> = IndexMap::new();
+        for (ancestor, node) in self.said(&lineage, "capabilities") {
+            let owner = &self.decl(ancestor).name;
+            let scope = self.scope_of(ancestor);
+            let what = || format!("`capabilities` of `{owner}`");
+            for (name, entry) in scope.map(node, what).into_iter().flatten() {
+                let said = merged.entry(Arc::clone(name)).or_default();
+                said.push((ancestor, entry));
+            }
+        }
+        let defs = merged.into_iter().filter_map(|(name, said)| {
+            let def = self.capability_def(&name, &said)?;
+            Some((name, Arc::new(def)))
+        });
+        defs.collect()
+    }
+
+    /// Merges what types say about a capability, the nearest first.
+    fn capability_def(&self, name: &Arc<str>, said: &[(TypeKey, &Entry)]) -> Option<CapabilityDef> {
+        let (nearest, first) = said.first()?;
+        if first.value.is_null() {
+            return None;
+        }
+        let owner = &self.decl(*nearest).name;
+        let what = format!("capability `{name}` of `{owner}`");
+        let named = said.iter().find_map(|(ancestor, entry)| {
+            let node = entry.value.get("type").unwrap_or(&entry.value);
+            Some((self.scope_of(*ancestor), node.as_str()?, node.span()))
+        });
+        let Some((scope, type_name, span)) = named else {
+            self.problems
+                .error(format!("{what} has no `type`"), first.key_span);
+            return None;
+        };
+        let found = scope.require(type_name, Section::Capability, span)?;
+        let capability_type = self.capability_type_of(found)?;
+        let mut properties: Defs = capability_type.properties.clone();
+        let mut attributes: Defs = capability_type.attributes.clone();
+        let mut assigned = IndexMap::new();
+        let mut valid_source_types = None;
+        for (ancestor, entry) in said.iter().rev() {
+            let Some(map) = entry.value.as_map() else {
+                continue;
+            };
+            let scope = self.scope_of(*ancestor);
+            CAPABILITY.check(&self.problems, &what, map);
+            let (defined, set) = split_properties(map);
+            assigned.extend(set);
+            scope.merge_defs(&mut properties, &defined, "properties", &what);
+            if let Some(map) = map.get("attributes").and_then(Node::as_map) {
+                scope.merge_defs(&mut attributes, map, "attributes", &what);
+            }
+            if let Some(node) = map.get("valid_source_types") {
+                let named = super::types::strings(Some(node)).into_iter();
+                valid_source_types = Some(named.map(|(name, _)| TypeName::new(name)).collect());
+            }
+        }
+        Some(CapabilityDef {
+            name: Arc::clone(name),
+            valid_source_types: valid_source_types
+                .unwrap_or_else(|| capability_type.valid_source_types.clone()),
+            capability_type,
+            properties,
+            attributes,
+            assigned,
+            span: first.key_span,
+        })
+    }
+
+    /// The artifacts of a type and those it only asks for.
+    fn artifacts(&self, key: TypeKey) -> (TypeArtifacts, IndexMap<Arc<str>, ExpectedArtifact>) {
+        let lineage = self.lineage(key);
+        let mut artifacts = TypeArtifacts::default();
+        let mut expected = IndexMap::new();
+        for (ancestor, node) in self.said(&lineage, "artifacts").rev() {
+            let scope = self.scope_of(ancestor);
+            let owner = &self.decl(ancestor).name;
+            let what = || format!("`artifacts` of `{owner}`");
+            for (name, entry) in scope.map(node, what).into_iter().flatten() {
+                let what = format!("artifact `{name}` of `{owner}`");
+                let asks = entry.value.as_map().filter(|map| map.get("file").is_none());
+                let type_node = asks.and_then(|map| map.get("type"));
+                if let Some((map, text)) = asks.zip(type_node.and_then(Node::as_str)) {
+                    let span = type_node.map_or(Span::NONE, Node::span);
+                    if let Some(found) = scope.require(text, Section::Artifact, span) {
+                        let required = map.get("required").and_then(Node::as_bool);
+                        let expectation = ExpectedArtifact {
+                            type_name: self.name(found),
+                            required: required == Some(true),
+                        };
+                        expected.insert(Arc::clone(name), expectation);
+                    }
+                } else if let Some(artifact) =
+                    scope.artifact(&what, name, &entry.value, entry.key_span)
+                {
+                    artifacts.insert(Arc::clone(name), Arc::new(artifact));
+                }
+            }
+        }
+        (artifacts, expected)
+    }
+}
+
+/// What a capability's `properties` define and what they set: definitions are maps with a `type`.
+fn split_properties(map: &Mapping) -> (Mapping, IndexMap<Arc<str>, Node>) {
+    let mut defined = Mapping::default();
+    let mut set = IndexMap::new();
+    for (name, entry) in map
+        .get("properties")
+        .and_then(Node::as_map)
+        .into_iter()
+        .flatten()
+    {
+        let has = |word| entry.value.get(word).is_some();
+        if ["type", "default", "required", "constraints"]
+            .iter()
+            .any(|word| has(word))
+        {
+            defined.insert(Arc::clone(name), entry.clone());
+        } else {
+            set.insert(Arc::clone(name), entry.value.clone());
+        }
+    }
+    (defined, set)
+}
+
+/// Takes over from a base type what the nearer one leaves open.
+fn inherit(nearer: &mut RequirementDef, base: RequirementDef) {
+    nearer.node = nearer.node.take().or(base.node);
+    nearer.capability = nearer.capability.take().or(base.capability);
+    if nearer.relationship.is_none() && nearer.inline_relationship.is_none() {
+        nearer.relationship = base.relationship;
+        nearer.inline_relationship = base.inline_relationship;
+        nearer.namespace = base.namespace;
+    }
+    nearer.occurrences = nearer.occurrences.or(base.occurrences);
+    nearer.description = nearer.description.take().or(base.description);
+    nearer.node_filter.extend(base.node_filter);
+    let own = std::mem::replace(&mut nearer.metadata, base.metadata);
+    nearer.metadata.extend(own);
+}
+
+impl Scope<'_> {
+    /// The name and the entry of an item of `requirements`: a map with one key.
+    pub(super) fn requirement_item<'n>(
+        self,
+        item: &'n Node,
+        owner: &str,
+    ) -> Option<(&'n Arc<str>, &'n Entry)> {
+        let map = item.as_map().filter(|map| map.len() == 1);
+        let found = map.and_then(|map| map.iter().next());
+        if found.is_none() {
+            let message =
+                format!("a requirement of `{owner}` must be a map with one key, its name");
+            self.problems().error(message, item.span());
+        }
+        found
+    }
+
+    /// Reads a requirement: the name of a node or a type, or a map.
+    pub(super) fn requirement_def(
+        self,
+        name: &Arc<str>,
+        entry: &Entry,
+        owner: &str,
+    ) -> Option<RequirementDef> {
+        let what = format!("requirement `{name}` of `{owner}`");
+        let node = &entry.value;
+        let mut def = RequirementDef {
+            name: Arc::clone(name),
+            node: self.reference(node),
+            capability: None,
+            relationship: None,
+            inline_relationship: None,
+            namespace: self.namespace,
+            occurrences: None,
+            node_filter: Vec::new(),
+            metadata: Map::default(),
+            description: None,
+            span: entry.key_span,
+        };
+        if node.as_str().is_some() {
+            return Some(def);
+        }
+        let Some(map) = node.as_map() else {
+            let message = format!(
+                "{what} must be the name of a node, or a map, not {}",
+                node.kind_name()
+            );
+            self.problems().error(message, entry.key_span);
+            return None;
+        };
+        REQUIREMENT.check(self.problems(), &what, map);
+        let named = |key| {
+            let node: Option<&Node> = map.get(key);
+            if let Some(node) = node.filter(|node| node.as_str().is_none() && !node.is_null()) {
+                let message = format!("`{key}` of {what} must be a name, not {}", node.kind_name());
+                self.problems().error(message, node.span());
+            }
+            node.and_then(|node| self.reference(node))
+        };
+        def.node = named("node");
+        def.capability = named("capability");
+        match map.get("relationship") {
+            Some(node) if node.as_map().is_some() => def.inline_relationship = Some(node.clone()),
+            _ => def.relationship = named("relationship"),
+        }
+        def.occurrences = map
+            .get("occurrences")
+            .and_then(|node| self.occurrences(node, &what));
+        def.node_filter.extend(self.node_filter(map, &what));
+        def.metadata = metadata_of(map);
+        def.description = description(map);
+        Some(def)
+    }
+
+    /// Reads the `node_filter` of a map.
+    pub(super) fn node_filter(self, map: &Mapping, what: &str) -> Option<Node> {
+        let node = map.get("node_filter").filter(|node| !node.is_null())?;
+        let filter = self.map(node, || format!("`node_filter` of {what}"))?;
+        NODE_FILTER.check(self.problems(), &format!("`node_filter` of {what}"), filter);
+        Some(node.clone())
+    }
+
+    /// Reads `occurrences`: a lower bound and an upper one or `UNBOUNDED`.
+    pub(super) fn occurrences(self, node: &Node, what: &str) -> Option<Occurrences> {
+        let bounds = node.as_seq().unwrap_or_default();
+        let number = |node: &Node| node.as_int().and_then(|number| u32::try_from(number).ok());
+        let read = match bounds {
+            [low, high] => number(low).zip(match high.as_str() {
+                Some("UNBOUNDED") => Some(None),
+                _ => number(high).map(Some),
+            }),
+            _ => None,
+        };
+        let valid = read.filter(|(min, max)| max.is_none_or(|max| max >= *min && max > 0));
+        if valid.is_none() {
+            let message = format!("`occurrences` of {what} must be a lower and an upper bound");
+            self.problems().error(message, node.span());
+        }
+        valid.map(|(min, max)| Occurrences { min, max })
+    }
+
+    /// A capability with what a template sets; `inline` are the properties that a property of
+    /// the capability's name gives.
+    pub(super) fn capability(
+        self,
+        owner: &str,
+        def: &CapabilityDef,
+        given: Option<&Mapping>,
+        inline: Option<&Mapping>,
+    ) -> CapabilityTemplate {
+        let what = format!("capability `{}` of {owner}", def.name);
+        let mut set = Mapping::default();
+        for (name, value) in &def.assigned {
+            let entry = Entry {
+                key_span: value.span(),
+                value: value.clone(),
+            };
+            set.insert(Arc::clone(name), entry);
+        }
+        let own = given.and_then(|map| self.map_at(map, "properties", || what.clone()));
+        for map in [own, inline].into_iter().flatten() {
+            for (name, entry) in map {
+                set.insert(Arc::clone(name), entry.clone());
+            }
+        }
+        let defaults = self.default_properties(&what, &def.properties);
+        let declared = Declared {
+            type_name: def.capability_type.name.as_str(),
+            defs: &def.properties,
+            defaults: &defaults,
+            open: def.capability_type.open,
+            complete: own.is_some(),
+        };
+        let attributes = self.default_attributes(&def.attributes);
+        CapabilityTemplate {
+            name: Arc::clone(&def.name),
+            type_name: def.capability_type.name.clone(),
+            properties: self.properties(&what, declared, Some(&set), def.span),
+            attributes: self.attributes(
+                &what,
+                &def.attributes,
+                &attributes,
+                given.and_then(|map| map.get("attributes")),
+            ),
+            metadata: given.map(metadata_of).unwrap_or_default(),
+            capability_type: Arc::clone(&def.capability_type),
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Reads definitions of properties and their schemas.
+
+use std::sync::Arc;
+
+use crate::diagnostic::{Diagnostic, Span};
+use crate::name::TypeName;
+use crate::value::Map;
+use crate::yaml::{Entry, Mapping, Node};
+
+use super::constraint::{Constraint, read_constraints};
+use super::definition::{DataKind, PropertyDef, ScalarKind, Schema};
+use super::keys::{Keys, PROPERTY};
+use super::scope::{Scope, description, values_at};
+use super::section::Section;
+
+/// How many schemas of entries may stand inside each other.
+const DEEPEST: usize = 32;
+
+impl Scope<'_> {
+    /// Reads the definition of a property over the one of a base type.
+    pub(super) fn property_def(
+        self,
+        what: &str,
+        name: &Arc<str>,
+        entry: &Entry,
+        base: Option<&Arc<PropertyDef>>,
+    ) -> Option<PropertyDef> {
+        self.definition(&PROPERTY, what, name, entry, base)
+    }
+
+    /// Reads a definition whose keys a table lists.
+    pub(super) fn definition(
+        self,
+        keys: &Keys,
+        what: &str,
+        name: &Arc<str>,
+        entry: &Entry,
+        base: Option<&Arc<PropertyDef>>,
+    ) -> Option<PropertyDef> {
+        let Some(map) = entry.value.as_map() else {
+            let message = format!(
+                "{what} must be a map with a `type`, not {}",
+                entry.value.kind_name()
+            );
+            self.problems().error(message, entry.key_span);
+            return None;
+        };
+        keys.check(self.problems(), what, map);
+        let schema = self.schema(what, map, base.map(|base| &base.schema), entry.key_span)?;
+        let default = map.get("default");
+        let mut metadata = base.map(|base| base.metadata.clone()).unwrap_or_default();
+        metadata.extend(values_at(map, "metadata"));
+        self.note_tags(map, default, &mut metadata);
+        Some(PropertyDef {
+            name: Arc::clone(name),
+            schema: Arc::new(schema),
+            required: self.required(what, map, base),
+            default: default
+                .map(Node::to_value)
+                .or_else(|| base.and_then(|base| base.default.clone())),
+            description: description(map)
+                .or_else(|| base.and_then(|base| base.description.clone())),
+            metadata,
+            base: base.cloned(),
+            span: entry.key_span,
+            default_span: match (default, base) {
+                (Some(node), _) => node.span(),
+                (None, Some(base)) => base.default_span,
+                (None, None) => Span::NONE,
+            },
+        })
+    }
+
+    /// A sensitive default, or the key `sensitive` of an input, is metadata too.
+    fn note_tags(self, map: &Mapping, default: Option<&Node>, metadata: &mut Map) {
+        let tagged = default.is_some_and(|node| node.tag() == Some("!sensitive"));
+        let stated = map.get("sensitive").and_then(Node::as_bool) == Some(true);
+        if tagged || stated {
+            metadata.insert("sensitive".into(), true.into());
+        }
+    }
+
+    fn required(self, what: &str, map: &Mapping, base: Option<&Arc<PropertyDef>>) -> bool {
+        match map.get("required") {
+            None => base.is_none_or(|base| base.required),
+            Some(node) => node.as_bool().unwrap_or_else(|| {
+                let message = format!("`required` of {what} must be true or false");
+                self.problems().error(message, node.span());
+                true
+            }),
+        }
+    }
+
+    /// Reads a schema over the one of a base type.
+    fn schema(
+        self,
+        what: &str,
+        map: &Mapping,
+        base: Option<&Arc<Schema>>,
+        span: Span,
+    ) -> Option<Schema> {
+        self.nested_schema(what, map, base.map(|base| &**base), span, 0)
+    }
+
+    fn nested_schema(
+        self,
+        what: &str,
+        map: &Mapping,
+        base: Option<&Schema>,
+        span: Span,
+        depth: usize,
+    ) -> Option<Schema> {
+        let (type_name, kind) = match (map.get("type"), base) {
+            (Some(node), _) => self.data_type_at(what, node)?,
+            (None, Some(base)) => (base.type_name.clone(), base.kind),
+            (None, None) => {
+                self.report(
+                    Diagnostic::error(format!("{what} has no `type`"))
+                        .label(span, "")
+                        .help("say what its values are, for example `type: string`"),
+                );
+                return None;
+            }
+        };
+        let kept = base.filter(|base| base.kind == kind);
+        let entry = self.inner_schema(what, map.get("entry_schema"), depth);
+        let key = self.inner_schema(what, map.get("key_schema"), depth);
+        Some(Schema {
+            constraints: match map.get("constraints") {
+                Some(node) => self.constraints(what, node),
+                None => kept
+                    .map(|base| base.constraints.clone())
+                    .unwrap_or_default(),
+            },
+            entry: entry.or_else(|| kept.and_then(|base| base.entry.clone())),
+            key: key.or_else(|| kept.and_then(|base| base.key.clone())),
+            type_name,
+            kind,
+        })
+    }
+
+    fn constraints(self, what: &str, node: &Node) -> Vec<Constraint> {
+        read_constraints(node, what, self.problems())
+    }
+
+    /// Reads `entry_schema` or `key_schema`: a map, or the name of a type.
+    fn inner_schema(self, what: &str, node: Option<&Node>, depth: usize) -> Option<Arc<Schema>> {
+        let node = node?;
+        if depth >= DEEPEST {
+            self.problems()
+                .error(format!("the schema of {what} is too deep"), node.span());
+            return None;
+        }
+        if node.as_str().is_some() {
+            let (type_name, kind) = self.data_type_at(what, node)?;
+            return Some(Arc::new(Schema {
+                type_name,
+                kind,
+                constraints: Vec::new(),
+                entry: None,
+                key: None,
+            }));
+        }
+        let map = self.map(node, || format!("the schema of the entries of {what}"))?;
+        self.nested_schema(what, map, None, node.span(), depth + 1)
+            .map(Arc::new)
+    }
+
+    fn data_type_at(self, what: &str, node: &Node) -> Option<(TypeName, DataKind)> {
+        let Some(name) = node.as_str() else {
+            let message = format!(
+                "the type of {what} must be a name, not {}",
+                node.kind_name()
+            );
+            self.problems().error(message, node.span());
+            return None;
+        };
+        let kind = self.data_kind(name, node.span())?;
+        Some((TypeName::from(name), kind))
+    }
+
+    /// What kind of type a name means.
+    pub(super) fn data_kind(self, name: &str, span: Span) -> Option<DataKind> {
+        if let Some(kind) = simple_kind(name.strip_prefix("tosca:").unwrap_or(name)) {
+            return Some(kind);
+        }
+        self.require(name, Section::Data, span).map(DataKind::Data)
+    }
+
+    /// Guesses what a parameter without a `type` holds.
+    pub(super) fn any_schema() -> Schema {
+        Schema {
+            type_name: "any".into(),
+            kind: DataKind::Any,
+            constraints: Vec::new(),
+            entry: None,
+            key: None,
+        }
+    }
+}
+
+/// The kind that a simple type's name means.
+pub(super) fn simple_kind(name: &str) -> Option<DataKind> {
+    Some(match name {
+        "any" => DataKind::Any,
+        "string" => DataKind::String,
+        "integer" => DataKind::Integer,
+        "float" | "number" => DataKind::Float,
+        "boolean" => DataKind::Boolean,
+        "timestamp" => DataKind::Timestamp,
+        "range" => DataKind::Range,
+        "version" => DataKind::Version,
+        "list" => DataKind::List,
+        "map" => DataKind::Map,
+        "json" => DataKind::Json,
+        "xml" => DataKind::Xml,
+        "scalar-unit.size" => DataKind::Scalar(ScalarKind::Size),
+        "scalar-unit.time" => DataKind::Scalar(ScalarKind::Time),
+        "scalar-unit.frequency" => DataKind::Scalar(ScalarKind::Frequency),
+        "scalar-unit.bitrate" => DataKind::Scalar(ScalarKind::Bitrate),
+        _ => return None,
+    })
+}

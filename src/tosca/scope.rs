@@ -1,0 +1,166 @@
+//! Where a piece of text stands: its namespace decides what names mean in it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::diagnostic::{Diagnostic, Span};
+use crate::value::{Map, Value};
+use crate::yaml::{Mapping, Node};
+
+use super::definition::TypeKey;
+use super::entity::Reference;
+use super::problems::Problems;
+use super::section::Section;
+use super::types::Types;
+
+/// The namespace that a piece of text stands in.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Scope<'a> {
+    pub(super) types: &'a Types,
+    pub(super) namespace: u32,
+}
+
+impl<'a> Scope<'a> {
+    pub(super) fn problems(self) -> &'a Problems {
+        &self.types.problems
+    }
+
+    /// The directory of the file.
+    pub(super) fn base_dir(self) -> Arc<PathBuf> {
+        Arc::clone(self.types.base_dir(self.namespace))
+    }
+
+    /// The type of a name, if it is of the section.
+    pub(super) fn find(self, name: &str, section: Section) -> Option<TypeKey> {
+        let key = self.types.find(self.namespace, name, section)?;
+        (self.types.section(key) == section).then_some(key)
+    }
+
+    /// The type of a name; reports one that is unknown or of another kind.
+    pub(super) fn require(self, name: &str, section: Section, span: Span) -> Option<TypeKey> {
+        match self.types.find(self.namespace, name, section) {
+            None => {
+                self.types
+                    .report_unknown(self.namespace, name, section, span);
+                None
+            }
+            Some(key) => {
+                let found = self.types.section(key);
+                if found == section {
+                    return Some(key);
+                }
+                let message = format!(
+                    "`{name}` is a {}, but a {} is needed",
+                    found.noun(),
+                    section.noun()
+                );
+                self.problems().error(message, span);
+                None
+            }
+        }
+    }
+
+    /// The map of a node; reports anything else but null.
+    pub(super) fn map(self, node: &'a Node, what: impl FnOnce() -> String) -> Option<&'a Mapping> {
+        if let Some(map) = node.as_map() {
+            return Some(map);
+        }
+        if !node.is_null() {
+            let message = format!("{} must be a map, not {}", what(), node.kind_name());
+            self.problems().error(message, node.span());
+        }
+        None
+    }
+
+    /// The map under a key.
+    pub(super) fn map_at(
+        self,
+        mapping: &'a Mapping,
+        key: &str,
+        what: impl FnOnce() -> String,
+    ) -> Option<&'a Mapping> {
+        let node = mapping.get(key)?;
+        self.map(node, || format!("`{key}` of {}", what()))
+    }
+
+    /// The list under a key.
+    pub(super) fn list_at(
+        self,
+        mapping: &'a Mapping,
+        key: &str,
+        what: impl FnOnce() -> String,
+    ) -> &'a [Node] {
+        let Some(node) = mapping.get(key) else {
+            return &[];
+        };
+        if let Some(items) = node.as_seq() {
+            return items;
+        }
+        if !node.is_null() {
+            let message = format!(
+                "`{key}` of {} must be a list, not {}",
+                what(),
+                node.kind_name()
+            );
+            self.problems().error(message, node.span());
+        }
+        &[]
+    }
+
+    /// The text under a key.
+    pub(super) fn text_at(
+        self,
+        mapping: &Mapping,
+        key: &str,
+        what: impl FnOnce() -> String,
+    ) -> Option<Arc<str>> {
+        let node = mapping.get(key)?;
+        if let Some(text) = node.as_str() {
+            return Some(text.into());
+        }
+        if !node.is_null() {
+            let message = format!(
+                "`{key}` of {} must be a string, not {}",
+                what(),
+                node.kind_name()
+            );
+            self.problems().error(message, node.span());
+        }
+        None
+    }
+
+    /// A name under a key, to be looked up here later.
+    pub(super) fn reference(self, node: &Node) -> Option<Reference> {
+        Some(Reference {
+            name: node.as_str()?.into(),
+            span: node.span(),
+            namespace: self.namespace,
+        })
+    }
+
+    /// Reports a problem.
+    pub(super) fn report(self, diagnostic: Diagnostic) {
+        self.problems().report(diagnostic);
+    }
+}
+
+/// The entries under a key as values; nothing if it is no map.
+pub(super) fn values_at(mapping: &Mapping, key: &str) -> Map {
+    mapping.get(key).map(values).unwrap_or_default()
+}
+
+/// The entries of a node as values; nothing if it is no map.
+pub(super) fn values(node: &Node) -> Map {
+    match node.to_value().reveal() {
+        Value::Map(map) => Map::clone(map),
+        _ => Map::default(),
+    }
+}
+
+/// The `description` without the blanks around it.
+pub(super) fn description(mapping: &Mapping) -> Option<Arc<str>> {
+    mapping
+        .get("description")
+        .and_then(Node::as_str)
+        .map(|text| text.trim().into())
+}

@@ -1,0 +1,96 @@
+//! The kinds of types and the sections that declare them.
+
+/// A kind of type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Section {
+    Node,
+    Relationship,
+    Capability,
+    Interface,
+    Artifact,
+    Data,
+    Group,
+    Policy,
+    /// The section `types`, whose entries say by their ancestors what they are.
+    Any,
+}
+
+impl Section {
+    pub(super) const ALL: &'static [Self] = &[
+        Self::Any,
+        Self::Interface,
+        Self::Data,
+        Self::Capability,
+        Self::Artifact,
+        Self::Relationship,
+        Self::Node,
+        Self::Group,
+        Self::Policy,
+    ];
+
+    /// The key of the section in a service template.
+    pub(super) fn key(self) -> &'static str {
+        match self {
+            Self::Node => "node_types",
+            Self::Relationship => "relationship_types",
+            Self::Capability => "capability_types",
+            Self::Interface => "interface_types",
+            Self::Artifact => "artifact_types",
+            Self::Data => "data_types",
+            Self::Group => "group_types",
+            Self::Policy => "policy_types",
+            Self::Any => "types",
+        }
+    }
+
+    /// The section of a key.
+    pub(super) fn of_key(key: &str) -> Option<Self> {
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|section| section.key() == key)
+    }
+
+    /// What precedes the short names of its normative types.
+    pub(super) fn prefix(self) -> &'static str {
+        match self {
+            Self::Node | Self::Any => "tosca.nodes.",
+            Self::Relationship => "tosca.relationships.",
+            Self::Capability => "tosca.capabilities.",
+            Self::Interface => "tosca.interfaces.",
+            Self::Artifact => "tosca.artifacts.",
+            Self::Data => "tosca.datatypes.",
+            Self::Group => "tosca.groups.",
+            Self::Policy => "tosca.policies.",
+        }
+    }
+
+    /// The type that others of the section derive from when they say nothing.
+    pub(super) fn root(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Node | Self::Any => "tosca.nodes.Root",
+            Self::Relationship => "tosca.relationships.Root",
+            Self::Capability => "tosca.capabilities.Root",
+            Self::Interface => "tosca.interfaces.Root",
+            Self::Artifact => "tosca.artifacts.Root",
+            Self::Group => "tosca.groups.Root",
+            Self::Policy => "tosca.policies.Root",
+            Self::Data => return None,
+        })
+    }
+
+    /// What a type of the section is called.
+    pub(super) fn noun(self) -> &'static str {
+        match self {
+            Self::Node => "node type",
+            Self::Relationship => "relationship type",
+            Self::Capability => "capability type",
+            Self::Interface => "interface type",
+            Self::Artifact => "artifact type",
+            Self::Data => "data type",
+            Self::Group => "group type",
+            Self::Policy => "policy type",
+            Self::Any => "type",
+        }
+    }
+}

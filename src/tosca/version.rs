@@ -1,0 +1,131 @@
+//! Versions and what a version requirement admits.
+
+use std::cmp::Ordering;
+
+/// The numbers of a version with what follows a dash; numbers that are missing count as zero.
+type Parts = ([u64; 4], Option<String>);
+
+/// Reads a version such as `1`, `1.2`, `1.2.0` or `1.2.0.beta-3`.
+fn parts(text: &str) -> Option<Parts> {
+    let text = text.trim().trim_start_matches(['v', 'V']);
+    let (text, _build) = text.split_once('+').unwrap_or((text, ""));
+    let (numbers, qualifier) = match text.split_once('-') {
+        Some((numbers, qualifier)) => (numbers, Some(qualifier.to_owned())),
+        None => (text, None),
+    };
+    let mut found = [0; 4];
+    let mut count = 0;
+    for part in numbers.split('.') {
+        match part.parse() {
+            Ok(number) if count < found.len() => found[count] = number,
+            _ if count >= 3 => {}
+            _ => return None,
+        }
+        count += 1;
+    }
+    Some((found, qualifier))
+}
+
+/// Whether a text is a version.
+pub(super) fn is_version(text: &str) -> bool {
+    parts(text).is_some()
+}
+
+/// Orders two versions, if both are versions.
+pub(super) fn compare(left: &str, right: &str) -> Option<Ordering> {
+    let (left, right) = (parts(left)?, parts(right)?);
+    Some(order(&left, &right))
+}
+
+fn order(left: &Parts, right: &Parts) -> Ordering {
+    left.0
+        .cmp(&right.0)
+        .then_with(|| match (&left.1, &right.1) {
+            (None, None) => Ordering::Equal,
+            // What is released follows what leads to it.
+            (None, Some(_)) => Ordering::Greater,
+            (Some(_), None) => Ordering::Less,
+            (Some(left), Some(right)) => left.cmp(right),
+        })
+}
+
+/// Whether a requirement such as `^1.2`, `~1.2.3` or `>=1, <2` admits a version; `None` if
+/// either makes no sense.
+pub(super) fn admits(requirement: &str, version: &str) -> Option<bool> {
+    let version = parts(version)?;
+    for clause in requirement.split(',') {
+        if !clause_admits(clause.trim(), &version)? {
+            return Some(false);
+        }
+    }
+    Some(true)
+}
+
+fn clause_admits(clause: &str, version: &Parts) -> Option<bool> {
+    if clause.is_empty() || clause == "*" {
+        return Some(true);
+    }
+    let end = clause.find(|c: char| c.is_ascii_digit() || c == 'v')?;
+    let (operator, text) = clause.split_at(end);
+    let text = text.trim_end_matches(".*").trim_end_matches(".x");
+    let wanted = parts(text)?;
+    let given = text.split('-').next().unwrap_or(text).split('.').count();
+    let least = order(version, &wanted) != Ordering::Less;
+    Some(match operator.trim() {
+        "=" | "==" | "" if given < 3 => least && version.0 < raised(&wanted, given - 1),
+        "=" | "==" => order(version, &wanted) == Ordering::Equal,
+        "" | "^" => {
+            let first = wanted.0.iter().take(given).position(|number| *number != 0);
+            least && version.0 < raised(&wanted, first.unwrap_or(given - 1))
+        }
+        "~" | "~>" | "~=" => least && version.0 < raised(&wanted, (given - 1).min(1)),
+        ">=" => least,
+        ">" => order(version, &wanted) == Ordering::Greater,
+        "<=" => order(version, &wanted) != Ordering::Greater,
+        "<" => order(version, &wanted) == Ordering::Less,
+        "!=" => order(version, &wanted) != Ordering::Equal,
+        _ => return None,
+    })
+}
+
+/// The version after all that share the numbers up to `place`.
+fn raised(version: &Parts, place: usize) -> [u64; 4] {
+    let mut numbers = [0; 4];
+    for (index, number) in version.0.iter().enumerate().take(place + 1) {
+        numbers[index] = *number;
+    }
+    numbers[place] = numbers[place].saturating_add(1);
+    numbers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requirements_admit_what_semantic_versions_say() {
+        let cases = [
+            ("^1.2.0", "1.2.5", Some(true)),
+            ("^1.2.0", "2.0.0", Some(false)),
+            ("^0.2.0", "0.3.0", Some(false)),
+            ("~1.2.3", "1.2.5", Some(true)),
+            ("~1.2.3", "1.3.0", Some(false)),
+            (">= 1.2.0, < 1.5.0", "1.3.5", Some(true)),
+            (">= 1.2.0, < 1.5.0", "1.5.0", Some(false)),
+            ("1.2", "1.2.9", Some(true)),
+            ("1.*", "1.2.9", Some(true)),
+            ("=1.2.3", "1.2.3", Some(true)),
+            (">1", "x", None),
+            ("?1", "1", None),
+        ];
+        for (requirement, version, expected) in cases {
+            assert_eq!(
+                admits(requirement, version),
+                expected,
+                "{requirement} {version}"
+            );
+        }
+        assert_eq!(compare("1.10", "1.9"), Some(Ordering::Greater));
+        assert_eq!(compare("1.0.0-rc1", "1.0.0"), Some(Ordering::Less));
+    }
+}
