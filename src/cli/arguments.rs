@@ -160,7 +160,7 @@ pub(super) struct JobArgs {
     #[arg(default_value = "")]
     pub(super) ensemble: String,
     /// Do not ask before running
-    #[arg(short, long, env = "UNFURL_APPROVE", value_parser = clap::builder::BoolishValueParser::new(), num_args = 0, default_missing_value = "true", default_value = "false", hide_default_value = true)]
+    #[arg(short, long, env = "UNFURL_APPROVE", value_parser = clap::builder::FalseyValueParser::new())]
     pub(super) approve: bool,
     /// Run without changing anything
     #[arg(long)]

@@ -15,7 +15,9 @@ const MAX_DEPENDENCIES: usize = 1000;
 impl Engine {
     /// Keeps in the topology what reads have shown.
     pub(super) fn observe(&mut self, reads: &Reads) {
-        for (of, name, value) in self.evaluator().closure(reads, MAX_DEPENDENCIES) {
+        // The evaluator is gone before the topology changes.
+        let closure = self.evaluator().closure(reads, MAX_DEPENDENCIES);
+        for (of, name, value) in closure {
             self.observe_one(of, &name, value);
         }
     }
@@ -34,7 +36,9 @@ impl Engine {
     /// Adds what a task has read to the task and to the topology.
     pub(super) fn commit_reads(&mut self, index: TaskIndex, reads: &Reads) {
         let mut read_inputs = false;
-        for (of, name, value) in self.evaluator().closure(reads, MAX_DEPENDENCIES) {
+        // The evaluator is gone before the topology changes.
+        let closure = self.evaluator().closure(reads, MAX_DEPENDENCIES);
+        for (of, name, value) in closure {
             if of == self.topology.inputs() {
                 read_inputs = true;
                 continue;

@@ -167,6 +167,7 @@ fn read(
         return Err(problems);
     };
     let inputs = inputs_of(&manifest, &environment, &service, options, &mut problems);
+    problems.append(tosca::check_inputs(&service.types, &service.topology, &inputs));
 
     if problems.has_errors() {
         Err(problems)

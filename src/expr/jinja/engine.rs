@@ -125,6 +125,7 @@ impl Evaluator {
         let outer = self.tracker().begin_notes();
         let variables = Variables::new(self.clone(), scene.clone());
         let rendered = render(text.trim(), &variables);
+        variables.forget();
         let notes = self.tracker().end_notes(outer);
         let value = match rendered {
             Ok(value) => value,

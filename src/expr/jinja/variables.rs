@@ -95,6 +95,11 @@ impl Variables {
         Value::Float(now.as_microsecond() as f64 / 1e6)
     }
 
+    /// Drops the values given so far: they hold these variables, which hold them.
+    pub(super) fn forget(&self) {
+        self.known().clear();
+    }
+
     fn find(self: &Arc<Self>, name: &str) -> Option<JinjaValue> {
         if name == "__unfurl" {
             return Some(JinjaValue::from_object(Functions(Arc::clone(self))));
