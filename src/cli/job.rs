@@ -80,6 +80,8 @@ fn exit_code(limit: JobExitCode, report: &JobReport) -> u8 {
     };
     if bad {
         FailureKind::JobFailed.exit_code()
+    } else if report.outputs_failed {
+        FailureKind::Refused.exit_code()
     } else {
         0
     }

@@ -250,27 +250,36 @@ impl Engine {
 
     /// The outputs of the topology, evaluated now; one that cannot be is told and null.
     pub fn outputs(&mut self) -> Map {
+        self.checked_outputs().0
+    }
+
+    /// The outputs, and whether one of them could not be evaluated.
+    pub fn checked_outputs(&mut self) -> (Map, bool) {
         let names: Vec<_> = self.topology.template().outputs.keys().cloned().collect();
-        let handle = self.topology.outputs();
-        let mut outputs = Map::new();
+        let (mut outputs, mut failed) = (Map::new(), false);
         for name in names {
-            let evaluator = self.evaluator();
-            let value = evaluator.attribute(handle, &name);
-            let reads = evaluator.take_reads();
-            drop(evaluator);
-            self.observe(&reads);
-            match value {
-                Ok(value) => drop(outputs.insert(name, value.unwrap_or_default())),
+            match self.output(&name) {
+                Ok(value) => drop(outputs.insert(name, value)),
                 Err(error) => {
-                    self.say(
-                        Level::Error,
-                        format!("output `{name}` cannot be evaluated: {error}"),
-                    );
+                    failed = true;
+                    let text = format!("output `{name}` cannot be evaluated: {error}");
+                    self.say(Level::Error, text);
                     outputs.insert(name, crate::value::Value::Null);
                 }
             }
         }
-        outputs
+        (outputs, failed)
+    }
+
+    fn output(&mut self, name: &str) -> Result<crate::value::Value, crate::expr::Error> {
+        let evaluator = self.evaluator();
+        let value = evaluator.attribute(self.topology.outputs(), name);
+        let reads = evaluator.take_reads();
+        let context = crate::expr::Context::new(self.topology.root());
+        let value = evaluator.unquote(&value?.unwrap_or_default(), &context);
+        drop(evaluator);
+        self.observe(&reads);
+        value
     }
 
     /// What an expression gives in the topology as it is now.

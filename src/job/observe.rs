@@ -159,6 +159,18 @@ pub(super) fn is_live(topology: &Topology, of: Handle, name: &str) -> Option<boo
     }
 }
 
+/// Whether an attribute that is not there may be set by a task: it is declared, or the type is
+/// open to any attribute.
+pub(super) fn may_be_set(topology: &Topology, of: Handle, name: &str) -> bool {
+    match topology.get(of).map(|entity| &entity.kind) {
+        Some(Kind::Node(node)) => {
+            node.template.attributes.contains_key(name) || node.template.node_type.open
+        }
+        Some(Kind::Relationship { template, .. }) => template.attributes.contains_key(name),
+        _ => false,
+    }
+}
+
 /// The attributes of a change, redacted where they are sensitive.
 pub(super) fn redacted(attributes: &Map) -> Value {
     Value::from(attributes.clone()).redacted()

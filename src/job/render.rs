@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::engine::Engine;
 use super::event::Level;
-use super::observe::is_live;
+use super::observe::{is_live, may_be_set};
 use super::task::{Stage, TaskIndex};
 use super::world::{FolderKey, Folders};
 use crate::expr::Reads;
@@ -170,7 +170,10 @@ impl Engine {
         let own = self.tasks[index].target;
         let nested = self.evaluator().closure(reads, usize::MAX);
         let absent = self.memo.absent(reads, usize::MAX);
-        let absent = absent.iter().map(|(of, name)| (*of, name, &Value::Null));
+        let absent = absent
+            .iter()
+            .filter(|(of, name)| may_be_set(&self.topology, *of, name));
+        let absent = absent.map(|(of, name)| (*of, name, &Value::Null));
         let all = absent.chain(nested.iter().map(|(of, name, value)| (*of, name, value)));
         for (of, name, value) in all {
             let Some(producers) = self.producers.get(&of).filter(|_| of != own) else {

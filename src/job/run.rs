@@ -41,7 +41,12 @@ pub fn run(engine: &mut Engine, hands: &mut Hands<'_>) -> Result<(), Error> {
         let text = format!("there were errors during rendering: {}", serious.join("; "));
         engine.say(Level::Error, format!("Aborting job: {text}"));
         engine.aborted = Some(text);
-        engine.work.clear();
+        // Upstream forgets what it skipped where there was anything to run.
+        let any =
+            |task: &super::task::Task| matches!(task.stage, Stage::Rendered | Stage::Deferred);
+        if engine.tasks.iter().any(any) {
+            engine.work.clear();
+        }
         return publish(engine, hands);
     }
     // Upstream forgets what it skipped once anything runs.

@@ -36,6 +36,9 @@ impl Engine {
             self.finish_step(step);
             return Ok(Next::Nothing);
         };
+        if self.group_failed(step) && self.tasks[index].stage == Stage::Deferred {
+            return self.never_ran(step, index, "previous operation failed or could not run");
+        }
         if self.group_failed(step) {
             return self.block(step, index, "previous operation failed");
         }

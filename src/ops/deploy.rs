@@ -149,13 +149,21 @@ impl Prepared {
         })
     }
 
+    /// Puts the log of a plan where plans are.
+    pub(super) fn settle_log(&self, log: JobLog, base: &Path) {
+        if let Ok(id) = self.engine.id() {
+            let name = ensemble::job_file_name(self.engine.options.start, id.as_str());
+            log.settle(&base.join("planned"), &name);
+        }
+    }
+
     fn finish(
         mut self,
         session: &Session,
         mut watch: Watch<'_>,
         declined: bool,
     ) -> Result<JobReport, Failure> {
-        let outputs = self.engine.outputs();
+        let (outputs, outputs_failed) = self.engine.checked_outputs();
         watch.all(&self.engine.take_events());
         let id = self.engine.id().map_err(|error| internal(&error))?;
         let name = ensemble::job_file_name(self.engine.options.start, id.as_str());
@@ -173,6 +181,7 @@ impl Prepared {
         Ok(JobReport {
             engine: self.engine,
             outputs,
+            outputs_failed,
             elapsed: self.began.elapsed(),
             declined,
             ran: self.ran,

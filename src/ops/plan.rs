@@ -3,6 +3,7 @@
 use super::deploy::prepare;
 use super::failure::{Failure, FailureKind};
 use super::hands::JobFolders;
+use super::log::JobLog;
 use super::session::{self, JobRequest};
 use super::view::View;
 use crate::ensemble::{Folders, Lock, LockError};
@@ -27,6 +28,7 @@ pub fn plan(request: &JobRequest, view: &mut dyn View) -> Result<Engine, Failure
         Some(_) => Folders::new(base),
         None => Folders::without_trace(base).map_err(|error| refused(&error))?,
     };
+    let mut log = JobLog::open(request.session.logfile.as_deref());
     let mut job = prepare(request, &mut session, &folders)?;
     view.warnings(&session.warnings, &session.sources);
     folders
@@ -34,7 +36,11 @@ pub fn plan(request: &JobRequest, view: &mut dyn View) -> Result<Engine, Failure
         .map_err(|error| refused(&error))?;
     job.engine.render(&mut JobFolders::new(folders));
     for event in job.engine.take_events() {
+        log.event(&event);
         view.event(&event);
+    }
+    if lock.is_some() {
+        job.settle_log(log, session.manifest.base_dir());
     }
     Ok(job.engine)
 }

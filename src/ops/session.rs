@@ -17,7 +17,7 @@ use crate::system::{env, fs};
 use crate::topology::{self, Topology};
 use crate::tosca::{self, ReadOptions, ServiceTemplate};
 use crate::value::{Map, Value};
-use crate::yaml::{self, Limits};
+use crate::yaml::{self, Kind, Limits, Node};
 
 /// Which ensemble, and in which surroundings.
 #[derive(Debug, Clone, Default)]
@@ -148,14 +148,10 @@ fn read(
     let manifest = read_manifest(&located.manifest, loader, limits)?;
     let environment = located.environment(manifest.environment());
     add_repositories(&environment, located.folder(), loader);
-    let Some(root) = manifest.service_template().cloned() else {
-        let message = "the ensemble has no service template";
-        let help = "describe what to deploy under `spec: {service_template: …}`";
-        return Err(Diagnostic::error(message)
-            .label(manifest.root().span(), "")
-            .help(help)
-            .into());
-    };
+    let root = manifest.service_template().cloned();
+    let without = root.is_none();
+    let nothing = || Node::new(Kind::Null, manifest.root().span(), None);
+    let root = root.unwrap_or_else(nothing);
     let mut importer = FileImporter {
         loader,
         document: manifest.root().clone(),
@@ -166,8 +162,17 @@ fn read(
     let Some(service) = service.filter(|_| !problems.has_errors()) else {
         return Err(problems);
     };
+    if without {
+        let message = "the ensemble has no service template, so there is nothing to deploy";
+        let help = "describe what to deploy under `spec: {service_template: …}`";
+        problems.push(Diagnostic::warning(message).help(help));
+    }
     let inputs = inputs_of(&manifest, &environment, &service, options, &mut problems);
-    problems.append(tosca::check_inputs(&service.types, &service.topology, &inputs));
+    problems.append(tosca::check_inputs(
+        &service.types,
+        &service.topology,
+        &inputs,
+    ));
 
     if problems.has_errors() {
         Err(problems)

@@ -34,6 +34,8 @@ pub struct JobReport {
     pub engine: Engine,
     /// The outputs of the topology.
     pub outputs: crate::value::Map,
+    /// Whether an output could not be evaluated.
+    pub outputs_failed: bool,
     /// How long it took.
     pub elapsed: std::time::Duration,
     /// Whether it was declined.

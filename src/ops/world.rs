@@ -163,21 +163,20 @@ impl RealWorld {
             "tmp" => env::temporary_dir(),
             "spec.src" | "spec.home" => self.base.join("spec").join(instance),
             "spec.local" => self.base.join("spec").join(instance).join("local"),
-            "artifacts" | "secrets" | "local" | "tasks" => {
-                self.job_folder(place, location, instance)
-            }
+            "artifacts" | "secrets" | "local" => self.base.join(location).join(instance),
+            "tasks" => self.task_folder(place, instance),
             "operation" | "workflow" => {
                 let name = place.operation.as_deref().unwrap_or("");
-                self.job_folder(place, "tasks", instance).join(name)
+                self.task_folder(place, instance).join(name)
             }
             other => return Err(format!("there is no location `{other}`")),
         })
     }
 
-    fn job_folder(&self, place: &Place, kind: &str, instance: &str) -> PathBuf {
+    fn task_folder(&self, place: &Place, instance: &str) -> PathBuf {
         match place.operation {
-            Some(_) => self.planned.join(kind).join(instance),
-            None => self.base.join("active").join(kind).join(instance),
+            Some(_) => self.planned.join("tasks").join(instance),
+            None => self.base.join("active/tasks").join(instance),
         }
     }
 }

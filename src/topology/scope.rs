@@ -73,6 +73,9 @@ impl Scope for Topology {
 
     fn special(&self, of: Handle, key: &str) -> Option<Value> {
         let entity = self.get(of)?;
+        if matches!(entity.kind, Kind::Inputs | Kind::Outputs) && !matches!(key, "." | "..") {
+            return None;
+        }
         self.special_value(of, entity, key)
     }
 
@@ -108,7 +111,7 @@ impl Scope for Topology {
         let property = node.template.properties.get(name)?;
         let mut definition = property.definition.as_ref()?;
         // What the template does not set is the default of its own type already.
-        let steps = level + u32::from(!property.set_on_template);
+        let steps = level.saturating_sub(1) + u32::from(!property.set_on_template);
         for _ in 0..steps {
             definition = definition.base.as_ref()?;
         }
