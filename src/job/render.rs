@@ -246,8 +246,20 @@ impl Engine {
         )
     }
 
+    /// Gives the job up where a required task cannot be rendered; says whether it did.
+    pub fn gives_up(&mut self) -> bool {
+        let serious = self.serious_errors();
+        if serious.is_empty() {
+            return false;
+        }
+        let text = format!("there were errors during rendering: {}", serious.join("; "));
+        self.say(Level::Error, format!("Aborting job: {text}"));
+        self.aborted = Some(text);
+        true
+    }
+
     /// The render errors for which the job must not run: those of required tasks.
-    pub fn serious_errors(&self) -> Vec<String> {
+    fn serious_errors(&self) -> Vec<String> {
         let failed = self.tasks.iter().enumerate().filter(|(_, task)| {
             task.stage == Stage::Unrenderable && task.priority >= Priority::Required
         });

@@ -36,19 +36,6 @@ impl std::fmt::Debug for Hands<'_> {
 
 /// Runs a rendered plan to its end.
 pub fn run(engine: &mut Engine, hands: &mut Hands<'_>) -> Result<(), Error> {
-    let serious = engine.serious_errors();
-    if !serious.is_empty() {
-        let text = format!("there were errors during rendering: {}", serious.join("; "));
-        engine.say(Level::Error, format!("Aborting job: {text}"));
-        engine.aborted = Some(text);
-        // Upstream forgets what it skipped where there was anything to run.
-        let any =
-            |task: &super::task::Task| matches!(task.stage, Stage::Rendered | Stage::Deferred);
-        if engine.tasks.iter().any(any) {
-            engine.work.clear();
-        }
-        return publish(engine, hands);
-    }
     // Upstream forgets what it skipped once anything runs.
     engine.work.clear();
     engine.build_queue();

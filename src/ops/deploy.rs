@@ -14,7 +14,7 @@ use crate::git::Repository;
 use crate::job::{self, Engine, Event, Hands, JobOptions, Parts, Sink};
 use crate::name::ChangeId;
 use crate::plan;
-use crate::system::clock;
+use crate::system::{clock, fs};
 use crate::value::canonical_sha256;
 
 /// Runs a job from the text of an ensemble to its record.
@@ -31,9 +31,10 @@ pub fn deploy(request: &JobRequest, view: &mut dyn View) -> Result<JobReport, Fa
         .map_err(|error| internal(&error))?;
     let mut folders = JobFolders::new(folders);
     job.engine.render(&mut folders);
+    let settled = job.engine.has_nothing_to_do() || job.engine.gives_up();
     let mut watch = Watch { view, log };
     watch.all(&job.engine.take_events());
-    if job.engine.has_nothing_to_do() {
+    if settled {
         return job.finish(&session, watch, false);
     }
     if watch.view.approve(&job.engine) == Decision::Decline {
@@ -79,7 +80,8 @@ pub(super) fn prepare(
         .last_job()
         .map(|id| id.to_string())
         .max(session.manifest.last_job());
-    let start = start_time(request, &history, previous.as_deref())?;
+    let base = session.manifest.base_dir();
+    let start = start_time(request, &history, previous.as_deref(), base)?;
     let plan = plan::plan(&topology, &request.goal).map_err(|error| {
         Failure::new(
             FailureKind::Load,
@@ -243,6 +245,7 @@ fn start_time(
     request: &JobRequest,
     history: &RecordedHistory,
     previous: Option<&str>,
+    base: &Path,
 ) -> Result<jiff::Timestamp, Failure> {
     let asked = request
         .start
@@ -254,8 +257,13 @@ fn start_time(
     let mut start = asked;
     for _ in 0..=u16::MAX {
         let id = ChangeId::job(start).map_err(|error| refuse(error.to_string()))?;
-        let Some(last) = last.filter(|last| last.len() >= 8 && id.prefix() <= &last[..8]) else {
-            return Ok(start);
+        let before = last.filter(|last| last.len() >= 8 && id.prefix() <= &last[..8]);
+        let Some(last) = before else {
+            if !has_log(base, start, id) {
+                return Ok(start);
+            }
+            start = crate::name::next_tick(start);
+            continue;
         };
         if previous.is_some_and(|previous| id.prefix() < &previous[..8.min(previous.len())]) {
             return Err(refuse(format!(
@@ -268,6 +276,15 @@ fn start_time(
     Err(refuse(
         "could not create job: no free change id was found".to_owned(),
     ))
+}
+
+/// Whether a job that left no other trace had this id: its log is there.
+fn has_log(base: &Path, start: jiff::Timestamp, id: ChangeId) -> bool {
+    let name = ensemble::job_file_name(start, id.as_str());
+    let folders = ["jobs", "planned", "failed"];
+    folders
+        .iter()
+        .any(|folder| fs::exists(&base.join(folder).join(format!("{name}.log"))))
 }
 
 /// `--starttime`: an hour of 2020-01-01, or a time in the form of records.

@@ -39,9 +39,7 @@ pub fn plan(request: &JobRequest, view: &mut dyn View) -> Result<Engine, Failure
         log.event(&event);
         view.event(&event);
     }
-    if lock.is_some() {
-        job.settle_log(log, session.manifest.base_dir());
-    }
+    job.settle_log(log, session.manifest.base_dir());
     Ok(job.engine)
 }
 
