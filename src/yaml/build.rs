@@ -3,9 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use indexmap::IndexMap;
-use indexmap::map::Entry as Slot;
-
+use super::mapping::Fold;
 use super::{Entry, Kind, Limits, Mapping, Node};
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Span};
 
@@ -50,13 +48,12 @@ impl Head {
 }
 
 enum Body {
-    Seq(Vec<Node>),
+    Seq,
     Map(OpenMap),
 }
 
 #[derive(Default)]
 struct OpenMap {
-    entries: IndexMap<Arc<str>, Entry>,
     merges: Vec<(Node, Span)>,
     key: Key,
 }
@@ -77,6 +74,8 @@ enum Key {
 struct Frame {
     head: Head,
     body: Body,
+    /// Where its items or entries start among those of all open collections.
+    first: usize,
     weight: u32,
 }
 
@@ -87,8 +86,12 @@ pub(super) struct Builder<'t> {
     max_depth: usize,
     max_nodes: u32,
     frames: Vec<Frame>,
+    /// The items of all open lists and the entries of all open maps; each collection takes its own
+    /// from the end when it closes, so that it never has to grow.
+    items: Vec<Node>,
+    entries: Vec<(Arc<str>, Entry)>,
     root: Option<Node>,
-    keys: HashSet<Arc<str>>,
+    keys: HashSet<Arc<str>, Fold>,
     anchors: HashMap<usize, Node>,
     pub(super) problems: Diagnostics,
 }
@@ -103,8 +106,10 @@ impl<'t> Builder<'t> {
             // What the text itself says is bounded by its length.
             max_nodes: limits.max_nodes.max(bytes),
             frames: Vec::new(),
+            items: Vec::new(),
+            entries: Vec::new(),
             root: None,
-            keys: HashSet::new(),
+            keys: HashSet::default(),
             anchors: HashMap::new(),
             problems: Diagnostics::default(),
         }
@@ -135,7 +140,7 @@ impl<'t> Builder<'t> {
     fn open_map(&self) -> Option<&OpenMap> {
         match &self.frames.last()?.body {
             Body::Map(map) => Some(map),
-            Body::Seq(_) => None,
+            Body::Seq => None,
         }
     }
 
@@ -143,7 +148,7 @@ impl<'t> Builder<'t> {
         if !head.flow && self.wants_value() {
             head.start = self.first_dash(head.start);
         }
-        self.start(head, Body::Seq(Vec::new()))
+        self.start(head, Body::Seq)
     }
 
     pub(super) fn start_mapping(&mut self, head: Head) -> Result<(), Stop> {
@@ -161,9 +166,14 @@ impl<'t> Builder<'t> {
                 .label(span, "too deep"),
             ));
         }
+        let first = match body {
+            Body::Seq => self.items.len(),
+            Body::Map(_) => self.entries.len(),
+        };
         self.frames.push(Frame {
             head,
             body,
+            first,
             weight: 1,
         });
         Ok(())
@@ -194,8 +204,8 @@ impl<'t> Builder<'t> {
         };
         let place = Span::new(self.source, head.start, end);
         let kind = match frame.body {
-            Body::Seq(items) => Kind::Seq(items),
-            Body::Map(map) => Kind::Map(self.close(map)),
+            Body::Seq => Kind::Seq(self.items.split_off(frame.first)),
+            Body::Map(map) => Kind::Map(self.close(map, frame.first)),
         };
         let (id, name) = head
             .anchor
@@ -203,10 +213,22 @@ impl<'t> Builder<'t> {
         self.add(Node::with_anchor(kind, place, head.tag, name), id, place)
     }
 
-    /// Adds what `<<` brings: explicit keys win, then the first map that has the key.
-    fn close(&mut self, mut map: OpenMap) -> Mapping {
-        let stated = map.entries.len();
-        for (node, span) in std::mem::take(&mut map.merges) {
+    /// Takes the entries of a map and adds what `<<` brings: explicit keys win, then the first map
+    /// that has the key.
+    fn close(&mut self, map: OpenMap, first: usize) -> Mapping {
+        let (mut mapping, twins) = Mapping::of(self.entries.split_off(first));
+        for (key, twin) in twins {
+            let first = mapping
+                .entry(&key)
+                .map_or(Span::NONE, |entry| entry.key_span);
+            self.problems.push(
+                Diagnostic::error(format!("the key `{key}` is there twice"))
+                    .label(twin.key_span, "again here")
+                    .label(first, "first here")
+                    .help("remove or rename one of them"),
+            );
+        }
+        for (node, span) in map.merges {
             let maps = match node.kind() {
                 Kind::Seq(items) => items.as_slice(),
                 _ => std::slice::from_ref(&node),
@@ -220,14 +242,11 @@ impl<'t> Builder<'t> {
                     continue;
                 };
                 for (key, entry) in inherited {
-                    if let Slot::Vacant(slot) = map.entries.entry(Arc::clone(key)) {
-                        slot.insert(entry.clone());
-                    }
+                    mapping.inherit(key, entry);
                 }
             }
         }
-        let inherited = map.entries.len() - stated;
-        Mapping::with_inherited(map.entries, inherited)
+        mapping
     }
 
     pub(super) fn alias(&mut self, id: usize, span: Span) -> Result<(), Stop> {
@@ -267,6 +286,16 @@ impl<'t> Builder<'t> {
         key
     }
 
+    /// A text as a shared string: short ones, such as statuses, are there many times.
+    pub(super) fn share(&mut self, text: &str) -> Arc<str> {
+        const SHORT: usize = 16;
+        if text.len() <= SHORT {
+            self.intern(text)
+        } else {
+            Arc::from(text)
+        }
+    }
+
     fn set_key(&mut self, key: Key) {
         if let Some(Frame {
             body: Body::Map(map),
@@ -298,24 +327,13 @@ impl<'t> Builder<'t> {
             return Ok(());
         };
         match &mut frame.body {
-            Body::Seq(items) => items.push(node),
+            Body::Seq => self.items.push(node),
             Body::Map(map) => match std::mem::take(&mut map.key) {
                 Key::Wanted | Key::Refused => {}
                 Key::Merge => map.merges.push((node, place)),
                 Key::Is(key, key_span) => {
-                    let entry = Entry {
-                        key_span,
-                        value: node,
-                    };
-                    match map.entries.entry(key) {
-                        Slot::Vacant(slot) => drop(slot.insert(entry)),
-                        Slot::Occupied(slot) => self.problems.push(
-                            Diagnostic::error(format!("the key `{}` is there twice", slot.key()))
-                                .label(key_span, "again here")
-                                .label(slot.get().key_span, "first here")
-                                .help("remove or rename one of them"),
-                        ),
-                    }
+                    let value = node;
+                    self.entries.push((key, Entry { key_span, value }));
                 }
             },
         }

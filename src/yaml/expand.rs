@@ -65,8 +65,17 @@ fn missing_includes(open: &[Missing]) -> Option<Diagnostic> {
 
 /// Takes out what asks to be taken out but met nothing, and strategies that have been followed.
 fn clean(node: &Node) -> Node {
-    let Some(map) = node.as_map().filter(|_| node.may_have_directives()) else {
+    if !node.may_have_directives() {
         return node.clone();
+    }
+    let map = match node.kind() {
+        Kind::Seq(items) => {
+            let items = items.iter().map(clean).collect();
+            let (tag, anchor) = (node.tag().map(Arc::from), node.anchor().map(Arc::from));
+            return Node::with_anchor(Kind::Seq(items), node.span(), tag, anchor);
+        }
+        Kind::Map(map) => map,
+        _ => return node.clone(),
     };
     let strategy = |node: &Node| node.get(STRATEGY).and_then(Node::as_str).map(str::to_owned);
     let kept = map

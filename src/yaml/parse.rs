@@ -60,7 +60,12 @@ struct Reader<'t> {
 impl<'t> Reader<'t> {
     fn run(&mut self) -> Result<(), Stop> {
         let mut documents = 0;
-        while let Some((event, span)) = self.next()? {
+        // The event is matched where it is, as it is large.
+        while let Some(next) = self.events.next_event() {
+            let (event, span) = match next {
+                Ok((event, span)) => (event, self.place(&span)),
+                Err(error) => return Err(Stop::because(self.explain(&error))),
+            };
             match event {
                 Event::DocumentStart(..) => {
                     documents += 1;
@@ -103,15 +108,9 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    fn next(&mut self) -> Result<Option<(Event<'t>, Span)>, Stop> {
-        match self.events.next_event() {
-            None => Ok(None),
-            Some(Ok((event, span))) => {
-                let range = span.byte_range().unwrap_or_default();
-                Ok(Some((event, self.span(range.start, range.end))))
-            }
-            Some(Err(error)) => Err(Stop::because(self.explain(&error))),
-        }
+    fn place(&self, span: &granit_parser::Span) -> Span {
+        let place = |mark: &granit_parser::Marker| mark.byte_offset().unwrap_or_default();
+        self.span(place(&span.start), place(&span.end))
     }
 
     fn span(&self, start: usize, end: usize) -> Span {
@@ -124,10 +123,11 @@ impl<'t> Reader<'t> {
         if id == 0 {
             return Ok(None);
         }
-        Ok(match self.next()? {
-            Some((Event::Anchor(id, name), _)) => Some((id, Arc::from(&*name))),
-            _ => None,
-        })
+        match self.events.next_event() {
+            Some(Ok((Event::Anchor(id, name), _))) => Ok(Some((id, Arc::from(&*name)))),
+            Some(Err(error)) => Err(Stop::because(self.explain(&error))),
+            _ => Ok(None),
+        }
     }
 
     fn head(
@@ -154,7 +154,16 @@ impl<'t> Reader<'t> {
         tag: Option<&Tag>,
         span: Span,
     ) -> Result<(), Stop> {
-        let span = self.content(&text, style, span);
+        let block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
+        let (text, span) = if block {
+            let text = self.as_ruamel_ends(text, span);
+            let span = self.block_content(&text, span);
+            (text, span)
+        } else if span.start == span.end {
+            (text, self.behind_colon(span))
+        } else {
+            (text, span)
+        };
         let plain = style == ScalarStyle::Plain;
         if anchor.is_none() && self.builder.wants_key() {
             // A key is the text that stands there, whatever it would mean as a value.
@@ -165,51 +174,70 @@ impl<'t> Reader<'t> {
         let (kind, tag) = match tag {
             Some(tag) if tag.suffix() != "!" => self.tagged(&text, tag, span)?,
             _ if plain => {
-                let known = if span.start == span.end {
+                let empty = span.start == span.end;
+                let known = if empty {
                     Some(Kind::Null)
                 } else {
                     scalar::resolve(&text)
                 };
-                (known.unwrap_or_else(|| Kind::Str(Arc::from(&*text))), None)
+                (
+                    known.unwrap_or_else(|| Kind::Str(self.builder.share(&text))),
+                    None,
+                )
             }
-            _ => (Kind::Str(Arc::from(&*text)), None),
+            _ => (Kind::Str(self.builder.share(&text)), None),
         };
         let (id, name) = anchor.map_or((None, None), |(id, name)| (Some(id), Some(name)));
         let node = Node::with_anchor(kind, span, tag, name);
         self.builder.add(node, id, span)
     }
 
-    /// The place of a scalar's content: a block scalar without the line breaks that end it, an
-    /// empty one behind the colon.
-    fn content(&self, text: &str, style: ScalarStyle, mut span: Span) -> Span {
-        let (start, end) = (span.start as usize, span.end as usize);
-        if matches!(style, ScalarStyle::Literal | ScalarStyle::Folded) {
-            let raw = &self.text[start..end];
-            // With `+`, the empty lines at the end are part of the text.
-            let keep = text.ends_with("\n\n") || text.bytes().all(|byte| byte == b'\n');
-            let trimmed = if keep {
-                // The indentation of what follows may be part of it.
-                let lines = raw.trim_end_matches([' ', '\t']);
-                let last = lines.strip_suffix('\n').unwrap_or(lines);
-                last.strip_suffix('\r').unwrap_or(last)
-            } else {
-                raw.trim_end_matches([' ', '\t', '\r', '\n'])
-            };
-            span = if trimmed.is_empty() {
-                // Without content, the header is all there is.
-                let header = self.text[..start].trim_end().len();
-                self.span(header, header)
-            } else {
-                self.span(start, start + trimmed.len())
-            };
-        } else if start == end {
-            let rest = &self.text[start..];
-            let blanks = rest.len() - rest.trim_start_matches([' ', '\t']).len();
-            if self.builder.wants_value() && rest[blanks..].starts_with(':') {
-                span = self.span(start + blanks + 1, start + blanks + 1);
-            }
+    /// A block scalar whose last line has no line break has none either; the event parser adds it.
+    fn as_ruamel_ends(&self, text: Cow<'t, str>, span: Span) -> Cow<'t, str> {
+        let whole = self.text;
+        if span.end as usize != whole.len() || whole.ends_with(['\n', ' ', '\t']) {
+            return text;
         }
-        span
+        match text.strip_suffix('\n') {
+            Some(text) => Cow::Owned(text.to_owned()),
+            None => text,
+        }
+    }
+
+    /// The place of a block scalar's content, without the line breaks that end it.
+    fn block_content(&self, text: &str, span: Span) -> Span {
+        let (start, end) = (span.start as usize, span.end as usize);
+        let raw = &self.text[start..end];
+        // With `+`, the empty lines at the end are part of the text.
+        let keep = text.ends_with("\n\n") || text.bytes().all(|byte| byte == b'\n');
+        let trimmed = if keep {
+            // The indentation of what follows may be part of it.
+            let lines = raw.trim_end_matches([' ', '\t']);
+            let last = lines.strip_suffix('\n').unwrap_or(lines);
+            last.strip_suffix('\r').unwrap_or(last)
+        } else {
+            raw.trim_end_matches([' ', '\t', '\r', '\n'])
+        };
+        if trimmed.is_empty() {
+            // Without content, the header is all there is.
+            let header = self.text[..start].trim_end().len();
+            self.span(header, header)
+        } else {
+            self.span(start, start + trimmed.len())
+        }
+    }
+
+    /// The place of an empty value: the event parser puts it before the colon.
+    fn behind_colon(&self, span: Span) -> Span {
+        let start = span.start as usize;
+        let rest = &self.text[start..];
+        let blanks = rest.len() - rest.trim_start_matches([' ', '\t']).len();
+        if self.builder.wants_value() && rest[blanks..].starts_with(':') {
+            let place = start + blanks + 1;
+            self.span(place, place)
+        } else {
+            span
+        }
     }
 
     /// What a scalar with an explicit tag is.
