@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use super::emit::emit_flow;
 use super::mapping::Fold;
 use super::{Entry, Kind, Limits, Mapping, Node};
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Span};
@@ -260,21 +261,25 @@ impl<'t> Builder<'t> {
             && let Kind::Str(text) = node.kind()
         {
             let text = Arc::clone(text);
-            return self.key(&text, false, span);
+            self.key(&text, false, span);
+            return Ok(());
         }
         self.add(node, None, span)
     }
 
     /// Takes a key of the open mapping.
-    pub(super) fn key(&mut self, text: &str, plain: bool, span: Span) -> Result<(), Stop> {
+    pub(super) fn key(&mut self, text: &str, plain: bool, span: Span) {
         let key = if plain && text == "<<" {
             Key::Merge
         } else {
             Key::Is(self.intern(text), span)
         };
-        self.set_key(key);
-        self.reach(span.end);
-        Ok(())
+        if let Some(frame) = self.frames.last_mut() {
+            frame.head.end = frame.head.end.max(span.end);
+            if let Body::Map(map) = &mut frame.body {
+                map.key = key;
+            }
+        }
     }
 
     fn intern(&mut self, text: &str) -> Arc<str> {
@@ -306,30 +311,27 @@ impl<'t> Builder<'t> {
         }
     }
 
-    fn reach(&mut self, end: u32) {
-        if let Some(frame) = self.frames.last_mut() {
-            frame.head.end = frame.head.end.max(end);
-        }
-    }
-
     /// Puts a finished node, which stands at `place`, into the open collection.
     pub(super) fn add(&mut self, node: Node, id: Option<usize>, place: Span) -> Result<(), Stop> {
         if let Some(id) = id {
             self.anchors.insert(id, node.clone());
         }
-        if self.wants_key() {
-            return self.odd_key(&node, place);
-        }
-        self.reach(place.end);
-        self.weigh(&node, place)?;
+        let depth = node.depth() + self.frames.len();
         let Some(frame) = self.frames.last_mut() else {
             self.root = Some(node);
             return Ok(());
         };
+        frame.head.end = frame.head.end.max(place.end);
+        frame.weight = frame.weight.saturating_add(node.weight());
+        if frame.weight > self.max_nodes || depth > self.max_depth {
+            let deep = depth > self.max_depth;
+            return Err(self.too_much(deep, place));
+        }
         match &mut frame.body {
             Body::Seq => self.items.push(node),
             Body::Map(map) => match std::mem::take(&mut map.key) {
-                Key::Wanted | Key::Refused => {}
+                Key::Wanted => self.odd_key(&node, place),
+                Key::Refused => {}
                 Key::Merge => map.merges.push((node, place)),
                 Key::Is(key, key_span) => {
                     let value = node;
@@ -340,9 +342,14 @@ impl<'t> Builder<'t> {
         Ok(())
     }
 
-    /// A key with an anchor is text all the same; a collection cannot be one.
-    fn odd_key(&mut self, node: &Node, place: Span) -> Result<(), Stop> {
+    /// A key with an anchor is text all the same; so is a list of scalars, as TOSCA 2.0 has it
+    /// (`[service, 2]: …`): its key is the list in flow style. A map cannot be one.
+    fn odd_key(&mut self, node: &Node, place: Span) {
         match node.kind() {
+            Kind::Seq(items) if items.iter().all(|item| item.depth() == 0) => {
+                let text = emit_flow(&node.to_value());
+                self.key(&text, false, place);
+            }
             Kind::Seq(_) | Kind::Map(_) => {
                 self.problems.push(
                     Diagnostic::error(format!("{} cannot be a key", node.kind_name()))
@@ -350,31 +357,19 @@ impl<'t> Builder<'t> {
                         .help("quote it if it is meant as text, as in `'{{ name }}': value`"),
                 );
                 self.set_key(Key::Refused);
-                self.reach(place.end);
-                Ok(())
             }
             Kind::Str(text) => self.key(&Arc::clone(text), false, place),
             _ => {
                 let text = &self.text[place.start as usize..place.end as usize];
-                self.key(text, false, place)
+                self.key(text, false, place);
             }
         }
     }
 
-    /// Refuses a text that grows too large once its aliases are copies.
-    fn weigh(&mut self, node: &Node, place: Span) -> Result<(), Stop> {
-        let too_deep = node.depth() + self.frames.len() > self.max_depth;
-        let weight = match self.frames.last_mut() {
-            Some(frame) => {
-                frame.weight = frame.weight.saturating_add(node.weight());
-                frame.weight
-            }
-            None => node.weight(),
-        };
-        if weight <= self.max_nodes && !too_deep {
-            return Ok(());
-        }
-        let (message, label) = if too_deep {
+    /// Refuses a text that grows too large or too deep once its aliases are copies.
+    #[cold]
+    fn too_much(&mut self, deep: bool, place: Span) -> Stop {
+        let (message, label) = if deep {
             ("aliases make the document too deep", "too deep with this")
         } else {
             ("aliases make the document too large", "too large with this")
@@ -384,6 +379,6 @@ impl<'t> Builder<'t> {
                 .label(place, label)
                 .help("repeat less: an alias stands for a copy of all it names"),
         );
-        Err(Stop::Told)
+        Stop::Told
     }
 }

@@ -123,6 +123,18 @@ impl Mapping {
         None
     }
 
+    /// The same keys with other entries.
+    pub(super) fn map_entries(&self, mut change: impl FnMut(&Entry) -> Entry) -> Self {
+        let entries = self.entries.iter();
+        Self {
+            entries: entries
+                .map(|(key, entry)| (Arc::clone(key), change(entry)))
+                .collect(),
+            table: self.table.clone(),
+            inherited: self.inherited,
+        }
+    }
+
     fn push(&mut self, key: Arc<str>, entry: Entry) {
         if let Some(table) = &mut self.table {
             table.insert(Arc::clone(&key), place(self.entries.len()));

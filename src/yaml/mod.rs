@@ -5,13 +5,12 @@ mod build;
 mod directive;
 mod emit;
 mod expand;
-mod expanded;
-mod include;
 mod limits;
 mod loader;
 mod mapping;
 mod merge;
 mod node;
+mod outdent;
 mod parse;
 mod patch;
 mod quote;
@@ -21,8 +20,7 @@ mod tags;
 mod tree;
 
 pub use emit::emit;
-pub use expand::expand;
-pub use expanded::{Expanded, Merge};
+pub use expand::{Expanded, Merge, expand};
 pub use limits::Limits;
 pub use loader::{IncludeRequest, Loaded, Loader, NoLoader};
 pub use mapping::{Entries, Mapping};
@@ -33,7 +31,5 @@ pub use patch::{PatchError, apply};
 pub use route::{Op, Patch, Route, Step};
 pub use tags::TagReader;
 
-#[cfg(test)]
-mod expand_tests;
 #[cfg(test)]
 mod parse_tests;

@@ -87,7 +87,9 @@ impl Node {
         match &kind {
             Kind::Seq(items) => {
                 inner.depth = 1;
-                items.iter().for_each(|item| inner.contain(item));
+                for item in items {
+                    inner.contain(item);
+                }
             }
             Kind::Map(mapping) => {
                 inner.depth = 1;

@@ -59,6 +59,29 @@ fn keys_are_the_text_that_stands_there() {
 }
 
 #[test]
+fn a_list_of_scalars_can_be_a_key() {
+    let text = "- [ service, 2 ]: [ software, service ]\n";
+    assert_eq!(
+        read(text).to_string(),
+        "[{'[service, 2]': ['software', 'service']}]"
+    );
+}
+
+#[test]
+fn quoted_texts_may_go_on_without_indentation() {
+    let text = "a: \"one \ntwo\n\nthree\"\nb:\n  c: 'x\ny'\n  d: [e]\n";
+    let (sources, node) = parsed(text);
+    let node = node.unwrap();
+    assert_eq!(
+        node.to_value().to_string(),
+        "{'a': 'one two\\nthree', 'b': {'c': 'x y', 'd': ['e']}}"
+    );
+    let place = |key: &str| sources.text(node.get("b").unwrap().get(key).unwrap().span());
+    assert_eq!(place("c"), "'x\ny'");
+    assert_eq!(place("d"), "[e]");
+}
+
+#[test]
 fn explicit_tags_decide_what_a_scalar_is() {
     assert_eq!(
         read("[!!str 1, !!int '0x10', !!float 1, !!bool yes, !!null x, ! 3, !foo 4]").to_string(),
@@ -162,17 +185,14 @@ fn problems_say_where_and_what_to_do() {
 
 #[test]
 fn bombs_are_refused_at_once() {
-    let mut laughs = String::from("a: &a [x, x, x, x, x, x, x, x, x]\n");
-    for (before, name) in ('a'..'z').zip('b'..='z') {
-        let nine = vec![format!("*{before}"); 9].join(", ");
-        laughs.push_str(&format!("{name}: &{name} [{nine}]\n"));
-    }
-    let mut merged = String::from("a: &a {k: &k [x, x, x]}\n");
-    for (before, name) in ('a'..'z').zip('b'..='z') {
-        merged.push_str(&format!(
-            "{name}: &{name} {{<<: *{before}, {name}1: *{before}, {name}2: *{before}}}\n"
-        ));
-    }
+    let names = || ('a'..='y').zip('b'..='z');
+    let nine = |name: char| vec![format!("*{name}"); 9].join(", ");
+    let laughs = names().map(|(before, name)| format!("{name}: &{name} [{}]\n", nine(before)));
+    let laughs = format!("a: &a [x, x, x]\n{}", laughs.collect::<String>());
+    let merged = names().map(|(before, name)| {
+        format!("{name}: &{name} {{<<: *{before}, {name}1: *{before}, {name}2: *{before}}}\n")
+    });
+    let merged = format!("a: &a {{k: [x, x, x]}}\n{}", merged.collect::<String>());
     let staircase: String = (0..2000).map(|level| " ".repeat(level) + "a:\n").collect();
     let quadratic = format!(
         "a: &a '{}'\nb:\n{}",
