@@ -3,9 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use indexmap::IndexMap;
-use indexmap::map::Entry as Slot;
-
+use super::emit::emit_flow;
+use super::mapping::Fold;
 use super::{Entry, Kind, Limits, Mapping, Node};
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Span};
 
@@ -50,13 +49,12 @@ impl Head {
 }
 
 enum Body {
-    Seq(Vec<Node>),
+    Seq,
     Map(OpenMap),
 }
 
 #[derive(Default)]
 struct OpenMap {
-    entries: IndexMap<Arc<str>, Entry>,
     merges: Vec<(Node, Span)>,
     key: Key,
 }
@@ -77,6 +75,8 @@ enum Key {
 struct Frame {
     head: Head,
     body: Body,
+    /// Where its items or entries start among those of all open collections.
+    first: usize,
     weight: u32,
 }
 
@@ -87,8 +87,12 @@ pub(super) struct Builder<'t> {
     max_depth: usize,
     max_nodes: u32,
     frames: Vec<Frame>,
+    /// The items of all open lists and the entries of all open maps; each collection takes its own
+    /// from the end when it closes, so that it never has to grow.
+    items: Vec<Node>,
+    entries: Vec<(Arc<str>, Entry)>,
     root: Option<Node>,
-    keys: HashSet<Arc<str>>,
+    keys: HashSet<Arc<str>, Fold>,
     anchors: HashMap<usize, Node>,
     pub(super) problems: Diagnostics,
 }
@@ -103,8 +107,10 @@ impl<'t> Builder<'t> {
             // What the text itself says is bounded by its length.
             max_nodes: limits.max_nodes.max(bytes),
             frames: Vec::new(),
+            items: Vec::new(),
+            entries: Vec::new(),
             root: None,
-            keys: HashSet::new(),
+            keys: HashSet::default(),
             anchors: HashMap::new(),
             problems: Diagnostics::default(),
         }
@@ -135,7 +141,7 @@ impl<'t> Builder<'t> {
     fn open_map(&self) -> Option<&OpenMap> {
         match &self.frames.last()?.body {
             Body::Map(map) => Some(map),
-            Body::Seq(_) => None,
+            Body::Seq => None,
         }
     }
 
@@ -143,7 +149,7 @@ impl<'t> Builder<'t> {
         if !head.flow && self.wants_value() {
             head.start = self.first_dash(head.start);
         }
-        self.start(head, Body::Seq(Vec::new()))
+        self.start(head, Body::Seq)
     }
 
     pub(super) fn start_mapping(&mut self, head: Head) -> Result<(), Stop> {
@@ -161,9 +167,14 @@ impl<'t> Builder<'t> {
                 .label(span, "too deep"),
             ));
         }
+        let first = match body {
+            Body::Seq => self.items.len(),
+            Body::Map(_) => self.entries.len(),
+        };
         self.frames.push(Frame {
             head,
             body,
+            first,
             weight: 1,
         });
         Ok(())
@@ -194,8 +205,8 @@ impl<'t> Builder<'t> {
         };
         let place = Span::new(self.source, head.start, end);
         let kind = match frame.body {
-            Body::Seq(items) => Kind::Seq(items),
-            Body::Map(map) => Kind::Map(self.close(map)),
+            Body::Seq => Kind::Seq(self.items.split_off(frame.first)),
+            Body::Map(map) => Kind::Map(self.close(map, frame.first)),
         };
         let (id, name) = head
             .anchor
@@ -203,10 +214,22 @@ impl<'t> Builder<'t> {
         self.add(Node::with_anchor(kind, place, head.tag, name), id, place)
     }
 
-    /// Adds what `<<` brings: explicit keys win, then the first map that has the key.
-    fn close(&mut self, mut map: OpenMap) -> Mapping {
-        let stated = map.entries.len();
-        for (node, span) in std::mem::take(&mut map.merges) {
+    /// Takes the entries of a map and adds what `<<` brings: explicit keys win, then the first map
+    /// that has the key.
+    fn close(&mut self, map: OpenMap, first: usize) -> Mapping {
+        let (mut mapping, twins) = Mapping::of(self.entries.split_off(first));
+        for (key, twin) in twins {
+            let first = mapping
+                .entry(&key)
+                .map_or(Span::NONE, |entry| entry.key_span);
+            self.problems.push(
+                Diagnostic::error(format!("the key `{key}` is there twice"))
+                    .label(twin.key_span, "again here")
+                    .label(first, "first here")
+                    .help("remove or rename one of them"),
+            );
+        }
+        for (node, span) in map.merges {
             let maps = match node.kind() {
                 Kind::Seq(items) => items.as_slice(),
                 _ => std::slice::from_ref(&node),
@@ -220,14 +243,11 @@ impl<'t> Builder<'t> {
                     continue;
                 };
                 for (key, entry) in inherited {
-                    if let Slot::Vacant(slot) = map.entries.entry(Arc::clone(key)) {
-                        slot.insert(entry.clone());
-                    }
+                    mapping.inherit(key, entry);
                 }
             }
         }
-        let inherited = map.entries.len() - stated;
-        Mapping::with_inherited(map.entries, inherited)
+        mapping
     }
 
     pub(super) fn alias(&mut self, id: usize, span: Span) -> Result<(), Stop> {
@@ -241,21 +261,25 @@ impl<'t> Builder<'t> {
             && let Kind::Str(text) = node.kind()
         {
             let text = Arc::clone(text);
-            return self.key(&text, false, span);
+            self.key(&text, false, span);
+            return Ok(());
         }
         self.add(node, None, span)
     }
 
     /// Takes a key of the open mapping.
-    pub(super) fn key(&mut self, text: &str, plain: bool, span: Span) -> Result<(), Stop> {
+    pub(super) fn key(&mut self, text: &str, plain: bool, span: Span) {
         let key = if plain && text == "<<" {
             Key::Merge
         } else {
             Key::Is(self.intern(text), span)
         };
-        self.set_key(key);
-        self.reach(span.end);
-        Ok(())
+        if let Some(frame) = self.frames.last_mut() {
+            frame.head.end = frame.head.end.max(span.end);
+            if let Body::Map(map) = &mut frame.body {
+                map.key = key;
+            }
+        }
     }
 
     fn intern(&mut self, text: &str) -> Arc<str> {
@@ -265,6 +289,16 @@ impl<'t> Builder<'t> {
         let key: Arc<str> = Arc::from(text);
         self.keys.insert(Arc::clone(&key));
         key
+    }
+
+    /// A text as a shared string: short ones, such as statuses, are there many times.
+    pub(super) fn share(&mut self, text: &str) -> Arc<str> {
+        const SHORT: usize = 16;
+        if text.len() <= SHORT {
+            self.intern(text)
+        } else {
+            Arc::from(text)
+        }
     }
 
     fn set_key(&mut self, key: Key) {
@@ -277,54 +311,45 @@ impl<'t> Builder<'t> {
         }
     }
 
-    fn reach(&mut self, end: u32) {
-        if let Some(frame) = self.frames.last_mut() {
-            frame.head.end = frame.head.end.max(end);
-        }
-    }
-
     /// Puts a finished node, which stands at `place`, into the open collection.
     pub(super) fn add(&mut self, node: Node, id: Option<usize>, place: Span) -> Result<(), Stop> {
         if let Some(id) = id {
             self.anchors.insert(id, node.clone());
         }
-        if self.wants_key() {
-            return self.odd_key(&node, place);
-        }
-        self.reach(place.end);
-        self.weigh(&node, place)?;
+        let depth = node.depth() + self.frames.len();
         let Some(frame) = self.frames.last_mut() else {
             self.root = Some(node);
             return Ok(());
         };
+        frame.head.end = frame.head.end.max(place.end);
+        frame.weight = frame.weight.saturating_add(node.weight());
+        if frame.weight > self.max_nodes || depth > self.max_depth {
+            let deep = depth > self.max_depth;
+            return Err(self.too_much(deep, place));
+        }
         match &mut frame.body {
-            Body::Seq(items) => items.push(node),
+            Body::Seq => self.items.push(node),
             Body::Map(map) => match std::mem::take(&mut map.key) {
-                Key::Wanted | Key::Refused => {}
+                Key::Wanted => self.odd_key(&node, place),
+                Key::Refused => {}
                 Key::Merge => map.merges.push((node, place)),
                 Key::Is(key, key_span) => {
-                    let entry = Entry {
-                        key_span,
-                        value: node,
-                    };
-                    match map.entries.entry(key) {
-                        Slot::Vacant(slot) => drop(slot.insert(entry)),
-                        Slot::Occupied(slot) => self.problems.push(
-                            Diagnostic::error(format!("the key `{}` is there twice", slot.key()))
-                                .label(key_span, "again here")
-                                .label(slot.get().key_span, "first here")
-                                .help("remove or rename one of them"),
-                        ),
-                    }
+                    let value = node;
+                    self.entries.push((key, Entry { key_span, value }));
                 }
             },
         }
         Ok(())
     }
 
-    /// A key with an anchor is text all the same; a collection cannot be one.
-    fn odd_key(&mut self, node: &Node, place: Span) -> Result<(), Stop> {
+    /// A key with an anchor is text all the same; so is a list of scalars, as TOSCA 2.0 has it
+    /// (`[service, 2]: …`): its key is the list in flow style. A map cannot be one.
+    fn odd_key(&mut self, node: &Node, place: Span) {
         match node.kind() {
+            Kind::Seq(items) if items.iter().all(|item| item.depth() == 0) => {
+                let text = emit_flow(&node.to_value());
+                self.key(&text, false, place);
+            }
             Kind::Seq(_) | Kind::Map(_) => {
                 self.problems.push(
                     Diagnostic::error(format!("{} cannot be a key", node.kind_name()))
@@ -332,31 +357,19 @@ impl<'t> Builder<'t> {
                         .help("quote it if it is meant as text, as in `'{{ name }}': value`"),
                 );
                 self.set_key(Key::Refused);
-                self.reach(place.end);
-                Ok(())
             }
             Kind::Str(text) => self.key(&Arc::clone(text), false, place),
             _ => {
                 let text = &self.text[place.start as usize..place.end as usize];
-                self.key(text, false, place)
+                self.key(text, false, place);
             }
         }
     }
 
-    /// Refuses a text that grows too large once its aliases are copies.
-    fn weigh(&mut self, node: &Node, place: Span) -> Result<(), Stop> {
-        let too_deep = node.depth() + self.frames.len() > self.max_depth;
-        let weight = match self.frames.last_mut() {
-            Some(frame) => {
-                frame.weight = frame.weight.saturating_add(node.weight());
-                frame.weight
-            }
-            None => node.weight(),
-        };
-        if weight <= self.max_nodes && !too_deep {
-            return Ok(());
-        }
-        let (message, label) = if too_deep {
+    /// Refuses a text that grows too large or too deep once its aliases are copies.
+    #[cold]
+    fn too_much(&mut self, deep: bool, place: Span) -> Stop {
+        let (message, label) = if deep {
             ("aliases make the document too deep", "too deep with this")
         } else {
             ("aliases make the document too large", "too large with this")
@@ -366,6 +379,6 @@ impl<'t> Builder<'t> {
                 .label(place, label)
                 .help("repeat less: an alias stands for a copy of all it names"),
         );
-        Err(Stop::Told)
+        Stop::Told
     }
 }

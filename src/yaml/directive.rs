@@ -99,15 +99,12 @@ fn percent_decode(text: &str) -> String {
             .then(|| tail.get(..2).and_then(|hex| std::str::from_utf8(hex).ok()))
             .flatten()
             .and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        match code {
-            Some(code) => {
-                bytes.push(code);
-                rest = &tail[2..];
-            }
-            None => {
-                bytes.push(*first);
-                rest = tail;
-            }
+        if let Some(code) = code {
+            bytes.push(code);
+            rest = &tail[2..];
+        } else {
+            bytes.push(*first);
+            rest = tail;
         }
     }
     String::from_utf8_lossy(&bytes).into_owned()

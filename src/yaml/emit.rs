@@ -306,6 +306,7 @@ pub(super) mod tests {
     }
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "the answer is long")]
     fn texts_are_quoted_only_where_a_reader_could_err() {
         let texts = [
             "",

@@ -1,8 +1,7 @@
-//! What the layers above do for this one: fetch included files, open tagged scalars.
+//! What the layers above do for this one: fetch included files.
 
 use super::Node;
 use crate::diagnostic::{Diagnostics, SourceId, Span};
-use crate::value::Value;
 
 /// What an include directive asks for.
 #[derive(Debug, Clone)]
@@ -57,11 +56,4 @@ impl Loader for NoLoader {
     fn load(&mut self, _request: &IncludeRequest) -> Result<Loaded, Diagnostics> {
         Ok(Loaded::Missing)
     }
-}
-
-/// Opens tagged scalars, such as `!vault`.
-pub trait TagReader {
-    /// The value of a scalar with this tag, or why it cannot be opened; `None` if the tag is not
-    /// one of its own.
-    fn read(&self, tag: &str, text: &str) -> Option<Result<Value, String>>;
 }

@@ -5,29 +5,31 @@ mod build;
 mod directive;
 mod emit;
 mod expand;
-mod expanded;
-mod include;
 mod limits;
 mod loader;
+mod mapping;
 mod merge;
 mod node;
+mod outdent;
 mod parse;
 mod patch;
 mod quote;
 mod route;
 mod scalar;
+mod tags;
 mod tree;
 
 pub use emit::emit;
-pub use expand::expand;
-pub use expanded::{Expanded, Merge};
+pub use expand::{Expanded, Merge, expand};
 pub use limits::Limits;
-pub use loader::{IncludeRequest, Loaded, Loader, NoLoader, TagReader};
+pub use loader::{IncludeRequest, Loaded, Loader, NoLoader};
+pub use mapping::{Entries, Mapping};
 pub use merge::{diff, merge};
-pub use node::{Entry, Kind, Mapping, Node};
+pub use node::{Entry, Kind, Node};
 pub use parse::parse;
 pub use patch::{PatchError, apply};
 pub use route::{Op, Patch, Route, Step};
+pub use tags::TagReader;
 
 #[cfg(test)]
-mod expand_tests;
+mod parse_tests;

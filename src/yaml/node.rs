@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::Mapping;
 use crate::diagnostic::Span;
 use crate::value::{Map, Value};
 
@@ -51,15 +52,6 @@ pub enum Kind {
     Map(Mapping),
 }
 
-/// The entries of a mapping in the order of the text; what `<<` brought comes last.
-#[derive(Debug, Clone, Default)]
-pub struct Mapping {
-    // Boxed, so that a scalar node stays small.
-    entries: Box<indexmap::IndexMap<Arc<str>, Entry>>,
-    /// How many entries at the end came from `<<`.
-    inherited: usize,
-}
-
 /// A key's place and its value.
 #[derive(Debug, Clone)]
 pub struct Entry {
@@ -95,7 +87,9 @@ impl Node {
         match &kind {
             Kind::Seq(items) => {
                 inner.depth = 1;
-                items.iter().for_each(|item| inner.contain(item));
+                for item in items {
+                    inner.contain(item);
+                }
             }
             Kind::Map(mapping) => {
                 inner.depth = 1;
@@ -254,83 +248,5 @@ impl Inner {
         self.depth = self.depth.max(child.0.depth.saturating_add(1));
         self.has_directive |= child.0.has_directive;
         self.has_anchor |= child.0.has_anchor;
-    }
-}
-
-impl Mapping {
-    /// Makes a mapping whose last `inherited` entries came from `<<`.
-    pub(super) fn with_inherited(
-        entries: indexmap::IndexMap<Arc<str>, Entry>,
-        inherited: usize,
-    ) -> Self {
-        Self {
-            entries: Box::new(entries),
-            inherited,
-        }
-    }
-
-    /// How many entries the text of the mapping itself states; those from `<<` follow them.
-    pub(super) fn stated(&self) -> usize {
-        self.entries.len() - self.inherited.min(self.entries.len())
-    }
-
-    /// The place of a key among the entries.
-    pub(super) fn index_of(&self, key: &str) -> Option<usize> {
-        self.entries.get_index_of(key)
-    }
-
-    /// The entry at a place.
-    pub(super) fn at(&self, index: usize) -> Option<(&Arc<str>, &Entry)> {
-        self.entries.get_index(index)
-    }
-
-    /// The value of a key.
-    pub fn get(&self, key: &str) -> Option<&Node> {
-        self.entries.get(key).map(|entry| &entry.value)
-    }
-
-    /// The key's place and its value.
-    pub fn entry(&self, key: &str) -> Option<&Entry> {
-        self.entries.get(key)
-    }
-
-    /// Each key with its entry, in the order of the text.
-    pub fn iter(&self) -> indexmap::map::Iter<'_, Arc<str>, Entry> {
-        self.entries.iter()
-    }
-
-    /// How many keys there are.
-    pub fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
-    /// Sets a key; gives the entry it replaces.
-    pub fn insert(&mut self, key: impl Into<Arc<str>>, entry: Entry) -> Option<Entry> {
-        self.entries.insert(key.into(), entry)
-    }
-
-    /// Takes a key out, the others stay in order.
-    pub fn remove(&mut self, key: &str) -> Option<Entry> {
-        self.entries.shift_remove(key)
-    }
-}
-
-impl<'a> IntoIterator for &'a Mapping {
-    type Item = (&'a Arc<str>, &'a Entry);
-    type IntoIter = indexmap::map::Iter<'a, Arc<str>, Entry>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.iter()
-    }
-}
-
-impl FromIterator<(Arc<str>, Entry)> for Mapping {
-    fn from_iter<T: IntoIterator<Item = (Arc<str>, Entry)>>(entries: T) -> Self {
-        Self::with_inherited(entries.into_iter().collect(), 0)
     }
 }

@@ -4,9 +4,12 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use granit_parser::{Event, Parser, ScalarStyle, ScanError, StrInput, StructureStyle, Tag};
+use granit_parser::{
+    ErrorKind, Event, Parser, ScalarStyle, ScanError, StrInput, StructureStyle, Tag,
+};
 
 use super::build::{Builder, Head, Stop};
+use super::outdent::Padded;
 use super::{Kind, Limits, Node, scalar};
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources, Span};
 
@@ -23,26 +26,60 @@ pub fn parse(sources: &Sources, source: SourceId, limits: &Limits) -> Result<Nod
             .help("split it into files that include each other")
             .into());
     }
-    let mut reader = Reader {
-        events: Parser::new_from_str_with_options(&text, options(limits)),
-        text: &text,
-        source,
-        builder: Builder::new(&text, source, limits),
-        tags: HashSet::new(),
+    let failure = match read(&text, source, limits) {
+        Ok(root) => return Ok(root),
+        Err(failure) => failure,
     };
-    match reader.run() {
-        Ok(()) | Err(Stop::Told) => reader.builder.finish(),
-        Err(Stop::Because(diagnostic)) => {
-            reader.builder.problems.push(*diagnostic);
-            Err(reader.builder.problems)
+    let mut padded = Padded::new(if failure.outdented.is_some() {
+        &text
+    } else {
+        ""
+    });
+    let mut next = failure.outdented;
+    while next.is_some_and(|place| padded.indent(place)) {
+        match read(padded.text(), source, limits) {
+            Ok(root) => return Ok(padded.restore(&root)),
+            Err(failure) => next = failure.outdented,
         }
     }
+    Err(failure.problems)
 }
 
-fn options(limits: &Limits) -> granit_parser::Options {
+/// Why a text could not be read.
+struct Failure {
+    problems: Diagnostics,
+    /// The line of a quoted text that is not indented as YAML demands.
+    outdented: Option<usize>,
+}
+
+fn read(text: &str, source: SourceId, limits: &Limits) -> Result<Node, Failure> {
+    let mut reader = Reader {
+        events: Parser::new_from_str_with_options(text, options(limits, text)),
+        text,
+        source,
+        builder: Builder::new(text, source, limits),
+        tags: HashSet::new(),
+        outdented: None,
+    };
+    let result = reader.run();
+    let Reader {
+        mut builder,
+        outdented,
+        ..
+    } = reader;
+    if let Err(Stop::Because(diagnostic)) = result {
+        builder.problems.push(*diagnostic);
+    }
+    builder.finish().map_err(|problems| Failure {
+        problems,
+        outdented,
+    })
+}
+
+fn options(limits: &Limits, text: &str) -> granit_parser::Options {
     granit_parser::options! {
         emit_comments: false,
-        emit_anchor_events: true,
+        emit_anchor_events: text.contains('&'),
         emit_unresolved_aliases: true,
         flow_nesting_limit: limits.max_depth.saturating_add(1),
         block_nesting_limit: limits.max_depth.saturating_add(1),
@@ -55,12 +92,18 @@ struct Reader<'t> {
     source: SourceId,
     builder: Builder<'t>,
     tags: HashSet<Arc<str>>,
+    outdented: Option<usize>,
 }
 
 impl<'t> Reader<'t> {
     fn run(&mut self) -> Result<(), Stop> {
         let mut documents = 0;
-        while let Some((event, span)) = self.next()? {
+        // The event is matched where it is, as it is large.
+        while let Some(next) = self.events.next_event() {
+            let (event, span) = match next {
+                Ok((event, span)) => (event, self.place(&span)),
+                Err(error) => return Err(Stop::because(self.explain(&error))),
+            };
             match event {
                 Event::DocumentStart(..) => {
                     documents += 1;
@@ -77,11 +120,11 @@ impl<'t> Reader<'t> {
                     self.scalar(text, style, anchor, tag.as_deref(), span)?;
                 }
                 Event::SequenceStart(style, anchor, tag) => {
-                    let head = self.head(style, anchor, tag, span)?;
+                    let head = self.head(style, anchor, tag.as_deref(), span)?;
                     self.builder.start_sequence(head)?;
                 }
                 Event::MappingStart(style, anchor, tag) => {
-                    let head = self.head(style, anchor, tag, span)?;
+                    let head = self.head(style, anchor, tag.as_deref(), span)?;
                     self.builder.start_mapping(head)?;
                 }
                 Event::SequenceEnd | Event::MappingEnd => self.builder.end(span)?,
@@ -103,15 +146,9 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    fn next(&mut self) -> Result<Option<(Event<'t>, Span)>, Stop> {
-        match self.events.next_event() {
-            None => Ok(None),
-            Some(Ok((event, span))) => {
-                let range = span.byte_range().unwrap_or_default();
-                Ok(Some((event, self.span(range.start, range.end))))
-            }
-            Some(Err(error)) => Err(Stop::because(self.explain(&error))),
-        }
+    fn place(&self, span: &granit_parser::Span) -> Span {
+        let place = |mark: &granit_parser::Marker| mark.byte_offset().unwrap_or_default();
+        self.span(place(&span.start), place(&span.end))
     }
 
     fn span(&self, start: usize, end: usize) -> Span {
@@ -124,21 +161,22 @@ impl<'t> Reader<'t> {
         if id == 0 {
             return Ok(None);
         }
-        Ok(match self.next()? {
-            Some((Event::Anchor(id, name), _)) => Some((id, Arc::from(&*name))),
-            _ => None,
-        })
+        match self.events.next_event() {
+            Some(Ok((Event::Anchor(id, name), _))) => Ok(Some((id, Arc::from(&*name)))),
+            Some(Err(error)) => Err(Stop::because(self.explain(&error))),
+            _ => Ok(None),
+        }
     }
 
     fn head(
         &mut self,
         style: StructureStyle,
         anchor: usize,
-        tag: Option<Cow<'t, Tag>>,
+        tag: Option<&Tag>,
         span: Span,
     ) -> Result<Head, Stop> {
         let anchor = self.anchor(anchor)?;
-        let tag = match tag.as_deref() {
+        let tag = match tag {
             Some(tag) => self.foreign_tag(tag, span)?,
             None => None,
         };
@@ -154,62 +192,91 @@ impl<'t> Reader<'t> {
         tag: Option<&Tag>,
         span: Span,
     ) -> Result<(), Stop> {
-        let span = self.content(&text, style, span);
+        let block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
+        let (text, span) = if block {
+            let text = self.as_ruamel_ends(text, span);
+            let span = self.block_content(&text, span);
+            (text, span)
+        } else if span.start == span.end {
+            (text, self.behind_colon(span))
+        } else {
+            (text, span)
+        };
         let plain = style == ScalarStyle::Plain;
         if anchor.is_none() && self.builder.wants_key() {
             // A key is the text that stands there, whatever it would mean as a value.
             let empty = plain && span.start == span.end;
             let key = if empty { "" } else { &*text };
-            return self.builder.key(key, plain && tag.is_none(), span);
+            self.builder.key(key, plain && tag.is_none(), span);
+            return Ok(());
         }
         let (kind, tag) = match tag {
             Some(tag) if tag.suffix() != "!" => self.tagged(&text, tag, span)?,
             _ if plain => {
-                let known = if span.start == span.end {
+                let empty = span.start == span.end;
+                let known = if empty {
                     Some(Kind::Null)
                 } else {
                     scalar::resolve(&text)
                 };
-                (known.unwrap_or_else(|| Kind::Str(Arc::from(&*text))), None)
+                (
+                    known.unwrap_or_else(|| Kind::Str(self.builder.share(&text))),
+                    None,
+                )
             }
-            _ => (Kind::Str(Arc::from(&*text)), None),
+            _ => (Kind::Str(self.builder.share(&text)), None),
         };
         let (id, name) = anchor.map_or((None, None), |(id, name)| (Some(id), Some(name)));
         let node = Node::with_anchor(kind, span, tag, name);
         self.builder.add(node, id, span)
     }
 
-    /// The place of a scalar's content: a block scalar without the line breaks that end it, an
-    /// empty one behind the colon.
-    fn content(&self, text: &str, style: ScalarStyle, mut span: Span) -> Span {
-        let (start, end) = (span.start as usize, span.end as usize);
-        if matches!(style, ScalarStyle::Literal | ScalarStyle::Folded) {
-            let raw = &self.text[start..end];
-            // With `+`, the empty lines at the end are part of the text.
-            let keep = text.ends_with("\n\n") || text.bytes().all(|byte| byte == b'\n');
-            let trimmed = if keep {
-                // The indentation of what follows may be part of it.
-                let lines = raw.trim_end_matches([' ', '\t']);
-                let last = lines.strip_suffix('\n').unwrap_or(lines);
-                last.strip_suffix('\r').unwrap_or(last)
-            } else {
-                raw.trim_end_matches([' ', '\t', '\r', '\n'])
-            };
-            span = if trimmed.is_empty() {
-                // Without content, the header is all there is.
-                let header = self.text[..start].trim_end().len();
-                self.span(header, header)
-            } else {
-                self.span(start, start + trimmed.len())
-            };
-        } else if start == end {
-            let rest = &self.text[start..];
-            let blanks = rest.len() - rest.trim_start_matches([' ', '\t']).len();
-            if self.builder.wants_value() && rest[blanks..].starts_with(':') {
-                span = self.span(start + blanks + 1, start + blanks + 1);
-            }
+    /// A block scalar whose last line has no line break has none either; the event parser adds it.
+    fn as_ruamel_ends(&self, text: Cow<'t, str>, span: Span) -> Cow<'t, str> {
+        let whole = self.text;
+        if span.end as usize != whole.len() || whole.ends_with(['\n', ' ', '\t']) {
+            return text;
         }
-        span
+        match text.strip_suffix('\n') {
+            Some(text) => Cow::Owned(text.to_owned()),
+            None => text,
+        }
+    }
+
+    /// The place of a block scalar's content, without the line breaks that end it.
+    fn block_content(&self, text: &str, span: Span) -> Span {
+        let (start, end) = (span.start as usize, span.end as usize);
+        let raw = &self.text[start..end];
+        // With `+`, the empty lines at the end are part of the text.
+        let keep = text.ends_with("\n\n") || text.bytes().all(|byte| byte == b'\n');
+        let trimmed = if keep {
+            // The indentation of what follows may be part of it.
+            let lines = raw.trim_end_matches([' ', '\t']);
+            let last = lines.strip_suffix('\n').unwrap_or(lines);
+            last.strip_suffix('\r').unwrap_or(last)
+        } else {
+            raw.trim_end_matches([' ', '\t', '\r', '\n'])
+        };
+        if trimmed.is_empty() {
+            // Without content, the header is all there is.
+            let header = self.text[..start].trim_end().len();
+            self.span(header, header)
+        } else {
+            self.span(start, start + trimmed.len())
+        }
+    }
+
+    /// The place of an empty value: the event parser puts it before the colon.
+    fn behind_colon(&self, span: Span) -> Span {
+        let start = span.start as usize;
+        let rest = &self.text[start..];
+        let blanks = rest.len() - rest.trim_start_matches([' ', '\t']).len();
+        if self.builder.wants_value() && rest[blanks..].starts_with(':') {
+            let place = start + blanks + 1;
+            self.span(place, place)
+        } else {
+            span
+        }
     }
 
     /// What a scalar with an explicit tag is.
@@ -269,70 +336,73 @@ impl<'t> Reader<'t> {
         Ok(Some(name))
     }
 
-    fn explain(&self, error: &ScanError) -> Diagnostic {
-        use granit_parser::ErrorKind as E;
+    fn explain(&mut self, error: &ScanError) -> Diagnostic {
         let text = self.text;
-        let place = error
-            .marker()
-            .byte_offset()
-            .unwrap_or(text.len())
-            .min(text.len());
-        let width = text
-            .get(place..)
-            .and_then(|rest| rest.chars().next())
-            .map_or(0, char::len_utf8);
+        let mark = error.marker().byte_offset().unwrap_or(text.len());
+        let place = mark.min(text.len());
+        let rest = text.get(place..).unwrap_or_default();
+        let width = rest.chars().next().map_or(0, char::len_utf8);
         let span = self.span(place, place + width);
-        let (message, help) = match error.kind() {
-            E::TabNotAllowed | E::TabInBlockIndentation | E::TabInIndentation => (
-                "a tab cannot be used as indentation".to_owned(),
-                Some("use spaces"),
-            ),
-            E::MappingValueNotAllowed => (
-                "a `key: value` pair cannot stand here".to_owned(),
-                Some("check the indentation, or quote the text if its `: ` is meant literally"),
-            ),
-            E::InvalidColonPlacement => (
-                "a `:` cannot stand here".to_owned(),
-                Some("is a `]` or `}` missing before it?"),
-            ),
-            E::RecursionLimitExceeded => (
-                "collections stand too deep inside each other".to_owned(),
-                None,
-            ),
-            E::ExpectedBlockMappingKey => (
-                "expected a key".to_owned(),
-                Some("keys of one map start in the same column"),
-            ),
-            E::ExpectedBlockSequenceEntry => (
-                "expected a `- item`".to_owned(),
-                Some("items of one list start in the same column"),
-            ),
-            E::ExpectedFlowMappingSeparator => ("expected `,` or `}`".to_owned(), None),
-            E::ExpectedFlowSequenceSeparator => ("expected `,` or `]`".to_owned(), None),
-            E::SimpleKeyExpected => (
-                "expected a `:` after this key".to_owned(),
-                Some("write `key: value`"),
-            ),
-            E::UnclosedQuotedScalar | E::InvalidQuotedScalarIndent => (
-                "a quoted text does not end where it should".to_owned(),
-                Some("is its closing quote missing?"),
-            ),
-            E::UnexpectedCharacter {
-                character: '@' | '`' | '%',
-            } => (
-                "a text cannot start with this character".to_owned(),
-                Some("quote the text"),
-            ),
-            E::UnknownQuotedScalarEscape => (
-                "this escape is not known".to_owned(),
-                Some("write `\\\\` for a backslash, or use single quotes"),
-            ),
-            kind => (kind.to_string(), None),
-        };
+        if matches!(error.kind(), ErrorKind::InvalidQuotedScalarIndent) {
+            self.outdented = Some(place);
+        }
+        let (message, help) = explanation(error.kind());
         let diagnostic = Diagnostic::error(message).label(span, "");
         match help {
             Some(help) => diagnostic.help(help),
             None => diagnostic,
         }
+    }
+}
+
+/// What is wrong and, if it can be guessed, what to do.
+fn explanation(kind: &ErrorKind) -> (String, Option<&'static str>) {
+    use ErrorKind as E;
+    match kind {
+        E::TabNotAllowed | E::TabInBlockIndentation | E::TabInIndentation => (
+            "a tab cannot be used as indentation".to_owned(),
+            Some("use spaces"),
+        ),
+        E::MappingValueNotAllowed => (
+            "a `key: value` pair cannot stand here".to_owned(),
+            Some("check the indentation, or quote the text if its `: ` is meant literally"),
+        ),
+        E::InvalidColonPlacement => (
+            "a `:` cannot stand here".to_owned(),
+            Some("is a `]` or `}` missing before it?"),
+        ),
+        E::RecursionLimitExceeded => (
+            "collections stand too deep inside each other".to_owned(),
+            None,
+        ),
+        E::ExpectedBlockMappingKey => (
+            "expected a key".to_owned(),
+            Some("keys of one map start in the same column"),
+        ),
+        E::ExpectedBlockSequenceEntry => (
+            "expected a `- item`".to_owned(),
+            Some("items of one list start in the same column"),
+        ),
+        E::ExpectedFlowMappingSeparator => ("expected `,` or `}`".to_owned(), None),
+        E::ExpectedFlowSequenceSeparator => ("expected `,` or `]`".to_owned(), None),
+        E::SimpleKeyExpected => (
+            "expected a `:` after this key".to_owned(),
+            Some("write `key: value`"),
+        ),
+        E::UnclosedQuotedScalar | E::InvalidQuotedScalarIndent => (
+            "a quoted text does not end where it should".to_owned(),
+            Some("is its closing quote missing?"),
+        ),
+        E::UnexpectedCharacter {
+            character: '@' | '`' | '%',
+        } => (
+            "a text cannot start with this character".to_owned(),
+            Some("quote the text"),
+        ),
+        E::UnknownQuotedScalarEscape => (
+            "this escape is not known".to_owned(),
+            Some("write `\\\\` for a backslash, or use single quotes"),
+        ),
+        kind => (kind.to_string(), None),
     }
 }

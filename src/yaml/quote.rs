@@ -53,7 +53,6 @@ pub(super) fn style(text: &str, position: Position) -> Style {
     let (mut lines, mut tabs) = (false, false);
     for (place, byte) in bytes.iter().enumerate() {
         match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'-' | b'.' | b'/' | b' ' => {}
             b'\n' => lines = true,
             b'\t' => tabs = true,
             0..0x20 | 0x7f => return Style::Double,

@@ -82,7 +82,9 @@ fn big(negative: bool, digits: &str, radix: u32) -> Kind {
             }
         }
         decimal.reverse();
-        decimal.iter_mut().for_each(|digit| *digit += b'0');
+        for digit in &mut decimal {
+            *digit += b'0';
+        }
     }
     let sign = if negative { "-" } else { "" };
     let text = format!("{sign}{}", String::from_utf8_lossy(&decimal));
@@ -152,7 +154,7 @@ impl FloatParts {
     }
 }
 
-/// Whether some reader of YAML 1.1 or 1.2 (PyYAML, ruamel, this one) takes a plain scalar for
+/// Whether some reader of YAML 1.1 or 1.2 (`PyYAML`, ruamel, this one) takes a plain scalar for
 /// something else than text.
 pub(super) fn is_ambiguous(text: &str) -> bool {
     let Some(first) = text.as_bytes().first() else {

@@ -109,7 +109,7 @@ impl Tree for Value {
             Self::Float(number) => print_float(*number),
             Self::Big(text) | Self::Str(text) => print(text),
             Self::List(items) => print_list(items),
-            Self::Map(map) => print_map(map.iter().map(|(key, value)| (key, value))),
+            Self::Map(map) => print_map(map.iter()),
             Self::Sensitive(inner) => inner.fingerprint(),
             Self::Entity(handle) => print(handle),
             Self::External(external) => external.value.fingerprint(),
@@ -214,9 +214,9 @@ fn print_float(number: f64) -> u64 {
 
 fn print_list<T: Tree>(items: &[T]) -> u64 {
     let mut hasher = DefaultHasher::new();
-    items
-        .iter()
-        .for_each(|item| hasher.write_u64(item.fingerprint()));
+    for item in items {
+        hasher.write_u64(item.fingerprint());
+    }
     hasher.finish()
 }
 

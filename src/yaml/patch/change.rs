@@ -14,7 +14,7 @@ pub(super) enum Change {
     /// It goes.
     Remove,
     /// Parts of it change.
-    Inside(IndexMap<Step, Change>),
+    Inside(IndexMap<Step, Self>),
 }
 
 impl Change {

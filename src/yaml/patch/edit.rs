@@ -248,6 +248,20 @@ impl Editor<'_> {
         self.page.splice(from, end, &text);
     }
 
+    /// Adds lines behind a block collection. `open` says that its last part goes.
+    pub(super) fn add_lines(&mut self, target: Target<'_>, lines: &str, open: bool) {
+        let place = self.page.next_line(target.end());
+        if open || self.page.text[..place].ends_with('\n') {
+            self.page.splice(place, place, lines);
+            return;
+        }
+        if let Some(leaf) = last_text(target.node) {
+            self.page.close_block_scalar(leaf.span().start as usize);
+        }
+        let lines = format!("\n{}", lines.strip_suffix('\n').unwrap_or(lines));
+        self.page.splice(place, place, &lines);
+    }
+
     /// Puts a value in the place of an alias.
     pub(super) fn replace_alias(&mut self, value: &Value, slot: Slot, end: usize) {
         let (from, new) = match slot {
@@ -303,4 +317,15 @@ fn has_tags(node: &Node) -> bool {
             Kind::Map(map) => map.iter().any(|(_, entry)| has_tags(&entry.value)),
             _ => false,
         }
+}
+
+/// The text at the end of a node, if it ends with one that it states itself.
+fn last_text(node: &Node) -> Option<&Node> {
+    let last = match node.kind() {
+        Kind::Seq(items) => items.last()?,
+        Kind::Map(map) => &map.at(map.stated().checked_sub(1)?)?.1.value,
+        Kind::Str(_) => return Some(node),
+        _ => return None,
+    };
+    (last.span().end == node.span().end).then(|| last_text(last))?
 }

@@ -96,16 +96,9 @@ impl Editor<'_> {
             self.page.splice(range.start, range.end, "");
         }
         if !plan.added.is_empty() {
-            let place = self.page.next_line(target.end());
             let lines = emit_lines_of_list(&plan.added, column);
-            if self.page.text[..place].ends_with('\n')
-                || plan.removed.last() == Some(&(items.len() - 1))
-            {
-                self.page.splice(place, place, &lines);
-            } else {
-                let lines = format!("\n{}", lines.strip_suffix('\n').unwrap_or(&lines));
-                self.page.splice(place, place, &lines);
-            }
+            let last_goes = plan.removed.last() == Some(&(items.len() - 1));
+            self.add_lines(target, &lines, last_goes);
         }
         Ok(())
     }
@@ -176,11 +169,11 @@ impl Editor<'_> {
                 .rev()
                 .find(|index| !plan.removed.contains(index));
             let place = kept.map_or(target.end(), |index| places[index].end);
-            let text: String = plan
-                .added
-                .iter()
-                .map(|item| format!(", {}", emit_flow(item)))
-                .collect();
+            let mut text = String::new();
+            for item in &plan.added {
+                text.push_str(", ");
+                text.push_str(&emit_flow(item));
+            }
             self.page.splice(place, place, &text);
         }
         Ok(())

@@ -53,16 +53,9 @@ impl Editor<'_> {
             self.page.splice(range.start, range.end, "");
         }
         if !plan.added.is_empty() {
-            let place = self.page.next_line(target.end());
             let lines = emit_lines(&plan.added, column);
-            let ended = self.page.text[..place].ends_with('\n');
             let last_goes = plan.removed.last() == map.stated().checked_sub(1).as_ref();
-            if ended || last_goes {
-                self.page.splice(place, place, &lines);
-            } else {
-                let lines = format!("\n{}", lines.strip_suffix('\n').unwrap_or(&lines));
-                self.page.splice(place, place, &lines);
-            }
+            self.add_lines(target, &lines, last_goes);
         }
         Ok(())
     }

@@ -54,6 +54,14 @@ impl<'t> Page<'t> {
             done = splice.end;
         }
         out.push_str(self.text.get(done..).ok_or(PatchError::Entangled)?);
+        // Without a last line break, a literal block would lose its own.
+        let last = self
+            .splices
+            .last()
+            .filter(|last| last.end == self.text.len());
+        if last.is_some_and(|last| last.text.contains('\n')) && !out.ends_with('\n') {
+            out.push_str(self.newline);
+        }
         Ok(out)
     }
 
@@ -102,6 +110,18 @@ impl<'t> Page<'t> {
                 return place;
             }
             place = start + word;
+        }
+    }
+
+    /// Keeps the value of a block scalar at the end of a text without a last line break, when
+    /// something is to follow: nothing may be added to it.
+    pub(super) fn close_block_scalar(&mut self, start: usize) {
+        let before = self.text[..start].trim_end();
+        let header = before.trim_end_matches(|c: char| c.is_ascii_digit() || "+-".contains(c));
+        let indicators = &before[header.len()..];
+        if header.ends_with(['|', '>']) && !indicators.contains('-') {
+            let kept = indicators.replace('+', "");
+            self.splice(header.len(), before.len(), &format!("-{kept}"));
         }
     }
 

@@ -129,7 +129,8 @@ fn a_record_is_appended_to_an_empty_list() {
 
 #[test]
 fn a_missing_key_comes_behind_the_last_of_its_map() {
-    assert_eq!(set("a: 1", "b", "2"), "a: 1\nb: 2");
+    assert_eq!(set("a: 1", "b", "2"), "a: 1\nb: 2\n");
+    assert_eq!(set("a:\n- |\n  x", "b", "2"), "a:\n- |-\n  x\nb: 2\n");
     assert_eq!(
         set("a: 1 # c\n# d\n", "b", "[x]"),
         "a: 1 # c\nb:\n- x\n# d\n"
@@ -272,12 +273,13 @@ fn several_patches_are_applied_at_once() {
     ");
 }
 
-const NASTY: [&str; 6] = [
+const NASTY: [&str; 7] = [
     ENSEMBLE,
     "\u{feff}# bom\r\na: 1 # x\r\nb:\r\n  - c: |+\r\n      d\r\n\r\n  - e: &f [g, h] # i\r\nj: *f\r\n# end",
     "{a: 1, b: [x, {y: 'z, }'}, \"q\"], # c\n c: {d: e}}",
     "é: ü # ö\n'quoted: key': \"v # not a comment\"\n\n\nlist:\n- - a\n  - b\n-\n  c: d\n- ~\n-\nempty:\nlast: >-\n  folded\n  text\n\n",
     "base: &base {a: 1}\nx:\n  <<: *base\n  b: 2\ny:\n  - *base\n  - z",
+    "a:\n  b: |+\n    x\n\n    y",
     "---\n- a: 1\n  b:\n  - x\n  - y # z\n- c\n...\n",
 ];
 

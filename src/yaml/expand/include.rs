@@ -1,8 +1,9 @@
 //! Include directives: what they ask for and what they get.
 
-use super::directive::{Directive, fragment};
-use super::expand::{Expander, Found, step_into};
-use super::{Entry, IncludeRequest, Loaded, Node};
+use super::expander::Expander;
+use super::template::{Found, step_into};
+use crate::yaml::directive::{Directive, fragment};
+use crate::yaml::{Entry, IncludeRequest, Loaded, Node};
 
 impl Expander<'_> {
     /// Fetches the file of an include directive.
@@ -19,28 +20,28 @@ impl Expander<'_> {
         };
         let raw = entry.value.get("merge").and_then(Node::as_str) == Some("raw");
         match self.fetch(&request) {
-            Some(Loaded::Found { root, .. }) if !root.is_null() => match part_of(&root, &pointer) {
-                Some(node) => Found::Node {
-                    node,
-                    raw,
-                    route: None,
-                },
-                None => {
-                    self.problem(
-                        format!(
-                            "`{}` has nothing at `#/{}`",
-                            request.file,
-                            pointer.join("/")
-                        ),
-                        span,
-                        "included here",
-                        "correct the fragment behind `#`",
-                    );
-                    Found::Nothing
+            Loaded::Found { root, .. } if !root.is_null() => {
+                if let Some(node) = part_of(&root, &pointer) {
+                    return Found::Node {
+                        node,
+                        raw,
+                        route: None,
+                    };
                 }
-            },
-            Some(Loaded::Later) => Found::Missing,
-            Some(Loaded::Missing) if !request.optional => {
+                self.problem(
+                    format!(
+                        "`{}` has nothing at `#/{}`",
+                        request.file,
+                        pointer.join("/")
+                    ),
+                    span,
+                    "included here",
+                    "correct the fragment behind `#`",
+                );
+                Found::Nothing
+            }
+            Loaded::Later => Found::Missing,
+            Loaded::Missing if !request.optional => {
                 self.problem(
                     format!("the included file `{}` does not exist", request.file),
                     span,
@@ -54,14 +55,14 @@ impl Expander<'_> {
     }
 
     /// Asks the loader once for each file that a text names.
-    fn fetch(&mut self, request: &IncludeRequest) -> Option<Loaded> {
+    fn fetch(&mut self, request: &IncludeRequest) -> Loaded {
         let key = (
             request.from,
             request.file.clone(),
             request.repository.clone(),
         );
         if let Some(known) = self.included.get(&key) {
-            return Some(known.clone());
+            return known.clone();
         }
         let loaded = match self.loader.load(request) {
             Ok(loaded) => loaded,
@@ -76,7 +77,7 @@ impl Expander<'_> {
         if !matches!(loaded, Loaded::Later) {
             self.included.insert(key, loaded.clone());
         }
-        Some(loaded)
+        loaded
     }
 
     /// Reads `file` or `{file, repository, when}`.

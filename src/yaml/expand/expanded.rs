@@ -1,8 +1,8 @@
 //! What expanding gives, and where it came from.
 
-use super::merge::same_or_merged;
-use super::{Node, Route};
 use crate::diagnostic::Span;
+use crate::yaml::merge::same_or_merged;
+use crate::yaml::{Node, Route};
 
 /// A document with its merge directives expanded.
 #[derive(Debug, Clone)]

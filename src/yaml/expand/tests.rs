@@ -8,7 +8,7 @@ use crate::yaml::{Expanded, IncludeRequest, Limits, Loaded, Loader, Node, Route,
 #[derive(Default)]
 struct Files {
     sources: Sources,
-    files: HashMap<&'static str, &'static str>,
+    texts: HashMap<&'static str, &'static str>,
     loads: usize,
 }
 
@@ -28,7 +28,7 @@ impl Loader for Files {
                 return Ok(Loaded::Later);
             }
         }
-        let Some(text) = self.files.get(request.file.as_str()) else {
+        let Some(text) = self.texts.get(request.file.as_str()) else {
             return Ok(Loaded::Missing);
         };
         let text = (*text).to_owned();
@@ -40,7 +40,7 @@ impl Loader for Files {
 
 fn expanded_with(text: &str, files: &[(&'static str, &'static str)]) -> Result<Expanded, String> {
     let mut loader = Files {
-        files: files.iter().copied().collect(),
+        texts: files.iter().copied().collect(),
         ..Files::default()
     };
     let root = loader.parse("ensemble.yaml", text);
@@ -252,13 +252,11 @@ fn what_no_directive_touches_stays_the_same_node() {
 
 #[test]
 fn directives_that_multiply_are_refused_at_once() {
-    let mut text = String::from("a0: {x: 1}\n");
-    for level in 1..60 {
+    let levels = (1..60).map(|level| {
         let before = level - 1;
-        text.push_str(&format!(
-            "a{level}: {{l: {{+/a{before}: }}, r: {{+/a{before}: }}}}\n"
-        ));
-    }
+        format!("a{level}: {{l: {{+/a{before}: }}, r: {{+/a{before}: }}}}\n")
+    });
+    let text = format!("a0: {{x: 1}}\n{}", levels.collect::<String>());
     let started = std::time::Instant::now();
     let problem = failure(&text);
     assert!(problem.contains("too large"), "{problem}");
@@ -267,9 +265,7 @@ fn directives_that_multiply_are_refused_at_once() {
 
 #[test]
 fn long_chains_of_directives_end() {
-    let mut text = String::from("a400: {x: 1}\n");
-    for level in 0..400 {
-        text.push_str(&format!("a{level}: {{+/a{}: }}\n", level + 1));
-    }
+    let links = (0..400).map(|level| format!("a{level}: {{+/a{}: }}\n", level + 1));
+    let text = format!("{}a400: {{x: 1}}\n", links.collect::<String>());
     assert!(failure(&text).contains("too deep"));
 }

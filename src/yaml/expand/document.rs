@@ -1,0 +1,100 @@
+//! Expands a document: pass after pass, until nothing is missing.
+
+use std::sync::Arc;
+
+use super::Expanded;
+use super::expander::{Expander, Missing, rebuilt};
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::yaml::directive::STRATEGY;
+use crate::yaml::{Entry, Kind, Limits, Loader, Node};
+
+/// How often a document is gone through: once more for each link of a chain of directives that
+/// bring what the next one needs.
+const MOST_PASSES: usize = 100;
+
+/// Expands all merge directives of a document; the files they include expand in its place.
+pub fn expand(
+    root: &Node,
+    loader: &mut dyn Loader,
+    limits: &Limits,
+) -> Result<Expanded, Diagnostics> {
+    let done = |root: Node, raw: &Node, merges| Expanded {
+        root,
+        raw: raw.clone(),
+        merges,
+    };
+    if !root.may_have_directives() {
+        return Ok(done(root.clone(), root, Vec::new()));
+    }
+    let mut expander = Expander::new(root, loader, limits);
+    let mut missing = 0;
+    for _ in 0..MOST_PASSES {
+        let expanded = expander.pass(root)?;
+        let open = std::mem::take(&mut expander.missing);
+        if open.is_empty() {
+            return Ok(done(clean(&expanded), root, expander.merges));
+        }
+        // What another directive brings may hold what was missing.
+        if open.len() == missing {
+            if let Some(problem) = missing_includes(&open) {
+                return Err(problem.into());
+            }
+            expander.drops_missing = true;
+        }
+        missing = open.len();
+        expander.document = expanded;
+    }
+    let message = "merge directives bring each other without end";
+    Err(Diagnostic::error(message).label(root.span(), "").into())
+}
+
+fn missing_includes(open: &[Missing]) -> Option<Diagnostic> {
+    let required: Vec<_> = open.iter().filter(|missing| !missing.optional).collect();
+    let names: Vec<_> = required
+        .iter()
+        .map(|missing| format!("'{}'", missing.name))
+        .collect();
+    let problem = Diagnostic::error(format!("missing includes: [{}]", names.join(", ")));
+    let problem = required.iter().fold(problem, |problem, missing| {
+        problem.label(missing.span, "nothing is there to merge")
+    });
+    (!required.is_empty())
+        .then(|| problem.help("correct the pointer, or write `+?` if it need not be there"))
+}
+
+/// Takes out what asks to be taken out but met nothing, and strategies that have been followed.
+fn clean(node: &Node) -> Node {
+    if !node.may_have_directives() {
+        return node.clone();
+    }
+    let map = match node.kind() {
+        Kind::Seq(items) => {
+            let items = items.iter().map(clean).collect();
+            let (tag, anchor) = (node.tag().map(Arc::from), node.anchor().map(Arc::from));
+            return Node::with_anchor(Kind::Seq(items), node.span(), tag, anchor);
+        }
+        Kind::Map(map) => map,
+        _ => return node.clone(),
+    };
+    let strategy = |node: &Node| node.get(STRATEGY).and_then(Node::as_str).map(str::to_owned);
+    let kept = map
+        .iter()
+        .filter_map(|(key, entry)| match strategy(&entry.value).as_deref() {
+            Some("whiteout" | "nullout") => None,
+            _ if key.as_ref() == STRATEGY => {
+                let followed = matches!(entry.value.as_str(), Some("merge" | "replace" | "error"));
+                (!followed).then(|| (Arc::clone(key), entry.clone()))
+            }
+            _ => {
+                let value = clean(&entry.value);
+                Some((
+                    Arc::clone(key),
+                    Entry {
+                        key_span: entry.key_span,
+                        value,
+                    },
+                ))
+            }
+        });
+    rebuilt(node, kept.collect())
+}

@@ -1,0 +1,344 @@
+//! Expands maps and lists.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::Merge;
+use super::template::Found;
+use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Span};
+use crate::yaml::directive::{ANCHOR, Directive, STRATEGY};
+use crate::yaml::merge::merge_maps;
+use crate::yaml::{Entry, Kind, Limits, Loaded, Loader, Mapping, Node, Route, Step};
+
+pub(super) fn rebuilt(node: &Node, map: Mapping) -> Node {
+    Node::with_anchor(
+        Kind::Map(map),
+        node.span(),
+        node.tag().map(Arc::from),
+        node.anchor().map(Arc::from),
+    )
+}
+
+/// A directive that found nothing so far.
+pub(super) struct Missing {
+    pub(super) name: String,
+    pub(super) optional: bool,
+    pub(super) span: Span,
+}
+
+/// Why expanding goes no further; the problems say it.
+pub(super) struct Halt;
+
+/// What a map becomes.
+pub(super) enum Outcome {
+    Is(Node),
+    /// Only optional directives stood in it, and they found nothing.
+    Gone,
+}
+
+/// What a map is made of.
+#[derive(Default)]
+struct Parts {
+    /// Its own entries, expanded.
+    own: Vec<(Arc<str>, Entry)>,
+    /// What its directives give together, and the key of the first.
+    merged: Option<(Node, Span)>,
+    /// The anchor it defines.
+    name: Option<Arc<str>>,
+    /// Whether an optional directive found nothing for good.
+    dropped: bool,
+}
+
+/// The state of one expansion.
+pub(super) struct Expander<'l> {
+    pub(super) loader: &'l mut dyn Loader,
+    limits: Limits,
+    /// Where directives look things up: the document, as far as it is expanded.
+    pub(super) document: Node,
+    pub(super) anchors: HashMap<Arc<str>, Node>,
+    pub(super) included: HashMap<(SourceId, String, Option<String>), Loaded>,
+    pub(super) missing: Vec<Missing>,
+    pub(super) merges: Vec<Merge>,
+    pub(super) problems: Diagnostics,
+    /// Where the map stands that is being expanded.
+    pub(super) path: Vec<Step>,
+    /// What is being merged right now, outermost first.
+    pub(super) active: Vec<Node>,
+    depth: usize,
+    work: u64,
+    pub(super) drops_missing: bool,
+    /// What templates became in this pass, by their address, if it is the same everywhere. The
+    /// template is kept, so that no other node gets its address.
+    pub(super) known: HashMap<usize, (Node, Node)>,
+    /// How often something was met that depends on where or when it is expanded.
+    pub(super) dependent: usize,
+}
+
+impl<'l> Expander<'l> {
+    pub(super) fn new(root: &Node, loader: &'l mut dyn Loader, limits: &Limits) -> Self {
+        let mut expander = Self {
+            loader,
+            limits: *limits,
+            document: root.clone(),
+            anchors: HashMap::new(),
+            included: HashMap::new(),
+            missing: Vec::new(),
+            merges: Vec::new(),
+            problems: Diagnostics::default(),
+            path: Vec::new(),
+            active: Vec::new(),
+            depth: 0,
+            work: 0,
+            drops_missing: false,
+            known: HashMap::new(),
+            dependent: 0,
+        };
+        expander.find_anchors(root);
+        expander
+    }
+
+    pub(super) fn pass(&mut self, root: &Node) -> Result<Node, Diagnostics> {
+        self.merges.clear();
+        self.known.clear();
+        let outcome = self.map(root);
+        if self.problems.has_errors() {
+            return Err(std::mem::take(&mut self.problems));
+        }
+        Ok(match outcome {
+            Ok(Outcome::Is(node)) => node,
+            Ok(Outcome::Gone) | Err(Halt) => rebuilt(root, Mapping::default()),
+        })
+    }
+
+    /// Remembers the YAML anchors of a text.
+    pub(super) fn find_anchors(&mut self, node: &Node) {
+        if !node.has_anchors() {
+            return;
+        }
+        if let Some(name) = node.anchor() {
+            self.anchors.insert(Arc::from(name), node.clone());
+        }
+        match node.kind() {
+            Kind::Seq(items) => items.iter().for_each(|item| self.find_anchors(item)),
+            Kind::Map(map) => map
+                .iter()
+                .for_each(|(_, entry)| self.find_anchors(&entry.value)),
+            _ => {}
+        }
+    }
+
+    pub(super) fn problem(&mut self, message: String, span: Span, label: &str, help: &str) {
+        let diagnostic = Diagnostic::error(message).label(span, label);
+        self.problems.push(if help.is_empty() {
+            diagnostic
+        } else {
+            diagnostic.help(help)
+        });
+    }
+
+    pub(super) fn map(&mut self, node: &Node) -> Result<Outcome, Halt> {
+        let Some(map) = node.as_map().filter(|_| node.may_have_directives()) else {
+            return Ok(Outcome::Is(node.clone()));
+        };
+        self.count(node)?;
+        self.depth += 1;
+        let outcome = self.entries(node, map);
+        self.depth -= 1;
+        outcome
+    }
+
+    /// Bounds depth and work, which directives can multiply.
+    fn count(&mut self, node: &Node) -> Result<(), Halt> {
+        self.work += 1 + node.as_map().map_or(0, |map| map.len() as u64);
+        if self.depth >= self.limits.max_depth {
+            self.problem(
+                "merge directives nest too deep".into(),
+                node.span(),
+                "too deep here",
+                "",
+            );
+            return Err(Halt);
+        }
+        if self.work > u64::from(self.limits.max_nodes) {
+            let message = "merge directives make the document too large";
+            self.problem(message.into(), node.span(), "too large with this", "");
+            return Err(Halt);
+        }
+        Ok(())
+    }
+
+    fn entries(&mut self, node: &Node, map: &Mapping) -> Result<Outcome, Halt> {
+        let mut parts = Parts::default();
+        for (key, entry) in map {
+            if &**key == ANCHOR {
+                parts.name = entry.value.as_str().map(Arc::from);
+                self.dependent += 1;
+            } else if let Some(directive) = self.directive(key, entry) {
+                match self.template(&directive, key, entry)? {
+                    Found::Node { node, .. } if node.as_map().is_none() && map.len() == 1 => {
+                        return Ok(Outcome::Is(node));
+                    }
+                    found => self.found(&mut parts, found, (key, entry, &directive)),
+                }
+            } else if let Some(value) = self.value(key, &entry.value)? {
+                let key_span = entry.key_span;
+                parts.own.push((Arc::clone(key), Entry { key_span, value }));
+            }
+        }
+        self.put_together(node, map, parts)
+    }
+
+    /// Adds what a directive of a map gives to its parts.
+    fn found(
+        &mut self,
+        parts: &mut Parts,
+        found: Found,
+        (key, entry, directive): (&Arc<str>, &Entry, &Directive),
+    ) {
+        match found {
+            Found::Nothing => {}
+            Found::Missing if self.drops_missing && directive.optional => {
+                self.dependent += 1;
+                parts.dropped = true;
+            }
+            Found::Missing => {
+                self.miss(directive, key, entry);
+                parts.own.push((Arc::clone(key), entry.clone()));
+            }
+            Found::Node { node, .. } if node.as_map().is_none() => self.problem(
+                format!(
+                    "`{key}` gives {}, which cannot be merged into a map",
+                    node.kind_name()
+                ),
+                entry.key_span,
+                "needs a map",
+                "let the directive stand alone to put the value in the place of the map",
+            ),
+            Found::Node { node, .. } => {
+                parts.merged = Some(match parts.merged.take() {
+                    None => (node, entry.key_span),
+                    Some((base, first)) => (self.merge(&base, &node), first),
+                });
+            }
+        }
+    }
+
+    fn put_together(&mut self, node: &Node, map: &Mapping, parts: Parts) -> Result<Outcome, Halt> {
+        let Parts {
+            own,
+            merged,
+            name,
+            dropped,
+        } = parts;
+        if dropped && own.is_empty() && merged.is_none() && name.is_none() {
+            return Ok(Outcome::Gone);
+        }
+        let same = own.len() == map.len() && same_values(&own, map);
+        let own = if same {
+            node.clone()
+        } else {
+            rebuilt(node, own.into_iter().collect())
+        };
+        if let Some(name) = name {
+            self.anchors.insert(name, own.clone());
+        }
+        let Some((base, span)) = merged else {
+            return Ok(Outcome::Is(own));
+        };
+        let result = self.merge(&base, &own);
+        if self.active.is_empty() {
+            let route = Route::from(self.path.clone());
+            self.merges.push(Merge { route, base, span });
+        }
+        self.check(&result, span)?;
+        Ok(Outcome::Is(result))
+    }
+
+    fn merge(&mut self, base: &Node, over: &Node) -> Node {
+        self.work += base.as_map().map_or(0, |map| map.len() as u64);
+        merge_maps(base, over).unwrap_or_else(|forbidden| {
+            self.problem(
+                format!("`{}` must not be overridden", forbidden.key),
+                forbidden.mark,
+                "overridden here",
+                "what it overrides says `+%: error`",
+            );
+            base.clone()
+        })
+    }
+
+    /// Refuses a result that is too large once it is written out.
+    fn check(&mut self, node: &Node, span: Span) -> Result<(), Halt> {
+        let message = if node.weight() > self.limits.max_nodes {
+            "merge directives make the document too large"
+        } else if node.depth() + self.path.len() > self.limits.max_depth {
+            "merge directives make the document too deep"
+        } else {
+            return Ok(());
+        };
+        self.problem(message.into(), span, "merged here", "");
+        Err(Halt)
+    }
+
+    /// The value of a key that is no directive; `None` if nothing is left of it.
+    fn value(&mut self, key: &Arc<str>, value: &Node) -> Result<Option<Node>, Halt> {
+        if !value.may_have_directives() || key.starts_with('+') {
+            return Ok(Some(value.clone()));
+        }
+        self.path.push(Step::Key(Arc::clone(key)));
+        let outcome = match value.kind() {
+            Kind::Seq(items) => self.list(value, items).map(Some),
+            _ => self.map(value).map(|outcome| match outcome {
+                Outcome::Is(node) => Some(node),
+                Outcome::Gone => None,
+            }),
+        };
+        self.path.pop();
+        outcome
+    }
+
+    /// A list in which a directive that gives a list puts its items.
+    fn list(&mut self, node: &Node, items: &[Node]) -> Result<Node, Halt> {
+        let mut expanded = Vec::with_capacity(items.len());
+        for (index, item) in items.iter().enumerate() {
+            if item.as_map().is_none() || !item.may_have_directives() {
+                expanded.push(item.clone());
+                continue;
+            }
+            if item.get(STRATEGY).and_then(Node::as_str) == Some("whiteout") {
+                continue;
+            }
+            self.path.push(Step::Index(index));
+            let outcome = self.map(item);
+            self.path.pop();
+            match outcome? {
+                Outcome::Gone => {}
+                Outcome::Is(found) => match found.as_seq() {
+                    Some(items) => expanded.extend_from_slice(items),
+                    None => expanded.push(found),
+                },
+            }
+        }
+        let same = expanded.len() == items.len()
+            && expanded
+                .iter()
+                .zip(items)
+                .all(|(new, old)| new.is_same(old));
+        if same {
+            return Ok(node.clone());
+        }
+        let (tag, anchor) = (node.tag().map(Arc::from), node.anchor().map(Arc::from));
+        Ok(Node::with_anchor(
+            Kind::Seq(expanded),
+            node.span(),
+            tag,
+            anchor,
+        ))
+    }
+}
+
+fn same_values(own: &[(Arc<str>, Entry)], map: &Mapping) -> bool {
+    own.iter()
+        .zip(map)
+        .all(|((_, new), (_, old))| new.value.is_same(&old.value))
+}

@@ -1,0 +1,323 @@
+//! The entries of a mapping: few of them in nearly all cases, a hundred thousand in some.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry as Slot;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::{Arc, OnceLock};
+
+use super::{Entry, Node};
+
+/// Up to here, looking at each key is faster than a table.
+const FEW: usize = 8;
+
+/// The entries of a mapping in the order of the text; what `<<` brought comes last.
+#[derive(Debug, Clone, Default)]
+pub struct Mapping {
+    entries: Vec<(Arc<str>, Entry)>,
+    /// Where each key is, if there are more than a few.
+    table: Option<Box<Table>>,
+    /// How many entries at the end came from `<<`.
+    inherited: u32,
+}
+
+type Table = HashMap<Arc<str>, u32, Fold>;
+
+impl Mapping {
+    /// Makes a mapping of entries, the first of each key; gives those that came too late.
+    pub(super) fn of(entries: Vec<(Arc<str>, Entry)>) -> (Self, Vec<(Arc<str>, Entry)>) {
+        let mut mapping = Self {
+            entries,
+            table: None,
+            inherited: 0,
+        };
+        if mapping.entries.len() <= FEW && !mapping.has_twins() {
+            return (mapping, Vec::new());
+        }
+        let entries = std::mem::take(&mut mapping.entries);
+        let mut late = Vec::new();
+        let mut table = Table::with_capacity_and_hasher(entries.len(), Fold::default());
+        mapping.entries = Vec::with_capacity(entries.len());
+        for (key, entry) in entries {
+            match table.entry(Arc::clone(&key)) {
+                Slot::Occupied(_) => late.push((key, entry)),
+                Slot::Vacant(slot) => {
+                    slot.insert(place(mapping.entries.len()));
+                    mapping.entries.push((key, entry));
+                }
+            }
+        }
+        mapping.table = (mapping.entries.len() > FEW).then(|| Box::new(table));
+        (mapping, late)
+    }
+
+    fn has_twins(&self) -> bool {
+        let same = |a: &Arc<str>, b: &Arc<str>| Arc::ptr_eq(a, b) || a == b;
+        let mut rest = self.entries.as_slice();
+        while let Some(((key, _), others)) = rest.split_first() {
+            if others.iter().any(|(other, _)| same(key, other)) {
+                return true;
+            }
+            rest = others;
+        }
+        false
+    }
+
+    /// Adds an entry that `<<` brings, unless the key is there.
+    pub(super) fn inherit(&mut self, key: &Arc<str>, entry: &Entry) {
+        if self.index_of(key).is_none() {
+            self.push(Arc::clone(key), entry.clone());
+            self.inherited += 1;
+        }
+    }
+
+    /// How many entries the text of the mapping itself states; those from `<<` follow them.
+    pub(super) fn stated(&self) -> usize {
+        self.entries.len().saturating_sub(self.inherited as usize)
+    }
+
+    /// The place of a key among the entries.
+    pub(super) fn index_of(&self, key: &str) -> Option<usize> {
+        match &self.table {
+            Some(table) => table.get(key).map(|place| *place as usize),
+            None => self.entries.iter().position(|(other, _)| &**other == key),
+        }
+    }
+
+    /// The entry at a place.
+    pub(super) fn at(&self, index: usize) -> Option<(&Arc<str>, &Entry)> {
+        self.entries.get(index).map(|(key, entry)| (key, entry))
+    }
+
+    /// The value of a key.
+    pub fn get(&self, key: &str) -> Option<&Node> {
+        self.entry(key).map(|entry| &entry.value)
+    }
+
+    /// The key's place and its value.
+    pub fn entry(&self, key: &str) -> Option<&Entry> {
+        self.index_of(key).map(|index| &self.entries[index].1)
+    }
+
+    /// Each key with its entry, in the order of the text.
+    pub fn iter(&self) -> Entries<'_> {
+        Entries(self.entries.iter())
+    }
+
+    /// How many keys there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Sets a key; gives the entry it replaces.
+    pub fn insert(&mut self, key: impl Into<Arc<str>>, entry: Entry) -> Option<Entry> {
+        let key = key.into();
+        if let Some(index) = self.index_of(&key) {
+            return Some(std::mem::replace(&mut self.entries[index].1, entry));
+        }
+        self.push(key, entry);
+        None
+    }
+
+    /// The same keys with other entries.
+    pub(super) fn map_entries(&self, mut change: impl FnMut(&Entry) -> Entry) -> Self {
+        let entries = self.entries.iter();
+        Self {
+            entries: entries
+                .map(|(key, entry)| (Arc::clone(key), change(entry)))
+                .collect(),
+            table: self.table.clone(),
+            inherited: self.inherited,
+        }
+    }
+
+    fn push(&mut self, key: Arc<str>, entry: Entry) {
+        if let Some(table) = &mut self.table {
+            table.insert(Arc::clone(&key), place(self.entries.len()));
+        }
+        self.entries.push((key, entry));
+        if self.table.is_none() && self.entries.len() > FEW {
+            self.build_table();
+        }
+    }
+
+    fn build_table(&mut self) {
+        let keys = self.entries.iter().enumerate();
+        let keys = keys.map(|(index, (key, _))| (Arc::clone(key), place(index)));
+        self.table = Some(Box::new(keys.collect()));
+    }
+
+    /// Takes a key out, the others stay in order.
+    pub fn remove(&mut self, key: &str) -> Option<Entry> {
+        let index = self.index_of(key)?;
+        if index >= self.stated() {
+            self.inherited -= 1;
+        }
+        let (_, entry) = self.entries.remove(index);
+        if self.table.is_some() {
+            self.build_table();
+        }
+        Some(entry)
+    }
+}
+
+fn place(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}
+
+/// The entries of a mapping, one after the other.
+#[derive(Debug, Clone)]
+pub struct Entries<'a>(std::slice::Iter<'a, (Arc<str>, Entry)>);
+
+impl<'a> Iterator for Entries<'a> {
+    type Item = (&'a Arc<str>, &'a Entry);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.next().map(|(key, entry)| (key, entry))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
+    }
+}
+
+impl DoubleEndedIterator for Entries<'_> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.0.next_back().map(|(key, entry)| (key, entry))
+    }
+}
+
+impl ExactSizeIterator for Entries<'_> {}
+
+impl<'a> IntoIterator for &'a Mapping {
+    type Item = (&'a Arc<str>, &'a Entry);
+    type IntoIter = Entries<'a>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl FromIterator<(Arc<str>, Entry)> for Mapping {
+    fn from_iter<T: IntoIterator<Item = (Arc<str>, Entry)>>(entries: T) -> Self {
+        let (mut mapping, late) = Self::of(entries.into_iter().collect());
+        for (key, entry) in late {
+            mapping.insert(key, entry);
+        }
+        mapping
+    }
+}
+
+/// Hashes short keys fast; the seed of the process keeps collisions from being planned.
+#[derive(Debug, Clone)]
+pub(super) struct Fold(u64);
+
+impl Default for Fold {
+    fn default() -> Self {
+        static SEED: OnceLock<u64> = OnceLock::new();
+        Self(*SEED.get_or_init(|| RandomState::new().hash_one(0_u64)))
+    }
+}
+
+impl BuildHasher for Fold {
+    type Hasher = Folder;
+
+    fn build_hasher(&self) -> Folder {
+        Folder(self.0)
+    }
+}
+
+/// Folds eight bytes at a time into a product of 128 bits.
+#[derive(Debug)]
+pub(super) struct Folder(u64);
+
+impl Folder {
+    fn fold(&mut self, part: u64) {
+        let product = u128::from(self.0 ^ part) * 0x9e37_79b9_7f4a_7c15_u128;
+        #[expect(clippy::cast_possible_truncation, reason = "both halves are folded")]
+        let (low, high) = (product as u64, (product >> 64) as u64);
+        self.0 = low ^ high;
+    }
+}
+
+impl Hasher for Folder {
+    fn write(&mut self, bytes: &[u8]) {
+        let mut chunks = bytes.chunks_exact(8);
+        for chunk in &mut chunks {
+            let mut part = [0; 8];
+            part.copy_from_slice(chunk);
+            self.fold(u64::from_le_bytes(part));
+        }
+        let mut part = [0; 8];
+        let rest = chunks.remainder();
+        part[..rest.len()].copy_from_slice(rest);
+        self.fold(u64::from_le_bytes(part) ^ ((bytes.len() as u64) << 56));
+    }
+
+    fn write_u8(&mut self, byte: u8) {
+        self.0 ^= u64::from(byte).rotate_left(32);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnostic::Span;
+    use crate::yaml::Kind;
+
+    fn entry(number: i64) -> Entry {
+        let value = Node::new(Kind::Int(number), Span::NONE, None);
+        Entry {
+            key_span: Span::NONE,
+            value,
+        }
+    }
+
+    fn numbered(numbers: std::ops::Range<i64>) -> Mapping {
+        numbers
+            .map(|number| (Arc::from(format!("key {number}")), entry(number)))
+            .collect()
+    }
+
+    #[test]
+    fn keys_are_found_in_small_and_in_large_mappings() {
+        for size in [1, 8, 9, 1000] {
+            let mapping = numbered(0..size);
+            for number in 0..size {
+                let found = mapping.get(&format!("key {number}")).and_then(Node::as_int);
+                assert_eq!(found, Some(number));
+            }
+            assert!(mapping.get("key -1").is_none());
+        }
+    }
+
+    #[test]
+    fn entries_are_set_and_taken_out_in_order() {
+        let mut mapping = numbered(0..20);
+        assert!(mapping.insert("key 3", entry(33)).is_some());
+        assert!(mapping.insert("key 20", entry(20)).is_none());
+        assert!(mapping.remove("key 0").is_some());
+        assert_eq!(mapping.len(), 20);
+        assert_eq!(mapping.get("key 3").and_then(Node::as_int), Some(33));
+        assert_eq!(
+            mapping.iter().next_back().map(|(key, _)| &**key),
+            Some("key 20")
+        );
+    }
+
+    #[test]
+    fn the_first_of_two_entries_stays() {
+        let twins = vec![("a".into(), entry(1)), ("a".into(), entry(2))];
+        let (mapping, late) = Mapping::of(twins);
+        assert_eq!((mapping.len(), late.len()), (1, 1));
+        assert_eq!(mapping.get("a").and_then(Node::as_int), Some(1));
+    }
+}

@@ -1,0 +1,82 @@
+//! Quoted texts whose further lines are not indented: YAML forbids them, but other readers take
+//! them, and so does TOSCA's own example of a long description.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::{Entry, Kind, Node};
+use crate::diagnostic::Span;
+
+/// Deeper than what a line is likely to stand in; the indentation is not part of the text.
+const PAD: usize = 256;
+
+/// How many such lines are taken.
+const MOST: usize = 16;
+
+/// A copy of a text in which such lines are indented.
+pub(super) struct Padded {
+    text: String,
+    /// Where blanks were put in, in the copy.
+    pads: Vec<usize>,
+}
+
+impl Padded {
+    pub(super) fn new(text: &str) -> Self {
+        Self {
+            text: text.to_owned(),
+            pads: Vec::new(),
+        }
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Indents one more line; says whether that could help.
+    pub(super) fn indent(&mut self, place: usize) -> bool {
+        let later = self.pads.last().is_none_or(|last| place > last + PAD);
+        let can = later && self.pads.len() < MOST && self.text.is_char_boundary(place);
+        if can {
+            self.text.insert_str(place, &" ".repeat(PAD));
+            self.pads.push(place);
+        }
+        can
+    }
+
+    /// The tree of the copy with the places of the text itself.
+    pub(super) fn restore(&self, root: &Node) -> Node {
+        self.node(root, &mut HashMap::new())
+    }
+
+    fn node(&self, node: &Node, done: &mut HashMap<usize, Node>) -> Node {
+        if let Some(known) = done.get(&node.address()) {
+            return known.clone();
+        }
+        let kind = match node.kind() {
+            Kind::Seq(items) => Kind::Seq(items.iter().map(|item| self.node(item, done)).collect()),
+            Kind::Map(map) => Kind::Map(map.map_entries(|entry| Entry {
+                key_span: self.span(entry.key_span),
+                value: self.node(&entry.value, done),
+            })),
+            scalar => scalar.clone(),
+        };
+        let (tag, anchor) = (node.tag().map(Arc::from), node.anchor().map(Arc::from));
+        let restored = Node::with_anchor(kind, self.span(node.span()), tag, anchor);
+        done.insert(node.address(), restored.clone());
+        restored
+    }
+
+    fn span(&self, span: Span) -> Span {
+        Span::new(span.source, self.place(span.start), self.place(span.end))
+    }
+
+    fn place(&self, place: u32) -> u32 {
+        let here = place as usize;
+        let blanks: usize = self
+            .pads
+            .iter()
+            .map(|pad| here.saturating_sub(*pad).min(PAD))
+            .sum();
+        u32::try_from(here - blanks).unwrap_or(place)
+    }
+}
