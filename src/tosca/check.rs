@@ -19,6 +19,7 @@ const FUNCTIONS: &[&str] = &[
     "ref",
     "get_input",
     "concat",
+    "join",
     "token",
     "get_property",
     "has_env",

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -34,18 +33,19 @@ pub(super) struct Unmatched {
 /// Reads the node templates of one file.
 pub(super) struct NodeReader<'a> {
     pub(super) scope: Scope<'a>,
-    pub(super) base_dir: Arc<PathBuf>,
     /// The templates that others stand in for, whose properties come from outside.
     pub(super) incomplete: Option<Arc<str>>,
+    /// The templates that `copy` can name.
+    pub(super) siblings: Option<&'a Mapping>,
     known: HashMap<Arc<str>, (TypeName, Arc<NodeType>)>,
 }
 
 impl<'a> NodeReader<'a> {
     pub(super) fn new(scope: Scope<'a>) -> Self {
         Self {
-            base_dir: scope.base_dir(),
             scope,
             incomplete: None,
+            siblings: None,
             known: HashMap::new(),
         }
     }
@@ -68,6 +68,8 @@ impl<'a> NodeReader<'a> {
             scope.map(node, || what.clone())?
         };
         NODE_TEMPLATE.check(scope.problems(), &what, map);
+        let copied = self.copied(map);
+        let map = copied.as_ref().unwrap_or(map);
         let (type_name, node_type) = self.node_type(&what, map, span)?;
         let directives = self.directives(&what, map);
         let stands_in = directives
@@ -111,7 +113,7 @@ impl<'a> NodeReader<'a> {
                 .and_then(|node| scope.occurrences(node, &what)),
             node_filter: scope.node_filter(map, &what),
             instance_keys: map.get("instance_keys").map(Node::to_value),
-            base_dir: Arc::clone(&self.base_dir),
+            base_dir: scope.base_dir(span),
             name: TemplateName::new(Arc::clone(name)),
             type_name,
             node_type,
@@ -120,6 +122,18 @@ impl<'a> NodeReader<'a> {
             stated: self.stated(name, &what, map),
             template,
         })
+    }
+
+    /// What a template says with what the one it copies says besides.
+    fn copied(&self, map: &Mapping) -> Option<Mapping> {
+        let base = self.siblings?.get(map.get("copy")?.as_str()?)?;
+        let mut merged = map.clone();
+        for (key, entry) in base.as_map()? {
+            if merged.get(key).is_none() {
+                merged.insert(Arc::clone(key), entry.clone());
+            }
+        }
+        Some(merged)
     }
 
     fn node_type(

@@ -56,17 +56,21 @@ fn plain(relationship_type: Arc<RelationshipType>) -> RelationshipTemplate {
 }
 
 impl Scope<'_> {
-    /// Reads a relationship template.
+    /// Reads a relationship template. `usual` is its type if it states none.
     pub(super) fn relationship_template(
         self,
         what: &str,
         name: Option<TemplateName>,
         node: &Node,
-        span: Span,
+        usual: Option<TypeKey>,
     ) -> Option<RelationshipTemplate> {
         let map = self.map(node, || what.to_owned())?;
+        let span = node.span();
         RELATIONSHIP_TEMPLATE.check(self.problems(), what, map);
-        let key = self.template_type(what, map, Section::Relationship, span)?;
+        let key = match usual.filter(|_| map.get("type").is_none()) {
+            Some(key) => key,
+            None => self.template_type(what, map, Section::Relationship, span)?,
+        };
         let relationship_type = self.types.relationship_type_of(key)?;
         let declared = Declared {
             type_name: relationship_type.name.as_str(),
@@ -118,10 +122,7 @@ impl Scope<'_> {
                 self.report(
                     Diagnostic::error(format!("{what} has no `type`"))
                         .label(span, "")
-                        .help(format!(
-                            "give it a `type`: the name of a {}",
-                            section.noun()
-                        )),
+                        .help(format!("give it a `type`: the name of {}", section.one())),
                 );
                 None
             }

@@ -25,9 +25,9 @@ impl<'a> Scope<'a> {
         &self.types.problems
     }
 
-    /// The directory of the file.
-    pub(super) fn base_dir(self) -> Arc<PathBuf> {
-        Arc::clone(self.types.base_dir(self.namespace))
+    /// The directory of the file that a place is in.
+    pub(super) fn base_dir(self, span: Span) -> Arc<PathBuf> {
+        Arc::clone(self.types.base_dir_at(span, self.namespace))
     }
 
     /// The type of a name, if it is of the section.
@@ -50,9 +50,9 @@ impl<'a> Scope<'a> {
                     return Some(key);
                 }
                 let message = format!(
-                    "`{name}` is a {}, but a {} is needed",
-                    found.noun(),
-                    section.noun()
+                    "`{name}` is {}, but {} is needed",
+                    found.one(),
+                    section.one()
                 );
                 self.problems().error(message, span);
                 None

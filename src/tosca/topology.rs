@@ -173,9 +173,9 @@ impl Scope<'_> {
         for (name, entry) in self.section(map, "relationship_templates") {
             let what = format!("relationship template `{name}`");
             let name = TemplateName::new(Arc::clone(name));
-            let read =
-                self.relationship_template(&what, Some(name.clone()), &entry.value, entry.key_span);
-            if let Some(template) = read {
+            let read = self.relationship_template(&what, Some(name.clone()), &entry.value, None);
+            if let Some(mut template) = read {
+                template.span = entry.key_span;
                 templates.insert(name, Arc::new(template));
             }
         }
@@ -190,6 +190,7 @@ impl Scope<'_> {
     ) -> Vec<Unmatched> {
         let mut reader = NodeReader::new(self);
         reader.incomplete = incomplete;
+        reader.siblings = map.get("node_templates").and_then(Node::as_map);
         let mut unmatched = Vec::new();
         let overridden = |name: &str| overrides.and_then(|map| map.entry(name));
         for (name, entry) in self.section(map, "node_templates") {
