@@ -269,10 +269,9 @@ impl Merger<'_> {
         };
         for (name, span) in super::types::strings(Some(node)) {
             let key = self.scope.require(&name, Section::Relationship, span);
-            if let Some(name) = key.map(|key| self.scope.types.name(key)) {
-                if !draft.requirements.contains(&name) {
-                    draft.requirements.push(name);
-                }
+            let name = key.map(|key| self.scope.types.name(key));
+            if let Some(name) = name.filter(|name| !draft.requirements.contains(name)) {
+                draft.requirements.push(name);
             }
         }
     }
@@ -307,8 +306,8 @@ impl Merger<'_> {
             return;
         }
         for (name, entry) in map {
-            let type_node = entry.value.get("type");
-            if !type_node.is_some_and(|node| node.as_str().is_some()) {
+            let stated_type = entry.value.get("type").and_then(Node::as_str);
+            if stated_type.is_none() {
                 shared
                     .inputs
                     .insert(Arc::clone(name), entry.value.to_value());

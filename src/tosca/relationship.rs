@@ -117,24 +117,18 @@ impl Scope<'_> {
         section: Section,
         span: Span,
     ) -> Option<TypeKey> {
-        match map.get("type").filter(|node| !node.is_null()) {
-            None => {
-                self.report(
-                    Diagnostic::error(format!("{what} has no `type`"))
-                        .label(span, "")
-                        .help(format!("give it a `type`: the name of {}", section.one())),
-                );
-                None
-            }
-            Some(node) => match node.as_str() {
-                Some(name) => self.require(name, section, node.span()),
-                None => {
-                    let message = format!("the type of {what} must be a name");
-                    self.problems().error(message, node.span());
-                    None
-                }
-            },
-        }
+        let Some(node) = map.get("type").filter(|node| !node.is_null()) else {
+            let help = format!("give it a `type`: the name of {}", section.one());
+            let problem = Diagnostic::error(format!("{what} has no `type`")).label(span, "");
+            self.report(problem.help(help));
+            return None;
+        };
+        let Some(name) = node.as_str() else {
+            let message = format!("the type of {what} must be a name");
+            self.problems().error(message, node.span());
+            return None;
+        };
+        self.require(name, section, node.span())
     }
 }
 

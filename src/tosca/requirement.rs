@@ -129,7 +129,7 @@ impl Resolver<'_> {
             return;
         };
         if let Some(target) = merged.node().and_then(|node| self.index.place(&node.name)) {
-            found.extend(self.to_template(template, merged, relationship, target));
+            found.extend(self.for_template(template, merged, &relationship, target));
             return;
         }
         let Some(query) = self.query(merged, &relationship, template) else {
@@ -151,7 +151,7 @@ impl Resolver<'_> {
             found.push(self.made(merged, &relationship, None, None));
         }
         for target in targets {
-            let made = self.to_candidate(merged, &query, &relationship, target);
+            let made = self.for_candidate(merged, &query, &relationship, target);
             found.push(made);
         }
     }
@@ -173,7 +173,7 @@ impl Resolver<'_> {
             return;
         };
         if let Some(target) = named {
-            found.extend(self.to_template(template, merged, relationship, target));
+            found.extend(self.for_template(template, merged, &relationship, target));
             return;
         }
         let query = self.query(merged, &relationship, template);
@@ -193,7 +193,7 @@ impl Resolver<'_> {
         }
         for target in targets {
             if let Some(query) = &query {
-                found.push(self.to_candidate(merged, query, &relationship, target));
+                found.push(self.for_candidate(merged, query, &relationship, target));
             }
         }
     }
@@ -329,11 +329,11 @@ impl Resolver<'_> {
     }
 
     /// A requirement whose target is named.
-    fn to_template(
+    fn for_template(
         &mut self,
         template: &NodeTemplate,
         merged: &Merged<'_>,
-        relationship: Arc<RelationshipTemplate>,
+        relationship: &Arc<RelationshipTemplate>,
         place: usize,
     ) -> Option<Requirement> {
         let target = self.index.template(place);
@@ -345,14 +345,14 @@ impl Resolver<'_> {
         let relationship_type = &relationship.relationship_type;
         let found = matching_capability(self.types, &target.node_type, &query, relationship_type);
         if found.is_none() {
-            self.report_no_capability(template, merged, &relationship, target);
+            self.report_no_capability(template, merged, relationship, target);
             return None;
         }
         self.assign(template, merged, place, true);
-        Some(self.made(merged, &relationship, Some(place), found))
+        Some(self.made(merged, relationship, Some(place), found))
     }
 
-    fn to_candidate(
+    fn for_candidate(
         &self,
         merged: &Merged<'_>,
         query: &Query,
@@ -690,10 +690,10 @@ topology_template:
 node_types: {Db: {}, App: {requirements: [{db: {node: Db}}], interfaces: {Standard: {configure: echo}}}}
 topology_template: {node_templates: {app: {type: App}, one: {type: Db}}}
 ";
-        let case = super::super::testing::case(found);
-        assert_eq!(case.told(), "");
-        assert!(case.node("app").requirements[0].declared_only);
-        insta::assert_snapshot!(case.targets("app"), @"db → one (tosca.relationships.Root, feature)");
+        let matched = case(found);
+        assert_eq!(matched.told(), "");
+        assert!(matched.node("app").requirements[0].declared_only);
+        insta::assert_snapshot!(matched.targets("app"), @"db → one (tosca.relationships.Root, feature)");
 
         let options = ReadOptions {
             match_declared: false,
@@ -712,7 +712,7 @@ node_types:
 topology_template:
   node_templates: {app: {type: App}, acts: {type: Acts}, off: {type: Acts, directives: [select]}}
 ";
-        insta::assert_snapshot!(super::super::testing::case(missing).told(), @"
+        insta::assert_snapshot!(case(missing).told(), @"
         service.yaml:7:20: node template `app` is missing requirement `db`
           hint: add a node template of type `Db`
         service.yaml:7:38: node template `acts` is missing requirement `db`

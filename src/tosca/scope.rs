@@ -61,7 +61,7 @@ impl<'a> Scope<'a> {
     }
 
     /// The map of a node; reports anything else but null.
-    pub(super) fn map(self, node: &'a Node, what: impl FnOnce() -> String) -> Option<&'a Mapping> {
+    pub(super) fn map(self, node: &Node, what: impl FnOnce() -> String) -> Option<&Mapping> {
         if let Some(map) = node.as_map() {
             return Some(map);
         }
@@ -73,23 +73,23 @@ impl<'a> Scope<'a> {
     }
 
     /// The map under a key.
-    pub(super) fn map_at(
+    pub(super) fn map_at<'n>(
         self,
-        mapping: &'a Mapping,
+        mapping: &'n Mapping,
         key: &str,
         what: impl FnOnce() -> String,
-    ) -> Option<&'a Mapping> {
+    ) -> Option<&'n Mapping> {
         let node = mapping.get(key)?;
         self.map(node, || format!("`{key}` of {}", what()))
     }
 
     /// The list under a key.
-    pub(super) fn list_at(
+    pub(super) fn list_at<'n>(
         self,
-        mapping: &'a Mapping,
+        mapping: &'n Mapping,
         key: &str,
         what: impl FnOnce() -> String,
-    ) -> &'a [Node] {
+    ) -> &'n [Node] {
         let Some(node) = mapping.get(key) else {
             return &[];
         };

@@ -134,9 +134,9 @@ impl Scope<'_> {
             };
             let subject = format!("input `{}`", def.name);
             let (_, problems) = check(self.types, def, default, &subject, (None, def.default_span));
-            problems
-                .into_iter()
-                .for_each(|problem| self.report(problem));
+            for problem in problems {
+                self.report(problem);
+            }
         }
     }
 
@@ -260,7 +260,7 @@ impl Scope<'_> {
             let type_name = group_type.name.clone();
             let members = names_at(said, "members");
             for (member, span) in &members {
-                if !nodes.contains_key(&**member) && !self.has(map, "groups", member) {
+                if !nodes.contains_key(&**member) && !Self::has(map, "groups", member) {
                     self.unknown_member(&what, member, *span, nodes);
                 }
             }
@@ -277,7 +277,7 @@ impl Scope<'_> {
         groups
     }
 
-    fn has(self, map: &Mapping, section: &str, name: &str) -> bool {
+    fn has(map: &Mapping, section: &str, name: &str) -> bool {
         map.get(section).and_then(|node| node.get(name)).is_some()
     }
 
@@ -385,16 +385,15 @@ impl Scope<'_> {
         let Some(substitution) = &topology.substitution else {
             return;
         };
-        if let Some(node) = &substitution.node {
-            if !topology.nodes.contains_key(node) {
-                let message =
-                    format!("`substitution_mappings` names `{node}`, which is no node template");
-                let mut problem = Diagnostic::error(message).label(substitution.span, "");
-                let names = topology.nodes.keys().map(TemplateName::as_str);
-                problem.help = did_you_mean(node.as_str(), names);
-                self.report(problem);
-            }
-        }
+        let node = substitution.node.as_ref();
+        let Some(node) = node.filter(|node| !topology.nodes.contains_key(*node)) else {
+            return;
+        };
+        let message = format!("`substitution_mappings` names `{node}`, which is no node template");
+        let mut problem = Diagnostic::error(message).label(substitution.span, "");
+        let names = topology.nodes.keys().map(TemplateName::as_str);
+        problem.help = did_you_mean(node.as_str(), names);
+        self.report(problem);
     }
 }
 

@@ -26,6 +26,9 @@ pub(super) const BUILT_IN: u32 = 0;
 /// The namespace of the service template itself.
 pub(super) const ROOT: u32 = 1;
 
+/// What names mean in namespaces, as far as it was asked.
+type Lookups = HashMap<(u32, Arc<str>), Option<TypeKey>>;
+
 /// All types of a service template, its own, the imported and the built-in ones.
 #[derive(Debug)]
 pub struct Types {
@@ -35,7 +38,7 @@ pub struct Types {
     pub(super) directories: HashMap<SourceId, Arc<PathBuf>>,
     /// The prefixed names by which the service template's file knows imported types.
     prefixed: OnceLock<HashMap<TypeKey, Vec<TypeName>>>,
-    lookups: Mutex<HashMap<(u32, Arc<str>), Option<TypeKey>>>,
+    lookups: Mutex<Lookups>,
     pub(super) problems: Problems,
 }
 
@@ -286,12 +289,14 @@ impl Types {
     /// The name of a type: its file's, or the prefixed one of the service template's file.
     pub(super) fn name(&self, key: TypeKey) -> TypeName {
         let decl = self.decl(key);
+        let local = TypeName::new(Arc::clone(&decl.name));
         if self.find_declared(ROOT, &decl.name) != Some(key) && decl.namespace != BUILT_IN {
-            if let Some(name) = self.prefixed().get(&key).and_then(|names| names.first()) {
-                return name.clone();
-            }
+            let names = self.prefixed().get(&key);
+            return names
+                .and_then(|names| names.first().cloned())
+                .unwrap_or(local);
         }
-        TypeName::new(Arc::clone(&decl.name))
+        local
     }
 
     /// Every name that a type answers to.
