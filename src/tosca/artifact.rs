@@ -94,7 +94,7 @@ impl Scope<'_> {
                 .collect::<Map>(),
             metadata: values_at(map, "metadata"),
             span,
-            base_dir: self.base_dir(),
+            base_dir: self.base_dir(span),
             artifact_type,
         })
     }

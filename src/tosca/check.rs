@@ -19,6 +19,7 @@ const FUNCTIONS: &[&str] = &[
     "ref",
     "get_input",
     "concat",
+    "join",
     "token",
     "get_property",
     "has_env",
@@ -317,15 +318,14 @@ impl Check<'_> {
         let mut read = Map::with_capacity(map.len());
         for (name, item) in map {
             self.path.push(Step::Key(Arc::clone(name)));
-            let item = match data.properties.get(name) {
+            let def = data.properties.get(name);
+            if def.is_none() && !data.open {
+                let message = format!("{} is not a field of `{}`", self.name(), data.name);
+                self.fault(message);
+            }
+            let item = match def {
                 Some(def) => self.value(&def.schema, item, depth + 1),
-                None => {
-                    if !data.open {
-                        let message = format!("{} is not a field of `{}`", self.name(), data.name);
-                        self.fault(message);
-                    }
-                    item.clone()
-                }
+                None => item.clone(),
             };
             self.path.pop();
             read.insert(Arc::clone(name), item);
@@ -368,7 +368,11 @@ impl Check<'_> {
                     name.push('.');
                     name.push_str(key);
                 }
-                Step::Index(index) => name.push_str(&format!("[{index}]")),
+                Step::Index(index) => {
+                    name.push('[');
+                    name.push_str(&index.to_string());
+                    name.push(']');
+                }
             }
         }
         name.push('`');

@@ -176,12 +176,11 @@ fn count(value: &Value) -> Result<u64, String> {
 impl Rule {
     /// Says what is wrong with a value, as the end of `the value … `, or nothing.
     pub(super) fn fault(&self, kind: DataKind, value: &Value) -> Option<String> {
-        if self.is_about_items() {
-            if let Some(items) = value.as_list().filter(|_| kind == DataKind::List) {
-                return items
-                    .iter()
-                    .find_map(|item| self.fault(DataKind::Any, item));
-            }
+        let items = value.as_list().filter(|_| kind == DataKind::List);
+        if let Some(items) = items.filter(|_| self.is_about_items()) {
+            return items
+                .iter()
+                .find_map(|item| self.fault(DataKind::Any, item));
         }
         let order = |other: &Value| compare(kind, value, other);
         let (holds, why) = match self {

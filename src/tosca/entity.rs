@@ -40,6 +40,14 @@ pub struct TypeInfo {
 impl TypeInfo {
     /// Whether it is, or derives from, the type of that name.
     pub fn is_derived_from(&self, name: &str) -> bool {
+        if let Some(short) = name.strip_prefix("tosca:") {
+            // `tosca:Root` means `tosca.nodes.Root` of a node, and so on.
+            return self.ancestors.iter().any(|ancestor| {
+                let local = ancestor.as_str().strip_prefix("tosca.");
+                let parts = local.and_then(|local| local.split_once('.'));
+                parts.is_some_and(|(_, rest)| rest == short)
+            });
+        }
         self.ancestors
             .iter()
             .any(|ancestor| ancestor.as_str() == name)

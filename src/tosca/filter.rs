@@ -45,12 +45,11 @@ impl<'a> Filter<'a> {
     /// Whether a template meets the filter.
     pub(super) fn admits(self, template: &NodeTemplate) -> bool {
         let own = |name: &str| own_value(template, name);
-        self.conditions(self.node)
-            .all(|(name, _, condition)| self.holds(&condition, own(name)))
+        conditions(self.node).all(|(name, _, condition)| self.holds(&condition, own(name)))
             && self.items("capabilities").all(|(name, filter)| {
                 let found = self.capabilities(template, name);
                 found.iter().any(|capability| {
-                    self.conditions(filter).all(|(name, _, condition)| {
+                    conditions(filter).all(|(name, _, condition)| {
                         self.holds(&condition, value_of(&capability.properties, name))
                     })
                 })
@@ -59,7 +58,7 @@ impl<'a> Filter<'a> {
                 let mut found = template.artifacts.values();
                 found.any(|artifact| {
                     self.is_called(artifact, name)
-                        && self.conditions(filter).all(|(name, _, condition)| {
+                        && conditions(filter).all(|(name, _, condition)| {
                             self.holds(&condition, field_value(artifact, name))
                         })
                 })
@@ -72,7 +71,7 @@ impl<'a> Filter<'a> {
     pub(super) fn assignments(self, template: &NodeTemplate, is_named: bool) -> Vec<Assignment> {
         let mut wanted = Vec::new();
         let mut collect = |filter: &Node, capability: Option<&Arc<str>>| {
-            for (name, span, condition) in self.conditions(filter) {
+            for (name, span, condition) in conditions(filter) {
                 let value = match condition {
                     Condition::Becomes(value) => value,
                     Condition::Equals(value) if is_named => value,
@@ -97,24 +96,15 @@ impl<'a> Filter<'a> {
 
     /// The first condition that is a plain equality, to look candidates up by.
     pub(super) fn equality(self) -> Option<(Arc<str>, Value)> {
-        self.conditions(self.node)
-            .find_map(|(name, _, condition)| match condition {
-                Condition::Equals(value) => Some((Arc::clone(name), value)),
-                _ => None,
-            })
+        conditions(self.node).find_map(|(name, _, condition)| match condition {
+            Condition::Equals(value) => Some((Arc::clone(name), value)),
+            _ => None,
+        })
     }
 
     /// The items of a list of maps with one key each; a map with many keys means the same.
     fn items(self, key: &str) -> impl Iterator<Item = (&'a Arc<str>, &'a Node)> {
         entries(self.node.get(key)).map(|(name, entry)| (name, &entry.value))
-    }
-
-    fn conditions(
-        self,
-        filter: &'a Node,
-    ) -> impl Iterator<Item = (&'a Arc<str>, Span, Condition<'a>)> {
-        entries(filter.get("properties"))
-            .map(|(name, entry)| (name, entry.value.span(), condition(&entry.value)))
     }
 
     fn holds(self, condition: &Condition<'_>, found: Option<(DataKind, Value)>) -> bool {
@@ -192,6 +182,12 @@ fn entries(node: Option<&Node>) -> impl Iterator<Item = (&Arc<str>, &crate::yaml
     let items = node.map(|node| node.as_seq().unwrap_or(std::slice::from_ref(node)));
     let maps = items.unwrap_or_default().iter().filter_map(Node::as_map);
     maps.flat_map(Mapping::iter)
+}
+
+/// The conditions on properties that a filter states.
+fn conditions(filter: &Node) -> impl Iterator<Item = (&Arc<str>, Span, Condition<'_>)> {
+    entries(filter.get("properties"))
+        .map(|(name, entry)| (name, entry.value.span(), condition(&entry.value)))
 }
 
 fn condition(node: &Node) -> Condition<'_> {

@@ -1,5 +1,6 @@
 //! What implements operations: configurators, commands and artifacts.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -61,7 +62,7 @@ impl Scope<'_> {
     ) -> Option<Implementation> {
         let extras = extras.and_then(Node::as_map);
         if let Some(text) = node.as_str() {
-            let mut implementation = self.named(text, node, artifacts);
+            let mut implementation = Self::named(text, node, artifacts);
             if let Some(extras) = extras {
                 self.fill(what, &mut implementation, extras);
             }
@@ -90,7 +91,7 @@ impl Scope<'_> {
     }
 
     /// An implementation that is a mere name or a command.
-    fn named(self, text: &str, node: &Node, artifacts: &Artifacts<'_>) -> Implementation {
+    fn named(text: &str, node: &Node, artifacts: &Artifacts<'_>) -> Implementation {
         let (kind, class, primary) = if let Some(short) = short_name(text) {
             let kind = ImplementationKind::Configurator(short.into());
             (kind, Some(text.into()), None)
@@ -137,18 +138,8 @@ impl Scope<'_> {
     ) -> Option<Implementation> {
         let class = self.text_at(map, "className", || format!("the implementation of {what}"));
         let mut implementation = match map.get("primary").filter(|node| !node.is_null()) {
-            Some(primary) => match primary.as_str() {
-                Some(text) => self.named(text, primary, artifacts),
-                None => {
-                    let artifact = self.inline_artifact(what, primary)?;
-                    let mut found = self.named("", primary, &Artifacts::NONE);
-                    found.class = class_of(&artifact);
-                    found.kind = kind_of_artifact(&artifact, found.class.as_deref());
-                    found.primary = Some(artifact);
-                    found
-                }
-            },
-            None if class.is_some() => self.named("", node, &Artifacts::NONE),
+            Some(primary) => self.primary(what, primary, artifacts)?,
+            None if class.is_some() => Self::named("", node, &Artifacts::NONE),
             None => {
                 self.report(
                     Diagnostic::warning(format!(
@@ -169,6 +160,19 @@ impl Scope<'_> {
         }
         implementation.span = node.span();
         Some(implementation)
+    }
+
+    /// What `primary` names or states.
+    fn primary(self, what: &str, node: &Node, artifacts: &Artifacts<'_>) -> Option<Implementation> {
+        if let Some(text) = node.as_str() {
+            return Some(Self::named(text, node, artifacts));
+        }
+        let artifact = self.inline_artifact(what, node)?;
+        let mut found = Self::named("", node, &Artifacts::NONE);
+        found.class = class_of(&artifact);
+        found.kind = kind_of_artifact(&artifact, found.class.as_deref());
+        found.primary = Some(artifact);
+        Some(found)
     }
 
     /// Reads an artifact that is stated in place.
@@ -202,13 +206,13 @@ impl Scope<'_> {
         if let Some(host) = self.text_at(map, "operation_host", || what.to_owned()) {
             implementation.operation_host = Some(host);
         }
-        if let Some(environment) = map.get("environment") {
-            if self
-                .map(environment, || format!("`environment` of {what}"))
+        let environment = map.get("environment");
+        let stated = environment.filter(|node| {
+            self.map(node, || format!("`environment` of {what}"))
                 .is_some()
-            {
-                implementation.environment = values(environment);
-            }
+        });
+        if let Some(environment) = stated {
+            implementation.environment = values(environment);
         }
         if let Some(node) = map.get("timeout").filter(|node| !node.is_null()) {
             match seconds(&node.to_value()) {
@@ -251,7 +255,8 @@ fn is_class_path(text: &str) -> bool {
     let is_word =
         |text: &str| !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_');
     if let Some((file, class)) = text.split_once('#') {
-        return is_word(class) && file.ends_with(".py") && !file.contains(char::is_whitespace);
+        let is_python = Path::new(file).extension().is_some_and(|it| it == "py");
+        return is_word(class) && is_python && !file.contains(char::is_whitespace);
     }
     text.starts_with("unfurl.configurators.") && text.split('.').all(is_word)
 }

@@ -269,10 +269,9 @@ impl Merger<'_> {
         };
         for (name, span) in super::types::strings(Some(node)) {
             let key = self.scope.require(&name, Section::Relationship, span);
-            if let Some(name) = key.map(|key| self.scope.types.name(key)) {
-                if !draft.requirements.contains(&name) {
-                    draft.requirements.push(name);
-                }
+            let name = key.map(|key| self.scope.types.name(key));
+            if let Some(name) = name.filter(|name| !draft.requirements.contains(name)) {
+                draft.requirements.push(name);
             }
         }
     }
@@ -307,8 +306,8 @@ impl Merger<'_> {
             return;
         }
         for (name, entry) in map {
-            let type_node = entry.value.get("type");
-            if !type_node.is_some_and(|node| node.as_str().is_some()) {
+            let stated_type = entry.value.get("type").and_then(Node::as_str);
+            if stated_type.is_none() {
                 shared
                     .inputs
                     .insert(Arc::clone(name), entry.value.to_value());
@@ -466,7 +465,10 @@ impl Finisher<'_> {
         } else {
             own.or(shared)
         };
-        let namespace = text.map_or(said.namespace, |text| text.namespace);
+        let base_dir = match text {
+            Some(text) => self.types.base_dir_at(text.node.span(), text.namespace),
+            None => self.types.base_dir_at(said.span, said.namespace),
+        };
         let what = format!("operation `{reference}` of {}", self.owner);
         let implementation = text.and_then(|text| {
             let scope = Scope {
@@ -485,8 +487,189 @@ impl Finisher<'_> {
             metadata: said.metadata.clone(),
             description: said.description.clone(),
             span: said.span,
-            base_dir: Arc::clone(self.types.base_dir(namespace)),
+            base_dir: Arc::clone(base_dir),
             reference,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Case, case};
+
+    /// Each operation: its implementation's kind, class and inputs.
+    fn operations(case: &Case, node: &str) -> String {
+        let operations = case.node(node).operations.iter().map(|operation| {
+            let what = operation.implementation.as_ref().map_or_else(
+                || "nothing".to_owned(),
+                |found| format!("{:?} as {}", found.kind, found.class_name()),
+            );
+            let inputs: Vec<_> = operation
+                .inputs
+                .iter()
+                .map(|(k, v)| format!("{k}={v}"))
+                .collect();
+            format!("{}: {what} [{}]", operation.reference, inputs.join(", "))
+        });
+        operations.collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn every_form_of_an_operation_is_understood() {
+        let case = case(
+            "
+topology_template:
+  node_templates:
+    a:
+      type: tosca:Root
+      artifacts: {script: {type: unfurl.artifacts.ShellExecutable, file: run.sh}, plain: run.sh}
+      interfaces:
+        Standard:
+          inputs: {shared: 1}
+          operations:
+            create: echo hi
+            configure: {implementation: Template, inputs: {own: 2}}
+            start: {implementation: {className: unfurl.configurators.shell.ShellConfigurator, timeout: 5, operation_host: HOST, environment: {A: b}}}
+            stop: {implementation: {primary: script, dependencies: [plain, {file: x.tgz}]}}
+            delete: {implementation: {primary: plain}}
+        tosca.interfaces.relationship.Configure:
+          add_source: {implementation: {primary: {file: inline.sh, type: unfurl.artifacts.ShellExecutable}}}
+          add_target: unfurl.configurators.dns.DNSConfigurator
+        Install:
+          check: {invoke: Standard.configure, metadata: {x: 1}}
+",
+        );
+        assert_eq!(case.told(), "");
+        insta::assert_snapshot!(operations(&case, "a"), @r#"
+        Standard.create: Command("echo hi") as unfurl.configurators.shell.ShellConfigurator [shared=1]
+        Standard.configure: Configurator("Template") as unfurl.configurators.TemplateConfigurator [shared=1, own=2]
+        Standard.start: Configurator("Shell") as unfurl.configurators.shell.ShellConfigurator [shared=1]
+        Standard.stop: Configurator("Shell") as unfurl.configurators.shell.ShellConfigurator [shared=1]
+        Standard.delete: Artifact("plain") as unfurl.configurators.shell.ShellConfigurator [shared=1]
+        Install.check: nothing []
+        Configure.add_source: Configurator("Shell") as unfurl.configurators.shell.ShellConfigurator []
+        Configure.add_target: Unsupported("unfurl.configurators.dns.DNSConfigurator") as unfurl.configurators.dns.DNSConfigurator []
+        "#);
+        let a = case.node("a");
+        let start = a.operations.get("Standard", "start").expect("it is there");
+        let start = start.implementation.as_ref().expect("it has a class");
+        assert_eq!(start.timeout, Some(std::time::Duration::from_secs(5)));
+        assert_eq!(start.operation_host.as_deref(), Some("HOST"));
+        let by_type = a
+            .operations
+            .get("tosca.interfaces.node.lifecycle.Standard", "create");
+        assert!(by_type.is_some());
+        assert!(a.operations.implemented("Install", "check"));
+        assert!(!a.operations.implemented("Install", "discover"));
+    }
+
+    #[test]
+    fn defaults_fill_operations_that_say_nothing() {
+        let case = case(
+            "
+node_types:
+  T:
+    interfaces:
+      defaults: {implementation: Template, inputs: {x: 1}, outputs: {o: attr}}
+      Install: {check: }
+      Standard: {create: , configure: {inputs: {x: 2}}, delete: echo}
+topology_template:
+  node_templates:
+    a: {type: T}
+    b: {type: T, interfaces: {defaults: {implementation: Delegate}, Standard: {start: }}}
+",
+        );
+        assert_eq!(case.told(), "");
+        insta::assert_snapshot!(operations(&case, "a"), @r#"
+        Standard.create: Configurator("Template") as unfurl.configurators.TemplateConfigurator [x=1]
+        Standard.configure: Configurator("Template") as unfurl.configurators.TemplateConfigurator [x=2]
+        Standard.delete: Command("echo") as unfurl.configurators.shell.ShellConfigurator [x=1]
+        Install.check: Configurator("Template") as unfurl.configurators.TemplateConfigurator [x=1]
+        "#);
+        insta::assert_snapshot!(operations(&case, "b"), @r#"
+        Standard.create: Configurator("Delegate") as unfurl.configurators.DelegateConfigurator [x=1]
+        Standard.configure: Configurator("Delegate") as unfurl.configurators.DelegateConfigurator [x=2]
+        Standard.delete: Command("echo") as unfurl.configurators.shell.ShellConfigurator [x=1]
+        Standard.start: Configurator("Delegate") as unfurl.configurators.DelegateConfigurator [x=1]
+        Install.check: Configurator("Delegate") as unfurl.configurators.DelegateConfigurator [x=1]
+        "#);
+    }
+
+    #[test]
+    fn derived_types_refine_and_remove_operations() {
+        let case = case(
+            "
+node_types:
+  Base:
+    interfaces:
+      Standard:
+        inputs: {foo: {type: string, default: base}, only: base}
+        operations: {create: {implementation: echo, inputs: {foo: create}}, stop: echo, delete: echo}
+  Derived:
+    derived_from: Base
+    interfaces:
+      Standard:
+        inputs: {foo: derived, bar: derived}
+        operations: {create: {inputs: {bar: derived create}}, stop: not_implemented}
+topology_template:
+  node_templates:
+    a: {type: Derived}
+    b: {type: Derived, interfaces: {Standard: {delete: not_implemented, stop: exit 0}}}
+",
+        );
+        assert_eq!(case.told(), "");
+        insta::assert_snapshot!(operations(&case, "a"), @r#"
+        Standard.create: Command("echo") as unfurl.configurators.shell.ShellConfigurator [foo=create, only=base, bar=derived create]
+        Standard.delete: Command("echo") as unfurl.configurators.shell.ShellConfigurator [foo=derived, only=base, bar=derived]
+        "#);
+        insta::assert_snapshot!(operations(&case, "b"), @r#"
+        Standard.create: Command("echo") as unfurl.configurators.shell.ShellConfigurator [foo=create, only=base, bar=derived create]
+        Standard.stop: Command("exit 0") as unfurl.configurators.shell.ShellConfigurator [foo=derived, only=base, bar=derived]
+        "#);
+    }
+
+    #[test]
+    fn unknown_interfaces_and_operations_are_told() {
+        let case = case(
+            "
+interface_types:
+  MyOps: {operations: {test_op: }}
+node_types:
+  T: {interfaces: {Mine: {type: MyOps, operations: {test_op: echo}}}}
+topology_template:
+  node_templates:
+    a:
+      type: T
+      interfaces:
+        Standard: {badop: , confgure: echo}
+        Stadard: {create: echo}
+        Mine: {test_op: echo, other: echo}
+        Own: {type: MyOps, operations: {test_op: echo}}
+        defaults: {create: echo}
+        Install: {check: {implementatio: x, implementation: {primry: y}}}
+",
+        );
+        insta::assert_snapshot!(case.told(), @"
+        service.yaml:11:20: interface `Standard` of node template `a` has no operation `badop`
+          hint: it has `create`, `configure`, `start`, `stop`, `delete`
+        service.yaml:11:29: interface `Standard` of node template `a` has no operation `confgure`
+          hint: did you mean `configure`?
+        service.yaml:12:9: there is no interface `Stadard` of node template `a`
+          hint: did you mean `Standard`?
+        service.yaml:13:31: interface `Mine` of node template `a` has no operation `other`
+          hint: it has `test_op`
+        service.yaml:15:20: interface `defaults` of node template `a` has no key `create`
+        service.yaml:16:27: operation `check` of interface `Install` of node template `a` has no key `implementatio`
+          hint: did you mean `implementation`?
+        service.yaml:16:62: the implementation of operation `Install.check` of node template `a` has no key `primry`
+          hint: did you mean `primary`?
+        service.yaml:16:61: the implementation of operation `Install.check` of node template `a` says nothing to run
+          hint: give it a `primary` or a `className`
+        ");
+        insta::assert_snapshot!(operations(&case, "a"), @r#"
+        Install.check: nothing []
+        Mine.test_op: Command("echo") as unfurl.configurators.shell.ShellConfigurator []
+        Own.test_op: Command("echo") as unfurl.configurators.shell.ShellConfigurator []
+        "#);
     }
 }

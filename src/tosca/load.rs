@@ -210,8 +210,9 @@ fn wanted_file(scope: Scope<'_>, item: &Node) -> Option<Wanted> {
     if map.len() == 1 && map.get("file").is_none() {
         // In TOSCA 1.0 an import may have a name.
         let named = map.iter().next().map(|(_, entry)| &entry.value);
+        let is_name = map.iter().all(|(key, _)| !IMPORT.known.contains(&&**key));
         let is_import = |node: &&Node| node.as_str().is_some() || node.get("file").is_some();
-        if let Some(node) = named.filter(is_import) {
+        if let Some(node) = named.filter(|node| is_name && is_import(node)) {
             return wanted_file(scope, node);
         }
     }

@@ -1,7 +1,5 @@
 //! Reads node templates that stand outside of a topology.
 
-use std::sync::Arc;
-
 use crate::name::TemplateName;
 use crate::yaml::Node;
 
@@ -46,7 +44,6 @@ impl Scope<'_> {
         };
         let mut template = all.pop()?.template;
         template.requirements = requirements;
-        template.base_dir = Arc::clone(self.types.base_dir(self.namespace));
         Some(template)
     }
 }

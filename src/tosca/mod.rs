@@ -30,6 +30,8 @@ mod scope;
 mod section;
 mod similar;
 mod template;
+#[cfg(test)]
+mod testing;
 mod topology;
 mod types;
 mod version;

@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 
 use crate::diagnostic::{Diagnostic, Span};
 use crate::name::{TemplateName, TypeName};
+use crate::value::Value;
 use crate::yaml::{Entry, Mapping, Node};
 
 use super::entity::{NodeType, RequirementDef};
@@ -16,7 +16,7 @@ use super::implementation::{ArtifactMap, Artifacts};
 use super::interface::{Interfaces, Speaker};
 use super::keys::NODE_TEMPLATE;
 use super::operation::Operations;
-use super::property::{Declared, Properties};
+use super::property::Declared;
 use super::relationship::stated_name;
 use super::resolve::metadata_of;
 use super::scope::{Scope, description};
@@ -34,18 +34,19 @@ pub(super) struct Unmatched {
 /// Reads the node templates of one file.
 pub(super) struct NodeReader<'a> {
     pub(super) scope: Scope<'a>,
-    pub(super) base_dir: Arc<PathBuf>,
     /// The templates that others stand in for, whose properties come from outside.
     pub(super) incomplete: Option<Arc<str>>,
+    /// The templates that `copy` can name.
+    pub(super) siblings: Option<&'a Mapping>,
     known: HashMap<Arc<str>, (TypeName, Arc<NodeType>)>,
 }
 
 impl<'a> NodeReader<'a> {
     pub(super) fn new(scope: Scope<'a>) -> Self {
         Self {
-            base_dir: scope.base_dir(),
             scope,
             incomplete: None,
+            siblings: None,
             known: HashMap::new(),
         }
     }
@@ -54,13 +55,7 @@ impl<'a> NodeReader<'a> {
     pub(super) fn read(&mut self, name: &Arc<str>, node: &Node, span: Span) -> Option<Unmatched> {
         let scope = self.scope;
         let what = format!("node template `{name}`");
-        if !is_identifier(name) {
-            scope.report(
-                Diagnostic::error(format!("`{name}` cannot name a node template"))
-                    .label(span, "")
-                    .help("use letters, digits, `.`, `_`, `-` and `:`, and start with a letter"),
-            );
-        }
+        self.check_name(name, span);
         let empty = Mapping::default();
         let map = if node.is_null() {
             &empty
@@ -68,6 +63,8 @@ impl<'a> NodeReader<'a> {
             scope.map(node, || what.clone())?
         };
         NODE_TEMPLATE.check(scope.problems(), &what, map);
+        let copied = self.copied(map);
+        let map = copied.as_ref().unwrap_or(map);
         let (type_name, node_type) = self.node_type(&what, map, span)?;
         let directives = self.directives(&what, map);
         let stands_in = directives
@@ -75,19 +72,15 @@ impl<'a> NodeReader<'a> {
             .any(|directive| matches!(&**directive, "select" | "substitute"))
             || map.get("imported").is_some_and(|node| !node.is_null())
             || self.incomplete.as_ref() == Some(name);
-        let metadata = metadata_of(map);
-        let open = metadata
-            .get("additionalProperties")
-            .map_or(node_type.open, crate::value::Value::is_truthy);
         let (given, inline) = self.given_properties(&what, map, &node_type);
+        let metadata = metadata_of(map);
+        let open = metadata.get("additionalProperties").map(Value::is_truthy);
         let declared = Declared {
-            type_name: type_name.as_str(),
-            defs: &node_type.properties,
-            defaults: &node_type.default_properties,
-            open,
+            open: open.unwrap_or(node_type.open),
             complete: !stands_in,
+            ..Declared::of(type_name.as_str(), &node_type)
         };
-        let properties: Arc<Properties> = scope.properties(&what, declared, given.as_deref(), span);
+        let properties = scope.properties(&what, declared, given.as_deref(), span);
         let artifacts = self.artifacts(&what, map, &node_type, span);
         let attributes = scope.attributes(
             &what,
@@ -106,12 +99,10 @@ impl<'a> NodeReader<'a> {
             capabilities: self.capabilities(&what, map, &node_type, &inline),
             operations: self.operations(&what, map, &node_type, &artifacts),
             artifacts,
-            occurrences: map
-                .get("occurrences")
-                .and_then(|node| scope.occurrences(node, &what)),
+            occurrences: scope.occurrences_at(map, &what),
             node_filter: scope.node_filter(map, &what),
             instance_keys: map.get("instance_keys").map(Node::to_value),
-            base_dir: Arc::clone(&self.base_dir),
+            base_dir: scope.base_dir(span),
             name: TemplateName::new(Arc::clone(name)),
             type_name,
             node_type,
@@ -120,6 +111,28 @@ impl<'a> NodeReader<'a> {
             stated: self.stated(name, &what, map),
             template,
         })
+    }
+
+    fn check_name(&self, name: &str, span: Span) {
+        if !is_identifier(name) {
+            self.scope.report(
+                Diagnostic::error(format!("`{name}` cannot name a node template"))
+                    .label(span, "")
+                    .help("use letters, digits, `.`, `_`, `-` and `:`, and start with a letter"),
+            );
+        }
+    }
+
+    /// What a template says with what the one it copies says besides.
+    fn copied(&self, map: &Mapping) -> Option<Mapping> {
+        let base = self.siblings?.get(map.get("copy")?.as_str()?)?;
+        let mut merged = map.clone();
+        for (key, entry) in base.as_map()? {
+            if merged.get(key).is_none() {
+                merged.insert(Arc::clone(key), entry.clone());
+            }
+        }
+        Some(merged)
     }
 
     fn node_type(
@@ -166,12 +179,8 @@ impl<'a> NodeReader<'a> {
         if let Some(items) = node.as_seq() {
             return (Some(Cow::Owned(from_list(items))), inline);
         }
-        let map = match node.as_map() {
-            Some(map) => map,
-            None => {
-                let _reported = self.scope.map(node, || format!("`properties` of {what}"));
-                return (None, inline);
-            }
+        let Some(map) = self.scope.map(node, || format!("`properties` of {what}")) else {
+            return (None, inline);
         };
         let is_capability = |name: &str| {
             node_type.capabilities.contains_key(name) && !node_type.properties.contains_key(name)
@@ -323,7 +332,7 @@ fn from_list(items: &[Node]) -> Mapping {
     named.collect()
 }
 
-/// Whether a name can stand in keys and paths; the names of types of artifacts are in `strings`.
+/// Whether a name can stand in keys and paths.
 fn is_identifier(name: &str) -> bool {
     let mut characters = name.chars();
     let first = characters.next();

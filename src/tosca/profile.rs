@@ -42,15 +42,14 @@ fn types_in(text: &'static str) -> Vec<BuiltIn> {
             .strip_prefix("  ")
             .filter(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic()))
             .and_then(|rest| rest.strip_suffix(':'));
-        if is_header || type_name.is_some() {
-            if let Some((section, name, from)) = open.take() {
-                let body = &text[from..start];
-                types.push(BuiltIn {
-                    section,
-                    name,
-                    body,
-                });
-            }
+        let ends = is_header || type_name.is_some();
+        if ends && let Some((section, name, from)) = open.take() {
+            let body = &text[from..start];
+            types.push(BuiltIn {
+                section,
+                name,
+                body,
+            });
         }
         if is_header {
             section = content.strip_suffix(':').and_then(Section::of_key);

@@ -9,6 +9,7 @@ use crate::yaml::{Entry, Mapping, Node};
 
 use super::check::check;
 use super::definition::PropertyDef;
+use super::entity::NodeType;
 use super::scope::Scope;
 use super::similar::did_you_mean;
 use super::template::{AttributeDecl, Property};
@@ -37,6 +38,19 @@ pub(super) struct Declared<'a> {
     pub(super) complete: bool,
 }
 
+impl<'a> Declared<'a> {
+    /// What a node type says, under the name that its template gives it.
+    pub(super) fn of(type_name: &'a str, node_type: &'a NodeType) -> Self {
+        Self {
+            type_name,
+            defs: &node_type.properties,
+            defaults: &node_type.default_properties,
+            open: node_type.open,
+            complete: true,
+        }
+    }
+}
+
 impl Scope<'_> {
     /// The properties that definitions give without any assignment.
     pub(super) fn default_properties(self, owner: &str, defs: &Defs) -> Arc<Properties> {
@@ -48,9 +62,9 @@ impl Scope<'_> {
             let subject = format!("property `{name}` of {owner}");
             let (value, problems) =
                 check(self.types, def, default, &subject, (None, def.default_span));
-            problems
-                .into_iter()
-                .for_each(|problem| self.report(problem));
+            for problem in problems {
+                self.report(problem);
+            }
             let property = Property {
                 value,
                 definition: Some(Arc::clone(def)),
@@ -63,7 +77,7 @@ impl Scope<'_> {
     }
 
     /// The attributes that definitions give without any assignment.
-    pub(super) fn default_attributes(self, defs: &Defs) -> Arc<Attributes> {
+    pub(super) fn default_attributes(defs: &Defs) -> Arc<Attributes> {
         let declared = defs.iter().map(|(name, def)| {
             let attribute = AttributeDecl {
                 default: def.default.clone(),

@@ -56,17 +56,21 @@ fn plain(relationship_type: Arc<RelationshipType>) -> RelationshipTemplate {
 }
 
 impl Scope<'_> {
-    /// Reads a relationship template.
+    /// Reads a relationship template. `usual` is its type if it states none.
     pub(super) fn relationship_template(
         self,
         what: &str,
         name: Option<TemplateName>,
         node: &Node,
-        span: Span,
+        usual: Option<TypeKey>,
     ) -> Option<RelationshipTemplate> {
         let map = self.map(node, || what.to_owned())?;
+        let span = node.span();
         RELATIONSHIP_TEMPLATE.check(self.problems(), what, map);
-        let key = self.template_type(what, map, Section::Relationship, span)?;
+        let key = match usual.filter(|_| map.get("type").is_none()) {
+            Some(key) => key,
+            None => self.template_type(what, map, Section::Relationship, span)?,
+        };
         let relationship_type = self.types.relationship_type_of(key)?;
         let declared = Declared {
             type_name: relationship_type.name.as_str(),
@@ -113,27 +117,18 @@ impl Scope<'_> {
         section: Section,
         span: Span,
     ) -> Option<TypeKey> {
-        match map.get("type").filter(|node| !node.is_null()) {
-            None => {
-                self.report(
-                    Diagnostic::error(format!("{what} has no `type`"))
-                        .label(span, "")
-                        .help(format!(
-                            "give it a `type`: the name of a {}",
-                            section.noun()
-                        )),
-                );
-                None
-            }
-            Some(node) => match node.as_str() {
-                Some(name) => self.require(name, section, node.span()),
-                None => {
-                    let message = format!("the type of {what} must be a name");
-                    self.problems().error(message, node.span());
-                    None
-                }
-            },
-        }
+        let Some(node) = map.get("type").filter(|node| !node.is_null()) else {
+            let help = format!("give it a `type`: the name of {}", section.one());
+            let problem = Diagnostic::error(format!("{what} has no `type`")).label(span, "");
+            self.report(problem.help(help));
+            return None;
+        };
+        let Some(name) = node.as_str() else {
+            let message = format!("the type of {what} must be a name");
+            self.problems().error(message, node.span());
+            return None;
+        };
+        self.require(name, section, node.span())
     }
 }
 

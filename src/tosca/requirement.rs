@@ -8,6 +8,7 @@ use crate::diagnostic::{Diagnostic, Span};
 use crate::name::TemplateName;
 use crate::value::Map;
 
+use super::definition::TypeKey;
 use super::entity::{Reference, RequirementDef};
 use super::filter::{Assignment, Filter, with_source};
 use super::matching::{Index, Query, capability_of, matching_capability};
@@ -128,7 +129,7 @@ impl Resolver<'_> {
             return;
         };
         if let Some(target) = merged.node().and_then(|node| self.index.place(&node.name)) {
-            found.extend(self.to_template(template, merged, relationship, target));
+            found.extend(self.for_template(template, merged, &relationship, target));
             return;
         }
         let Some(query) = self.query(merged, &relationship, template) else {
@@ -142,13 +143,15 @@ impl Resolver<'_> {
             }
             return;
         }
-        let targets = self.targets(template, merged, &query, &relationship);
+        let Some(targets) = self.targets(template, merged, &query, &relationship) else {
+            return;
+        };
         if targets.is_empty() {
             self.no_target(template, merged, &relationship);
             found.push(self.made(merged, &relationship, None, None));
         }
         for target in targets {
-            let made = self.to_candidate(merged, &query, &relationship, target);
+            let made = self.for_candidate(merged, &query, &relationship, target);
             found.push(made);
         }
     }
@@ -170,7 +173,7 @@ impl Resolver<'_> {
             return;
         };
         if let Some(target) = named {
-            found.extend(self.to_template(template, merged, relationship, target));
+            found.extend(self.for_template(template, merged, &relationship, target));
             return;
         }
         let query = self.query(merged, &relationship, template);
@@ -179,7 +182,10 @@ impl Resolver<'_> {
         });
         let targets = match &query {
             Some(query) => self.targets(template, merged, query, &relationship),
-            None => Vec::new(),
+            None => Some(Vec::new()),
+        };
+        let Some(targets) = targets else {
+            return;
         };
         if targets.is_empty() && is_needed {
             self.missing(template, merged);
@@ -187,7 +193,7 @@ impl Resolver<'_> {
         }
         for target in targets {
             if let Some(query) = &query {
-                found.push(self.to_candidate(merged, query, &relationship, target));
+                found.push(self.for_candidate(merged, query, &relationship, target));
             }
         }
     }
@@ -216,7 +222,8 @@ impl Resolver<'_> {
                 "the relationship of requirement `{}` of node template `{}`",
                 def.name, template.name
             );
-            let read = scope.relationship_template(&what, None, node, node.span());
+            let usual = self.usual_relationship(merged);
+            let read = scope.relationship_template(&what, None, node, usual);
             return read.map(Arc::new);
         }
         let reference = def.relationship.as_ref()?;
@@ -232,6 +239,24 @@ impl Resolver<'_> {
         }
         self.unknown_relationship(template, merged, reference, is_stated);
         None
+    }
+
+    /// The relationship type that the node type declares for a requirement.
+    fn usual_relationship(&self, merged: &Merged<'_>) -> Option<TypeKey> {
+        let declared = merged.declared?;
+        let named = declared.relationship.as_ref();
+        let inline = declared.inline_relationship.as_ref();
+        let inline = inline.and_then(|node| node.get("type")?.as_str());
+        let (name, namespace) = match (named, inline) {
+            (Some(reference), _) => (&*reference.name, reference.namespace),
+            (None, Some(name)) => (name, declared.namespace),
+            (None, None) => (ANY_RELATIONSHIP, super::types::ROOT),
+        };
+        let scope = Scope {
+            types: self.types,
+            namespace,
+        };
+        scope.find(name, Section::Relationship)
     }
 
     fn unknown_relationship(
@@ -304,11 +329,11 @@ impl Resolver<'_> {
     }
 
     /// A requirement whose target is named.
-    fn to_template(
+    fn for_template(
         &mut self,
         template: &NodeTemplate,
         merged: &Merged<'_>,
-        relationship: Arc<RelationshipTemplate>,
+        relationship: &Arc<RelationshipTemplate>,
         place: usize,
     ) -> Option<Requirement> {
         let target = self.index.template(place);
@@ -320,14 +345,14 @@ impl Resolver<'_> {
         let relationship_type = &relationship.relationship_type;
         let found = matching_capability(self.types, &target.node_type, &query, relationship_type);
         if found.is_none() {
-            self.report_no_capability(template, merged, &relationship, target);
+            self.report_no_capability(template, merged, relationship, target);
             return None;
         }
         self.assign(template, merged, place, true);
-        Some(self.made(merged, &relationship, Some(place), found))
+        Some(self.made(merged, relationship, Some(place), found))
     }
 
-    fn to_candidate(
+    fn for_candidate(
         &self,
         merged: &Merged<'_>,
         query: &Query,
@@ -364,40 +389,16 @@ impl Resolver<'_> {
         }
     }
 
-    fn filters<'s>(&'s self, merged: &Merged<'s>) -> Vec<Filter<'s>> {
-        let filters = merged.both().flat_map(|def| {
-            let scope = Scope {
-                types: self.types,
-                namespace: def.namespace,
-            };
-            def.node_filter
-                .iter()
-                .map(move |node| Filter { scope, node })
-        });
-        filters.collect()
-    }
-
-    /// The templates that fulfil a requirement which does not name one.
+    /// The templates that fulfil a requirement which does not name one; nothing if there are too
+    /// many of them.
     fn targets(
         &mut self,
         template: &NodeTemplate,
         merged: &Merged<'_>,
         query: &Query,
         relationship: &RelationshipTemplate,
-    ) -> Vec<usize> {
-        let types = self.types;
-        let filters: Vec<Filter<'_>> = merged
-            .both()
-            .flat_map(|def| {
-                let scope = Scope {
-                    types,
-                    namespace: def.namespace,
-                };
-                def.node_filter
-                    .iter()
-                    .map(move |node| Filter { scope, node })
-            })
-            .collect();
+    ) -> Option<Vec<usize>> {
+        let filters = filters_of(self.types, merged);
         let relationship_type = &relationship.relationship_type;
         let found = self
             .index
@@ -405,12 +406,12 @@ impl Resolver<'_> {
         let most = merged.stated_occurrences().and_then(|it| it.max);
         if most.is_some_and(|most| found.len() > most as usize) {
             self.report_ambiguous(template, merged, &found);
-            return Vec::new();
+            return None;
         }
         for place in &found {
             self.assign(template, merged, *place, false);
         }
-        found
+        Some(found)
     }
 
     /// Notes what the filters of a requirement want set on its target.
@@ -423,7 +424,7 @@ impl Resolver<'_> {
     ) {
         let target = self.index.template(place);
         let mut wanted = Vec::new();
-        for filter in self.filters(merged) {
+        for filter in filters_of(self.types, merged) {
             wanted.extend(filter.assignments(target, is_named));
         }
         for mut assignment in wanted {
@@ -560,5 +561,251 @@ impl Resolver<'_> {
                 .label(target.span, "the target")
                 .help(format!("it has {}", own.join(", "))),
         );
+    }
+}
+
+/// The filters of a requirement, the stated one first.
+fn filters_of<'a>(types: &'a Types, merged: &Merged<'a>) -> Vec<Filter<'a>> {
+    let filters = merged.both().flat_map(|def| {
+        let scope = Scope {
+            types,
+            namespace: def.namespace,
+        };
+        let nodes = def.node_filter.iter();
+        nodes.map(move |node| Filter { scope, node })
+    });
+    filters.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::read::ReadOptions;
+    use super::super::testing::{case, case_with};
+    use crate::value::Value;
+
+    const TYPES: &str = "
+node_types:
+  Db: {properties: {engine: {type: string, required: false}, size: {type: scalar-unit.size, required: false}}}
+  App: {requirements: [{db: {node: Db}}], interfaces: {Standard: {configure: echo}}}
+topology_template:
+  node_templates:
+    small: {type: Db, properties: {engine: pg, size: 1 GB}}
+    big: {type: Db, properties: {engine: pg, size: 100 GB}}
+    my: {type: Db, properties: {engine: mysql, size: 50 GB}}
+";
+
+    fn app(requirement: &str) -> super::super::testing::Case {
+        let text =
+            format!("{TYPES}    app: {{type: App, requirements: [{{db: {requirement}}}]}}\n");
+        case(text.leak())
+    }
+
+    #[test]
+    fn filters_choose_among_the_templates_of_a_type() {
+        let cases = [
+            ("{node_filter: {properties: [{engine: mysql}]}}", "my"),
+            (
+                "{node_filter: {properties: [{size: {greater_than: 60 GB}}]}}",
+                "big",
+            ),
+            (
+                "{node_filter: {properties: [{size: {in_range: [40 GB, 60 GB]}}]}}",
+                "my",
+            ),
+            (
+                "{node_filter: {properties: [{engine: {valid_values: [mysql, x]}}]}}",
+                "my",
+            ),
+            (
+                "{node_filter: {properties: [{size: [{less_than: 2GB}]}, {engine: pg}]}}",
+                "small",
+            ),
+            ("{node_filter: {match: [big]}}", "big"),
+            ("big", "big"),
+        ];
+        for (requirement, target) in cases {
+            let case = app(requirement);
+            assert_eq!(case.told(), "", "{requirement}");
+            let requirements = &case.node("app").requirements;
+            assert_eq!(requirements.len(), 1, "{requirement}");
+            assert_eq!(requirements[0].target, Some(target.into()), "{requirement}");
+        }
+    }
+
+    #[test]
+    fn what_fits_nothing_or_too_much_is_told() {
+        let told = [
+            "{node: Db, node_filter: {properties: [{engine: oracle}]}}",
+            "{node: Db, occurrences: [1, 1]}",
+            "{node: Dbb}",
+            "{node: big, capability: nope}",
+            "{node: big, relationship: Nope}",
+            "{node: big, relationship: tosca.relationships.ConnectsTo}",
+            "{node: big, occurrences: [2, 1], relation: x}",
+        ]
+        .map(|requirement| app(requirement).told());
+        insta::assert_snapshot!(told.join("\n"), @"
+        service.yaml:10:38: no node template of type `Db` fits requirement `db` of node template `app`
+        service.yaml:10:38: requirement `db` of node template `app` takes at most 1 targets, but 3 fit
+          hint: name the one that is meant; among others `small`, `big`, `my`
+        service.yaml:10:49: requirement `db` of `app` names `Dbb`, which is neither a node template nor a node type
+          hint: did you mean `Db`?
+        service.yaml:10:38: requirement `db` of node template `app` needs capability `nope`, which `big` does not have
+          hint: it has `feature`
+        service.yaml:10:68: requirement `db` of `app` names relationship `Nope`, which is neither a template nor a type
+        service.yaml:10:38: requirement `db` of node template `app` needs a capability that `tosca.relationships.ConnectsTo` can use, which `big` does not have
+          hint: it has `feature`
+        service.yaml:10:75: requirement `db` of `app` has no key `relation`
+        service.yaml:10:67: `occurrences` of requirement `db` of `app` must be a lower and an upper bound
+        ");
+    }
+
+    #[test]
+    fn a_requirement_without_occurrences_takes_every_template_that_fits() {
+        let case = app("{node_filter: {properties: [{engine: pg}]}}");
+        insta::assert_snapshot!(case.targets("app"), @"
+        db → small (tosca.relationships.Root, feature)
+        db → big (tosca.relationships.Root, feature)
+        ");
+    }
+
+    #[test]
+    fn a_filter_sets_properties_of_its_target() {
+        let case = app(
+            "{node: big, node_filter: {properties: [{engine: {q: set}}, {size: {eval: '.::x'}}]}}",
+        );
+        assert_eq!(case.told(), "");
+        let big = case.node("big");
+        assert_eq!(big.properties["engine"].value, Value::from("set"));
+        let size = big.properties["size"].value.to_string();
+        assert_eq!(
+            size,
+            "{'eval': '.::x', 'vars': {'SOURCE': {'eval': '::app'}}}"
+        );
+    }
+
+    #[test]
+    fn a_required_requirement_of_the_type_finds_its_target_or_is_missing() {
+        let found = "
+node_types: {Db: {}, App: {requirements: [{db: {node: Db}}], interfaces: {Standard: {configure: echo}}}}
+topology_template: {node_templates: {app: {type: App}, one: {type: Db}}}
+";
+        let matched = case(found);
+        assert_eq!(matched.told(), "");
+        assert!(matched.node("app").requirements[0].declared_only);
+        insta::assert_snapshot!(matched.targets("app"), @"db → one (tosca.relationships.Root, feature)");
+
+        let options = ReadOptions {
+            match_declared: false,
+            ..ReadOptions::default()
+        };
+        insta::assert_snapshot!(case_with(found, &[], &options).told(), @"
+        service.yaml:3:38: node template `app` is missing requirement `db`
+          hint: add a node template of type `Db`
+        ");
+
+        let missing = "
+node_types:
+  Db: {}
+  App: {requirements: [{db: {node: Db}}, {cache: {node: Db, occurrences: [0, 1]}}]}
+  Acts: {derived_from: App, interfaces: {Standard: {configure: echo}}}
+topology_template:
+  node_templates: {app: {type: App}, acts: {type: Acts}, off: {type: Acts, directives: [select]}}
+";
+        insta::assert_snapshot!(case(missing).told(), @"
+        service.yaml:7:20: node template `app` is missing requirement `db`
+          hint: add a node template of type `Db`
+        service.yaml:7:38: node template `acts` is missing requirement `db`
+          hint: add a node template of type `Db`
+        ");
+    }
+
+    #[test]
+    fn relationships_come_by_name_by_type_and_in_place() {
+        let case = case(
+            "
+relationship_types:
+  Link: {derived_from: tosca.relationships.DependsOn, properties: {user: {type: string}, port: {type: integer, default: 1}}}
+node_types:
+  A: {requirements: [{plain: {node: B}}, {typed: {node: B, relationship: tosca.relationships.HostedOn}}, {link: {node: B, relationship: Link}}, {own: {node: B, relationship: {type: Link, properties: {user: t}}}}]}
+  B: {}
+topology_template:
+  relationship_templates: {known: {type: Link, properties: {user: u}}}
+  node_templates:
+    a:
+      type: A
+      requirements:
+        - plain: b
+        - typed: b
+        - link: {node: b, relationship: known}
+        - own: {node: b, relationship: {properties: {user: v}}}
+        - extra: {node: b, relationship: Link}
+        - connection: {relationship: {type: unfurl.relationships.ConnectsTo.Ansible, default_for: SELF}}
+    b: {type: B}
+",
+        );
+        assert_eq!(case.told(), "");
+        insta::assert_snapshot!(case.targets("a"), @"
+        plain → b (tosca.relationships.Root, feature)
+        typed → b (tosca.relationships.HostedOn, feature)
+        link → b (Link, feature)
+        own → b (Link, feature)
+        extra → b (Link, feature)
+        connection → nothing (unfurl.relationships.ConnectsTo.Ansible, none)
+        ");
+        let a = case.node("a");
+        assert_eq!(a.host(), Some(&"b".into()));
+        let own = &a.requirements[3].relationship;
+        assert_eq!(own.properties["user"].value, Value::from("v"));
+        let known = &a.requirements[2].relationship;
+        assert_eq!(known.name, Some("known".into()));
+    }
+
+    #[test]
+    fn capabilities_match_by_name_type_and_what_a_relationship_can_use() {
+        let case = case(
+            "
+topology_template:
+  node_templates:
+    server:
+      type: tosca.nodes.Compute
+      capabilities: {host: {properties: {num_cpus: 2, mem_size: 4096 MB}}, os: {properties: {type: linux}}}
+      requirements:
+        - local_storage: {node: volume, relationship: {type: tosca.relationships.AttachesTo, properties: {location: /mnt}}}
+    volume: {type: tosca.nodes.Storage.BlockStorage, properties: {name: v, size: 10 GB}}
+    other: {type: tosca.nodes.Compute}
+    software:
+      type: tosca.nodes.SoftwareComponent
+      requirements: [{host: {node_filter: {capabilities: [{os: {properties: [{type: linux}]}}]}}}]
+",
+        );
+        assert_eq!(case.told(), "");
+        insta::assert_snapshot!(case.targets("server"), @"local_storage → volume (tosca.relationships.AttachesTo, attachment)");
+        insta::assert_snapshot!(case.targets("software"), @"host → server (tosca.relationships.HostedOn, host)");
+        let host = &case.node("server").capabilities["host"];
+        assert_eq!(host.properties["num_cpus"].value, Value::from(2));
+    }
+
+    #[test]
+    fn ten_thousand_filters_over_ten_thousand_templates_take_no_time() {
+        use std::fmt::Write as _;
+        let mut text = TYPES.to_owned();
+        for n in 0..10_000 {
+            writeln!(
+                text,
+                "    db{n}: {{type: Db, properties: {{engine: e{n}}}}}"
+            )
+            .unwrap();
+            let filter = format!("{{properties: [{{engine: e{n}}}]}}");
+            writeln!(
+                text,
+                "    app{n}: {{type: App, requirements: [{{db: {{node_filter: {filter}}}}}]}}"
+            )
+            .unwrap();
+        }
+        let case = case(text.leak());
+        assert_eq!(case.told(), "");
+        let target = &case.node("app9999").requirements[0].target;
+        assert_eq!(*target, Some("db9999".into()));
     }
 }

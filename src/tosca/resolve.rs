@@ -264,7 +264,7 @@ impl Types {
         let valid_targets = self.type_keys(key, "valid_target_types", Section::Capability);
         RelationshipType {
             default_properties: scope.default_properties(what, &properties),
-            default_attributes: scope.default_attributes(&attributes),
+            default_attributes: Scope::default_attributes(&attributes),
             operations: Arc::new(interfaces.finish(self, what, &Artifacts::NONE, None)),
             interfaces: Arc::new(interfaces),
             valid_target_types: valid_targets.iter().map(|key| self.name(*key)).collect(),

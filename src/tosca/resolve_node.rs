@@ -36,7 +36,7 @@ impl Types {
             .collect();
         NodeType {
             default_properties: scope.default_properties(what, &properties),
-            default_attributes: scope.default_attributes(&attributes),
+            default_attributes: Scope::default_attributes(&attributes),
             default_capabilities: Arc::new(default_capabilities),
             requirements: self.requirement_defs(key),
             operations,
@@ -288,9 +288,7 @@ impl Scope<'_> {
             Some(node) if node.as_map().is_some() => def.inline_relationship = Some(node.clone()),
             _ => def.relationship = named("relationship"),
         }
-        def.occurrences = map
-            .get("occurrences")
-            .and_then(|node| self.occurrences(node, &what));
+        def.occurrences = self.occurrences_at(map, &what);
         def.node_filter.extend(self.node_filter(map, &what));
         def.metadata = metadata_of(map);
         def.description = description(map);
@@ -306,7 +304,8 @@ impl Scope<'_> {
     }
 
     /// Reads `occurrences`: a lower bound and an upper one or `UNBOUNDED`.
-    pub(super) fn occurrences(self, node: &Node, what: &str) -> Option<Occurrences> {
+    pub(super) fn occurrences_at(self, map: &Mapping, what: &str) -> Option<Occurrences> {
+        let node = map.get("occurrences")?;
         let bounds = node.as_seq().unwrap_or_default();
         let number = |node: &Node| node.as_int().and_then(|number| u32::try_from(number).ok());
         let read = match bounds {
@@ -356,7 +355,7 @@ impl Scope<'_> {
             open: def.capability_type.open,
             complete: own.is_some(),
         };
-        let attributes = self.default_attributes(&def.attributes);
+        let attributes = Self::default_attributes(&def.attributes);
         CapabilityTemplate {
             name: Arc::clone(&def.name),
             type_name: def.capability_type.name.clone(),

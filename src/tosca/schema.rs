@@ -50,7 +50,7 @@ impl Scope<'_> {
         let default = map.get("default");
         let mut metadata = base.map(|base| base.metadata.clone()).unwrap_or_default();
         metadata.extend(values_at(map, "metadata"));
-        self.note_tags(map, default, &mut metadata);
+        Self::note_tags(map, default, &mut metadata);
         Some(PropertyDef {
             name: Arc::clone(name),
             schema: Arc::new(schema),
@@ -72,7 +72,7 @@ impl Scope<'_> {
     }
 
     /// A sensitive default, or the key `sensitive` of an input, is metadata too.
-    fn note_tags(self, map: &Mapping, default: Option<&Node>, metadata: &mut Map) {
+    fn note_tags(map: &Mapping, default: Option<&Node>, metadata: &mut Map) {
         let tagged = default.is_some_and(|node| node.tag() == Some("!sensitive"));
         let stated = map.get("sensitive").and_then(Node::as_bool) == Some(true);
         if tagged || stated {

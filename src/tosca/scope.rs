@@ -25,9 +25,9 @@ impl<'a> Scope<'a> {
         &self.types.problems
     }
 
-    /// The directory of the file.
-    pub(super) fn base_dir(self) -> Arc<PathBuf> {
-        Arc::clone(self.types.base_dir(self.namespace))
+    /// The directory of the file that a place is in.
+    pub(super) fn base_dir(self, span: Span) -> Arc<PathBuf> {
+        Arc::clone(self.types.base_dir_at(span, self.namespace))
     }
 
     /// The type of a name, if it is of the section.
@@ -50,9 +50,9 @@ impl<'a> Scope<'a> {
                     return Some(key);
                 }
                 let message = format!(
-                    "`{name}` is a {}, but a {} is needed",
-                    found.noun(),
-                    section.noun()
+                    "`{name}` is {}, but {} is needed",
+                    found.one(),
+                    section.one()
                 );
                 self.problems().error(message, span);
                 None
@@ -61,7 +61,7 @@ impl<'a> Scope<'a> {
     }
 
     /// The map of a node; reports anything else but null.
-    pub(super) fn map(self, node: &'a Node, what: impl FnOnce() -> String) -> Option<&'a Mapping> {
+    pub(super) fn map(self, node: &Node, what: impl FnOnce() -> String) -> Option<&Mapping> {
         if let Some(map) = node.as_map() {
             return Some(map);
         }
@@ -73,23 +73,23 @@ impl<'a> Scope<'a> {
     }
 
     /// The map under a key.
-    pub(super) fn map_at(
+    pub(super) fn map_at<'n>(
         self,
-        mapping: &'a Mapping,
+        mapping: &'n Mapping,
         key: &str,
         what: impl FnOnce() -> String,
-    ) -> Option<&'a Mapping> {
+    ) -> Option<&'n Mapping> {
         let node = mapping.get(key)?;
         self.map(node, || format!("`{key}` of {}", what()))
     }
 
     /// The list under a key.
-    pub(super) fn list_at(
+    pub(super) fn list_at<'n>(
         self,
-        mapping: &'a Mapping,
+        mapping: &'n Mapping,
         key: &str,
         what: impl FnOnce() -> String,
-    ) -> &'a [Node] {
+    ) -> &'n [Node] {
         let Some(node) = mapping.get(key) else {
             return &[];
         };

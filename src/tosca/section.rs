@@ -79,6 +79,15 @@ impl Section {
         })
     }
 
+    /// What a type of the section is called, with its article.
+    pub(super) fn one(self) -> String {
+        let article = match self {
+            Self::Interface | Self::Artifact => "an",
+            _ => "a",
+        };
+        format!("{article} {}", self.noun())
+    }
+
     /// What a type of the section is called.
     pub(super) fn noun(self) -> &'static str {
         match self {

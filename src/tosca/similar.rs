@@ -8,7 +8,11 @@ pub(super) fn similar<'a>(
     name: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
-    let allowed = (name.chars().count() / 3).max(1);
+    let length = name.chars().count();
+    if length < 2 {
+        return None;
+    }
+    let allowed = (length / 3).max(1);
     candidates
         .into_iter()
         .take(MOST)

@@ -134,8 +134,8 @@ impl NodeTemplate {
     /// The template it is hosted on: the target of its first `host` requirement, or of the first
     /// whose relationship derives from `tosca.relationships.HostedOn`.
     pub fn host(&self) -> Option<&TemplateName> {
-        let hosts = self.requirements.iter().filter(|r| r.is_host());
-        hosts.filter_map(|r| r.target.as_ref()).next()
+        let mut hosts = self.requirements.iter().filter(|r| r.is_host());
+        hosts.find_map(|r| r.target.as_ref())
     }
 }
 

@@ -134,9 +134,9 @@ impl Scope<'_> {
             };
             let subject = format!("input `{}`", def.name);
             let (_, problems) = check(self.types, def, default, &subject, (None, def.default_span));
-            problems
-                .into_iter()
-                .for_each(|problem| self.report(problem));
+            for problem in problems {
+                self.report(problem);
+            }
         }
     }
 
@@ -173,9 +173,9 @@ impl Scope<'_> {
         for (name, entry) in self.section(map, "relationship_templates") {
             let what = format!("relationship template `{name}`");
             let name = TemplateName::new(Arc::clone(name));
-            let read =
-                self.relationship_template(&what, Some(name.clone()), &entry.value, entry.key_span);
-            if let Some(template) = read {
+            let read = self.relationship_template(&what, Some(name.clone()), &entry.value, None);
+            if let Some(mut template) = read {
+                template.span = entry.key_span;
                 templates.insert(name, Arc::new(template));
             }
         }
@@ -190,6 +190,7 @@ impl Scope<'_> {
     ) -> Vec<Unmatched> {
         let mut reader = NodeReader::new(self);
         reader.incomplete = incomplete;
+        reader.siblings = map.get("node_templates").and_then(Node::as_map);
         let mut unmatched = Vec::new();
         let overridden = |name: &str| overrides.and_then(|map| map.entry(name));
         for (name, entry) in self.section(map, "node_templates") {
@@ -259,7 +260,7 @@ impl Scope<'_> {
             let type_name = group_type.name.clone();
             let members = names_at(said, "members");
             for (member, span) in &members {
-                if !nodes.contains_key(&**member) && !self.has(map, "groups", member) {
+                if !nodes.contains_key(&**member) && !Self::has(map, "groups", member) {
                     self.unknown_member(&what, member, *span, nodes);
                 }
             }
@@ -276,7 +277,7 @@ impl Scope<'_> {
         groups
     }
 
-    fn has(self, map: &Mapping, section: &str, name: &str) -> bool {
+    fn has(map: &Mapping, section: &str, name: &str) -> bool {
         map.get(section).and_then(|node| node.get(name)).is_some()
     }
 
@@ -384,16 +385,15 @@ impl Scope<'_> {
         let Some(substitution) = &topology.substitution else {
             return;
         };
-        if let Some(node) = &substitution.node {
-            if !topology.nodes.contains_key(node) {
-                let message =
-                    format!("`substitution_mappings` names `{node}`, which is no node template");
-                let mut problem = Diagnostic::error(message).label(substitution.span, "");
-                let names = topology.nodes.keys().map(TemplateName::as_str);
-                problem.help = did_you_mean(node.as_str(), names);
-                self.report(problem);
-            }
-        }
+        let node = substitution.node.as_ref();
+        let Some(node) = node.filter(|node| !topology.nodes.contains_key(*node)) else {
+            return;
+        };
+        let message = format!("`substitution_mappings` names `{node}`, which is no node template");
+        let mut problem = Diagnostic::error(message).label(substitution.span, "");
+        let names = topology.nodes.keys().map(TemplateName::as_str);
+        problem.help = did_you_mean(node.as_str(), names);
+        self.report(problem);
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::dag::find_cycle;
-use crate::diagnostic::{Diagnostic, Diagnostics, Span};
+use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Span};
 use crate::name::TypeName;
 use crate::yaml::Node;
 
@@ -26,14 +26,19 @@ pub(super) const BUILT_IN: u32 = 0;
 /// The namespace of the service template itself.
 pub(super) const ROOT: u32 = 1;
 
+/// What names mean in namespaces, as far as it was asked.
+type Lookups = HashMap<(u32, Arc<str>), Option<TypeKey>>;
+
 /// All types of a service template, its own, the imported and the built-in ones.
 #[derive(Debug)]
 pub struct Types {
     pub(super) decls: Vec<Decl>,
     pub(super) namespaces: Vec<Namespace>,
+    /// The directories of texts that merge directives included.
+    pub(super) directories: HashMap<SourceId, Arc<PathBuf>>,
     /// The prefixed names by which the service template's file knows imported types.
     prefixed: OnceLock<HashMap<TypeKey, Vec<TypeName>>>,
-    lookups: Mutex<HashMap<(u32, Arc<str>), Option<TypeKey>>>,
+    lookups: Mutex<Lookups>,
     pub(super) problems: Problems,
 }
 
@@ -72,6 +77,8 @@ pub(super) enum Resolved {
 #[derive(Debug, Default)]
 pub(super) struct Namespace {
     pub(super) names: HashMap<Arc<str>, TypeKey>,
+    /// Types that share their name with a later one of another section.
+    pub(super) shadowed: HashMap<(Section, Arc<str>), TypeKey>,
     pub(super) imports: Vec<(u32, Option<Arc<str>>)>,
     pub(super) base_dir: Arc<PathBuf>,
 }
@@ -91,6 +98,7 @@ impl Types {
         let mut types = Self {
             decls: Vec::with_capacity(built_in_types().len() + 16),
             namespaces: vec![Namespace::default(), Namespace::default()],
+            directories: HashMap::new(),
             prefixed: OnceLock::new(),
             lookups: Mutex::default(),
             problems: Problems::default(),
@@ -113,9 +121,11 @@ impl Types {
         body: Body,
     ) {
         let key = TypeKey(u32::try_from(self.decls.len()).unwrap_or(u32::MAX));
-        self.namespaces[namespace as usize]
-            .names
-            .insert(Arc::clone(&name), key);
+        let here = &mut self.namespaces[namespace as usize];
+        if let Some(before) = here.names.insert(Arc::clone(&name), key) {
+            let section = self.decls[before.0 as usize].section;
+            here.shadowed.insert((section, Arc::clone(&name)), before);
+        }
         self.decls.push(Decl {
             name,
             section,
@@ -135,10 +145,17 @@ impl Types {
         &self.namespaces[namespace as usize].base_dir
     }
 
+    /// The directory of the file that a place is in: that of an included text, or that of the
+    /// file whose namespace it is.
+    pub(super) fn base_dir_at(&self, span: Span, namespace: u32) -> &Arc<PathBuf> {
+        let included = self.directories.get(&span.source);
+        included.unwrap_or_else(|| self.base_dir(namespace))
+    }
+
     /// The type that a name means in a namespace; `section` expands short normative names.
     pub(super) fn find(&self, namespace: u32, name: &str, section: Section) -> Option<TypeKey> {
         if let Some(key) = self.find_declared(namespace, name) {
-            return Some(key);
+            return Some(self.of_section(key, section));
         }
         let known = &self.namespaces[BUILT_IN as usize].names;
         if let Some(key) = known.get(name) {
@@ -156,6 +173,17 @@ impl Types {
                 _ => None,
             })
             .copied()
+    }
+
+    /// The type itself, or one of the same name and file that is of the section.
+    fn of_section(&self, key: TypeKey, section: Section) -> TypeKey {
+        let decl = self.decl(key);
+        let shadowed = &self.namespaces[decl.namespace as usize].shadowed;
+        if decl.section == section || shadowed.is_empty() {
+            return key;
+        }
+        let other = shadowed.get(&(section, Arc::clone(&decl.name)));
+        other.copied().unwrap_or(key)
     }
 
     /// The type that a file, or one it imports, declares by that name.
@@ -261,12 +289,14 @@ impl Types {
     /// The name of a type: its file's, or the prefixed one of the service template's file.
     pub(super) fn name(&self, key: TypeKey) -> TypeName {
         let decl = self.decl(key);
+        let local = TypeName::new(Arc::clone(&decl.name));
         if self.find_declared(ROOT, &decl.name) != Some(key) && decl.namespace != BUILT_IN {
-            if let Some(name) = self.prefixed().get(&key).and_then(|names| names.first()) {
-                return name.clone();
-            }
+            let names = self.prefixed().get(&key);
+            return names
+                .and_then(|names| names.first().cloned())
+                .unwrap_or(local);
         }
-        TypeName::new(Arc::clone(&decl.name))
+        local
     }
 
     /// Every name that a type answers to.
@@ -330,10 +360,10 @@ impl Types {
                     continue;
                 }
                 match self.find_parent(decl, &name) {
-                    None => self.report_unknown(decl.namespace, &name, decl.section, span),
-                    Some(parent) if parent == *key => self
+                    None if *name == *decl.name => self
                         .problems
-                        .error(format!("type `{}` derives from itself", decl.name), span),
+                        .error(format!("type `{name}` derives from itself"), span),
+                    None => self.report_unknown(decl.namespace, &name, decl.section, span),
                     Some(_) => {}
                 }
             }

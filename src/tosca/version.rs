@@ -14,14 +14,12 @@ fn parts(text: &str) -> Option<Parts> {
         None => (text, None),
     };
     let mut found = [0; 4];
-    let mut count = 0;
-    for part in numbers.split('.') {
+    for (count, part) in numbers.split('.').enumerate() {
         match part.parse() {
             Ok(number) if count < found.len() => found[count] = number,
             _ if count >= 3 => {}
             _ => return None,
         }
-        count += 1;
     }
     Some((found, qualifier))
 }

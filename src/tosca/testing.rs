@@ -1,0 +1,109 @@
+//! What tests of this module share: service templates from texts.
+
+use std::path::{Path, PathBuf};
+
+use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources};
+use crate::yaml::{Limits, Node, parse};
+
+use super::import::{ImportRequest, Imported, Importer};
+use super::read::{ReadOptions, read};
+use super::template::{NodeTemplate, ServiceTemplate};
+
+/// A service template that was read, with its texts and its problems.
+pub(super) struct Case {
+    pub(super) service: ServiceTemplate,
+    pub(super) problems: Diagnostics,
+    sources: Sources,
+}
+
+/// Files by name, in memory.
+struct Shelf {
+    files: Vec<(&'static str, SourceId, Node)>,
+}
+
+impl Importer for Shelf {
+    fn import(&mut self, request: &ImportRequest) -> Result<Imported, Diagnostic> {
+        let found = self.files.iter().find(|(name, ..)| **name == *request.file);
+        let Some((_, source, root)) = found else {
+            let message = format!("there is no file `{}`", request.file);
+            return Err(Diagnostic::error(message).label(request.span, ""));
+        };
+        Ok(Imported {
+            source: *source,
+            root: root.clone(),
+            base_dir: PathBuf::from("/imported"),
+        })
+    }
+}
+
+/// Reads a service template.
+pub(super) fn case(text: &'static str) -> Case {
+    case_with(text, &[], &ReadOptions::default())
+}
+
+/// Reads a service template that can import files.
+pub(super) fn case_with(
+    text: &'static str,
+    files: &[(&'static str, &'static str)],
+    options: &ReadOptions,
+) -> Case {
+    let mut sources = Sources::default();
+    let mut load = |name: &str, text: &str| {
+        let source = sources.add(name, text, None);
+        let node = parse(&sources, source, &Limits::default()).expect("the text is YAML");
+        (source, node)
+    };
+    let (_, root) = load("service.yaml", text);
+    let files = files.iter().map(|(name, text)| {
+        let (source, node) = load(name, text);
+        (*name, source, node)
+    });
+    let mut shelf = Shelf {
+        files: files.collect(),
+    };
+    let (service, problems) = read(&root, Path::new("/project"), &mut shelf, options);
+    Case {
+        service: service.expect("it is a map"),
+        problems,
+        sources,
+    }
+}
+
+impl Case {
+    /// Each problem: its place, its message, its hint.
+    pub(super) fn told(&self) -> String {
+        let line = |problem: &Diagnostic| {
+            let place = problem.span().and_then(|span| self.sources.place(span));
+            let place = place.map(|place| format!("{place}: ")).unwrap_or_default();
+            let help = problem
+                .help
+                .as_ref()
+                .map(|help| format!("\n  hint: {help}"));
+            format!("{place}{}{}", problem.message, help.unwrap_or_default())
+        };
+        let lines: Vec<_> = self.problems.iter().map(line).collect();
+        lines.join("\n")
+    }
+
+    /// A node template.
+    pub(super) fn node(&self, name: &str) -> &NodeTemplate {
+        &self.service.topology.nodes[name]
+    }
+
+    /// The targets of a node template's requirements: `name → target (relationship, capability)`.
+    pub(super) fn targets(&self, name: &str) -> String {
+        let shown = self.node(name).requirements.iter().map(|requirement| {
+            let target = requirement
+                .target
+                .as_ref()
+                .map_or("nothing", |it| it.as_str());
+            let relationship = &requirement.relationship.type_name;
+            let capability = requirement.capability.as_deref().unwrap_or("none");
+            format!(
+                "{} → {target} ({relationship}, {capability})",
+                requirement.name
+            )
+        });
+        shown.collect::<Vec<_>>().join("\n")
+    }
+}
