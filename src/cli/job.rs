@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::arguments::{ChangeDetectionArg, Global, JobArgs, JobExitCode, OutputFormat, RepairArg};
 use super::output::Output;
 use super::screen::Screen;
-use super::views;
+use super::views::{self, Audience};
 use crate::name::Status;
 use crate::ops::{self, Failure, FailureKind, JobReport, JobRequest, SessionOptions};
 use crate::plan::{ChangeDetection, Goal, Repair, Workflow};
@@ -60,7 +60,7 @@ fn show(args: &JobArgs, report: &JobReport, query: Option<Query>, output: &Outpu
         OutputFormat::Text if report.declined => output.answer("Nothing was done.\n"),
         OutputFormat::Text => {
             if !report.ran && report.engine.aborted.is_none() {
-                output.answer(&views::plan(&report.engine).text());
+                output.answer(&views::plan(&report.engine, Audience::Person).text());
             }
             output.answer(&summary.text(output.width));
         }
@@ -103,10 +103,9 @@ pub(super) fn plan(args: &JobArgs, global: &Global, output: &Output) -> u8 {
     screen.done();
     match engine {
         Ok(engine) => {
-            let view = views::plan(&engine);
             match args.output {
-                OutputFormat::Json => output.json(&view.json()),
-                OutputFormat::Text => output.answer(&view.text()),
+                OutputFormat::Json => output.json(&views::plan(&engine, Audience::Machine).json()),
+                OutputFormat::Text => output.answer(&views::plan(&engine, Audience::Person).text()),
                 OutputFormat::None => {}
             }
             0

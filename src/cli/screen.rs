@@ -3,7 +3,7 @@
 use std::io::IsTerminal as _;
 
 use super::output::Output;
-use super::views;
+use super::views::{self, Audience};
 use crate::diagnostic::{Diagnostics, Sources};
 use crate::job::{Engine, Event, Level};
 use crate::ops::{Decision, View};
@@ -46,7 +46,7 @@ impl View for Screen<'_> {
     }
 
     fn approve(&mut self, engine: &Engine) -> Decision {
-        let text = views::plan(engine).text();
+        let text = views::plan(engine, Audience::Person).text();
         if self.approve {
             self.output.message(Level::Info, text.trim_end());
             return Decision::Proceed;

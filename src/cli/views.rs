@@ -8,15 +8,24 @@ use crate::topology::Created;
 use crate::ui::{PlanEntry, PlanNode, PlanTask, PlanView, Query, SummaryView, TaskEnd, TaskRow};
 use crate::value::{Handle, Value};
 
-/// The plan of a job.
-pub(super) fn plan(engine: &Engine) -> PlanView {
+/// Who reads a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Audience {
+    /// A person: what will be done.
+    Person,
+    /// A machine: what was considered, too.
+    Machine,
+}
+
+/// The plan of a job. What was compared and has not changed is listed for machines only.
+pub(super) fn plan(engine: &Engine, audience: Audience) -> PlanView {
     let mut nodes: Vec<PlanNode> = Vec::new();
     let mut current = None;
     for item in &engine.plan.items {
         let Some(target) = target_of(engine, *item) else {
             continue;
         };
-        if !included(engine, *item) {
+        if !included(engine, *item, audience) {
             continue;
         }
         if current != Some(target) {
@@ -46,18 +55,16 @@ fn target_of(engine: &Engine, item: Item) -> Option<Handle> {
     }
 }
 
-fn included(engine: &Engine, item: Item) -> bool {
+fn included(engine: &Engine, item: Item, audience: Audience) -> bool {
+    let shown = |task: usize| {
+        let skipped = engine.tasks[task].stage == Stage::Skipped;
+        engine.includes(task) && (audience == Audience::Machine || !skipped)
+    };
     let mut stack = vec![item];
     while let Some(item) = stack.pop() {
         match item {
-            Item::Step(step) => {
-                if engine
-                    .task_of(step)
-                    .is_none_or(|task| engine.includes(task))
-                {
-                    return true;
-                }
-            }
+            Item::Step(step) if engine.task_of(step).is_none_or(shown) => return true,
+            Item::Step(_) => {}
             Item::Group(group) => stack.extend(&engine.plan.groups[group].items),
         }
     }

@@ -11,7 +11,7 @@ use crate::task::{
     Configurator, Effect, EffectResult, Outcome, Progress, Refusal, Rendered, RenderedFile, Run,
     TaskView, WorkFolder,
 };
-use crate::value::{Map, Value};
+use crate::value::{Map, REDACTED, Value};
 
 /// Runs `command`.
 #[derive(Debug)]
@@ -261,6 +261,9 @@ impl ShellRun {
             success,
             ..Outcome::default()
         };
+        if !success {
+            outcome.notes.push(self.failure(task, output));
+        }
         apply_result_template(task, &result, &mut outcome);
         evaluate_outputs(task, &result, &mut outcome);
         if !outcome.errors.is_empty() {
@@ -277,6 +280,35 @@ impl ShellRun {
             }
         }
         outcome
+    }
+
+    /// Why the command failed, in words.
+    fn failure(&self, task: &TaskView<'_>, output: &RunOutput) -> String {
+        let command = self.field("command");
+        let secret = command.has_sensitive();
+        let name = if secret {
+            REDACTED.to_owned()
+        } else {
+            shorten(&script_of(&command))
+        };
+        let why = match &output.exit {
+            Exit::TimedOut => {
+                let limit = task
+                    .settings
+                    .time_limit
+                    .unwrap_or(output.elapsed)
+                    .as_secs_f64();
+                format!("ran longer than its limit of {limit} s and was ended")
+            }
+            Exit::NotFound(message) | Exit::Failed(message) => message.clone(),
+            exit => exit.to_string(),
+        };
+        let complaint = output.stderr.text();
+        let last = complaint.lines().rev().find(|line| !line.trim().is_empty());
+        match last.filter(|_| !secret) {
+            Some(line) => format!("`{name}`: {why}: {}", strip_escapes(line.trim())),
+            None => format!("`{name}`: {why}"),
+        }
     }
 
     /// The variables of `resultTemplate` and of the record.
@@ -378,6 +410,16 @@ fn split_words(line: &str) -> Vec<String> {
         words.push(word);
     }
     words
+}
+
+/// The beginning of a command, enough to recognise it.
+fn shorten(command: &str) -> String {
+    const LENGTH: usize = 80;
+    let mut short: String = command.chars().take(LENGTH).collect();
+    if short.len() < command.len() {
+        short.push('…');
+    }
+    short
 }
 
 /// Takes terminal escapes out of an output.

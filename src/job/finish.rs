@@ -36,6 +36,9 @@ impl Engine {
         });
         task.changed = changed || before != local;
         task.errors.extend(outcome.errors.iter().cloned());
+        if !outcome.success {
+            task.errors.append(&mut outcome.notes);
+        }
         task.outcome = Some(outcome);
         task.stage = Stage::Finished;
         if changed {

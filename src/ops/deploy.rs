@@ -9,6 +9,7 @@ use super::log::JobLog;
 use super::session::{self, JobRequest, Session};
 use super::view::{Decision, JobReport, View};
 use crate::configurator;
+use crate::diagnostic::Diagnostic;
 use crate::ensemble::{self, Folders, JobFacts, Lock, RecordedHistory};
 use crate::git::Repository;
 use crate::job::{self, Engine, Event, Hands, JobOptions, Parts, Sink};
@@ -83,11 +84,8 @@ pub(super) fn prepare(
     let base = session.manifest.base_dir();
     let start = start_time(request, &history, previous.as_deref(), base)?;
     let plan = plan::plan(&topology, &request.goal).map_err(|error| {
-        Failure::new(
-            FailureKind::Load,
-            format!("could not create job: {error}"),
-            None,
-        )
+        let diagnostic = Diagnostic::from(error);
+        Failure::with_places(FailureKind::Load, diagnostic, session.sources.clone())
     })?;
     let world = Arc::new(session.world(folders.planned_root().to_path_buf()));
     let topology = Arc::new(topology);

@@ -203,7 +203,7 @@ pub(super) fn read_manifest(
 }
 
 fn add_repositories(environment: &Environment, base: &Path, loader: &mut FileLoader<'_>) {
-    let repositories = environment.repositories().and_then(yaml::Node::as_map);
+    let repositories = environment.repositories().and_then(Node::as_map);
     for (name, entry) in repositories.into_iter().flatten() {
         let url = entry
             .value
@@ -275,7 +275,7 @@ impl Session {
     pub(super) fn topology(&mut self) -> Result<Topology, Failure> {
         let mut topology = Topology::new(Arc::clone(&self.service), self.inputs.clone());
         let errors = topology::load(&mut topology, &self.manifest.status());
-        let span = self.manifest.root().get("status").map(yaml::Node::span);
+        let span = self.manifest.root().get("status").map(Node::span);
         let mut problems = Diagnostics::default();
         for error in errors {
             let span = span.unwrap_or(crate::diagnostic::Span::NONE);

@@ -2,7 +2,8 @@
 
 use super::failure::{Failure, FailureKind};
 use super::session::{self, SessionOptions};
-use crate::diagnostic::{Diagnostics, Sources};
+use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
+use crate::plan;
 
 /// Checks an ensemble; gives the warnings that it deserves, or fails with all problems.
 pub fn validate(options: &SessionOptions) -> Result<(Diagnostics, Sources), Failure> {
@@ -12,6 +13,10 @@ pub fn validate(options: &SessionOptions) -> Result<(Diagnostics, Sources), Fail
         ..failure
     };
     let mut session = session::load(found, options).map_err(refused)?;
-    session.topology().map_err(refused)?;
+    let topology = session.topology().map_err(refused)?;
+    plan::refuse_cycles(&topology).map_err(|error| {
+        let sources = session.sources.clone();
+        Failure::with_places(FailureKind::Refused, Diagnostic::from(error), sources)
+    })?;
     Ok((session.warnings, session.sources))
 }

@@ -1,5 +1,6 @@
 //! Why a plan cannot be made.
 
+use crate::diagnostic::{Diagnostic, Span};
 use crate::name::{InstanceName, TemplateName};
 
 /// Why a plan cannot be made.
@@ -14,7 +15,36 @@ pub enum Error {
     /// The model has no workflow of this name.
     #[error("workflow not found: `{0}`")]
     UnknownWorkflow(String),
+    /// Templates require each other, so that none can be deployed first.
+    #[error("templates require each other, so that none can be deployed first: {}", names(.path))]
+    Cycle {
+        /// The templates, each requiring the next and the last the first.
+        path: Vec<TemplateName>,
+        /// Where the first one states its requirement.
+        span: Span,
+    },
     /// Instances are hosted on each other.
     #[error("`{0}` is hosted on itself, through the instances that it is hosted on")]
     HostCycle(TemplateName),
+}
+
+fn names(path: &[TemplateName]) -> String {
+    let names: Vec<_> = path.iter().map(|name| format!("`{name}`")).collect();
+    names.join(", ")
+}
+
+impl From<Error> for Diagnostic {
+    fn from(error: Error) -> Self {
+        let diagnostic = Self::error(format!("could not create job: {error}"));
+        match error {
+            Error::Cycle { span, .. } => diagnostic
+                .label(span, "required here")
+                .help("break the cycle by removing one of the requirements"),
+            Error::UnknownTemplate(_) => {
+                diagnostic.help("name one of the templates under `node_templates`")
+            }
+            Error::HostCycle(_) => diagnostic.help("host one of them on something else"),
+            Error::UnknownInstance(_) | Error::UnknownWorkflow(_) => diagnostic,
+        }
+    }
 }

@@ -15,6 +15,6 @@ mod workflow;
 
 pub use error::Error;
 pub use goal::{ChangeDetection, Goal, Repair, Workflow};
-pub use order::template_order;
+pub use order::{refuse_cycles, template_order};
 pub use planner::plan;
 pub use step::{Activity, Draft, Group, GroupId, Item, Plan, Reason, Step, StepId, Target};

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use super::error::Error;
 use super::goal::Goal;
-use crate::dag::dependencies_first;
+use crate::dag::{Cycle, dependencies_first, find_cycle};
 use crate::name::TemplateName;
-use crate::topology::Topology;
+use crate::topology::{Topology, is_computed};
 use crate::tosca::{NodeTemplate, Requirement};
 
 /// The node templates a workflow applies to, each after those it requires.
@@ -58,6 +59,33 @@ fn connections_exist(topology: &Topology, node: &NodeTemplate) -> bool {
                         .relationship_type
                         .is_derived_from(wanted.as_str())
             })
+    })
+}
+
+/// Refuses templates that require each other, where operations would wait for each other.
+pub fn refuse_cycles(topology: &Topology) -> Result<(), Error> {
+    let nodes = &topology.template().nodes;
+    let waits = |place: usize| !is_computed(&nodes[place].operations);
+    let requires = |place: usize| -> Vec<usize> {
+        let targets = nodes[place].requirements.iter();
+        let targets = targets.filter_map(|r| nodes.get_index_of(r.target.as_ref()?));
+        targets
+            .filter(|target| *target != place && waits(*target))
+            .collect()
+    };
+    let roots = (0..nodes.len()).filter(|place| waits(*place));
+    let Some(Cycle(path)) = find_cycle(roots, requires) else {
+        return Ok(());
+    };
+    let next = path.get(1).map(|place| &nodes[*place].name);
+    let mut stated = nodes[path[0]].requirements.iter();
+    let requirement = stated.find(|r| r.target.as_ref() == next);
+    Err(Error::Cycle {
+        span: requirement.map_or(nodes[path[0]].span, |requirement| requirement.span),
+        path: path
+            .into_iter()
+            .map(|place| nodes[place].name.clone())
+            .collect(),
     })
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::error::Error;
 use super::goal::{Goal, Workflow};
-use super::order::{host_of, template_order};
+use super::order::{host_of, refuse_cycles, template_order};
 use super::step::{Draft, Group, GroupId, Item, Plan, Step, Target};
 use crate::name::{InstanceName, NodeState, Status, TemplateName};
 use crate::topology::{Created, Entity, Topology};
@@ -27,6 +27,9 @@ pub fn plan(topology: &Topology, goal: &Goal) -> Result<Plan, Error> {
         && !topology.template().nodes.contains_key(template)
     {
         return Err(Error::UnknownTemplate(template.clone()));
+    }
+    if goal.workflow == Workflow::Deploy {
+        refuse_cycles(topology)?;
     }
     let mut planner = Planner {
         topology,

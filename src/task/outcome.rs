@@ -57,6 +57,8 @@ pub struct Outcome {
     pub updates: Option<Value>,
     /// What went wrong besides, in words.
     pub errors: Vec<String>,
+    /// What to say of a failure.
+    pub notes: Vec<String>,
 }
 
 impl Outcome {

@@ -9,4 +9,4 @@ mod topology;
 
 pub use entity::{Created, Entity, Kind, Node};
 pub use load::{Error, load};
-pub use topology::Topology;
+pub use topology::{Topology, is_computed};

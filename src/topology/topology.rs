@@ -330,7 +330,7 @@ impl Topology {
 }
 
 /// Whether no operation makes an entity: then it is only the sum of what it depends on.
-fn is_computed(operations: &Operations) -> bool {
+pub fn is_computed(operations: &Operations) -> bool {
     operations
         .iter()
         .filter(|operation| operation.is_implemented())

@@ -110,7 +110,9 @@ fn a_requirement_without_target_is_shown_where_it_is_asked_for() {
 fn a_cycle_of_requirements_names_its_members() {
     let text = ensemble(
         "a:\n  type: tosca.nodes.Root\n  requirements: [{dependency: b}]\n\
-         b:\n  type: tosca.nodes.Root\n  requirements: [{dependency: a}]\n",
+         \x20 interfaces: {Standard: {configure: echo a}}\n\
+         b:\n  type: tosca.nodes.Root\n  requirements: [{dependency: a}]\n\
+         \x20 interfaces: {Standard: {configure: echo b}}\n",
     );
     refused(&text, &["error: ", "`a`", "`b`", "ensemble.yaml:"]);
 }

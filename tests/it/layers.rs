@@ -162,7 +162,8 @@ fn module_of(path: &str) -> &str {
 fn tests_begin(source: &str) -> Option<usize> {
     let lines: Vec<&str> = source.lines().map(str::trim).collect();
     lines.windows(2).position(|pair| {
-        pair[0] == "#[cfg(test)]" && (pair[1].starts_with("mod ") || pair[1].starts_with("#["))
+        let module = pair[1].trim_start_matches("pub(super) ");
+        pair[0] == "#[cfg(test)]" && (module.starts_with("mod ") || module.starts_with("#["))
     })
 }
 
