@@ -312,7 +312,7 @@ fn routes(node: &Node, at: &Route, all: &mut Vec<Route>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1500) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(500) })]
 
     #[test]
     fn a_patch_changes_what_it_names_and_nothing_else(
