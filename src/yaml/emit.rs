@@ -1,6 +1,7 @@
 //! Writes values as canonical YAML: the only writer of records.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use super::quote::{self, Chomp, Position, Style};
 use crate::value::{List, Map, REDACTED, Value};
@@ -14,7 +15,9 @@ const LONGEST_SIMPLE_KEY: usize = 128;
 /// Lists are not indented below their key; a text is quoted where some reader would take it for
 /// something else; sensitive values are redacted.
 pub fn emit(value: &Value, indent: usize) -> String {
-    Writer::new(true).document(value, indent)
+    let mut writer = Writer::new(true);
+    writer.document(value, indent);
+    writer.out
 }
 
 /// The text of a value on one line, for the inside of `{}` and `[]`.
@@ -24,47 +27,71 @@ pub(super) fn emit_flow(value: &Value) -> String {
     writer.out
 }
 
-/// The entries of a block mapping at a column, for a patch.
-pub(super) fn emit_lines(map: &Map, column: usize) -> String {
-    let mut writer = Writer::new(false);
-    writer.map(map, column, false);
-    writer.out
+/// Writes the parts of patches.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Fragments {
+    /// Whether a literal block may be the last thing in a part: an indented comment that follows
+    /// would be taken for its text.
+    pub(super) literal_end: bool,
 }
 
-/// The items of a block list at a column, for a patch.
-pub(super) fn emit_lines_of_list(items: &List, column: usize) -> String {
-    let mut writer = Writer::new(false);
-    writer.list(items, column, false);
-    writer.out
+impl Fragments {
+    /// The entries of a block mapping at a column.
+    pub(super) fn entries(self, map: &Map, column: usize) -> String {
+        let mut writer = Writer::new(false);
+        writer.map(map, column, false);
+        self.end(writer)
+    }
+
+    /// The items of a block list at a column.
+    pub(super) fn items(self, items: &List, column: usize) -> String {
+        let mut writer = Writer::new(false);
+        writer.list(items, column, false);
+        self.end(writer)
+    }
+
+    /// A whole document.
+    pub(super) fn document(self, value: &Value) -> String {
+        let mut writer = Writer::new(false);
+        writer.document(value, 0);
+        self.end(writer)
+    }
+
+    /// What stands behind `key:`, or behind `-` if it is an item. `column` is that of the key or
+    /// the dash.
+    pub(super) fn value(self, value: &Value, column: usize, item: bool) -> Rendered {
+        let mut writer = Writer::new(false);
+        if item {
+            writer.item(value, column);
+        } else {
+            writer.behind_key(value, column);
+        }
+        let mut head = self.end(writer);
+        let line = head.find('\n').map_or(head.len(), |end| end + 1);
+        let body = head.split_off(line);
+        head.truncate(head.trim_end_matches('\n').len());
+        Rendered { head, body }
+    }
+
+    fn end(self, mut writer: Writer) -> String {
+        if let Some((start, end, text)) = writer.literal.take()
+            && !self.literal_end
+            && writer.out[end..].trim_end().is_empty()
+        {
+            writer.out.truncate(start);
+            quote::write_inline(&mut writer.out, &text, Style::Double);
+            writer.out.push('\n');
+        }
+        writer.out
+    }
 }
 
-/// A whole document, for a patch.
-pub(super) fn render_root(value: &Value) -> String {
-    Writer::new(false).document(value, 0)
-}
-
-/// What stands behind `key:` or `-`, and the lines below, which end with a line break. `indent`
-/// is that of the lines of a collection, and two less than that of the lines of a literal block.
+/// What stands behind `key:` or `-`, and the lines below, which end with a line break.
 pub(super) struct Rendered {
     /// Empty, or one line that starts with a blank.
     pub(super) head: String,
     /// Empty, or whole lines.
     pub(super) body: String,
-}
-
-/// Renders a value for a patch in block style. `item` says that it stands behind a dash.
-pub(super) fn render(value: &Value, indent: usize, item: bool) -> Rendered {
-    let mut writer = Writer::new(false);
-    if item {
-        writer.item(value, indent);
-    } else {
-        writer.behind_key(value, indent);
-    }
-    let mut text = writer.out;
-    let line = text.find('\n').map_or(text.len(), |end| end + 1);
-    let body = text.split_off(line);
-    text.truncate(text.trim_end_matches('\n').len());
-    Rendered { head: text, body }
 }
 
 /// The value that is written: expressions for what is outside, nothing that is sensitive.
@@ -80,6 +107,8 @@ struct Writer {
     out: String,
     /// Whether `|+` may be written: what follows it must not start with an empty line.
     keep: bool,
+    /// The last literal block: where it starts and ends, and its text.
+    literal: Option<(usize, usize, Arc<str>)>,
 }
 
 impl Writer {
@@ -87,10 +116,11 @@ impl Writer {
         Self {
             out: String::new(),
             keep,
+            literal: None,
         }
     }
 
-    fn document(mut self, value: &Value, indent: usize) -> String {
+    fn document(&mut self, value: &Value, indent: usize) {
         match visible(value) {
             Value::Map(map) if !map.is_empty() => self.map(map, indent, false),
             Value::List(items) if !items.is_empty() => self.list(items, indent, false),
@@ -103,7 +133,6 @@ impl Writer {
                 self.out.push('\n');
             }
         }
-        self.out
     }
 
     fn pad(&mut self, mut indent: usize) {
@@ -201,7 +230,8 @@ impl Writer {
         }
     }
 
-    fn literal(&mut self, text: &str, chomp: Chomp, indent: usize) {
+    fn literal(&mut self, text: &Arc<str>, chomp: Chomp, indent: usize) {
+        let start = self.out.len();
         self.out.push_str(chomp.header());
         for line in text.strip_suffix('\n').unwrap_or(text).split('\n') {
             self.out.push('\n');
@@ -210,6 +240,7 @@ impl Writer {
                 self.out.push_str(line);
             }
         }
+        self.literal = Some((start, self.out.len(), Arc::clone(text)));
     }
 
     fn flow(&mut self, value: &Value) {

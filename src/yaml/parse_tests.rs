@@ -233,7 +233,7 @@ fn a_text_that_was_not_read_is_a_problem() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(800) })]
 
     /// Spans of any text that is read lie in it and inside of each other.
     #[test]

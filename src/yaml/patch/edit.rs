@@ -6,7 +6,7 @@ use super::change::Change;
 use super::page::Page;
 use crate::diagnostic::{SourceId, Span};
 use crate::value::Value;
-use crate::yaml::emit::{Rendered, emit_flow, render, render_root};
+use crate::yaml::emit::{Fragments, Rendered, emit_flow};
 use crate::yaml::{Kind, Node, Patch, Route, Step};
 
 /// Why a text cannot be edited in place.
@@ -184,10 +184,20 @@ impl Editor<'_> {
         match slot {
             Slot::Root => self.replace_root(node, value),
             Slot::Key { from, column } => {
-                self.replace_block(node, from, end, &render(value, column, false));
+                self.replace_block(
+                    node,
+                    from,
+                    end,
+                    &self.fragments().value(value, column, false),
+                );
             }
             Slot::Item { from, column } => {
-                self.replace_block(node, from, end, &render(value, column, true));
+                self.replace_block(
+                    node,
+                    from,
+                    end,
+                    &self.fragments().value(value, column, true),
+                );
             }
             Slot::FlowKey { from } => {
                 let text = format!(" {}", emit_flow(value));
@@ -197,6 +207,12 @@ impl Editor<'_> {
                 let start = self.page.with_properties(start);
                 self.page.splice(start, end, &emit_flow(value));
             }
+        }
+    }
+
+    pub(super) fn fragments(&self) -> Fragments {
+        Fragments {
+            literal_end: !self.page.has_indented_comments(),
         }
     }
 
@@ -265,7 +281,7 @@ impl Editor<'_> {
     /// Puts a value in the place of an alias.
     pub(super) fn replace_alias(&mut self, value: &Value, slot: Slot, end: usize) {
         let (from, new) = match slot {
-            Slot::Key { from, column } => (from, render(value, column, false)),
+            Slot::Key { from, column } => (from, self.fragments().value(value, column, false)),
             Slot::FlowKey { from } => {
                 let text = format!(" {}", emit_flow(value));
                 self.page.splice(from, end, &text);
@@ -281,7 +297,7 @@ impl Editor<'_> {
     fn replace_root(&mut self, node: &Node, value: &Value) {
         let page = &self.page;
         let (start, end) = (node.span().start as usize, node.span().end as usize);
-        let text = render_root(value);
+        let text = self.fragments().document(value);
         let text = text.strip_suffix('\n').unwrap_or(&text);
         if start == end {
             // There is no value yet; what stands there are comments or a `---`.

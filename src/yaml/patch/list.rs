@@ -4,7 +4,7 @@ use super::change::Change;
 use super::edit::{Editor, Parts, PatchError, Slot, Target};
 use super::mapping::runs;
 use crate::value::{List, Value};
-use crate::yaml::emit::{emit_flow, emit_lines_of_list};
+use crate::yaml::emit::emit_flow;
 use crate::yaml::{Node, Step};
 
 /// What happens to a list, sorted out.
@@ -85,7 +85,7 @@ impl Editor<'_> {
             let start = dashes[run.start];
             let end = (items[run.end - 1].span().end as usize).max(dashes[run.end - 1] + 1);
             let range = if self.page.prefix(start).trim().is_empty() {
-                self.page.line_start(start)..self.page.next_line(end)
+                self.page.line_start(start)..self.page.behind_lines(end, column)
             } else {
                 start
                     ..dashes
@@ -96,7 +96,7 @@ impl Editor<'_> {
             self.page.splice(range.start, range.end, "");
         }
         if !plan.added.is_empty() {
-            let lines = emit_lines_of_list(&plan.added, column);
+            let lines = self.fragments().items(&plan.added, column);
             let last_goes = plan.removed.last() == Some(&(items.len() - 1));
             self.add_lines(target, &lines, last_goes);
         }

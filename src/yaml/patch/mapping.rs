@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::change::Change;
 use super::edit::{Editor, Parts, PatchError, Slot, Target};
 use crate::value::{Map, Value};
-use crate::yaml::emit::{emit_flow, emit_lines};
+use crate::yaml::emit::emit_flow;
 use crate::yaml::{Entry, Mapping, Step};
 
 /// Where an entry stands.
@@ -53,7 +53,7 @@ impl Editor<'_> {
             self.page.splice(range.start, range.end, "");
         }
         if !plan.added.is_empty() {
-            let lines = emit_lines(&plan.added, column);
+            let lines = self.fragments().entries(&plan.added, column);
             let last_goes = plan.removed.last() == map.stated().checked_sub(1).as_ref();
             self.add_lines(target, &lines, last_goes);
         }
@@ -236,8 +236,9 @@ impl Editor<'_> {
     fn lines_of(&self, map: &Mapping, run: &Range<usize>) -> Option<Range<usize>> {
         let start = self.extent(map, run.start)?.start;
         let end = self.extent(map, run.end.checked_sub(1)?)?.end;
+        let column = self.page.prefix(start).chars().count();
         if self.page.prefix(start).trim().is_empty() {
-            return Some(self.page.line_start(start)..self.page.next_line(end));
+            return Some(self.page.line_start(start)..self.page.behind_lines(end, column));
         }
         // What `<<` brings could stand between them.
         if map.len() > map.stated() {

@@ -1,5 +1,7 @@
 //! A text as lines and columns, and the edits of it.
 
+use std::cell::OnceCell;
+
 use super::PatchError;
 
 /// A text under edit.
@@ -7,6 +9,7 @@ pub(super) struct Page<'t> {
     pub(super) text: &'t str,
     newline: &'static str,
     splices: Vec<Splice>,
+    indented_comments: OnceCell<bool>,
 }
 
 struct Splice {
@@ -23,6 +26,7 @@ impl<'t> Page<'t> {
             text,
             newline: if windows { "\r\n" } else { "\n" },
             splices: Vec::new(),
+            indented_comments: OnceCell::new(),
         }
     }
 
@@ -90,6 +94,35 @@ impl<'t> Page<'t> {
         self.text[place..]
             .find('\n')
             .map_or(self.text.len(), |end| place + end + 1)
+    }
+
+    /// Behind the lines of what ends at a place, with the comments below that are indented more
+    /// than its column: they are about it.
+    pub(super) fn behind_lines(&self, place: usize, column: usize) -> usize {
+        let mut end = self.next_line(place);
+        let mut next = end;
+        while next < self.text.len() {
+            let line = &self.text[next..self.line_end(next)];
+            let start = line.trim_start_matches(' ');
+            next = self.next_line(next);
+            if start.starts_with('#') && line.len() - start.len() > column {
+                end = next;
+            } else if !line.trim().is_empty() {
+                break;
+            }
+        }
+        end
+    }
+
+    /// Whether a comment stands on an indented line, where it would become part of a block scalar
+    /// that comes before it.
+    pub(super) fn has_indented_comments(&self) -> bool {
+        *self.indented_comments.get_or_init(|| {
+            self.text.match_indices('#').any(|(place, _)| {
+                let before = self.text[..place].trim_end_matches([' ', '\t']);
+                before.len() < place && (before.is_empty() || before.ends_with('\n'))
+            })
+        })
     }
 
     /// The text of the line before a place.
