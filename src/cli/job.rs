@@ -30,7 +30,10 @@ pub(super) fn run(workflow: Workflow, args: &JobArgs, global: &Global, output: &
                 Err(failure) => return output.failure(&failure, json),
             };
             show(args, &report, query, output);
-            exit_code(args.jobexitcode, &report)
+            let code = exit_code(args.jobexitcode, &report);
+            // The process ends now: taking the job apart piece by piece would only cost time.
+            std::mem::forget(report);
+            code
         }
         Err(failure) => output.failure(&failure, json),
     }

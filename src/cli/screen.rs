@@ -46,6 +46,9 @@ impl View for Screen<'_> {
     }
 
     fn approve(&mut self, engine: &Engine) -> Decision {
+        if self.approve && self.output.level > Level::Info {
+            return Decision::Proceed;
+        }
         let text = views::plan(engine, Audience::Person).text();
         if self.approve {
             self.output.message(Level::Info, text.trim_end());

@@ -183,6 +183,14 @@ impl Folders {
         failed.join(&folder.relative)
     }
 
+    /// Whether anything is planned, what an earlier plan left aside.
+    pub fn has_any(&self) -> bool {
+        let entries = fs::list(&self.planned).unwrap_or_default();
+        entries
+            .iter()
+            .any(|entry| entry.kind == fs::EntryKind::Folder && entry.name != *"previous")
+    }
+
     /// Where everything that is planned is.
     pub fn planned_root(&self) -> &Path {
         &self.planned

@@ -73,19 +73,14 @@ pub fn publish(
     let status = status_section(&engine.topology, inputs, outputs);
     let id = engine.id()?.to_string();
     let mut record = job_record(engine, &id, facts);
-    let (tasks, committed) = task_records(engine);
     let name = job_file_name(engine.options.start, &id);
     let base = manifest.base_dir();
+    let copy = dry.then_some(name.as_str());
     if manifest.keeps_changes_inline() {
-        return inline(
-            manifest,
-            status,
-            record,
-            &tasks,
-            dry.then_some(name.as_str()),
-        );
+        return inline(manifest, engine, status, record, copy);
     }
-    let folder = match (dry, committed.is_empty()) {
+    let changelogs = Changelogs::of(engine);
+    let folder = match (dry, changelogs.committed.is_empty()) {
         (true, _) => "planned",
         (false, true) => "jobs",
         (false, false) => "changes",
@@ -95,58 +90,87 @@ pub fn publish(
     let changed = folder == "changes";
     if changed {
         let full = base.join(format!("jobs/{name}.yaml"));
-        write_changelog(manifest, &full, &record, &tasks)?;
-        write_changelog(manifest, &base.join(&changelog), &record, &committed)?;
+        write_changelog(manifest, &full, &record, &changelogs.all)?;
+        write_changelog(
+            manifest,
+            &base.join(&changelog),
+            &record,
+            &changelogs.committed,
+        )?;
         let mut lines = job_line(&record, engine.status().as_str());
-        lines.extend(committed.iter().map(task_line));
+        lines.push_str(&changelogs.lines);
         append_tsv(&base.join("jobs.tsv"), &lines)?;
     } else {
-        write_changelog(manifest, &base.join(&changelog), &record, &tasks)?;
+        write_changelog(manifest, &base.join(&changelog), &record, &changelogs.all)?;
     }
     let mut sections = vec![("status", status)];
     if changed || dry {
         sections.push(("lastJob", Value::from(record)));
     }
     sections.push(("jobsLog", Value::from("jobs.tsv")));
-    save(manifest, &sections, dry.then_some(name.as_str()))?;
+    save(manifest, &sections, copy)?;
+    let kept = if dry { "planned" } else { "jobs" };
     Ok(Published {
-        job_file: Some(base.join(format!(
-            "{}/{name}.yaml",
-            if dry { "planned" } else { "jobs" }
-        ))),
+        job_file: Some(base.join(format!("{kept}/{name}.yaml"))),
         changelog: changed.then(|| base.join(&changelog)),
     })
 }
 
-/// The records of all tasks, and of those that are committed.
-fn task_records(engine: &Engine) -> (Vec<Map>, Vec<Map>) {
-    let tasks = engine.work.iter().map(|index| &engine.tasks[*index]);
-    let records: Vec<Map> = tasks
-        .clone()
-        .map(|task| task_record(engine, task))
-        .collect();
-    let committed = tasks
-        .zip(&records)
-        .filter(|(task, _)| is_committed(task))
-        .map(|(_, record)| without_result(record))
-        .collect();
-    (records, committed)
+/// The records of a job's tasks, as text.
+#[derive(Debug, Default)]
+struct Changelogs {
+    /// Items of a list: all tasks with their results.
+    all: String,
+    /// Items of a list: the tasks that are committed, without results, which may hold what is
+    /// not for everybody.
+    committed: String,
+    /// Lines for `jobs.tsv`.
+    lines: String,
 }
 
-fn without_result(record: &Map) -> Map {
-    let mut record = record.clone();
-    if record.get("result").and_then(Value::as_str) != Some("skipped") {
-        record.shift_remove("result");
+impl Changelogs {
+    fn of(engine: &Engine) -> Self {
+        let mut texts = Self::default();
+        for task in engine.work.iter().map(|index| &engine.tasks[*index]) {
+            let mut record = task_record(engine, task);
+            let skipped = task.outcome.is_none();
+            let result = record.get_index_of("result").filter(|_| !skipped);
+            let after = result.map(|place| {
+                let after = record.split_off(place + 1);
+                let result = record.split_off(place);
+                (result, after)
+            });
+            let committed = is_committed(task);
+            if committed {
+                let mut line = record.clone();
+                line.extend(after.iter().flat_map(|(_, after)| after.clone()));
+                texts.lines.push_str(&task_line(&line));
+            }
+            let before = yaml::emit(&Value::list([Value::from(record)]), 0);
+            let part = |part: Map| yaml::emit(&Value::from(part), 2);
+            texts.all.push_str(&before);
+            if committed {
+                texts.committed.push_str(&before);
+            }
+            if let Some((result, after)) = after {
+                let after = part(after);
+                texts.all.push_str(&part(result));
+                texts.all.push_str(&after);
+                if committed {
+                    texts.committed.push_str(&after);
+                }
+            }
+        }
+        texts
     }
-    record
 }
 
 /// The ensemble carries its changes itself.
 fn inline(
     manifest: &Manifest,
+    engine: &Engine,
     status: Value,
     record: Map,
-    tasks: &[Map],
     dry: Option<&str>,
 ) -> Result<Published, PublishError> {
     let old = manifest
@@ -154,7 +178,8 @@ fn inline(
         .as_list()
         .cloned()
         .unwrap_or_default();
-    let new = tasks.iter().cloned().map(Value::from);
+    let tasks = engine.work.iter().map(|index| &engine.tasks[*index]);
+    let new = tasks.map(|task| Value::from(task_record(engine, task)));
     let changes = Value::list(old.into_iter().chain(new));
     let sections = [
         ("status", status),
@@ -169,23 +194,24 @@ fn write_changelog(
     manifest: &Manifest,
     path: &Path,
     record: &Map,
-    changes: &[Map],
+    changes: &str,
 ) -> Result<(), PublishError> {
     let file = manifest
         .path()
         .file_name()
         .unwrap_or_default()
         .to_string_lossy();
-    let changes = changes.iter().cloned().map(Value::from);
-    let content = Value::map([
+    let head = Value::map([
         ("manifest", Value::from(format!("../{file}"))),
         ("job", Value::from(record.clone())),
-        ("changes", Value::list(changes)),
     ]);
+    let mut text = yaml::emit(&head, 0);
+    text.push_str("changes:\n");
+    text.push_str(changes);
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    fs::write_atomic(path, yaml::emit(&content, 0).as_bytes(), None)?;
+    fs::write_atomic(path, text.as_bytes(), None)?;
     Ok(())
 }
 

@@ -77,7 +77,7 @@ fn publish(engine: &mut Engine, hands: &mut Hands<'_>) -> Result<(), Error> {
 
 /// Moves the files of each task to where they belong after it.
 fn settle_folders(engine: &mut Engine, hands: &mut Hands<'_>) {
-    if engine.options.goal.dry_run {
+    if engine.options.goal.dry_run || !hands.folders.has_any() {
         return;
     }
     for place in 0..engine.work.len() {

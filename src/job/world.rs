@@ -38,6 +38,9 @@ pub trait Folders {
         files: &[RenderedFile],
     ) -> Result<Vec<(String, PathBuf)>, String>;
 
+    /// Whether anything is planned at all.
+    fn has_any(&self) -> bool;
+
     /// Drops what was written for a task that is to be rendered again.
     fn discard(&mut self, key: &FolderKey) -> Result<(), String>;
 

@@ -117,6 +117,10 @@ impl crate::job::Folders for JobFolders {
         Ok(written)
     }
 
+    fn has_any(&self) -> bool {
+        self.0.has_any()
+    }
+
     fn discard(&mut self, key: &FolderKey) -> Result<(), String> {
         let folder = Self::folder(key, WorkFolder::Operation);
         self.0.discard(&folder).map_err(|error| error.to_string())
