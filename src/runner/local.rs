@@ -152,7 +152,7 @@ impl Drop for Local {
 #[expect(clippy::disallowed_methods, reason = "a test sets its stage by itself")]
 mod tests {
     use std::path::Path;
-    use std::sync::{Arc, Mutex};
+    use std::sync::Mutex;
     use std::time::Instant;
 
     use super::*;
