@@ -45,21 +45,26 @@ READS = """\
               configure:
                 implementation: Template
                 inputs:
-                  run: {{value: {{eval: "::n{before}::value"}}}}
+                  run: {{value: {{eval: "::n{node}::{key}"}}}}
                   resultTemplate: {{attributes: {{value: "{{{{ value }}}}"}}}}
 """
 
 
 def ensemble(count, length, reads=False, version="unfurl/v1.0.0"):
-    """`count` nodes in chains of `length`; with `reads`, each reads an attribute of the one before."""
+    """`count` nodes in chains of `length`.
+
+    With `reads`, each but the first of a chain reads an attribute of the one before; in chains of
+    one, each reads a property of its own, in as many words.
+    """
     parts = [HEAD.format(version=version)]
     for number in range(count):
         parts.append(f"        n{number}:\n          type: Item\n")
         parts.append(f"          properties: {{number: {number}}}\n")
         if number % length:
             parts.append(f"          requirements: [{{dependency: n{number - 1}}}]\n")
-            if reads:
-                parts.append(READS.format(before=number - 1))
+        if reads and number:
+            before = {"node": number - 1, "key": "value"} if length > 1 else {"node": number, "key": "number"}
+            parts.append(READS.format(**before))
     return "".join(parts)
 
 
@@ -177,7 +182,7 @@ def deploy(count):
 def chain(count):
     print(f"{count} nodes on one core, CPU seconds (wall seconds):\n")
     rounds = rounds_of(count)
-    apart = best(BINARY, count, ensemble(count, 1), rounds)
+    apart = best(BINARY, count, ensemble(count, 1, reads=True), rounds)
     chained = best(BINARY, count, ensemble(count, count, reads=True), rounds)
     rows = [("step", "apart", "each reads the one before", "ratio")]
     for step, *_ in STEPS:

@@ -131,6 +131,7 @@ fn request(
             environment: args.use_environment.clone(),
             home: home(global, output),
             vars,
+            check_unused: false,
             logfile: global.logfile.clone(),
         },
         recorded_options: recorded(args, global),

@@ -1,13 +1,13 @@
 //! What use cases share: finds, reads and checks an ensemble, and makes its topology.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::failure::{Failure, FailureKind};
 use super::imports::FileImporter;
 use super::world::RealWorld;
-use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
+use crate::diagnostic::{Diagnostic, Diagnostics, Source, SourceId, Sources};
 use crate::ensemble::{Manifest, ManifestSource, RecordedHistory};
 use crate::expr::{Context, Evaluator, Memo};
 use crate::plan::Goal;
@@ -30,6 +30,8 @@ pub struct SessionOptions {
     pub home: Option<PathBuf>,
     /// `--var` options: names and values.
     pub vars: Vec<(String, String)>,
+    /// Whether types that no template uses are checked too.
+    pub check_unused: bool,
     /// The user's own log file.
     pub logfile: Option<PathBuf>,
 }
@@ -152,13 +154,18 @@ fn read(
     let without = root.is_none();
     let nothing = || Node::new(Kind::Null, manifest.root().span(), None);
     let root = root.unwrap_or_else(nothing);
+    let read_options = ReadOptions {
+        check_unused: options.check_unused,
+        directories: directories_of_includes(loader.sources()),
+        ..ReadOptions::default()
+    };
     let mut importer = FileImporter {
         loader,
         document: manifest.root().clone(),
         limits,
     };
     let base = located.folder();
-    let (service, mut problems) = tosca::read(&root, base, &mut importer, &ReadOptions::default());
+    let (service, mut problems) = tosca::read(&root, base, &mut importer, &read_options);
     let Some(service) = service.filter(|_| !problems.has_errors()) else {
         return Err(problems);
     };
@@ -179,6 +186,18 @@ fn read(
     } else {
         Ok((manifest, service, environment, inputs, problems))
     }
+}
+
+/// The directories of the texts that other texts included, for the file names they contain.
+fn directories_of_includes(sources: &Sources) -> HashMap<SourceId, Arc<PathBuf>> {
+    let included = sources
+        .iter()
+        .filter(|(_, source)| source.included_from.is_some());
+    let directory = |(id, source): (SourceId, &Source)| {
+        let parent = source.path.parent()?;
+        Some((id, Arc::new(parent.to_path_buf())))
+    };
+    included.filter_map(directory).collect()
 }
 
 /// Reads an ensemble's file and expands it.

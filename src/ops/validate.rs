@@ -12,7 +12,11 @@ pub fn validate(options: &SessionOptions) -> Result<(Diagnostics, Sources), Fail
         kind: FailureKind::Refused,
         ..failure
     };
-    let mut session = session::load(found, options).map_err(refused)?;
+    let options = SessionOptions {
+        check_unused: true,
+        ..options.clone()
+    };
+    let mut session = session::load(found, &options).map_err(refused)?;
     let topology = session.topology().map_err(refused)?;
     plan::refuse_cycles(&topology).map_err(|error| {
         let sources = session.sources.clone();
