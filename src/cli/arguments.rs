@@ -207,7 +207,7 @@ pub(super) struct JobArgs {
     /// Evaluate this expression after the job
     #[arg(long, value_name = "EXPRESSION")]
     pub(super) query: Option<String>,
-    /// Plan another workflow (plan only)
+    /// Another workflow, built in or of the model, instead of deploy
     #[arg(long, value_name = "NAME")]
     pub(super) workflow: Option<String>,
     /// How many tasks may run at the same time; 1 runs them in upstream's order

@@ -16,7 +16,9 @@ use crate::value::{Map, Value};
 pub(super) fn run(workflow: Workflow, args: &JobArgs, global: &Global, output: &Output) -> u8 {
     let json = args.output == OutputFormat::Json;
     let approve = args.approve || workflow == Workflow::Check;
-    let request = match request(workflow, args, global, output) {
+    let request =
+        chosen(workflow, args).and_then(|workflow| request(workflow, args, global, output));
+    let request = match request {
         Ok(request) => request,
         Err(failure) => return output.failure(&failure, json),
     };
@@ -36,6 +38,21 @@ pub(super) fn run(workflow: Workflow, args: &JobArgs, global: &Global, output: &
             code
         }
         Err(failure) => output.failure(&failure, json),
+    }
+}
+
+/// The workflow that `--workflow` names, or else that of the command; a command that is itself
+/// the name of a workflow takes no other.
+fn chosen(workflow: Workflow, args: &JobArgs) -> Result<Workflow, Failure> {
+    match args.workflow.as_deref().map(Workflow::parse) {
+        None => Ok(workflow),
+        Some(named) if named == workflow || workflow == Workflow::Deploy => Ok(named),
+        Some(named) => {
+            let message =
+                format!("`--workflow {named}` contradicts the command, which is `{workflow}`");
+            let help = format!("say `unfurl deploy --workflow {named}`");
+            Err(Failure::new(FailureKind::Usage, message, Some(help)))
+        }
     }
 }
 
@@ -93,11 +110,9 @@ fn exit_code(limit: JobExitCode, report: &JobReport) -> u8 {
 /// Shows a plan; gives the exit code.
 pub(super) fn plan(args: &JobArgs, global: &Global, output: &Output) -> u8 {
     let json = args.output == OutputFormat::Json;
-    let workflow = args
-        .workflow
-        .as_deref()
-        .map_or(Workflow::Deploy, Workflow::parse);
-    let request = match request(workflow, args, global, output) {
+    let request =
+        chosen(Workflow::Deploy, args).and_then(|workflow| request(workflow, args, global, output));
+    let request = match request {
         Ok(request) => request,
         Err(failure) => return output.failure(&failure, json),
     };

@@ -63,12 +63,13 @@ impl Configurator for Shell {
             .input("keeplines")?
             .is_some_and(|value| value.is_truthy());
         let command = one_line(command, keeplines);
-        let script = script_of(&command);
+        // The file is for people to look at, and may end up in a repository.
+        let script = script_of(&command.redacted());
         let file = RenderedFile {
             folder: WorkFolder::Operation,
             path: "rendered.sh".to_owned(),
             bytes: script.into_bytes(),
-            sensitive: command.has_sensitive(),
+            sensitive: false,
         };
         let data = Map::from_iter([
             ("command".into(), command),
@@ -84,6 +85,7 @@ impl Configurator for Shell {
     fn begin(&self, rendered: Rendered) -> Box<dyn Run> {
         Box::new(ShellRun {
             rendered: rendered.data,
+            secrets: Vec::new(),
         })
     }
 }
@@ -196,6 +198,7 @@ fn script_of(command: &Value) -> String {
 #[derive(Debug)]
 struct ShellRun {
     rendered: Value,
+    secrets: Vec<String>,
 }
 
 impl Run for ShellRun {
@@ -219,13 +222,14 @@ impl ShellRun {
         self.rendered.get(name).cloned().unwrap_or(Value::Null)
     }
 
-    fn command(&self, task: &TaskView<'_>) -> Result<Command, Error> {
+    fn command(&mut self, task: &TaskView<'_>) -> Result<Command, Error> {
         let shell = self.field("shell");
         let named = shell
             .as_str()
             .filter(|shell| !shell.is_empty())
             .map(str::to_owned);
         let command = self.field("command");
+        let secret = command.has_sensitive();
         let program = match command.reveal() {
             Value::List(words) if !shell.is_truthy() => {
                 Program::Argv(words.iter().map(|word| word.reveal().to_string()).collect())
@@ -233,15 +237,27 @@ impl ShellRun {
             other if shell.is_truthy() => Program::Shell {
                 text: script_of(other),
                 shell: named,
+                secret,
             },
             other => Program::Argv(split_words(&other.to_string())),
         };
         let mut command = Command::new(program, self.cwd(task));
-        command.env = task.environment()?;
-        command.stdin = task.input_text("input")?.map(String::into_bytes);
+        let variables = task.environment()?;
+        command.env = variables.all;
+        command.secrets = variables.secrets;
+        let input = task.input("input")?.filter(|input| !input.is_null());
+        if let Some(input) = input {
+            let text = input.reveal().to_string();
+            if input.has_sensitive() {
+                command.secrets.push(text.clone());
+            }
+            command.stdin = Some(text.into_bytes());
+        }
         command.time_limit = task.settings.time_limit;
         let echo = task.input("echo")?.filter(|echo| !echo.is_null());
-        command.echo = echo.map_or(task.settings.echo, |echo| echo.is_truthy());
+        // What a secret command writes counts as secret.
+        command.echo = !secret && echo.map_or(task.settings.echo, |echo| echo.is_truthy());
+        self.secrets = command.secret_lines().map(str::to_owned).collect();
         command.background = Background::Keep;
         Ok(command)
     }
@@ -282,6 +298,11 @@ impl ShellRun {
         outcome
     }
 
+    /// Whether a text contains a secret from the command's environment or input.
+    fn shows_secret(&self, text: &str) -> bool {
+        self.secrets.iter().any(|secret| text.contains(secret))
+    }
+
     /// Why the command failed, in words.
     fn failure(&self, task: &TaskView<'_>, output: &RunOutput) -> String {
         let command = self.field("command");
@@ -305,7 +326,8 @@ impl ShellRun {
         };
         let complaint = output.stderr.text();
         let last = complaint.lines().rev().find(|line| !line.trim().is_empty());
-        match last.filter(|_| !secret) {
+        let last = last.filter(|line| !secret && !self.shows_secret(line));
+        match last {
             Some(line) => format!("`{name}`: {why}: {}", strip_escapes(line.trim())),
             None => format!("`{name}`: {why}"),
         }
@@ -336,12 +358,9 @@ impl ShellRun {
             _ => (Value::Null, Value::Null),
         };
         let text = |text: String| {
+            let hidden = command.has_sensitive() || self.shows_secret(&text);
             let value = Value::from(strip_escapes(&text));
-            if command.has_sensitive() {
-                value.sensitive()
-            } else {
-                value
-            }
+            if hidden { value.sensitive() } else { value }
         };
         Map::from_iter([
             ("args".into(), shown.clone()),

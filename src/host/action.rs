@@ -10,6 +10,11 @@ use super::DEFAULT_KEPT_BYTES;
 /// The shell that runs a [`Program::Shell`] which names none.
 pub const DEFAULT_SHELL: &str = "/bin/sh";
 
+/// The variable that carries a secret text to its shell.
+const TEXT_VARIABLE: &str = "_UNFURL_TEXT";
+/// Runs the text in the variable, which what it starts does not see.
+const FROM_VARIABLE: &str = "_t=$_UNFURL_TEXT; unset _UNFURL_TEXT; eval \"$_t\"";
+
 /// One thing to do on a machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -27,6 +32,9 @@ pub struct Command {
     pub cwd: PathBuf,
     /// Its complete environment.
     pub env: Vec<(String, String)>,
+    /// Values in its environment and input that must not be shown. They are never serialized.
+    #[serde(skip)]
+    pub secrets: Vec<String>,
     /// What it reads; nothing if none.
     pub stdin: Option<Vec<u8>>,
     /// How long it may run.
@@ -63,6 +71,9 @@ pub enum Program {
         text: String,
         /// The shell, [`DEFAULT_SHELL`] if none.
         shell: Option<String>,
+        /// Whether the text contains a secret. It is kept off the command line then, which all
+        /// users of a machine can read.
+        secret: bool,
     },
 }
 
@@ -71,11 +82,26 @@ impl Program {
     pub fn argv(&self) -> Vec<String> {
         match self {
             Self::Argv(words) => words.clone(),
-            Self::Shell { text, shell } => {
-                let shell = shell.as_deref().unwrap_or(DEFAULT_SHELL);
-                vec![shell.to_owned(), "-c".to_owned(), text.clone()]
+            Self::Shell { text, .. } => {
+                let text = self
+                    .variable()
+                    .map_or_else(|| text.clone(), |_| FROM_VARIABLE.to_owned());
+                vec![self.name().to_owned(), "-c".to_owned(), text]
             }
         }
+    }
+
+    /// The variable in which a secret text goes to its shell, if that can take it from there.
+    pub fn variable(&self) -> Option<(&'static str, &str)> {
+        let Self::Shell {
+            text, secret: true, ..
+        } = self
+        else {
+            return None;
+        };
+        let shell = self.name().rsplit('/').next().unwrap_or("");
+        let knows_eval = ["sh", "bash", "dash", "ash", "ksh", "mksh", "zsh"].contains(&shell);
+        knows_eval.then_some((TEXT_VARIABLE, text))
     }
 
     /// The program alone, as messages name it.
@@ -94,12 +120,24 @@ impl Command {
             program,
             cwd: cwd.into(),
             env: Vec::new(),
+            secrets: Vec::new(),
             stdin: None,
             time_limit: None,
             echo: false,
             kept_bytes: DEFAULT_KEPT_BYTES,
             background: Background::default(),
         }
+    }
+
+    /// The secrets, longest first, and their lines: what prints a secret may print part of it.
+    /// Those of fewer than three bytes are left out, they would tear up all other text.
+    pub fn secret_lines(&self) -> impl Iterator<Item = &str> {
+        let lines = self.secrets.iter().flat_map(|secret| secret.lines());
+        let whole = self.secrets.iter().map(String::as_str);
+        let mut all: Vec<&str> = whole.chain(lines).filter(|text| text.len() >= 3).collect();
+        all.sort_unstable_by_key(|text| std::cmp::Reverse(text.len()));
+        all.dedup();
+        all.into_iter()
     }
 
     /// The value of a variable of its environment; the last one counts.
@@ -116,6 +154,7 @@ mod tests {
     #[test]
     fn a_text_goes_to_a_shell() {
         let program = Program::Shell {
+            secret: false,
             text: "echo $X".into(),
             shell: None,
         };

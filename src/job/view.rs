@@ -6,7 +6,7 @@ use super::engine::Engine;
 use super::task::TaskIndex;
 use crate::expr::{Context, Error, Evaluator, Reads};
 use crate::project::filter_env;
-use crate::task::{Environment, Settings, TaskView};
+use crate::task::{Environment, Settings, TaskView, Variables};
 use crate::topology::Kind;
 use crate::value::{Handle, Value};
 
@@ -63,9 +63,10 @@ struct TaskEnvironment<'a> {
 }
 
 impl Environment for TaskEnvironment<'_> {
-    fn variables(&self) -> Result<Vec<(String, String)>, Error> {
+    fn variables(&self) -> Result<Variables, Error> {
         let base = &self.engine.options.environment;
-        let mut variables = match self.rules.filter(|rules| !rules.is_empty()) {
+        let mut secrets = Vec::new();
+        let mut all = match self.rules.filter(|rules| !rules.is_empty()) {
             None => base.clone(),
             Some(rules) => {
                 let rules = rules.iter().map(|(name, raw)| {
@@ -73,12 +74,15 @@ impl Environment for TaskEnvironment<'_> {
                     Ok((name.to_string(), value))
                 });
                 let rules: Vec<(String, Value)> = rules.collect::<Result<_, Error>>()?;
+                for (_, value) in rules.iter().filter(|(_, value)| value.has_sensitive()) {
+                    secrets.push(value.reveal().to_string());
+                }
                 let base = base.iter().cloned().collect();
                 filter_env(&rules, &base).into_iter().collect()
             }
         };
-        self.add_relationship(&mut variables);
-        Ok(variables)
+        self.add_relationship(&mut all);
+        Ok(Variables { all, secrets })
     }
 }
 

@@ -173,6 +173,7 @@ mod tests {
 
     fn sh(text: &str) -> Command {
         let program = Program::Shell {
+            secret: false,
             text: text.into(),
             shell: None,
         };

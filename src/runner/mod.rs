@@ -3,5 +3,6 @@
 mod local;
 mod perform;
 mod program;
+mod redact;
 
 pub use local::{Error, Limits, Local, OutputSink};

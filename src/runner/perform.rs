@@ -22,6 +22,7 @@ use tokio::task::JoinSet;
 
 use super::local::{Limits, OutputSink};
 use super::program::file_of;
+use super::redact::Redactor;
 use crate::host::{
     Action, ActionResult, Background, Capture, Captured, Command, Exit, RunOutput, Stream,
 };
@@ -236,14 +237,14 @@ impl Running {
             kill_on_drop: true,
         };
         let feeding = feed(child.stdin.take(), self.command.stdin.take());
-        let mut stdout = Reading::of(child.stdout.take(), self.command.kept_bytes);
-        let mut stderr = Reading::of(child.stderr.take(), self.command.kept_bytes);
+        let mut stdout = Reading::of(child.stdout.take(), &self.command);
+        let mut stderr = Reading::of(child.stderr.take(), &self.command);
         let exit = {
             let reading = async {
                 tokio::join!(
                     feeding,
-                    stdout.read_all(self.id, Stream::Stdout, &self.echo),
-                    stderr.read_all(self.id, Stream::Stderr, &self.echo),
+                    stdout.read_all((self.id, Stream::Stdout), &self.echo),
+                    stderr.read_all((self.id, Stream::Stderr), &self.echo),
                 );
             };
             tokio::pin!(reading);
@@ -289,6 +290,7 @@ impl Running {
             .current_dir(&self.command.cwd)
             .env_clear()
             .envs(self.command.env.iter().map(|(name, value)| (name, value)))
+            .envs(self.command.program.variable())
             .process_group(0)
             .stdin(if has_input {
                 Stdio::piped()
@@ -373,21 +375,29 @@ async fn feed(pipe: Option<ChildStdin>, bytes: Option<Vec<u8>>) {
     }
 }
 
+async fn show((id, stream): (u64, Stream), bytes: Vec<u8>, echo: &mpsc::Sender<Piece>) {
+    if !bytes.is_empty() {
+        echo.send(Piece::Output(id, stream, bytes)).await.ok();
+    }
+}
+
 /// An output that is being read.
 struct Reading<P> {
     pipe: Option<P>,
     capture: Capture,
+    redactor: Redactor,
 }
 
 impl<P: AsyncRead + Unpin> Reading<P> {
-    fn of(pipe: Option<P>, kept_bytes: usize) -> Self {
+    fn of(pipe: Option<P>, command: &Command) -> Self {
         Self {
             pipe,
-            capture: Capture::new(kept_bytes),
+            capture: Capture::new(command.kept_bytes),
+            redactor: Redactor::of(command),
         }
     }
 
-    async fn read_all(&mut self, id: u64, stream: Stream, echo: &Echo) {
+    async fn read_all(&mut self, from: (u64, Stream), echo: &Echo) {
         let Some(mut pipe) = self.pipe.take() else {
             return;
         };
@@ -395,8 +405,7 @@ impl<P: AsyncRead + Unpin> Reading<P> {
         while let Ok(count @ 1..) = pipe.read_buf(&mut buffer).await {
             self.capture.push(&buffer);
             if let Some(echo) = echo {
-                let piece = Piece::Output(id, stream, buffer.clone());
-                echo.send(piece).await.ok();
+                show(from, self.redactor.push(&buffer), echo).await;
             }
             // A busy pipe gets a larger buffer; a thousand quiet ones stay small.
             let full = count == buffer.capacity() && count < PIECE;
@@ -404,6 +413,9 @@ impl<P: AsyncRead + Unpin> Reading<P> {
             if full {
                 buffer.reserve(2 * count);
             }
+        }
+        if let Some(echo) = echo {
+            show(from, self.redactor.end(), echo).await;
         }
     }
 

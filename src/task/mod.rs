@@ -9,4 +9,4 @@ mod view;
 pub use configurator::{Configurator, Refusal, Run};
 pub use effect::{Effect, EffectResult, Progress, Subtask};
 pub use outcome::{Outcome, Rendered, RenderedFile, WorkFolder};
-pub use view::{Environment, Settings, TaskView};
+pub use view::{Environment, Settings, TaskView, Variables};

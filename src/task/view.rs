@@ -40,7 +40,16 @@ pub struct TaskView<'a> {
 /// Gives the environment of a task's commands when it is asked for.
 pub trait Environment {
     /// The complete environment.
-    fn variables(&self) -> Result<Vec<(String, String)>, Error>;
+    fn variables(&self) -> Result<Variables, Error>;
+}
+
+/// The environment of a task's commands.
+#[derive(Debug, Clone, Default)]
+pub struct Variables {
+    /// Each variable with its value.
+    pub all: Vec<(String, String)>,
+    /// Those of the values that must not be shown.
+    pub secrets: Vec<String>,
 }
 
 impl std::fmt::Debug for dyn Environment + '_ {
@@ -122,7 +131,7 @@ impl<'a> TaskView<'a> {
     }
 
     /// The complete environment of the task's commands.
-    pub fn environment(&self) -> Result<Vec<(String, String)>, Error> {
+    pub fn environment(&self) -> Result<Variables, Error> {
         self.environment.variables()
     }
 }

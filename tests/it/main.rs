@@ -8,5 +8,6 @@
 mod bad_input;
 mod documents;
 mod examples;
+mod jobs;
 mod layers;
 mod support;

@@ -1,0 +1,204 @@
+//! What jobs do and leave behind, as a user sees it.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::Value as Json;
+
+use super::support::TestEnv;
+
+const HEAD: &str = "apiVersion: unfurl/v1.0.0
+kind: Ensemble
+spec:
+  service_template:
+    tosca_definitions_version: tosca_simple_unfurl_1_0_0
+    topology_template:
+";
+
+/// Two nodes; `after` runs once `before` is there, and says so with the command given.
+fn two_nodes(command: &str) -> String {
+    format!(
+        "{HEAD}      node_templates:
+        before:
+          type: tosca.nodes.Root
+          interfaces:
+            Standard:
+              configure: touch \"$OLDPWD/before\" || touch before
+              delete: rm -f before
+        after:
+          type: tosca.nodes.Root
+          requirements: [{{dependency: before}}]
+          interfaces:
+            Standard:
+              configure:
+                implementation: Shell
+                inputs: {{command: {command:?}}}
+              delete: echo gone
+"
+    )
+}
+
+fn status(env: &TestEnv, name: &str) -> Json {
+    env.ensemble()["status"]["instances"][name]["readyState"]["local"].clone()
+}
+
+#[test]
+fn an_interrupted_job_records_what_it_made_and_can_be_torn_down() {
+    let env = TestEnv::with_ensemble(&two_nodes("kill -INT $PPID; sleep 60"));
+    let run = env.unfurl(["deploy", "--approve", "--output", "json"]);
+    assert_eq!(run.code, 130, "{run}");
+    assert!(run.time < Duration::from_secs(30), "{run}");
+    assert_eq!(status(&env, "before"), "ok", "{run}");
+    assert_ne!(status(&env, "after"), "ok", "{run}");
+    assert!(!env.names().contains(&"ensemble.yaml.lock".to_owned()));
+
+    env.unfurl(["teardown", "--approve"]).succeeds();
+    assert_eq!(status(&env, "before"), "absent");
+}
+
+#[test]
+fn a_failed_task_blocks_what_needs_it_and_the_next_job_goes_on_from_there() {
+    let env = TestEnv::with_ensemble(&two_nodes("test -e fixed"));
+    let run = env.unfurl(["deploy", "--approve", "--output", "json"]);
+    assert_eq!(run.exits(64).json()["job"]["error"], 1);
+
+    let text = env
+        .read("ensemble.yaml")
+        .replace("test -e fixed", "echo fixed");
+    env.write("ensemble.yaml", &text);
+    let run = env.unfurl(["deploy", "--approve", "--output", "json"]);
+    let summary = run.succeeds().json();
+    let targets: Vec<&Json> = summary["tasks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|task| &task["target"])
+        .collect();
+    assert_eq!(targets, ["after"]);
+}
+
+#[test]
+fn a_dry_run_leaves_every_tracked_file_as_it_was() {
+    let env = TestEnv::with_ensemble(&two_nodes("touch made"));
+    let before = env.tracked();
+    let run = env.unfurl(["deploy", "--approve", "--dryrun"]).succeeds();
+    assert_eq!(env.tracked(), before, "{run}");
+}
+
+#[test]
+fn a_workflow_of_the_model_runs_by_its_name() {
+    let workflows = "      workflows:
+        greet:
+          steps:
+            one: {target: after, activities: [{call_operation: Standard.configure}]}
+";
+    let env = TestEnv::with_ensemble(&(two_nodes("touch greeted") + workflows));
+    env.unfurl(["deploy", "--approve"]).succeeds();
+    let run = env.unfurl([
+        "deploy",
+        "--approve",
+        "--workflow",
+        "greet",
+        "--output",
+        "json",
+    ]);
+    let summary = run.succeeds().json();
+    assert_eq!(summary["tasks"][0]["target"], "after");
+    assert_eq!(summary["tasks"].as_array().unwrap().len(), 1);
+
+    env.unfurl(["deploy", "--approve", "--workflow", "nope"])
+        .exits(64)
+        .says(&["nope"]);
+    env.unfurl(["teardown", "--approve", "--workflow", "greet"])
+        .exits(2)
+        .says(&["unfurl deploy --workflow greet"]);
+}
+
+#[test]
+fn a_secret_is_in_no_file_that_a_job_writes_and_not_on_the_screen() {
+    let secret = "hunter2hunter2";
+    let text = format!(
+        "{HEAD}      outputs:
+        shown: {{value: {{eval: '::db::password'}}}}
+      node_templates:
+        db:
+          type: Db
+          properties: {{password: {{get_env: SECRET}}}}
+          interfaces:
+            Standard:
+              configure:
+                implementation: {{primary: Shell, environment: {{PW: {{eval: '.::password'}}}}}}
+                inputs:
+                  command: 'echo \"it is {{{{ SELF.password }}}}\"; echo \"$PW\" >&2; cat /proc/$$/cmdline > argv'
+                  resultTemplate: {{attributes: {{seen: '{{{{ stdout }}}}'}}}}
+"
+    );
+    let types = "    node_types:
+      Db:
+        derived_from: tosca.nodes.Root
+        properties:
+          password: {type: string, metadata: {sensitive: true}}
+";
+    let text = text.replace(
+        "    topology_template:\n",
+        &format!("{types}    topology_template:\n"),
+    );
+    let env = TestEnv::with_ensemble(&text).variable("SECRET", secret);
+    for arguments in [
+        &["-vvv", "deploy", "--approve"][..],
+        &["deploy", "--approve", "--force", "--output", "json"],
+        &["status"],
+    ] {
+        let run = env.unfurl(arguments).succeeds();
+        assert!(!run.all().contains(secret), "{run}");
+    }
+    let mut files = Vec::new();
+    all_files(&env.work(), &mut files);
+    assert!(files.len() > 4, "{files:?}");
+    for (path, bytes) in files {
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(!text.contains(secret), "{path}:\n{text}");
+    }
+}
+
+fn all_files(folder: &Path, found: &mut Vec<(String, Vec<u8>)>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            all_files(&path, found);
+        } else {
+            let bytes = std::fs::read(&path).unwrap();
+            found.push((path.display().to_string(), bytes));
+        }
+    }
+}
+
+#[test]
+fn the_record_is_the_same_however_many_tasks_run_at_the_same_time() {
+    let record = |parallel: &str| {
+        let nodes: Vec<String> = (0..40)
+            .map(|number| {
+                format!(
+                    "        n{number}: {{type: tosca.nodes.Root, interfaces: \
+                     {{Standard: {{configure: echo {number}}}}}}}\n"
+                )
+            })
+            .collect();
+        let text = format!("{HEAD}      node_templates:\n{}", nodes.concat());
+        let env = TestEnv::with_ensemble(&text);
+        let start = ["--starttime", "2024-05-06-07-08-09", "--parallel", parallel];
+        env.unfurl(["deploy", "--approve"].iter().chain(&start))
+            .succeeds();
+        let status = env.ensemble()["status"].clone();
+        let mut ids = Vec::new();
+        let mut others = Vec::new();
+        for (name, instance) in status["instances"].as_object().unwrap() {
+            ids.push(instance["created"].as_str().unwrap().to_owned());
+            others.push((name.clone(), instance["readyState"].clone()));
+        }
+        // Ids follow the order in which tasks ended.
+        ids.sort();
+        (ids, others)
+    };
+    assert_eq!(record("1"), record("8"));
+}
