@@ -138,6 +138,7 @@ fn request(
     global: &Global,
     output: &Output,
 ) -> Result<JobRequest, Failure> {
+    refuse_prune(&workflow, args)?;
     let vars = variables(&args.var)?;
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     Ok(JobRequest {
@@ -150,12 +151,28 @@ fn request(
             logfile: global.logfile.clone(),
         },
         recorded_options: recorded(args, global),
-        goal: goal(workflow, args),
+        goal: goal(workflow.clone(), args),
         start: args.starttime.clone(),
         parallel: args.parallel.unwrap_or(4 * cores).max(1),
         echo: !output.quiet,
-        command: crate::system::env::arguments().join(" "),
+        // Others may read it, so it does not repeat what was given with `--var`.
+        command: format!("unfurl {workflow} {}", args.ensemble)
+            .trim_end()
+            .to_owned(),
     })
+}
+
+/// `--prune` compares all that exists with the whole model.
+fn refuse_prune(workflow: &Workflow, args: &JobArgs) -> Result<(), Failure> {
+    let message = match workflow {
+        _ if !args.prune => return Ok(()),
+        Workflow::Deploy if args.template.is_some() || !args.instance.is_empty() => {
+            "`--prune` looks at the whole ensemble and goes with neither `--template` nor `--instance`"
+        }
+        Workflow::Deploy | Workflow::Undeploy => return Ok(()),
+        _ => "`--prune` goes with `deploy` and `teardown` only",
+    };
+    Err(Failure::new(FailureKind::Usage, message, None))
 }
 
 fn goal(workflow: Workflow, args: &JobArgs) -> Goal {

@@ -96,7 +96,8 @@ fn resolve_dry_run(command: Value, task: &TaskView<'_>) -> Result<Value, Error> 
     let argument = task.input("dryrun")?;
     let argument = argument.filter(|_| task.settings.dry_run);
     let argument = argument.as_ref().and_then(Value::as_str);
-    Ok(match (&command, argument) {
+    let sensitive = command.has_sensitive();
+    let resolved = match (command.reveal(), argument) {
         (Value::Str(text), Some(argument)) if text.contains(PLACEHOLDER) => {
             text.replace(PLACEHOLDER, argument).into()
         }
@@ -117,7 +118,12 @@ fn resolve_dry_run(command: Value, task: &TaskView<'_>) -> Result<Value, Error> 
             }
             Value::from(words)
         }
-        _ => command,
+        _ => return Ok(command),
+    };
+    Ok(if sensitive {
+        resolved.sensitive()
+    } else {
+        resolved
     })
 }
 

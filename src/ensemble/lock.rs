@@ -273,7 +273,8 @@ impl Lock {
             return Ok(LockState::Free);
         };
         let state = state_of(&mut file, &path)?;
-        if file.is_held_by_another() && !even_if_alive {
+        let is_alive = file.is_held_by_another() || matches!(state, LockState::Held { .. });
+        if is_alive && !even_if_alive {
             let (pid, owner) = match state {
                 LockState::Held { pid, owner } => (pid, owner.map(Box::new)),
                 _ => (None, None),

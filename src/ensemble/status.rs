@@ -53,9 +53,10 @@ fn collect(
 fn instance_record(topology: &Topology, of: Handle, children: Map) -> Option<Map> {
     let entity = topology.entity(of);
     let node = entity.node()?;
-    if !is_instantiated(entity, node.template.has_directive("default"))
-        || node.template.has_directive("virtual")
-    {
+    let idle = !is_instantiated(entity, node.template.has_directive("default"))
+        || node.template.has_directive("virtual");
+    // What exists on an instance is never forgotten, whatever becomes of the instance itself.
+    if idle && children.is_empty() {
         return None;
     }
     let mut record = entity_record(topology, of, entity.template_name());

@@ -1,6 +1,6 @@
 //! The coordinator: owns the topology and the tasks of a job, and is the only one to change them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::error::Error;
@@ -70,6 +70,8 @@ pub struct Engine {
     pub(super) done: Vec<bool>,
     /// The steps that a deferred step waits for.
     pub(super) waiting: HashMap<StepId, Vec<StepId>>,
+    /// Steps that go on with what there is, since what they wait for waits for them.
+    pub(super) released: HashSet<StepId>,
     /// The live attributes that a deferred step read, with their values then.
     pub(super) awaited: HashMap<StepId, Vec<super::render::Awaited>>,
     pub(super) queue: ReadyQueue<StepId>,
@@ -125,6 +127,7 @@ impl Engine {
             producers: HashMap::new(),
             done: vec![false; plan.steps.len()],
             waiting: HashMap::new(),
+            released: HashSet::new(),
             awaited: HashMap::new(),
             queue: ReadyQueue::default(),
             finished: 0,

@@ -113,7 +113,7 @@ impl Engine {
         index: TaskIndex,
         folders: &mut dyn Folders,
     ) -> bool {
-        match self.try_render(index, folders) {
+        match self.try_render(step, index, folders) {
             Rendering::Ready => self.tasks[index].stage = Stage::Rendered,
             Rendering::Waits(steps, awaited) => {
                 self.tasks[index].stage = Stage::Deferred;
@@ -130,16 +130,23 @@ impl Engine {
         false
     }
 
-    fn try_render(&mut self, index: TaskIndex, folders: &mut dyn Folders) -> Rendering {
+    fn try_render(
+        &mut self,
+        step: StepId,
+        index: TaskIndex,
+        folders: &mut dyn Folders,
+    ) -> Rendering {
         if let Some(error) = self.tasks[index].errors.first() {
             return Rendering::Failed(error.clone());
         }
         let (rendered, reads) = self.with_view(index, true, |view| {
             self.tasks[index].configurator.render(view)
         });
-        let (steps, awaited) = self.waits_for(index, &reads);
-        if !steps.is_empty() {
-            return Rendering::Waits(steps, awaited);
+        if !self.released.contains(&step) {
+            let (steps, awaited) = self.waits_for(index, &reads);
+            if !steps.is_empty() {
+                return Rendering::Waits(steps, awaited);
+            }
         }
         let rendered = match rendered {
             Ok(rendered) => rendered,

@@ -48,10 +48,11 @@ pub fn run(engine: &mut Engine, hands: &mut Hands<'_>) -> Result<(), Error> {
     });
     let mut work = Loop::default();
     let result = work.turn_until_done(engine, hands);
-    if result.is_err() {
-        hands.runner.cancel();
+    if let Err(error) = result {
+        work.end_what_runs(engine, hands, &error);
+        engine.abandon_rest()?;
+        return Err(error);
     }
-    result?;
     engine.abandon_rest()?;
     let (id, status) = (engine.id()?.to_string(), engine.status().as_str());
     engine.events.push(Event::JobFinished { id, status });
@@ -114,16 +115,16 @@ struct Loop {
 impl Loop {
     fn turn_until_done(&mut self, engine: &mut Engine, hands: &mut Hands<'_>) -> Result<(), Error> {
         loop {
+            Self::heed_interruption(engine, hands);
             self.start_ready(engine, hands)?;
-            if !self.effects.is_empty() {
-                publish(engine, hands)?;
-                while let Some((task, effect)) = self.effects.pop_front() {
-                    self.running.insert(task as u64, task);
-                    hands
-                        .runner
-                        .begin(task as u64, effect.action)
-                        .map_err(Error::Runner)?;
-                }
+            // What ended is on record, and what starts is announced, before anything is awaited.
+            publish(engine, hands)?;
+            while let Some((task, effect)) = self.effects.pop_front() {
+                self.running.insert(task as u64, task);
+                hands
+                    .runner
+                    .begin(task as u64, effect.action)
+                    .map_err(Error::Runner)?;
             }
             if !self.running.is_empty() {
                 let (id, result) = hands.runner.next().map_err(Error::Runner)?;
@@ -131,11 +132,27 @@ impl Loop {
                     let next = engine.proceed(task, Some(EffectResult::Action(result)))?;
                     self.take(engine, task, next);
                 }
-                Self::heed_interruption(engine, hands);
                 continue;
             }
             if engine.aborted.is_some() || !self.release_stragglers(engine)? {
                 return Ok(());
+            }
+        }
+    }
+
+    /// After an error what runs is ended, and its end is taken into the record.
+    fn end_what_runs(&mut self, engine: &mut Engine, hands: &mut Hands<'_>, error: &Error) {
+        engine.aborted = Some(error.to_string());
+        hands.runner.cancel();
+        while !self.running.is_empty() {
+            let Ok((id, result)) = hands.runner.next() else {
+                return;
+            };
+            if let Some(task) = self.running.remove(&id) {
+                // What else it asks for is not done any more.
+                engine
+                    .proceed(task, Some(EffectResult::Action(result)))
+                    .ok();
             }
         }
     }
@@ -170,8 +187,9 @@ impl Loop {
                 self.busy.insert(key);
                 self.keys.insert(engine.root_task(*task), key);
             }
-            let task = engine.task_of[step].unwrap_or_default();
-            self.take(engine, task, next);
+            if let Some(task) = engine.task_of[step] {
+                self.take(engine, task, next);
+            }
             if engine.events.len() > MOST_EVENTS_HELD {
                 publish(engine, hands)?;
             }
@@ -205,7 +223,7 @@ impl Loop {
         };
         let deferred =
             engine.task_of[step].is_some_and(|task| engine.tasks[task].stage == Stage::Deferred);
-        if deferred && engine.waiting.remove(&step).is_some() {
+        if deferred && engine.waiting.remove(&step).is_some() && engine.released.insert(step) {
             engine.queue.release(step);
         } else {
             engine.give_up(step)?;

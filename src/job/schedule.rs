@@ -172,12 +172,9 @@ impl Engine {
                     .push(*step);
             }
         }
-        let removes = matches!(
-            self.options.goal.workflow,
-            Workflow::Undeploy | Workflow::Stop
-        );
         let mut edges = Vec::new();
         for (instance, own) in &steps {
+            let removes = own.iter().any(|step| self.removes(*step));
             for required in self.required_instances(*instance) {
                 let Some(other) = steps.get(&required) else {
                     continue;
@@ -192,6 +189,17 @@ impl Engine {
             }
         }
         edges
+    }
+
+    /// Whether a step takes something away, be it as part of a deployment.
+    fn removes(&self, step: StepId) -> bool {
+        match self.plan.steps[step].group {
+            Some(group) => matches!(&*self.plan.groups[group].workflow, "undeploy" | "stop"),
+            None => matches!(
+                self.options.goal.workflow,
+                Workflow::Undeploy | Workflow::Stop
+            ),
+        }
     }
 
     /// What must not run at the same time as others of the same key: instances hosted on the same

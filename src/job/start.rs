@@ -302,14 +302,13 @@ impl Engine {
 
     fn start_subtask(&mut self, parent: TaskIndex, subtask: &Subtask) -> Result<Next, Error> {
         let depth = self.tasks[parent].depth + 1;
-        let none = Some(EffectResult::Subtask(None));
         if depth > MAX_SUBTASKS {
             let message = format!("tasks ask for each other more than {MAX_SUBTASKS} deep");
-            self.tasks[parent].errors.push(message);
-            return self.proceed(parent, none);
+            return self.refuse_subtask(parent, message);
         }
-        let Some(mut task) = self.subtask(parent, subtask) else {
-            return self.proceed(parent, none);
+        let mut task = match self.subtask(parent, subtask) {
+            Ok(task) => task,
+            Err(message) => return self.refuse_subtask(parent, message),
         };
         task.parent = Some(parent);
         task.depth = depth;
@@ -318,6 +317,12 @@ impl Engine {
         let index = self.tasks.len();
         self.tasks.push(task);
         self.run_subtask(index)
+    }
+
+    /// Lets a task go on with a subtask that failed before it began.
+    fn refuse_subtask(&mut self, parent: TaskIndex, message: String) -> Result<Next, Error> {
+        let outcome = Outcome::refused(message);
+        self.proceed(parent, Some(EffectResult::Subtask(Some(outcome))))
     }
 
     fn run_subtask(&mut self, index: TaskIndex) -> Result<Next, Error> {
@@ -347,21 +352,30 @@ impl Engine {
         self.enter(index)
     }
 
-    fn subtask(&self, parent: TaskIndex, subtask: &Subtask) -> Option<super::task::Task> {
+    /// The task that another asks for, or why there is none.
+    fn subtask(&self, parent: TaskIndex, subtask: &Subtask) -> Result<super::task::Task, String> {
         let target = match &subtask.target {
             None => self.tasks[parent].target,
             Some(Value::Entity(handle)) => *handle,
-            Some(name) => self.named(self.tasks[parent].target, name.as_str()?)?,
+            Some(name) => {
+                let from = self.tasks[parent].target;
+                let found = name.as_str().and_then(|name| self.named(from, name));
+                found.ok_or_else(|| format!("there is no instance `{name}` to delegate to"))?
+            }
         };
         let (interface, name) = subtask
             .operation
             .rsplit_once('.')
             .unwrap_or(("Standard", &subtask.operation));
-        let operations = self.operations_of(target)?;
-        let operation = std::sync::Arc::clone(operations.get(interface, name)?);
+        let operation = self.operations_of(target);
+        let operation = operation.and_then(|all| all.get(interface, name));
+        let Some(operation) = operation.map(std::sync::Arc::clone) else {
+            let on = &self.topology.entity(target).name;
+            return Err(format!("`{on}` has no operation `{interface}.{name}`"));
+        };
         let inputs: Option<&Map> = subtask.inputs.as_map();
         let reference = crate::name::OperationRef::new(interface, name);
-        Some(self.make_task(target, reference, operation, inputs))
+        Ok(self.make_task(target, reference, operation, inputs))
     }
 
     fn named(&self, from: crate::value::Handle, name: &str) -> Option<crate::value::Handle> {

@@ -22,6 +22,7 @@ use crate::value::canonical_sha256;
 pub fn deploy(request: &JobRequest, view: &mut dyn View) -> Result<JobReport, Failure> {
     let found = session::find(&request.session)?;
     let lock = lock(&found.located.manifest, &request.command, view)?;
+    refuse_after_crash(&found.located.folder().join("jobs"))?;
     let mut session = session::load(found, &request.session)?;
     let log = JobLog::open(request.session.logfile.as_deref());
     let folders = Folders::new(session.manifest.base_dir());
@@ -49,9 +50,11 @@ pub fn deploy(request: &JobRequest, view: &mut dyn View) -> Result<JobReport, Fa
         journal: &mut journal,
         sinks: vec![&mut watch],
     };
-    job::run(&mut job.engine, &mut hands).map_err(|error| internal(&error))?;
+    let ended = job::run(&mut job.engine, &mut hands);
     still_ours(&lock)?;
+    // What a job did is on record, also when it could not be brought to its end.
     job.publish(&session, request)?;
+    ended.map_err(|error| internal(&error))?;
     journal
         .remove()
         .map_err(|error| Failure::new(FailureKind::Internal, error, None))?;
@@ -76,11 +79,11 @@ pub(super) fn prepare(
 ) -> Result<Prepared, Failure> {
     let began = std::time::Instant::now();
     let topology = session.topology()?;
-    let history = session.history();
+    let history = session.history()?;
     let previous = history
         .last_job()
         .map(|id| id.to_string())
-        .max(session.manifest.last_job());
+        .max(session.last_job());
     let base = session.manifest.base_dir();
     let start = start_time(request, &history, previous.as_deref(), base)?;
     let plan = plan::plan(&topology, &request.goal).map_err(|error| {
@@ -143,9 +146,9 @@ impl Prepared {
         let published = ensemble::publish(&session.manifest, &mut self.engine, &facts);
         published.map(|_| ()).map_err(|error| {
             let hint = "the job's journal in `jobs/` keeps what it did; \
-                        make room or give permission, then run the command again";
+                        make room or give permission, and look there before you run it again";
             let message = format!("the job has run, but its record cannot be saved: {error}");
-            Failure::new(FailureKind::Refused, message, Some(hint.to_owned()))
+            Failure::new(FailureKind::Internal, message, Some(hint.to_owned()))
         })
     }
 
@@ -226,16 +229,35 @@ fn still_ours(lock: &Lock) -> Result<(), Failure> {
         return Ok(());
     }
     let message = "the lock was broken while the job ran, so its record is not saved";
-    let hint = "the job's journal in `jobs/` keeps what it did; run `unfurl check` to find out what exists";
+    let hint = "the job's journal in `jobs/` keeps what it did";
     Err(Failure::new(
-        FailureKind::Locked,
+        FailureKind::Internal,
         message,
         Some(hint.to_owned()),
     ))
 }
 
 fn internal(error: &dyn std::error::Error) -> Failure {
-    Failure::new(FailureKind::Refused, error, None)
+    Failure::new(FailureKind::Internal, error, None)
+}
+
+/// A job that was cut off may have created what is not on record: creating it again would be wrong.
+fn refuse_after_crash(jobs: &Path) -> Result<(), Failure> {
+    let left = ensemble::Journal::left_in(jobs).map_err(|error| internal(&error))?;
+    let Some(journal) = left.first() else {
+        return Ok(());
+    };
+    let message = format!(
+        "a job was cut off before its record was saved; `{}` tells what it did",
+        journal.display()
+    );
+    let hint = "see there which tasks ended, remove by hand what they made or note it in the \
+                ensemble's `status`, then delete that file";
+    Err(Failure::new(
+        FailureKind::Refused,
+        message,
+        Some(hint.to_owned()),
+    ))
 }
 
 /// When the job starts: its ids must come after all that are recorded.

@@ -10,6 +10,7 @@ use super::world::RealWorld;
 use crate::diagnostic::{Diagnostic, Diagnostics, Source, SourceId, Sources};
 use crate::ensemble::{Manifest, ManifestSource, RecordedHistory};
 use crate::expr::{Context, Evaluator, Memo};
+use crate::name::ChangeId;
 use crate::plan::Goal;
 use crate::project::{self, Environment, FileLoader, Located};
 use crate::system::env::Env;
@@ -318,15 +319,27 @@ impl Session {
         }
     }
 
+    /// The id of the last job, if the ensemble says one that is an id.
+    pub(super) fn last_job(&self) -> Option<String> {
+        let said = self.manifest.last_job()?;
+        ChangeId::parse(&said).is_ok().then_some(said)
+    }
+
     /// What earlier jobs have recorded.
-    pub(super) fn history(&self) -> RecordedHistory {
+    pub(super) fn history(&self) -> Result<RecordedHistory, Failure> {
         if self.manifest.keeps_changes_inline() {
-            return RecordedHistory::from_changes(&self.manifest.inline_changes());
+            let changes = self.manifest.inline_changes();
+            return Ok(RecordedHistory::from_changes(&changes));
         }
         let path = self.manifest.base_dir().join("jobs.tsv");
-        fs::read(&path)
-            .map(|bytes| RecordedHistory::from_tsv(&String::from_utf8_lossy(&bytes)))
-            .unwrap_or_default()
+        if !fs::exists(&path) {
+            return Ok(RecordedHistory::default());
+        }
+        let bytes = fs::read(&path).map_err(|error| {
+            let hint = "without it nobody can tell what has changed; make it readable";
+            Failure::new(FailureKind::Refused, error, Some(hint.to_owned()))
+        })?;
+        Ok(RecordedHistory::from_tsv(&String::from_utf8_lossy(&bytes)))
     }
 
     /// This machine, seen from the ensemble.

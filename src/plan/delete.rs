@@ -1,6 +1,7 @@
 //! Teardown and prune: what is removed, in which order, and what is left (rules 18 to 21).
 
-use std::collections::HashSet;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use super::goal::Workflow;
 use super::planner::Planner;
@@ -52,13 +53,18 @@ impl Planner<'_> {
             dependents: planner.topology.operational_dependents(node).into_iter(),
             kept: false,
         };
-        let mut seen = HashSet::from([root]);
+        // Whether an instance stays, once that is known; cycles find none.
+        let mut stays: HashMap<Handle, Option<bool>> = HashMap::from([(root, None)]);
         let mut stack = vec![frame(self, root)];
         while let Some(top) = stack.last_mut() {
             if let Some(next) = top.dependents.next() {
-                if seen.insert(next) {
-                    let next = frame(self, next);
-                    stack.push(next);
+                match stays.entry(next) {
+                    Entry::Occupied(known) => top.kept |= known.get().unwrap_or(false),
+                    Entry::Vacant(unknown) => {
+                        unknown.insert(None);
+                        let next = frame(self, next);
+                        stack.push(next);
+                    }
                 }
                 continue;
             }
@@ -68,6 +74,7 @@ impl Planner<'_> {
                 continue;
             }
             let keep = self.remove_one(node, kept, reason, include);
+            stays.insert(node, Some(keep));
             if keep && let Some(below) = stack.last_mut() {
                 below.kept = true;
             }

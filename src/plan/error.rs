@@ -26,6 +26,16 @@ pub enum Error {
     /// Instances are hosted on each other.
     #[error("`{0}` is hosted on itself, through the instances that it is hosted on")]
     HostCycle(TemplateName),
+    /// A new instance would take the name of a recorded one that has another template.
+    #[error(
+        "the instance `{name}` cannot be created: there is one of that name, of template `{of}`"
+    )]
+    NameTaken {
+        /// The name of both.
+        name: InstanceName,
+        /// The template of the recorded one.
+        of: TemplateName,
+    },
 }
 
 fn names(path: &[TemplateName]) -> String {
@@ -44,6 +54,7 @@ impl From<Error> for Diagnostic {
                 diagnostic.help("name one of the templates under `node_templates`")
             }
             Error::HostCycle(_) => diagnostic.help("host one of them on something else"),
+            Error::NameTaken { .. } => diagnostic.help("give the new template another name"),
             Error::UnknownInstance(_) | Error::UnknownWorkflow(_) => diagnostic,
         }
     }

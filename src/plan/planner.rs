@@ -44,7 +44,8 @@ pub fn plan(topology: &Topology, goal: &Goal) -> Result<Plan, Error> {
         Workflow::Run => planner.run()?,
         Workflow::Custom(name) => planner.custom(name)?,
     }
-    if goal.prune {
+    // A teardown removes everything already.
+    if goal.prune && goal.workflow == Workflow::Deploy {
         planner.prune();
     }
     Ok(planner.plan)
@@ -135,6 +136,12 @@ impl Planner<'_> {
             chain.push(Arc::clone(next));
         }
         for missing in chain.iter().rev() {
+            if let Some(taken) = self.topology.find(missing.name.as_str()) {
+                return Err(Error::NameTaken {
+                    name: self.topology.entity(taken).name.clone(),
+                    of: TemplateName::new(self.topology.entity(taken).template_name()),
+                });
+            }
             parent = Some(self.add_draft(missing, parent));
         }
         let name = InstanceName::new(template.name.shared());

@@ -10,6 +10,7 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::mpsc as results;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, killpg};
@@ -17,7 +18,7 @@ use nix::unistd::Pid;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, ChildStdin};
 use tokio::signal::unix;
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
 use super::local::{Limits, OutputSink};
@@ -65,6 +66,8 @@ pub(super) async fn serve(
     let mut cancels: HashMap<u64, (u64, oneshot::Sender<()>)> = HashMap::new();
     let mut begun = 0_u64;
     let mut running = JoinSet::new();
+    let mut ids: HashMap<tokio::task::Id, u64> = HashMap::new();
+    let (hurry, hurried) = watch::channel(false);
     let mut signals = Signals::listen();
     loop {
         let order = tokio::select! {
@@ -72,16 +75,27 @@ pub(super) async fn serve(
             number = signals.next() => {
                 // Who asks twice does not want to wait: all that runs is killed.
                 if interrupted.swap(number, Ordering::SeqCst) != 0 {
-                    running.abort_all();
+                    hurry.send_replace(true);
                 }
                 cancel_all(&mut cancels);
                 continue;
             }
-            Some(ended) = running.join_next() => {
-                if let Ok((id, count)) = ended
-                    && cancels.get(&id).is_some_and(|(latest, _)| *latest == count)
-                {
-                    cancels.remove(&id);
+            Some(ended) = running.join_next_with_id() => {
+                match ended {
+                    Ok((task, (id, count))) => {
+                        ids.remove(&task);
+                        if cancels.get(&id).is_some_and(|(latest, _)| *latest == count) {
+                            cancels.remove(&id);
+                        }
+                    }
+                    Err(error) => {
+                        // Whoever waits for the result must not wait for ever.
+                        let exit = Exit::Failed("the runner could not go on with it".to_owned());
+                        if let Some(id) = ids.remove(&error.id()) {
+                            let output = RunOutput::not_run(exit);
+                            results.send((id, ActionResult::Run(output))).ok();
+                        }
+                    }
                 }
                 continue;
             }
@@ -99,12 +113,17 @@ pub(super) async fn serve(
                 cancels.insert(id, (count, cancel));
                 let (limits, turns) = (Arc::clone(&limits), Arc::clone(&turns));
                 let (echo, results) = (echo.clone(), results.clone());
-                running.spawn(async move {
-                    let output = perform(id, *action, limits, echo, (&turns, cancelled)).await;
+                let ends = Ends {
+                    cancelled,
+                    hurried: hurried.clone(),
+                };
+                let task = running.spawn(async move {
+                    let output = perform(id, *action, limits, echo, (&turns, ends)).await;
                     // Nobody listens any more when the runner is being dropped.
                     results.send((id, ActionResult::Run(output))).ok();
                     (id, count)
                 });
+                ids.insert(task.id(), id);
             }
             Some(Order::Cancel(id)) => cancel(cancels.remove(&id)),
             Some(Order::CancelAll) => cancel_all(&mut cancels),
@@ -120,25 +139,41 @@ fn cancel_all(cancels: &mut HashMap<u64, (u64, oneshot::Sender<()>)>) {
     }
 }
 
+/// What ends a command from outside.
+struct Ends {
+    cancelled: oneshot::Receiver<()>,
+    /// Whether it is to be killed without grace.
+    hurried: watch::Receiver<bool>,
+}
+
 /// The signals by which people and systems ask for an end.
-struct Signals(Option<(unix::Signal, unix::Signal)>);
+struct Signals(Vec<(Signal, unix::Signal)>);
 
 impl Signals {
     fn listen() -> Self {
-        let interrupt = unix::signal(unix::SignalKind::interrupt());
-        let terminate = unix::signal(unix::SignalKind::terminate());
-        Self(interrupt.ok().zip(terminate.ok()))
+        let asked = [
+            (Signal::SIGINT, unix::SignalKind::interrupt()),
+            (Signal::SIGTERM, unix::SignalKind::terminate()),
+            (Signal::SIGHUP, unix::SignalKind::hangup()),
+            (Signal::SIGQUIT, unix::SignalKind::quit()),
+        ];
+        let heard = asked
+            .into_iter()
+            .filter_map(|(signal, kind)| Some((signal, unix::signal(kind).ok()?)));
+        Self(heard.collect())
     }
 
     /// The number of the next signal.
     async fn next(&mut self) -> i32 {
-        let Some((interrupt, terminate)) = &mut self.0 else {
-            return std::future::pending().await;
-        };
-        tokio::select! {
-            _ = interrupt.recv() => Signal::SIGINT as i32,
-            _ = terminate.recv() => Signal::SIGTERM as i32,
-        }
+        std::future::poll_fn(|context| {
+            for (signal, heard) in &mut self.0 {
+                if heard.poll_recv(context).is_ready() {
+                    return Poll::Ready(*signal as i32);
+                }
+            }
+            Poll::Pending
+        })
+        .await
     }
 }
 
@@ -147,7 +182,7 @@ async fn perform(
     action: Action,
     limits: Arc<Limits>,
     echo: Echo,
-    (turns, cancelled): (&Semaphore, oneshot::Receiver<()>),
+    (turns, ends): (&Semaphore, Ends),
 ) -> RunOutput {
     let Action::Run(command) = action;
     let echo = echo.filter(|_| command.echo);
@@ -157,7 +192,7 @@ async fn perform(
         limits,
         echo,
     };
-    running.wait_turn(turns, cancelled).await
+    running.wait_turn(turns, ends).await
 }
 
 fn cancel(sender: Option<(u64, oneshot::Sender<()>)>) {
@@ -210,18 +245,18 @@ struct Running {
 }
 
 impl Running {
-    async fn wait_turn(self, turns: &Semaphore, mut cancelled: oneshot::Receiver<()>) -> RunOutput {
+    async fn wait_turn(self, turns: &Semaphore, mut ends: Ends) -> RunOutput {
         let turn = tokio::select! {
             biased;
-            _ = &mut cancelled => return RunOutput::not_run(Exit::Cancelled),
+            _ = &mut ends.cancelled => return RunOutput::not_run(Exit::Cancelled),
             turn = turns.acquire() => turn,
         };
-        let output = self.run(cancelled).await;
+        let output = self.run(ends).await;
         drop(turn);
         output
     }
 
-    async fn run(mut self, cancelled: oneshot::Receiver<()>) -> RunOutput {
+    async fn run(mut self, ends: Ends) -> RunOutput {
         let start = Instant::now();
         let mut child = match self.spawn() {
             Ok(child) => child,
@@ -248,7 +283,7 @@ impl Running {
                 );
             };
             tokio::pin!(reading);
-            let ending = self.until_end(&mut child, group.id, cancelled);
+            let ending = self.until_end(&mut child, group.id, ends);
             tokio::pin!(ending);
             let mut all_read = false;
             let exit = loop {
@@ -307,12 +342,11 @@ impl Running {
     }
 
     /// Waits for the command to end by itself, or ends it in time.
-    async fn until_end(
-        &self,
-        child: &mut Child,
-        group: Pid,
-        cancelled: oneshot::Receiver<()>,
-    ) -> Exit {
+    async fn until_end(&self, child: &mut Child, group: Pid, ends: Ends) -> Exit {
+        let Ends {
+            cancelled,
+            mut hurried,
+        } = ends;
         let too_long = async {
             match self.command.time_limit {
                 Some(limit) => tokio::time::sleep(limit).await,
@@ -332,11 +366,12 @@ impl Running {
         };
         for signal in [Signal::SIGINT, Signal::SIGTERM] {
             signal_group(group, signal);
-            if tokio::time::timeout(self.limits.grace, child.wait())
-                .await
-                .is_ok()
-            {
-                return why;
+            let ended = tokio::time::timeout(self.limits.grace, child.wait());
+            tokio::select! {
+                ended = ended => if ended.is_ok() {
+                    return why;
+                },
+                _ = hurried.wait_for(|hurried| *hurried) => break,
             }
         }
         signal_group(group, Signal::SIGKILL);

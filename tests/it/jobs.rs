@@ -202,3 +202,210 @@ fn the_record_is_the_same_however_many_tasks_run_at_the_same_time() {
     };
     assert_eq!(record("1"), record("8"));
 }
+
+/// Instances that say in the file `order` when they are deleted.
+fn told_nodes(nodes: &[(&str, &str)]) -> String {
+    let nodes = nodes.iter().map(|(name, more)| {
+        format!(
+            "        {name}:
+          type: tosca.nodes.Root
+          interfaces: {{Standard: {{configure: echo made, delete: 'sleep 0.0$((RANDOM % 9)); echo {name} >> order'}}}}
+          {more}
+"
+        )
+    });
+    let nodes: Vec<String> = nodes.collect();
+    format!("{HEAD}      node_templates:\n{}", nodes.concat())
+}
+
+#[test]
+fn what_is_created_on_a_host_without_operations_stays_on_record() {
+    for (host, options) in [
+        ("type: tosca.nodes.Compute", &["--check"][..]),
+        ("type: tosca.nodes.Compute, directives: [virtual]", &[]),
+        ("type: tosca.nodes.Compute, directives: [default]", &[]),
+    ] {
+        let text = format!(
+            "{HEAD}      node_templates:
+        box: {{{host}}}
+        app:
+          type: tosca.nodes.SoftwareComponent
+          requirements: [{{host: box}}]
+          interfaces: {{Standard: {{configure: touch app}}}}
+"
+        );
+        let env = TestEnv::with_ensemble(&text);
+        let deploy = ["deploy", "--approve", "--output", "json"];
+        let run = env.unfurl(deploy.iter().chain(options)).succeeds();
+        let instances = env.ensemble()["status"]["instances"].to_string();
+        assert!(instances.contains("\"app\""), "{host}: {instances}\n{run}");
+        let again = env.unfurl(deploy.iter().chain(options)).succeeds();
+        assert_eq!(again.json()["job"]["changed"], 0, "{host}: {again}");
+    }
+}
+
+#[test]
+fn teardown_keeps_all_that_a_protected_instance_needs() {
+    let env = TestEnv::with_ensemble(&told_nodes(&[
+        ("a", ""),
+        ("b", ""),
+        (
+            "d",
+            "directives: [protected]\n          requirements: [{dependency: a}, {dependency: b}]",
+        ),
+    ]));
+    env.unfurl(["deploy", "--approve"]).succeeds();
+    for _ in 0..2 {
+        env.unfurl(["teardown", "--approve"]);
+        assert!(!env.names().contains(&"order".to_owned()));
+    }
+}
+
+#[test]
+fn prune_removes_dependents_first_and_only_what_the_model_has_no_use_for() {
+    let dependent = "directives: [dependent]";
+    let env = TestEnv::with_ensemble(&told_nodes(&[
+        ("y", ""),
+        ("x", "requirements: [{dependency: y}]"),
+        ("stays", ""),
+    ]));
+    env.unfurl(["deploy", "--approve"]).succeeds();
+    let text = env.read("ensemble.yaml");
+    let text = text
+        .replacen(
+            "        y:\n",
+            &format!("        y:\n          {dependent}\n"),
+            1,
+        )
+        .replacen(
+            "        x:\n",
+            &format!("        x:\n          {dependent}\n"),
+            1,
+        );
+    env.write("ensemble.yaml", &text);
+    let plan = env.unfurl(["plan", "--prune"]).succeeds();
+    assert!(!plan.stdout.contains("stays"), "{plan}");
+    for refused in [
+        &["stop", "--prune"][..],
+        &["deploy", "--prune", "--template", "stays"],
+    ] {
+        env.unfurl(refused).exits(2).says(&["--prune"]);
+    }
+    env.unfurl(["teardown", "--prune", "--approve"]).succeeds();
+    assert_eq!(env.read("order").lines().count(), 3);
+    assert_eq!(status(&env, "y"), "absent");
+}
+
+#[test]
+fn instances_that_read_each_other_do_not_hold_a_job_for_ever() {
+    let node = |name: &str, other: &str| {
+        format!(
+            "        {name}:
+          type: tosca.nodes.Root
+          interfaces:
+            Install: {{check: {{implementation: Template, inputs: {{done: {{status: ok}}}}}}}}
+            Standard:
+              configure:
+                implementation: Template
+                inputs:
+                  run: {{eval: '::{other}::seen'}}
+                  resultTemplate: {{attributes: {{seen: yes}}}}
+"
+        )
+    };
+    let nodes = node("a", "b") + &node("b", "a");
+    let env = TestEnv::with_ensemble(&format!("{HEAD}      node_templates:\n{nodes}"));
+    for arguments in [
+        &["deploy", "--approve"][..],
+        &["deploy", "--approve", "--force"],
+        &["check"],
+    ] {
+        let run = env.unfurl(arguments);
+        assert!(run.time < Duration::from_secs(20), "{run}");
+    }
+}
+
+#[test]
+fn a_dry_run_of_a_secret_command_is_one() {
+    let text = format!(
+        "{HEAD}      node_templates:
+        a:
+          type: tosca.nodes.Root
+          interfaces:
+            Standard:
+              configure:
+                implementation: Shell
+                inputs:
+                  command: {{eval: {{sensitive: 'echo %dryrun% > ran'}}}}
+                  dryrun: --dry-run
+"
+    );
+    let env = TestEnv::with_ensemble(&text);
+    env.unfurl(["deploy", "--approve", "--dryrun"]).succeeds();
+    assert_eq!(env.read("ran").trim(), "--dry-run");
+}
+
+#[test]
+fn a_second_signal_ends_a_command_that_ignores_the_first() {
+    let command = "trap '' INT TERM; kill -INT $PPID; sleep 0.3; kill -INT $PPID; sleep 50";
+    let env = TestEnv::with_ensemble(&two_nodes(command));
+    let run = env.unfurl(["deploy", "--approve"]);
+    assert_eq!(run.code, 130, "{run}");
+    assert!(run.time < Duration::from_secs(4), "{run}");
+    assert_eq!(status(&env, "before"), "ok", "{run}");
+}
+
+#[test]
+fn a_closed_terminal_ends_the_job_in_order() {
+    let env = TestEnv::with_ensemble(&two_nodes("kill -HUP $PPID; sleep 50"));
+    let run = env.unfurl(["deploy", "--approve"]);
+    assert_eq!(run.code, 129, "{run}");
+    assert_eq!(status(&env, "before"), "ok", "{run}");
+}
+
+#[test]
+fn a_delegate_to_an_operation_that_is_not_there_fails() {
+    let text = format!(
+        "{HEAD}      node_templates:
+        a:
+          type: tosca.nodes.Root
+          interfaces:
+            Standard:
+              configure:
+                implementation: Delegate
+                inputs: {{operation: Standard.nonesuch}}
+"
+    );
+    let env = TestEnv::with_ensemble(&text);
+    env.unfurl(["deploy", "--approve"])
+        .exits(64)
+        .says(&["nonesuch"]);
+}
+
+#[test]
+fn values_of_options_are_not_in_the_lock() {
+    let command = "cat ensemble.yaml.lock.owner > seen";
+    let env = TestEnv::with_ensemble(&two_nodes(command));
+    env.unfurl(["deploy", "--approve", "--var", "pw", "hunter2hunter2"])
+        .succeeds();
+    let seen = env.read("seen");
+    assert!(seen.contains("unfurl deploy"), "{seen}");
+    assert!(!seen.contains("hunter2"), "{seen}");
+}
+
+#[test]
+fn a_damaged_id_of_the_last_job_is_no_obstacle() {
+    let env = TestEnv::with_ensemble(&(two_nodes("echo") + "lastJob: {changeId: aéééééé}\n"));
+    env.unfurl(["deploy", "--approve"]).succeeds();
+}
+
+#[test]
+fn the_lock_of_a_living_process_is_broken_by_force_only() {
+    let env = TestEnv::with_ensemble(&two_nodes("echo"));
+    let mine = std::process::id().to_string();
+    env.write("ensemble.yaml.lock", &mine);
+    env.unfurl(["lock", "break"]).exits(1);
+    assert_eq!(env.read("ensemble.yaml.lock"), mine);
+    env.unfurl(["lock", "break", "--force"]).succeeds();
+    assert!(!env.names().contains(&"ensemble.yaml.lock".to_owned()));
+}
