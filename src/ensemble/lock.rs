@@ -111,13 +111,19 @@ pub struct TakenOver {
 
 impl Display for TakenOver {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        f.write_str("took over the lock of ")?;
+        let holder = self.holder();
+        write!(f, "took over the lock of {holder}, which no longer runs")
+    }
+}
+
+impl TakenOver {
+    /// Who held it, in words.
+    pub fn holder(&self) -> String {
         match (&self.owner, self.pid) {
-            (Some(owner), _) => write!(f, "{owner}")?,
-            (None, Some(pid)) => write!(f, "process {pid}")?,
-            (None, None) => f.write_str("a process")?,
+            (Some(owner), _) => owner.to_string(),
+            (None, Some(pid)) => format!("process {pid}"),
+            (None, None) => "a process".to_owned(),
         }
-        f.write_str(", which no longer runs")
     }
 }
 

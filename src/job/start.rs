@@ -321,7 +321,10 @@ impl Engine {
 
     /// Lets a task go on with a subtask that failed before it began.
     fn refuse_subtask(&mut self, parent: TaskIndex, message: String) -> Result<Next, Error> {
-        let outcome = Outcome::refused(message);
+        let outcome = Outcome {
+            errors: vec![message.clone()],
+            ..Outcome::refused(message)
+        };
         self.proceed(parent, Some(EffectResult::Subtask(Some(outcome))))
     }
 

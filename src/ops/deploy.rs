@@ -218,7 +218,7 @@ fn lock(manifest: &Path, command: &str, view: &mut dyn View) -> Result<Lock, Fai
         Failure::new(FailureKind::Locked, error, hint)
     })?;
     if let Some(taken) = &acquired.taken_over {
-        view.notice(&format!("took over the stale lock of {taken}"));
+        view.notice(&taken.to_string());
     }
     Ok(acquired.lock)
 }

@@ -26,7 +26,9 @@ fn words(state: &LockState) -> String {
         LockState::Free => "the ensemble is not locked".to_owned(),
         LockState::Ours => "it was held by this process".to_owned(),
         LockState::Unreadable => "the lock file does not say whose it is".to_owned(),
-        LockState::Stale(stale) => format!("it was held by {stale}"),
+        LockState::Stale(stale) => {
+            format!("it was held by {}, which no longer runs", stale.holder())
+        }
         LockState::Held {
             owner: Some(owner), ..
         } => format!("it is held by {owner}"),

@@ -96,7 +96,14 @@ impl JobLog {
         let moved = fs::read(&self.path).is_ok_and(|bytes| {
             fs::create_dir_all(folder).is_ok() && fs::write_plain(&target, &bytes, None).is_ok()
         });
-        if moved {
+        // Where it cannot go to its place, it stays where it is.
+        self.kept = !moved;
+    }
+}
+
+impl Drop for JobLog {
+    fn drop(&mut self) {
+        if !self.kept {
             fs::remove_file_if_exists(&self.path).ok();
         }
     }
