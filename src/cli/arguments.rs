@@ -1,8 +1,14 @@
 //! The command line: global options, commands, and the options that jobs share.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+
+/// The words for levels of messages.
+const LEVELS: [&str; 8] = [
+    "trace", "debug", "verbose", "info", "warning", "warn", "error", "critical",
+];
 
 /// Bring systems to the state that a TOSCA model describes, and keep the record in git
 #[derive(Debug, Parser)]
@@ -32,7 +38,7 @@ pub(super) struct Global {
     #[arg(short, long)]
     pub(super) quiet: bool,
     /// The least level shown: trace, debug, verbose, info, warning, error, critical
-    #[arg(long, env = "UNFURL_LOGGING", value_name = "LEVEL")]
+    #[arg(long, env = "UNFURL_LOGGING", value_name = "LEVEL", ignore_case = true, value_parser = LEVELS, hide_possible_values = true)]
     pub(super) loglevel: Option<String>,
     /// Where to keep the job's log
     #[arg(long, env = "UNFURL_LOGFILE", value_name = "PATH")]
@@ -212,7 +218,7 @@ pub(super) struct JobArgs {
     pub(super) workflow: Option<String>,
     /// How many tasks may run at the same time; 1 runs them in upstream's order
     #[arg(long, env = "UNFURL_PARALLEL", value_name = "N")]
-    pub(super) parallel: Option<usize>,
+    pub(super) parallel: Option<NonZeroUsize>,
     /// When the job started, for reproducible ids
     #[arg(long, value_name = "TIME", hide = true)]
     pub(super) starttime: Option<String>,

@@ -1,5 +1,6 @@
 //! `deploy`, `teardown`, `stop`, `check`, `discover` and `plan`.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use super::arguments::{ChangeDetectionArg, Global, JobArgs, JobExitCode, OutputFormat, RepairArg};
@@ -140,7 +141,7 @@ fn request(
 ) -> Result<JobRequest, Failure> {
     refuse_prune(&workflow, args)?;
     let vars = variables(&args.var)?;
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     Ok(JobRequest {
         session: SessionOptions {
             ensemble: args.ensemble.clone(),
@@ -153,7 +154,7 @@ fn request(
         recorded_options: recorded(args, global),
         goal: goal(workflow.clone(), args),
         start: args.starttime.clone(),
-        parallel: args.parallel.unwrap_or(4 * cores).max(1),
+        parallel: args.parallel.map_or(4 * cores, NonZeroUsize::get),
         echo: !output.quiet,
         // Others may read it, so it does not repeat what was given with `--var`.
         command: format!("unfurl {workflow} {}", args.ensemble)

@@ -63,7 +63,7 @@ impl View for Screen<'_> {
             );
         }
         let answer = approved(
-            "proceed with job? [yN] ",
+            "proceed with job?",
             &mut stdin.lock(),
             &mut std::io::stderr(),
         );

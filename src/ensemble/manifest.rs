@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::diagnostic::{Diagnostic, Diagnostics, SourceId};
+use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Span};
 use crate::value::{Map, Value};
 use crate::yaml::{self, Expanded, Node, Patch, PatchError, Route};
 
@@ -36,6 +36,7 @@ impl Manifest {
     pub fn read(source: ManifestSource) -> Result<Self, Diagnostics> {
         let mut problems = Diagnostics::default();
         check_root(&source.expanded.root, &mut problems);
+        check_text(&source, &mut problems);
         if problems.has_errors() {
             return Err(problems);
         }
@@ -180,10 +181,38 @@ fn check_root(root: &Node, problems: &mut Diagnostics) {
     };
     word("apiVersion", VERSIONS, problems);
     word("kind", &["Ensemble", "Manifest"], problems);
-    if let Some(spec) = map.get("spec").filter(|spec| !spec.is_null())
-        && spec.as_map().is_none()
-    {
-        let message = format!("`spec` must be a map, not {}", spec.kind_name());
-        problems.push(Diagnostic::error(message).label(spec.span(), ""));
+    for key in ["spec", "status", "lastJob"] {
+        if let Some(node) = map.get(key).filter(|node| !node.is_null())
+            && node.as_map().is_none()
+        {
+            let message = format!("`{key}` must be a map, not {}", node.kind_name());
+            problems.push(Diagnostic::error(message).label(node.span(), ""));
+        }
+    }
+}
+
+/// Refuses forms of YAML into which the record could not be written without touching the rest.
+fn check_text(source: &ManifestSource, problems: &mut Diagnostics) {
+    let text = &source.text;
+    let bytes = text.as_bytes();
+    let lone = (0..bytes.len()).find(|at| bytes[*at] == b'\r' && bytes.get(at + 1) != Some(&b'\n'));
+    let complex = text.starts_with("? ").then_some(0);
+    let complex = complex.or_else(|| text.find("\n? ").map(|at| at + 1));
+    let mut refuse = |at: usize, message: &str, help: &str| {
+        let at = u32::try_from(at).unwrap_or(u32::MAX - 1);
+        let span = Span::new(source.source, at, at + 1);
+        problems.push(Diagnostic::error(message).label(span, "here").help(help));
+    };
+    if let Some(at) = lone {
+        let help = "save the file with LF or CRLF at the end of lines";
+        refuse(at, "a line ends with a carriage return alone", help);
+    }
+    if let Some(at) = complex {
+        let help = "write it as `key: value`, so that the record can be written beside it";
+        refuse(
+            at,
+            "a key at the top of an ensemble is written with `?`",
+            help,
+        );
     }
 }

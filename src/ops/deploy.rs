@@ -9,13 +9,14 @@ use super::log::JobLog;
 use super::session::{self, JobRequest, Session};
 use super::view::{Decision, JobReport, View};
 use crate::configurator;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::ensemble::{self, Folders, JobFacts, Lock, RecordedHistory};
 use crate::git::Repository;
 use crate::job::{self, Engine, Event, Hands, JobOptions, Parts, Sink};
 use crate::name::ChangeId;
-use crate::plan;
+use crate::plan::{self, Goal};
 use crate::system::{clock, fs};
+use crate::topology::Topology;
 use crate::value::canonical_sha256;
 
 /// Runs a job from the text of an ensemble to its record.
@@ -24,7 +25,7 @@ pub fn deploy(request: &JobRequest, view: &mut dyn View) -> Result<JobReport, Fa
     let lock = lock(&found.located.manifest, &request.command, view)?;
     refuse_after_crash(&found.located.folder().join("jobs"))?;
     let mut session = session::load(found, &request.session)?;
-    let log = JobLog::open(request.session.logfile.as_deref());
+    let log = JobLog::open(request.session.logfile.as_deref())?;
     let folders = Folders::new(session.manifest.base_dir());
     let mut job = prepare(request, &mut session, &folders)?;
     view.warnings(&session.warnings, &session.sources);
@@ -90,6 +91,9 @@ pub(super) fn prepare(
         let diagnostic = Diagnostic::from(error);
         Failure::with_places(FailureKind::Load, diagnostic, session.sources.clone())
     })?;
+    session
+        .warnings
+        .append(unknown_instances(&request.goal, &topology));
     let world = Arc::new(session.world(folders.planned_root().to_path_buf()));
     let topology = Arc::new(topology);
     let environment = session.variables(&topology, &world)?;
@@ -126,6 +130,21 @@ pub(super) fn prepare(
         began,
         ran: false,
     })
+}
+
+/// Names given with `--instance` that select nothing.
+fn unknown_instances(goal: &Goal, topology: &Topology) -> Diagnostics {
+    let nodes = &topology.template().nodes;
+    let unknown = goal.instances.iter().filter(|name| {
+        !nodes.contains_key(name.as_str()) && topology.find(name.as_str()).is_none()
+    });
+    let mut warnings = Diagnostics::default();
+    for name in unknown {
+        let message = format!("`--instance {name}` selects nothing: nothing has that name");
+        let help = "name an instance that `unfurl status` shows, or a template";
+        warnings.push(Diagnostic::warning(message).help(help));
+    }
+    warnings
 }
 
 impl Prepared {

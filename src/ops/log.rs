@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use super::failure::{Failure, FailureKind};
 use crate::host::Stream;
 use crate::job::{Event, Level};
 use crate::system::{clock, env, fs};
@@ -17,15 +18,24 @@ pub(super) struct JobLog {
 
 impl JobLog {
     /// Opens the log: at the user's own path, which stays, or at a temporary one.
-    pub(super) fn open(own: Option<&Path>) -> Self {
+    pub(super) fn open(own: Option<&Path>) -> Result<Self, Failure> {
         let name = format!("unfurl-{}.log", ulid::Ulid::generate());
         let path = own.map_or_else(|| env::temporary_dir().join(name), Path::to_path_buf);
-        let file = fs::Appender::open(&path).ok();
-        Self {
+        let file = match fs::Appender::open(&path) {
+            Ok(file) => Some(file),
+            Err(error) if own.is_some() => {
+                let hint = "name another file with `--logfile`, or leave the option out";
+                let hint = Some(hint.to_owned());
+                return Err(Failure::new(FailureKind::Refused, error, hint));
+            }
+            // Nobody asked for this one, and no job fails for want of it.
+            Err(_) => None,
+        };
+        Ok(Self {
             path,
             file,
             kept: own.is_some(),
-        }
+        })
     }
 
     /// Adds a line.

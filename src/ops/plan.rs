@@ -28,7 +28,7 @@ pub fn plan(request: &JobRequest, view: &mut dyn View) -> Result<Engine, Failure
         Some(_) => Folders::new(base),
         None => Folders::without_trace(base).map_err(|error| refused(&error))?,
     };
-    let mut log = JobLog::open(request.session.logfile.as_deref());
+    let mut log = JobLog::open(request.session.logfile.as_deref())?;
     let mut job = prepare(request, &mut session, &folders)?;
     view.warnings(&session.warnings, &session.sources);
     folders

@@ -355,3 +355,36 @@ fn a_job_that_is_running_keeps_others_out() {
         std::process::id().to_string()
     );
 }
+
+#[test]
+fn forms_into_which_no_record_can_be_written_are_refused() {
+    let text = shell("echo");
+    refused(
+        &text.replace('\n', "\r"),
+        &["carriage return", "ensemble.yaml:1:"],
+    );
+    refused(&format!("{text}? status\n: {{}}\n"), &["with `?`"]);
+    refused(&format!("{text}status: foo\n"), &["`status` must be a map"]);
+}
+
+#[test]
+fn wrong_values_of_options_are_refused() {
+    let env = TestEnv::with_ensemble(&shell("echo"));
+    for (arguments, code, words) in [
+        (&["deploy", "-a", "--template", "nope"][..], 64, "`nope`"),
+        (&["deploy", "-a", "--workflow", "nope"], 64, "`nope`"),
+        (&["deploy", "-a", "--parallel", "0"], 2, "--parallel"),
+        (&["--loglevel", "loud", "deploy", "-a"], 2, "--loglevel"),
+        (
+            &["--logfile", "ensemble.yaml/log", "deploy", "-a"],
+            1,
+            "--logfile",
+        ),
+    ] {
+        env.unfurl(arguments).exits(code).says(&[words]);
+    }
+    assert_eq!(env.names(), ["ensemble.yaml"]);
+    env.unfurl(["plan", "--instance", "nope"])
+        .succeeds()
+        .says(&["warning", "`--instance nope` selects nothing"]);
+}
