@@ -152,14 +152,14 @@ fn request(
             logfile: global.logfile.clone(),
         },
         recorded_options: recorded(args, global),
-        goal: goal(workflow.clone(), args),
-        start: args.starttime.clone(),
-        parallel: args.parallel.map_or(4 * cores, NonZeroUsize::get),
-        echo: !output.quiet,
         // Others may read it, so it does not repeat what was given with `--var`.
         command: format!("unfurl {workflow} {}", args.ensemble)
             .trim_end()
             .to_owned(),
+        goal: goal(workflow, args),
+        start: args.starttime.clone(),
+        parallel: args.parallel.map_or(4 * cores, NonZeroUsize::get),
+        echo: !output.quiet,
     })
 }
 

@@ -19,7 +19,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, ChildStdin};
 use tokio::signal::unix;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 
 use super::local::{Limits, OutputSink};
 use super::program::file_of;
@@ -57,79 +57,119 @@ pub(super) async fn serve(
     results: results::Sender<(u64, ActionResult)>,
     interrupted: Arc<AtomicI32>,
 ) {
-    let echo = sink.and_then(listen);
-    let turns = Arc::new(Semaphore::new(
-        limits.running.clamp(1, Semaphore::MAX_PERMITS),
-    ));
-    let limits = Arc::new(limits);
-    // An id may come again as soon as its result was told, before its task is seen to have ended.
-    let mut cancels: HashMap<u64, (u64, oneshot::Sender<()>)> = HashMap::new();
-    let mut begun = 0_u64;
-    let mut running = JoinSet::new();
-    let mut ids: HashMap<tokio::task::Id, u64> = HashMap::new();
-    let (hurry, hurried) = watch::channel(false);
     let mut signals = Signals::listen();
+    let mut server = Server {
+        echo: sink.and_then(listen),
+        turns: Arc::new(Semaphore::new(
+            limits.running.clamp(1, Semaphore::MAX_PERMITS),
+        )),
+        limits: Arc::new(limits),
+        results,
+        interrupted,
+        hurry: watch::channel(false).0,
+        running: JoinSet::new(),
+        ids: HashMap::new(),
+        cancels: HashMap::new(),
+        begun: 0,
+    };
     loop {
         let order = tokio::select! {
             order = orders.recv() => order,
             number = signals.next() => {
-                // Who asks twice does not want to wait: all that runs is killed.
-                if interrupted.swap(number, Ordering::SeqCst) != 0 {
-                    hurry.send_replace(true);
-                }
-                cancel_all(&mut cancels);
+                server.interrupt(number);
                 continue;
             }
-            Some(ended) = running.join_next_with_id() => {
-                match ended {
-                    Ok((task, (id, count))) => {
-                        ids.remove(&task);
-                        if cancels.get(&id).is_some_and(|(latest, _)| *latest == count) {
-                            cancels.remove(&id);
-                        }
-                    }
-                    Err(error) => {
-                        // Whoever waits for the result must not wait for ever.
-                        let exit = Exit::Failed("the runner could not go on with it".to_owned());
-                        if let Some(id) = ids.remove(&error.id()) {
-                            let output = RunOutput::not_run(exit);
-                            results.send((id, ActionResult::Run(output))).ok();
-                        }
-                    }
-                }
+            Some(ended) = server.running.join_next_with_id() => {
+                server.ended(ended);
                 continue;
             }
         };
         match order {
-            Some(Order::Begin(id, action)) => {
-                let (cancel, cancelled) = oneshot::channel();
-                if interrupted.load(Ordering::SeqCst) != 0 {
-                    let output = RunOutput::not_run(Exit::Cancelled);
-                    results.send((id, ActionResult::Run(output))).ok();
-                    continue;
-                }
-                begun += 1;
-                let count = begun;
-                cancels.insert(id, (count, cancel));
-                let (limits, turns) = (Arc::clone(&limits), Arc::clone(&turns));
-                let (echo, results) = (echo.clone(), results.clone());
-                let ends = Ends {
-                    cancelled,
-                    hurried: hurried.clone(),
-                };
-                let task = running.spawn(async move {
-                    let output = perform(id, *action, limits, echo, (&turns, ends)).await;
-                    // Nobody listens any more when the runner is being dropped.
-                    results.send((id, ActionResult::Run(output))).ok();
-                    (id, count)
-                });
-                ids.insert(task.id(), id);
-            }
-            Some(Order::Cancel(id)) => cancel(cancels.remove(&id)),
-            Some(Order::CancelAll) => cancel_all(&mut cancels),
+            Some(Order::Begin(id, action)) => server.begin(id, *action),
+            Some(Order::Cancel(id)) => cancel(server.cancels.remove(&id)),
+            Some(Order::CancelAll) => cancel_all(&mut server.cancels),
             // Dropping the tasks drops their groups, which kills them.
             None => return,
         }
+    }
+}
+
+/// All that runs.
+struct Server {
+    limits: Arc<Limits>,
+    echo: Echo,
+    turns: Arc<Semaphore>,
+    results: results::Sender<(u64, ActionResult)>,
+    interrupted: Arc<AtomicI32>,
+    /// Whether commands are to be killed without grace.
+    hurry: watch::Sender<bool>,
+    running: JoinSet<(u64, u64)>,
+    /// The effects of the tasks.
+    ids: HashMap<tokio::task::Id, u64>,
+    /// An id may come again as soon as its result was told, before its task is seen to have ended.
+    cancels: HashMap<u64, (u64, oneshot::Sender<()>)>,
+    begun: u64,
+}
+
+impl Server {
+    fn begin(&mut self, id: u64, action: Action) {
+        if self.interrupted.load(Ordering::SeqCst) != 0 {
+            self.tell(id, Exit::Cancelled);
+            return;
+        }
+        let (cancel, cancelled) = oneshot::channel();
+        let ends = Ends {
+            cancelled,
+            hurried: self.hurry.subscribe(),
+        };
+        self.begun += 1;
+        let count = self.begun;
+        self.cancels.insert(id, (count, cancel));
+        let (limits, turns) = (Arc::clone(&self.limits), Arc::clone(&self.turns));
+        let (echo, results) = (self.echo.clone(), self.results.clone());
+        let task = self.running.spawn(async move {
+            let output = perform(id, action, limits, echo, (&turns, ends)).await;
+            // Nobody listens any more when the runner is being dropped.
+            results.send((id, ActionResult::Run(output))).ok();
+            (id, count)
+        });
+        self.ids.insert(task.id(), id);
+    }
+
+    /// Who asks twice does not want to wait: all that runs is killed.
+    fn interrupt(&mut self, number: i32) {
+        if self.interrupted.swap(number, Ordering::SeqCst) != 0 {
+            self.hurry.send_replace(true);
+        }
+        cancel_all(&mut self.cancels);
+    }
+
+    fn ended(&mut self, ended: Result<(tokio::task::Id, (u64, u64)), JoinError>) {
+        match ended {
+            Ok((task, (id, count))) => {
+                self.ids.remove(&task);
+                if self
+                    .cancels
+                    .get(&id)
+                    .is_some_and(|(latest, _)| *latest == count)
+                {
+                    self.cancels.remove(&id);
+                }
+            }
+            Err(error) => {
+                // Whoever waits for the result must not wait for ever.
+                if let Some(id) = self.ids.remove(&error.id()) {
+                    let why = "the runner could not go on with it".to_owned();
+                    self.tell(id, Exit::Failed(why));
+                }
+            }
+        }
+    }
+
+    /// Answers for an action that did not run to its end.
+    fn tell(&self, id: u64, exit: Exit) {
+        let output = RunOutput::not_run(exit);
+        self.results.send((id, ActionResult::Run(output))).ok();
     }
 }
 
