@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Span};
+use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources, Span};
 use crate::value::{Map, Value};
-use crate::yaml::{self, Expanded, Node, Patch, PatchError, Route};
+use crate::yaml::{self, Expanded, Limits, Node, Patch, PatchError, Route};
 
 /// The versions of the format that are understood.
 const VERSIONS: &[&str] = &["unfurl/v1alpha1", "unfurl/v1.0.0"];
@@ -140,6 +140,23 @@ impl Manifest {
             })
             .collect();
         yaml::apply(&self.text, raw, &patches)
+    }
+
+    /// As [`Manifest::with_sections`], into a text that somebody wrote over this one meanwhile;
+    /// none if the sections have no place in it.
+    pub fn with_sections_in(&self, text: &str, sections: &[(&str, Value)]) -> Option<String> {
+        let mut sources = Sources::default();
+        let source = sources.add(&self.path, text, None);
+        let raw = yaml::parse(&sources, source, &Limits::default()).ok()?;
+        raw.as_map()?;
+        let patches: Vec<Patch> = sections
+            .iter()
+            .map(|(name, value)| {
+                let route = Route::keys([*name]);
+                Patch::set(route.clone(), self.own_part(&route, value))
+            })
+            .collect();
+        yaml::apply(text, &raw, &patches).ok()
     }
 
     /// Of a section that came partly from a merge directive, only what differs is written.

@@ -252,7 +252,13 @@ fn save(
     if text == manifest.text() {
         return Ok(());
     }
-    if fs::read_to_string(path)? != manifest.text() {
+    let now = fs::read_to_string(path)?;
+    if now != manifest.text() {
+        // Somebody edited the ensemble while the job ran: the record goes into what they wrote.
+        if let Some(text) = manifest.with_sections_in(&now, sections) {
+            fs::write_atomic(path, text.as_bytes(), None)?;
+            return Ok(());
+        }
         let kept = path.with_extension("yaml.rescued");
         fs::write_atomic(&kept, text.as_bytes(), None)?;
         return Err(PublishError::Changed {

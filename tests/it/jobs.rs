@@ -409,3 +409,18 @@ fn the_lock_of_a_living_process_is_broken_by_force_only() {
     env.unfurl(["lock", "break", "--force"]).succeeds();
     assert!(!env.names().contains(&"ensemble.yaml.lock".to_owned()));
 }
+
+#[test]
+fn the_record_goes_into_an_ensemble_that_was_edited_meanwhile() {
+    let command = "sed -i 's/^kind: Ensemble/kind: Ensemble # edited/' ensemble.yaml";
+    let env = TestEnv::with_ensemble(&two_nodes(command));
+    let run = env.unfurl(["deploy", "--approve"]).succeeds();
+    assert!(env.read("ensemble.yaml").contains("# edited"), "{run}");
+    assert_eq!(status(&env, "before"), "ok", "{run}");
+
+    let env = TestEnv::with_ensemble(&two_nodes("echo '- no ensemble' > ensemble.yaml"));
+    let run = env.unfurl(["deploy", "--approve"]);
+    run.exits(70).says(&["ensemble.yaml.rescued"]);
+    assert_eq!(env.read("ensemble.yaml"), "- no ensemble\n");
+    assert!(env.read("ensemble.yaml.rescued").contains("before"));
+}
