@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::result::{apply_done, apply_result_template};
 use super::template::failed;
-use crate::expr::Error;
+use crate::expr::{Error, quote_for_shell};
 use crate::host::{Action, ActionResult, Background, Command, Exit, Program, RunOutput};
 use crate::name::Status;
 use crate::task::{
@@ -120,11 +120,7 @@ fn resolve_dry_run(command: Value, task: &TaskView<'_>) -> Result<Value, Error> 
         }
         _ => return Ok(command),
     };
-    Ok(if sensitive {
-        resolved.sensitive()
-    } else {
-        resolved
-    })
+    Ok(resolved.sensitive_if(sensitive))
 }
 
 /// Appends `arguments` to a command that is a single word.
@@ -145,7 +141,11 @@ fn with_arguments(command: Value, task: &TaskView<'_>, shell: bool) -> Result<Va
     let words = arguments.iter().map(|(name, value)| {
         let dashes = if name.starts_with('-') { "" } else { "--" };
         let value = value.reveal().to_string();
-        let value = if shell { quote(&value) } else { value };
+        let value = if shell {
+            quote_for_shell(&value)
+        } else {
+            value
+        };
         format!("{dashes}{name} {value}")
     });
     let extended = match command.reveal() {
@@ -159,32 +159,13 @@ fn with_arguments(command: Value, task: &TaskView<'_>, shell: bool) -> Result<Va
         Value::List(list) => Value::list(list.iter().cloned().chain(words.map(Value::from))),
         _ => return Ok(command),
     };
-    Ok(if sensitive {
-        extended.sensitive()
-    } else {
-        extended
-    })
-}
-
-/// Quotes a word for a shell, where it needs that.
-fn quote(word: &str) -> String {
-    let safe = |c: char| c.is_ascii_alphanumeric() || "@%+=:,./-_".contains(c);
-    if !word.is_empty() && word.chars().all(safe) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\"'\"'"))
-    }
+    Ok(extended.sensitive_if(sensitive))
 }
 
 fn one_line(command: Value, keep_lines: bool) -> Value {
     match command.reveal() {
         Value::Str(text) if !keep_lines && text.contains('\n') => {
-            let line = Value::from(text.replace('\n', " "));
-            if command.has_sensitive() {
-                line.sensitive()
-            } else {
-                line
-            }
+            Value::from(text.replace('\n', " ")).sensitive_if(command.has_sensitive())
         }
         _ => command,
     }
@@ -342,12 +323,8 @@ impl ShellRun {
     /// The variables of `resultTemplate` and of the record.
     fn result(&self, output: &RunOutput, success: bool) -> Map {
         let command = self.field("command");
-        let shown = Value::from(script_of(&command));
-        let shown = if command.has_sensitive() {
-            shown.sensitive()
-        } else {
-            shown
-        };
+        let secret = command.has_sensitive();
+        let shown = Value::from(script_of(&command)).sensitive_if(secret);
         let code = match &output.exit {
             Exit::Code(code) => Value::Int(i64::from(*code)),
             Exit::Signal(signal) => Value::Int(-i64::from(*signal)),
@@ -364,9 +341,8 @@ impl ShellRun {
             _ => (Value::Null, Value::Null),
         };
         let text = |text: String| {
-            let hidden = command.has_sensitive() || self.shows_secret(&text);
-            let value = Value::from(strip_escapes(&text));
-            if hidden { value.sensitive() } else { value }
+            let hidden = secret || self.shows_secret(&text);
+            Value::from(strip_escapes(&text)).sensitive_if(hidden)
         };
         Map::from_iter([
             ("args".into(), shown.clone()),
@@ -465,13 +441,6 @@ mod tests {
             split_words(r#"a 'b c' "d \"e" f\ g '' "#),
             ["a", "b c", "d \"e", "f g", ""]
         );
-    }
-
-    #[test]
-    fn words_that_need_it_are_quoted() {
-        assert_eq!(quote("a-b.c"), "a-b.c");
-        assert_eq!(quote("a b"), "'a b'");
-        assert_eq!(quote("it's"), "'it'\"'\"'s'");
     }
 
     #[test]

@@ -111,7 +111,7 @@ impl Sources {
     /// Where a span starts, for people.
     pub fn place(&self, span: Span) -> Option<Place> {
         let source = self.get(span.source)?;
-        let start = floor_char_boundary(&source.text, span.start as usize);
+        let start = source.text.floor_char_boundary(span.start as usize);
         let before = &source.text[..start];
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         Some(Place {
@@ -126,18 +126,13 @@ impl Sources {
         let Some(source) = self.get(span.source) else {
             return "";
         };
-        let start = floor_char_boundary(&source.text, span.start as usize);
-        let end = floor_char_boundary(&source.text, span.end as usize).max(start);
+        let start = source.text.floor_char_boundary(span.start as usize);
+        let end = source
+            .text
+            .floor_char_boundary(span.end as usize)
+            .max(start);
         &source.text[start..end]
     }
-}
-
-fn floor_char_boundary(text: &str, place: usize) -> usize {
-    let mut place = place.min(text.len());
-    while !text.is_char_boundary(place) {
-        place -= 1;
-    }
-    place
 }
 
 #[cfg(test)]

@@ -84,14 +84,6 @@ impl Manifest {
             .unwrap_or_default()
     }
 
-    /// Instances that the specification declares to exist.
-    pub fn spec_instances(&self) -> Option<&Node> {
-        self.root()
-            .get("spec")?
-            .get("instances")
-            .filter(|node| !node.is_null())
-    }
-
     /// The recorded status.
     pub fn status(&self) -> Value {
         self.root()
@@ -128,18 +120,14 @@ impl Manifest {
 
     /// The text with sections set at the root; every other byte stays as it was.
     pub fn with_sections(&self, sections: &[(&str, Value)]) -> Result<String, PatchError> {
-        let raw = &self.expanded.raw;
         let patches: Vec<Patch> = sections
             .iter()
             .filter(|(name, value)| {
                 self.root().get(name).map(Node::to_value).as_ref() != Some(value)
             })
-            .map(|(name, value)| {
-                let route = Route::keys([*name]);
-                Patch::set(route.clone(), self.own_part(&route, value))
-            })
+            .map(|section| self.section_patch(section))
             .collect();
-        yaml::apply(&self.text, raw, &patches)
+        yaml::apply(&self.text, &self.expanded.raw, &patches)
     }
 
     /// As [`Manifest::with_sections`], into a text that somebody wrote over this one meanwhile;
@@ -149,22 +137,18 @@ impl Manifest {
         let source = sources.add(&self.path, text, None);
         let raw = yaml::parse(&sources, source, &Limits::default()).ok()?;
         raw.as_map()?;
-        let patches: Vec<Patch> = sections
-            .iter()
-            .map(|(name, value)| {
-                let route = Route::keys([*name]);
-                Patch::set(route.clone(), self.own_part(&route, value))
-            })
-            .collect();
-        yaml::apply(text, &raw, &patches).ok()
+        let patches = sections.iter().map(|section| self.section_patch(section));
+        yaml::apply(text, &raw, &patches.collect::<Vec<_>>()).ok()
     }
 
     /// Of a section that came partly from a merge directive, only what differs is written.
-    fn own_part(&self, route: &Route, value: &Value) -> Value {
-        match self.expanded.base(route) {
+    fn section_patch(&self, (name, value): &(&str, Value)) -> Patch {
+        let route = Route::keys([*name]);
+        let own = match self.expanded.base(&route) {
             Some(base) => yaml::diff(&base.to_value(), value),
             None => value.clone(),
-        }
+        };
+        Patch::set(route, own)
     }
 }
 
@@ -211,8 +195,8 @@ fn check_root(root: &Node, problems: &mut Diagnostics) {
 /// Refuses forms of YAML into which the record could not be written without touching the rest.
 fn check_text(source: &ManifestSource, problems: &mut Diagnostics) {
     let text = &source.text;
-    let bytes = text.as_bytes();
-    let lone = (0..bytes.len()).find(|at| bytes[*at] == b'\r' && bytes.get(at + 1) != Some(&b'\n'));
+    let mut returns = text.match_indices('\r').map(|(at, _)| at);
+    let lone = returns.find(|at| !text[at + 1..].starts_with('\n'));
     let complex = text.starts_with("? ").then_some(0);
     let complex = complex.or_else(|| text.find("\n? ").map(|at| at + 1));
     let mut refuse = |at: usize, message: &str, help: &str| {

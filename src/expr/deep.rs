@@ -32,11 +32,7 @@ impl Evaluator {
             path: None,
         };
         if !matches!(raw, Value::Str(_) | Value::List(_) | Value::Map(_)) {
-            let value = if attribute.sensitive {
-                raw.sensitive()
-            } else {
-                raw
-            };
+            let value = raw.sensitive_if(attribute.sensitive);
             self.tracker().read(read, Some(value.clone()));
             return Ok(Some(Item::Value(value)));
         }

@@ -93,7 +93,7 @@ impl Strict {
 }
 
 /// Whether a function is an expression on its own.
-pub(super) fn is_stand_alone(name: &str) -> bool {
+pub fn is_stand_alone(name: &str) -> bool {
     STAND_ALONE.contains(&name)
 }
 

@@ -128,11 +128,7 @@ impl Engine {
     fn mark_sensitive(&self, of: Handle, name: &str, value: Value) -> Value {
         use crate::expr::Scope as _;
         let declared = self.topology.attribute(of, name);
-        if declared.is_some_and(|attribute| attribute.sensitive) {
-            value.sensitive()
-        } else {
-            value
-        }
+        value.sensitive_if(declared.is_some_and(|attribute| attribute.sensitive))
     }
 }
 

@@ -97,6 +97,13 @@ mod tests {
     }
 
     #[test]
+    fn a_secret_inside_of_another_leaves_no_rest() {
+        let mut redactor = redactor(&["hunter2", "hunter2-long", "ab"]);
+        let shown = shown(&mut redactor, &["login hunter2-long, then hunter2 ab"]);
+        assert_eq!(shown, "login <<REDACTED>>, then <<REDACTED>> ab");
+    }
+
+    #[test]
     fn each_line_of_a_secret_is_one() {
         let mut redactor = redactor(&["-----BEGIN-----\nabcdefghij\n"]);
         assert_eq!(

@@ -214,21 +214,4 @@ impl Entity {
             Kind::Root | Kind::Inputs | Kind::Outputs => "",
         }
     }
-
-    /// Whether a state has been reached (spec/unfurl.md § (g)).
-    pub fn has_state(&self, wanted: NodeState) -> bool {
-        use NodeState::{Deleted, Deleting, Error, Initial, Started, Starting, Stopped, Stopping};
-        if wanted == Initial {
-            return true;
-        }
-        let Some(state) = self.state else {
-            return false;
-        };
-        match (wanted, state) {
-            (Error, _) | (_, Error) => state == wanted,
-            (_, Stopping | Stopped) if wanted < Stopping => wanted < Starting,
-            (_, Deleting | Deleted) if wanted <= Started => false,
-            _ => state >= wanted,
-        }
-    }
 }

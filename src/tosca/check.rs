@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Span};
+use crate::expr::is_stand_alone;
 use crate::value::{Map, REDACTED, Value};
 use crate::yaml::Node;
 
@@ -13,24 +14,9 @@ use super::version;
 /// How deep types and values may be nested.
 const DEEPEST: usize = 300;
 
-/// Functions that make a map of one key an expression.
-const FUNCTIONS: &[&str] = &[
-    "eval",
-    "ref",
-    "get_input",
-    "concat",
-    "join",
-    "token",
-    "get_property",
-    "has_env",
-    "get_env",
-    "get_attribute",
-    "get_nodes_of_type",
-    "get_artifact",
-    "get_operation_output",
-    "_generate",
-    "q",
-];
+/// Functions of the standard that make a map of one key an expression here, besides those that the
+/// evaluator knows as such.
+const MORE_FUNCTIONS: [&str; 2] = ["join", "get_operation_output"];
 
 /// Whether a value must be evaluated before it can be checked.
 pub(super) fn is_expression(value: &Value) -> bool {
@@ -39,11 +25,15 @@ pub(super) fn is_expression(value: &Value) -> bool {
         Value::Map(map) => {
             map.contains_key("eval")
                 || map.contains_key("ref")
-                || (map.len() == 1 && map.keys().all(|key| FUNCTIONS.contains(&&**key)))
+                || (map.len() == 1 && map.keys().all(|key| is_function(key)))
         }
         Value::Sensitive(inner) => is_expression(inner),
         _ => false,
     }
+}
+
+fn is_function(name: &str) -> bool {
+    is_stand_alone(name) || MORE_FUNCTIONS.contains(&name)
 }
 
 /// Where in a value something is wrong.

@@ -153,13 +153,6 @@ pub struct Reference {
     pub(super) namespace: u32,
 }
 
-impl Reference {
-    /// Whether it stands in the service template itself, not in an imported or a built-in file.
-    pub fn is_own(&self) -> bool {
-        self.namespace == super::types::ROOT
-    }
-}
-
 /// A capability as a node type declares it.
 #[derive(Debug, Clone)]
 pub struct CapabilityDef {

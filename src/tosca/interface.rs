@@ -67,6 +67,24 @@ struct Said {
     namespace: u32,
 }
 
+impl Said {
+    /// Nothing said yet.
+    fn at(span: Span, namespace: u32) -> Self {
+        Self {
+            own: Shared::default(),
+            takes_shared: false,
+            removed: false,
+            invoke: None,
+            entry_state: None,
+            metadata: Map::default(),
+            description: None,
+            extras: None,
+            span,
+            namespace,
+        }
+    }
+}
+
 /// Who speaks: a type may introduce operations, a template uses them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Speaker {
@@ -327,18 +345,7 @@ impl Merger<'_> {
 
     fn operation(&self, name: &str, entry: &Entry, before: Option<Said>) -> Option<Said> {
         let node = &entry.value;
-        let mut said = before.unwrap_or_else(|| Said {
-            own: Shared::default(),
-            takes_shared: false,
-            removed: false,
-            invoke: None,
-            entry_state: None,
-            metadata: Map::default(),
-            description: None,
-            extras: None,
-            span: entry.key_span,
-            namespace: self.scope.namespace,
-        });
+        let mut said = before.unwrap_or_else(|| Said::at(entry.key_span, self.scope.namespace));
         said.span = entry.key_span;
         said.namespace = self.scope.namespace;
         said.removed = false;
@@ -422,16 +429,8 @@ impl Finisher<'_> {
             default: has_default.then(|| {
                 let reference = OperationRef::new(name.clone(), "default");
                 let said = Said {
-                    own: Shared::default(),
                     takes_shared: true,
-                    removed: false,
-                    invoke: None,
-                    entry_state: None,
-                    metadata: Map::default(),
-                    description: None,
-                    extras: None,
-                    span: draft.span,
-                    namespace: super::types::ROOT,
+                    ..Said::at(draft.span, super::types::ROOT)
                 };
                 Arc::new(self.operation(reference, draft, &said))
             }),

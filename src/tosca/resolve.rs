@@ -64,6 +64,9 @@ lookups! {
     policy_type policy_type_of Policy PolicyType "policy type";
 }
 
+/// A name, and where it stands.
+type Named = (Arc<str>, Span);
+
 impl Types {
     fn resolved(&self, key: TypeKey) -> Option<&Resolved> {
         let decl = self.decls.get(key.0 as usize)?;
@@ -217,32 +220,31 @@ impl Types {
 
     /// Names of types under a key, from the nearest type that has it.
     pub(super) fn type_names(&self, key: TypeKey, word: &str, section: Section) -> Vec<TypeName> {
-        let lineage = self.lineage(key);
-        let Some((ancestor, node)) = self.said(&lineage, word).next() else {
+        let Some((scope, named)) = self.nearest_names(key, word) else {
             return Vec::new();
         };
-        let scope = self.scope_of(ancestor);
-        let named = strings(Some(node)).into_iter();
+        let known = |name: &str| scope.types.find(scope.namespace, name, section);
         named
-            .map(
-                |(name, _)| match scope.types.find(scope.namespace, &name, section) {
-                    Some(found) => self.name(found),
-                    None => TypeName::new(name),
-                },
-            )
+            .into_iter()
+            .map(|(name, _)| known(&name).map_or_else(|| TypeName::new(name), |key| self.name(key)))
             .collect()
     }
 
     fn type_keys(&self, key: TypeKey, word: &str, section: Section) -> Vec<TypeKey> {
-        let lineage = self.lineage(key);
-        let Some((ancestor, node)) = self.said(&lineage, word).next() else {
+        let Some((scope, named)) = self.nearest_names(key, word) else {
             return Vec::new();
         };
-        let scope = self.scope_of(ancestor);
-        let named = strings(Some(node)).into_iter();
         named
+            .into_iter()
             .filter_map(|(name, span)| scope.require(&name, section, span))
             .collect()
+    }
+
+    /// The names under a key of the nearest type that has it, and where that type stands.
+    fn nearest_names(&self, key: TypeKey, word: &str) -> Option<(Scope<'_>, Vec<Named>)> {
+        let lineage = self.lineage(key);
+        let (ancestor, node) = self.said(&lineage, word).next()?;
+        Some((self.scope_of(ancestor), strings(Some(node))))
     }
 
     /// What a type and its ancestors say about interfaces.

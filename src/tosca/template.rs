@@ -121,16 +121,6 @@ impl NodeTemplate {
         self.node_type.is_derived_from(type_name)
     }
 
-    /// Its requirements of one name.
-    pub fn requirements_named<'a>(
-        &'a self,
-        name: &'a str,
-    ) -> impl Iterator<Item = &'a Requirement> + 'a {
-        self.requirements
-            .iter()
-            .filter(move |requirement| &*requirement.name == name)
-    }
-
     /// The template it is hosted on: the target of its first `host` requirement, or of the first
     /// whose relationship derives from `tosca.relationships.HostedOn`.
     pub fn host(&self) -> Option<&TemplateName> {

@@ -152,8 +152,10 @@ impl<'a> Renderer<'a> {
             .sources
             .get(span.source)
             .map_or("", |source| &source.text);
-        let start = boundary(text, span.start as usize).clamp(from, to);
-        let end = boundary(text, span.end as usize).clamp(start, to);
+        let start = text
+            .floor_char_boundary(span.start as usize)
+            .clamp(from, to);
+        let end = text.floor_char_boundary(span.end as usize).clamp(start, to);
         let line_end = text[start..end]
             .find('\n')
             .map_or(end, |newline| start + newline);
@@ -238,7 +240,10 @@ impl<'a> Renderer<'a> {
         let source = sources.get(span.source)?;
         let line = self.line(span);
         let begin = self.starts(span.source).get(line).copied().unwrap_or(0);
-        let start = boundary(&source.text, span.start as usize).max(begin);
+        let start = source
+            .text
+            .floor_char_boundary(span.start as usize)
+            .max(begin);
         Some(Place {
             path: source.path.clone(),
             line: line + 1,
@@ -279,14 +284,6 @@ fn place_json(place: &Place) -> Json {
         "line": place.line,
         "column": place.column,
     })
-}
-
-fn boundary(text: &str, place: usize) -> usize {
-    let mut place = place.min(text.len());
-    while !text.is_char_boundary(place) {
-        place -= 1;
-    }
-    place
 }
 
 #[cfg(test)]

@@ -4,8 +4,6 @@ use std::borrow::Cow;
 use std::fmt::{Arguments, Write as _};
 use std::time::Duration;
 
-use crate::value::REDACTED;
-
 /// A count with its noun: `1 task`, `2 tasks`, `0 tasks`.
 pub fn count(number: usize, noun: &str) -> String {
     if number == 1 {
@@ -59,21 +57,6 @@ pub fn names<T: AsRef<str>>(names: &[T], most: usize) -> String {
         Some((only, [])) => only.clone(),
         Some((last, before)) => format!("{} and {last}", before.join(", ")),
     }
-}
-
-/// The text with each secret replaced by the mark for redacted values. Secrets of fewer than three
-/// characters stay: they would tear up all other text without hiding anything.
-pub fn redact<'a, T: AsRef<str>>(text: &'a str, secrets: &[T]) -> Cow<'a, str> {
-    let mut secrets: Vec<&str> = secrets.iter().map(AsRef::as_ref).collect();
-    // A secret that contains another one goes first, or its rest would stay readable.
-    secrets.sort_unstable_by_key(|secret| std::cmp::Reverse(secret.len()));
-    let mut shown = Cow::Borrowed(text);
-    for secret in secrets {
-        if secret.chars().count() >= 3 && shown.contains(secret) {
-            shown = Cow::Owned(shown.replace(secret, REDACTED));
-        }
-    }
-    shown
 }
 
 /// The text without the characters that steer a terminal; line breaks and tabs become spaces.
@@ -130,15 +113,6 @@ mod tests {
         assert_eq!(names(&["a"], 3), "`a`");
         assert_eq!(names(&["a", "b", "c"], 3), "`a`, `b` and `c`");
         assert_eq!(names(&["a", "b", "c", "d"], 2), "`a`, `b` and 2 others");
-    }
-
-    #[test]
-    fn a_secret_inside_of_another_leaves_no_rest() {
-        let shown = redact(
-            "login hunter2-long, then hunter2 ab",
-            &["hunter2", "hunter2-long", "ab"],
-        );
-        assert_eq!(shown, "login <<REDACTED>>, then <<REDACTED>> ab");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 mod digest;
 mod external;
+pub mod units;
 mod value;
 
 pub use digest::{Canonical, canonical_sha256, upstream_digest};

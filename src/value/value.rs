@@ -73,6 +73,12 @@ impl Value {
         }
     }
 
+    /// The value, marked as sensitive if so asked.
+    #[must_use]
+    pub fn sensitive_if(self, sensitive: bool) -> Self {
+        if sensitive { self.sensitive() } else { self }
+    }
+
     /// The value under a mark of sensitivity, or the value itself.
     pub fn reveal(&self) -> &Self {
         match self {

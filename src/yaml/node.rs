@@ -234,11 +234,7 @@ impl Node {
                 Value::from(entries.collect::<Map>())
             }
         };
-        if self.tag() == Some("!sensitive") {
-            value.sensitive()
-        } else {
-            value
-        }
+        value.sensitive_if(self.tag() == Some("!sensitive"))
     }
 }
 

@@ -50,11 +50,7 @@ fn open(node: &Node, reader: &dyn TagReader, problems: &mut Diagnostics) -> Valu
         },
         _ => return node.to_value(),
     };
-    if node.tag() == Some("!sensitive") {
-        value.sensitive()
-    } else {
-        value
-    }
+    value.sensitive_if(node.tag() == Some("!sensitive"))
 }
 
 #[cfg(test)]

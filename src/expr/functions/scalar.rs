@@ -4,48 +4,14 @@ use std::sync::Arc;
 
 use crate::expr::error::Error;
 use crate::expr::item::Item;
+use crate::value::units::{self, Units};
 use crate::value::{External, ExternalKind, Map, Value};
 
 use super::call::Call;
 
-type Units = &'static [(&'static str, f64)];
-
-const SIZE: Units = &[
-    ("B", 1.0),
-    ("kB", 1e3),
-    ("KiB", 1024.0),
-    ("MB", 1e6),
-    ("MiB", 1_048_576.0),
-    ("GB", 1e9),
-    ("GiB", 1_073_741_824.0),
-    ("TB", 1e12),
-    ("TiB", 1_099_511_627_776.0),
-];
-const TIME: Units = &[
-    ("d", 86_400.0),
-    ("h", 3_600.0),
-    ("m", 60.0),
-    ("s", 1.0),
-    ("ms", 1e-3),
-    ("us", 1e-6),
-    ("ns", 1e-9),
-];
-const FREQUENCY: Units = &[("Hz", 1.0), ("kHz", 1e3), ("MHz", 1e6), ("GHz", 1e9)];
-const BITRATE: Units = &[
-    ("bps", 1.0),
-    ("Kbps", 1e3),
-    ("Kibps", 1024.0),
-    ("Mbps", 1e6),
-    ("Mibps", 1_048_576.0),
-    ("Gbps", 1e9),
-    ("Gibps", 1_073_741_824.0),
-    ("Tbps", 1e12),
-    ("Tibps", 1_099_511_627_776.0),
-];
-
 /// The kind a unit belongs to, and its standard spelling.
 fn unit(name: &str) -> Option<(Units, &'static str, f64)> {
-    let kinds = [SIZE, TIME, FREQUENCY, BITRATE];
+    let kinds = [units::SIZE, units::TIME, units::FREQUENCY, units::BITRATE];
     let find = |same: &dyn Fn(&str) -> bool| {
         kinds.into_iter().find_map(|kind| {
             let (name, factor) = kind.iter().find(|(name, _)| same(name))?;

@@ -14,7 +14,7 @@ use crate::expr::reads::Read;
 use crate::value::Value;
 
 use super::filters::{Result, failed};
-use super::text::regex;
+use super::text::{flags, regex};
 use super::variables::Variables;
 
 /// Adds the tests to an environment.
@@ -87,12 +87,7 @@ fn at(
 
 fn matches(state: &State, value: &JinjaValue, pattern: &str, options: &Kwargs) -> Result<bool> {
     let text = Variables::of(state)?.open(value)?.to_string();
-    let ignore_case = options
-        .get::<Option<bool>>("ignorecase")?
-        .unwrap_or_default();
-    let multiline = options
-        .get::<Option<bool>>("multiline")?
-        .unwrap_or_default();
+    let (ignore_case, multiline) = flags(options)?;
     Ok(regex(pattern, ignore_case, multiline)?.is_match(&text))
 }
 

@@ -15,3 +15,5 @@ mod serial;
 
 mod text;
 mod variables;
+
+pub use text::quote_for_shell;

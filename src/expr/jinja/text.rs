@@ -44,7 +44,8 @@ pub(super) fn regex(pattern: &str, ignore_case: bool, multiline: bool) -> Result
         .map_err(|error| failed(format!("cannot use the regular expression: {error}")))
 }
 
-fn flags(options: &Kwargs) -> Result<(bool, bool)> {
+/// The options `ignorecase` and `multiline`.
+pub(super) fn flags(options: &Kwargs) -> Result<(bool, bool)> {
     let ignore_case = options
         .get::<Option<bool>>("ignorecase")?
         .unwrap_or_default();
@@ -179,15 +180,18 @@ fn regex_escape(text: String) -> String {
     regex::escape(&text)
 }
 
-/// Quotes text for a shell.
 fn quote(state: &State, value: &JinjaValue) -> Result<String> {
-    let text = text_of(state, value)?;
-    let safe =
-        |character: char| character.is_ascii_alphanumeric() || "_@%+=:,./-".contains(character);
-    if !text.is_empty() && text.chars().all(safe) {
-        return Ok(text);
+    Ok(quote_for_shell(&text_of(state, value)?))
+}
+
+/// Quotes a word for a shell, where it needs that.
+pub fn quote_for_shell(word: &str) -> String {
+    let safe = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
+    if !word.is_empty() && word.chars().all(safe) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\"'\"'"))
     }
-    Ok(format!("'{}'", text.replace('\'', "'\"'\"'")))
 }
 
 fn to_bool(state: &State, value: &JinjaValue) -> Result<JinjaValue> {
@@ -387,4 +391,16 @@ fn ternary(state: &State, value: &JinjaValue, args: Rest<JinjaValue>) -> Result<
         _ => return Err(failed("`ternary` takes two or three values")),
     };
     Ok(args[place].clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quote_for_shell as quote;
+
+    #[test]
+    fn words_that_need_it_are_quoted() {
+        assert_eq!(quote("a-b.c"), "a-b.c");
+        assert_eq!(quote("a b"), "'a b'");
+        assert_eq!(quote("it's"), "'it'\"'\"'s'");
+    }
 }

@@ -65,19 +65,10 @@ impl Editor<'_> {
             return self.rewrite(target);
         };
         let column = self.page.prefix(dashes[0]).chars().count();
-        for (index, change) in plan.edited {
-            let slot = Slot::Item {
-                from: dashes[index] + 1,
-                column,
-            };
-            let route = target.route.clone().index(index);
-            self.edit(Target {
-                node: &items[index],
-                change,
-                slot,
-                route: &route,
-            })?;
-        }
+        self.edit_items(target, items, plan.edited, |index| Slot::Item {
+            from: dashes[index] + 1,
+            column,
+        })?;
         for run in runs(&plan.removed) {
             items[run.clone()]
                 .iter()
@@ -99,6 +90,25 @@ impl Editor<'_> {
             let lines = self.fragments().items(&plan.added, column);
             let last_goes = plan.removed.last() == Some(&(items.len() - 1));
             self.add_lines(target, &lines, last_goes);
+        }
+        Ok(())
+    }
+
+    fn edit_items(
+        &mut self,
+        target: Target<'_>,
+        items: &[Node],
+        edited: Vec<(usize, &Change)>,
+        slot_of: impl Fn(usize) -> Slot,
+    ) -> Result<(), PatchError> {
+        for (index, change) in edited {
+            let route = target.route.clone().index(index);
+            self.edit(Target {
+                node: &items[index],
+                change,
+                slot: slot_of(index),
+                route: &route,
+            })?;
         }
         Ok(())
     }
@@ -143,16 +153,7 @@ impl Editor<'_> {
             places.push(self.page.with_properties(start)..end);
             done = end;
         }
-        for (index, change) in plan.edited {
-            let route = target.route.clone().index(index);
-            let slot = Slot::FlowItem;
-            self.edit(Target {
-                node: &items[index],
-                change,
-                slot,
-                route: &route,
-            })?;
-        }
+        self.edit_items(target, items, plan.edited, |_| Slot::FlowItem)?;
         for run in runs(&plan.removed) {
             items[run.clone()]
                 .iter()
