@@ -3,9 +3,10 @@
 use super::arguments::{Global, OutputFormat, StatusArgs, ValidateArgs};
 use super::job::home;
 use super::output::Output;
+use crate::ops::validate::Checked;
 use crate::ops::{self, SessionOptions};
 use crate::topology::{Created, Topology};
-use crate::ui::{Renderer, StatusLine, status_text};
+use crate::ui::{StatusLine, status_text};
 use crate::value::{Handle, Value};
 
 /// Shows what is recorded; gives the exit code.
@@ -102,7 +103,7 @@ fn instance(topology: &Topology, handle: Handle) -> serde_json::Value {
     })
 }
 
-/// Checks an ensemble; gives the exit code.
+/// Checks what a path names; gives the exit code.
 pub(super) fn validate(args: &ValidateArgs, global: &Global, output: &Output) -> u8 {
     let json = args.output == OutputFormat::Json;
     let options = SessionOptions {
@@ -111,19 +112,20 @@ pub(super) fn validate(args: &ValidateArgs, global: &Global, output: &Output) ->
         home: home(global, output),
         ..SessionOptions::default()
     };
-    match ops::validate::validate(&options) {
-        Ok((warnings, sources)) => {
-            output.diagnostics(&warnings, &sources);
-            match args.output {
-                OutputFormat::Json => {
-                    let mut renderer = Renderer::new(&sources, usize::from(output.width));
-                    output.json(&serde_json::json!({ "errors": renderer.json(&warnings) }));
-                }
-                OutputFormat::Text => output.answer("No errors were found.\n"),
-                OutputFormat::None => {}
-            }
-            0
-        }
-        Err(failure) => output.failure(&failure, json),
+    let checked = match ops::validate::validate(&options) {
+        Ok(checked) => checked,
+        Err(failure) => return output.failure(&failure, json),
+    };
+    let failed = checked.iter().any(|one| one.problems.has_errors());
+    let mut all = Vec::new();
+    for Checked { problems, sources } in &checked {
+        output.diagnostics(problems, sources);
+        all.extend(output.json_of(problems, sources));
     }
+    match args.output {
+        OutputFormat::Json => output.json(&serde_json::json!({ "errors": all })),
+        OutputFormat::Text if !failed => output.answer("No errors were found.\n"),
+        OutputFormat::Text | OutputFormat::None => {}
+    }
+    u8::from(failed)
 }

@@ -2,6 +2,8 @@
 
 use std::io::{IsTerminal as _, Write as _};
 
+use serde_json::Value as Json;
+
 use super::arguments::Global;
 use crate::diagnostic::{Diagnostics, Sources};
 use crate::job::Level;
@@ -97,12 +99,21 @@ impl Output {
         self.complain(&renderer.render(diagnostics));
     }
 
+    /// Diagnostics with their places, for machines.
+    pub(super) fn json_of(&self, diagnostics: &Diagnostics, sources: &Sources) -> Vec<Json> {
+        let sources = relative(sources);
+        let mut renderer = Renderer::new(&sources, usize::from(self.width));
+        match renderer.json(diagnostics) {
+            Json::Array(items) => items,
+            other => vec![other],
+        }
+    }
+
     /// Prints why a command failed; gives the exit code.
     pub(super) fn failure(&self, failure: &Failure, json: bool) -> u8 {
         if json {
-            let sources = relative(&failure.sources);
-            let mut renderer = Renderer::new(&sources, usize::from(self.width));
-            self.json(&serde_json::json!({ "errors": renderer.json(&failure.problems) }));
+            let problems = self.json_of(&failure.problems, &failure.sources);
+            self.json(&serde_json::json!({ "errors": problems }));
         }
         self.diagnostics(&failure.problems, &failure.sources);
         failure.kind.exit_code()

@@ -190,7 +190,7 @@ fn read(
 }
 
 /// The directories of the texts that other texts included, for the file names they contain.
-fn directories_of_includes(sources: &Sources) -> HashMap<SourceId, Arc<PathBuf>> {
+pub(super) fn directories_of_includes(sources: &Sources) -> HashMap<SourceId, Arc<PathBuf>> {
     let included = sources
         .iter()
         .filter(|(_, source)| source.included_from.is_some());

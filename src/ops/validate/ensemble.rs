@@ -1,0 +1,81 @@
+//! Checks ensembles, and projects with all ensembles that they list.
+
+use std::path::{Path, PathBuf};
+
+use super::validate::Checked;
+use crate::diagnostic::Diagnostic;
+use crate::ops::failure::Failure;
+use crate::ops::session::{self, SessionOptions};
+use crate::plan;
+use crate::project::{FileLoader, Project};
+use crate::system::env::Env;
+use crate::yaml::Limits;
+
+/// Checks an ensemble.
+pub(super) fn ensemble(options: &SessionOptions) -> Checked {
+    check(options).unwrap_or_else(|failure| Checked {
+        problems: failure.problems,
+        sources: failure.sources,
+    })
+}
+
+fn check(options: &SessionOptions) -> Result<Checked, Failure> {
+    let found = session::find(options)?;
+    let options = SessionOptions {
+        check_unused: true,
+        ..options.clone()
+    };
+    let mut session = session::load(found, &options)?;
+    let topology = session.topology()?;
+    let mut problems = session.warnings;
+    if let Err(error) = plan::refuse_cycles(&topology) {
+        problems.push(Diagnostic::from(error));
+    }
+    Ok(Checked {
+        problems,
+        sources: session.sources,
+    })
+}
+
+/// Checks a project's file, then each ensemble that it lists or, where it lists none, the one in
+/// its usual place. Gives one result for each of them.
+pub(super) fn project(file: &Path, options: &SessionOptions) -> Vec<Checked> {
+    let env = Env::of_this_process();
+    let mut own = Checked::default();
+    let mut loader = FileLoader::new(&mut own.sources, &env, Limits::default());
+    let loaded = Project::load(file, &mut loader, &Limits::default());
+    own.problems.append(loader.take_warnings());
+    drop(loader);
+    let manifests = match loaded {
+        Ok(project) => manifests(&project),
+        Err(error) => {
+            own.problems.append(error.into());
+            Vec::new()
+        }
+    };
+    if manifests.is_empty() {
+        return vec![own];
+    }
+    let checks = manifests.iter().map(|manifest| {
+        ensemble(&SessionOptions {
+            ensemble: manifest.display().to_string(),
+            ..options.clone()
+        })
+    });
+    checks.collect()
+}
+
+fn manifests(project: &Project) -> Vec<PathBuf> {
+    let mut manifests: Vec<PathBuf> = Vec::new();
+    let own = project.ensembles.iter();
+    for entry in own.filter(|entry| entry.project.is_none()) {
+        let path = project.path_of(entry);
+        if !manifests.contains(&path) {
+            manifests.push(path);
+        }
+    }
+    if manifests.is_empty() {
+        manifests.extend(project.usual_manifest());
+    }
+    manifests
+}

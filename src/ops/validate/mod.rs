@@ -1,0 +1,8 @@
+//! Checks what a path names and reports every problem. Changes nothing.
+
+mod ensemble;
+mod service;
+mod subject;
+mod validate;
+
+pub use validate::{Checked, validate};

@@ -1,0 +1,68 @@
+//! Checks service templates that stand in no ensemble.
+
+use std::path::Path;
+
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::ops::imports::FileImporter;
+use crate::ops::session::directories_of_includes;
+use crate::project::FileLoader;
+use crate::tosca::{self, ReadOptions};
+use crate::yaml::{self, Limits, Node};
+
+/// Checks a service template and all that it imports; gives every problem.
+pub(super) fn service_template(file: &Path, loader: &mut FileLoader<'_>) -> Diagnostics {
+    let mut problems = match read(file, loader) {
+        Ok(problems) | Err(problems) => problems,
+    };
+    problems.append(loader.take_warnings());
+    problems
+}
+
+fn read(file: &Path, loader: &mut FileLoader<'_>) -> Result<Diagnostics, Diagnostics> {
+    let limits = Limits::default();
+    let (_, text) = loader.read(file, None)?;
+    let root = yaml::expand(&text, loader, &limits)?.root;
+    if root.get("tosca_definitions_version").is_none() {
+        return Err(without_version(&root).into());
+    }
+    let options = ReadOptions {
+        check_unused: true,
+        directories: directories_of_includes(loader.sources()),
+        ..ReadOptions::default()
+    };
+    let mut importer = FileImporter {
+        loader,
+        document: root.clone(),
+        limits,
+    };
+    let base = file.parent().unwrap_or(Path::new("."));
+    let (_, problems) = tosca::read(&root, base, &mut importer, &options);
+    Ok(problems)
+}
+
+/// What is wrong with a text that is neither an ensemble nor a service template.
+fn without_version(root: &Node) -> Diagnostic {
+    let Some(map) = root.as_map() else {
+        let message = format!(
+            "this is no ensemble, project or service template, but {}",
+            root.kind_name()
+        );
+        return Diagnostic::error(message)
+            .label(root.span(), "")
+            .help("write a map that begins with `tosca_definitions_version`");
+    };
+    let similar = map
+        .iter()
+        .find(|(key, _)| key.starts_with("tosca_definition"));
+    let first = map.iter().next();
+    let problem = Diagnostic::error("the service template has no `tosca_definitions_version`");
+    match (similar, first) {
+        (Some((_, entry)), _) => problem
+            .label(entry.key_span, "")
+            .help("write `tosca_definitions_version`"),
+        (None, Some((_, entry))) => problem
+            .label(entry.key_span, "")
+            .help("add `tosca_definitions_version: tosca_simple_yaml_1_3` as its first line"),
+        (None, None) => problem.label(root.span(), ""),
+    }
+}
