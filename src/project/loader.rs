@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources, Span};
 use crate::system::env::Env;
-use crate::system::fs;
+use crate::system::{archive, fs};
 use crate::yaml::{IncludeRequest, Limits, Loaded, Loader, Node, parse};
 
 /// Reads files for [`crate::yaml::expand`]: relative ones from the folder of the text that asks,
@@ -18,6 +19,14 @@ pub struct FileLoader<'a> {
     repositories: HashMap<String, PathBuf>,
     read: HashMap<PathBuf, (SourceId, Node)>,
     warnings: Diagnostics,
+    archive: Option<Archive>,
+}
+
+/// An archive whose files stand below its own path.
+#[derive(Debug)]
+struct Archive {
+    root: PathBuf,
+    files: archive::Files,
 }
 
 impl<'a> FileLoader<'a> {
@@ -30,7 +39,78 @@ impl<'a> FileLoader<'a> {
             repositories: HashMap::new(),
             read: HashMap::new(),
             warnings: Diagnostics::default(),
+            archive: None,
         }
+    }
+
+    /// Opens an archive: from now on its files stand below its path, and nothing else is read.
+    pub fn open_archive(&mut self, path: &Path) -> Result<(), Diagnostic> {
+        let path = fs::normalize(path);
+        let bytes = fs::read(&path).map_err(Diagnostic::error)?;
+        let files = archive::read(&bytes, is_text).map_err(|error| {
+            Diagnostic::error(format!("`{}` is no CSAR: {error}", path.display()))
+                .help("a CSAR is a zip or tar file with a service template")
+        })?;
+        self.archive = Some(Archive { root: path, files });
+        Ok(())
+    }
+
+    /// Whether there is a plain file at the path, within the archive if one is open.
+    pub fn is_file(&self, path: &Path) -> bool {
+        let path = fs::normalize(path);
+        match self.archived(&path) {
+            Some(found) => found.is_some(),
+            None => fs::is_file(&path),
+        }
+    }
+
+    /// The files that stand in a folder, sorted by name; none if it cannot be read.
+    pub fn files_in(&self, folder: &Path) -> Vec<PathBuf> {
+        let Some(archive) = &self.archive else {
+            let entries = fs::list(folder).unwrap_or_default();
+            let paths = entries.into_iter().map(|entry| entry.path);
+            return paths.filter(|path| fs::is_file(path)).collect();
+        };
+        let paths = archive.files.keys().map(|path| archive.root.join(path));
+        paths
+            .filter(|path| path.parent() == Some(folder))
+            .collect()
+    }
+
+    /// What the archive, if one is open, holds at a path: outside of it there is nothing.
+    fn archived(&self, path: &Path) -> Option<Option<&Option<Vec<u8>>>> {
+        let archive = self.archive.as_ref()?;
+        let inner = path.strip_prefix(&archive.root).ok();
+        Some(inner.and_then(|inner| archive.files.get(inner)))
+    }
+
+    /// Reads a file as text, and adds it to the sources.
+    pub fn text(&mut self, path: &Path) -> Result<(SourceId, Arc<str>), Diagnostic> {
+        let path = fs::normalize(path);
+        let text = self.content(&path)?;
+        let text: Arc<str> = text.into();
+        let source = self.sources.add(&path, Arc::clone(&text), None);
+        Ok((source, text))
+    }
+
+    fn content(&self, path: &Path) -> Result<String, Diagnostic> {
+        let Some(found) = self.archived(path) else {
+            return fs::read_to_string(path).map_err(|error| {
+                let diagnostic = Diagnostic::error(&error);
+                match error.hint() {
+                    Some(hint) => diagnostic.help(hint),
+                    None => diagnostic,
+                }
+            });
+        };
+        let missing = || Diagnostic::error(format!("`{}` is no text file", path.display()));
+        let bytes = found.and_then(Option::as_ref).ok_or_else(missing)?;
+        String::from_utf8(bytes.clone()).map_err(|_| missing())
+    }
+
+    /// Tells people something of what was read.
+    pub fn warn(&mut self, warning: Diagnostic) {
+        self.warnings.push(warning);
     }
 
     /// Tells where a repository is on this machine.
@@ -59,13 +139,8 @@ impl<'a> FileLoader<'a> {
             return Ok((*source, root.clone()));
         }
         let span = included_from.unwrap_or(Span::NONE);
-        let text = fs::read_to_string(&path).map_err(|error| {
-            let diagnostic = Diagnostic::error(&error).label(span, "asked for here");
-            match error.hint() {
-                Some(hint) => diagnostic.help(hint),
-                None => diagnostic,
-            }
-        })?;
+        let asked = |problem: Diagnostic| problem.label(span, "asked for here");
+        let text = self.content(&path).map_err(asked)?;
         let source = self.sources.add(&path, text, included_from);
         let root = parse(self.sources, source, &self.limits)?;
         self.read.insert(path, (source, root.clone()));
@@ -104,6 +179,13 @@ impl<'a> FileLoader<'a> {
             .into()),
         }
     }
+}
+
+/// Whether a file of an archive is read as text; of all others it is enough that they are there.
+fn is_text(path: &Path) -> bool {
+    let end = path.extension().unwrap_or_default();
+    let known = ["yaml", "yml", "tosca", "json", "meta", "py"];
+    known.iter().any(|known| end == *known)
 }
 
 /// The URL of a repository that a document declares.
@@ -166,7 +248,7 @@ impl Loader for FileLoader<'_> {
             self.folder_of(request.from)
         };
         let path = fs::absolute(Path::new(file), &folder);
-        if !fs::is_file(&path) {
+        if !self.is_file(&path) {
             return Ok(Loaded::Missing);
         }
         if path.extension().is_some_and(|extension| extension == "py") {

@@ -1,5 +1,6 @@
 //! Finds and merges projects and their environments; loads included files.
 
+mod csar;
 mod env_rules;
 mod environment;
 mod error;
@@ -10,6 +11,7 @@ mod merge;
 mod project;
 mod reader;
 
+pub use csar::Csar;
 pub use env_rules::{
     EnvRuleOptions, FilteredEnv, REQUIRED_VARIABLES, filter_env, filter_env_with,
     substitute_variables,

@@ -1,5 +1,6 @@
 //! The door to this machine: files, processes, environment, clock. Decides nothing.
 
+pub mod archive;
 pub mod clock;
 pub mod env;
 pub mod fs;

@@ -1,24 +1,48 @@
-//! Checks service templates that stand in no ensemble.
+//! Checks service templates that stand in no ensemble, alone or in a CSAR.
 
 use std::path::Path;
 
+use super::files::missing_files;
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::ops::imports::FileImporter;
 use crate::ops::session::directories_of_includes;
-use crate::project::FileLoader;
-use crate::tosca::{self, ReadOptions};
+use crate::project::{Csar, FileLoader};
+use crate::tosca::{self, ReadOptions, ServiceTemplate};
 use crate::yaml::{self, Limits, Node};
 
 /// Checks a service template and all that it imports; gives every problem.
 pub(super) fn service_template(file: &Path, loader: &mut FileLoader<'_>) -> Diagnostics {
     let mut problems = match read(file, loader) {
+        Ok((_, problems)) | Err(problems) => problems,
+    };
+    problems.append(loader.take_warnings());
+    problems
+}
+
+/// Checks a CSAR: the service template, and that all files it names are there.
+pub(super) fn csar(csar: &Csar, loader: &mut FileLoader<'_>) -> Diagnostics {
+    let mut problems = match read_csar(csar, loader) {
         Ok(problems) | Err(problems) => problems,
     };
     problems.append(loader.take_warnings());
     problems
 }
 
-fn read(file: &Path, loader: &mut FileLoader<'_>) -> Result<Diagnostics, Diagnostics> {
+fn read_csar(csar: &Csar, loader: &mut FileLoader<'_>) -> Result<Diagnostics, Diagnostics> {
+    if csar.archive {
+        loader.open_archive(&csar.root)?;
+    }
+    let entry = csar.entry(loader)?;
+    let (template, mut problems) = read(&entry, loader)?;
+    if let Some(template) = template.filter(|_| csar.archive) {
+        problems.append(missing_files(&template, loader));
+    }
+    Ok(problems)
+}
+
+type Read = (Option<ServiceTemplate>, Diagnostics);
+
+fn read(file: &Path, loader: &mut FileLoader<'_>) -> Result<Read, Diagnostics> {
     let limits = Limits::default();
     let (_, text) = loader.read(file, None)?;
     let root = yaml::expand(&text, loader, &limits)?.root;
@@ -36,8 +60,7 @@ fn read(file: &Path, loader: &mut FileLoader<'_>) -> Result<Diagnostics, Diagnos
         limits,
     };
     let base = file.parent().unwrap_or(Path::new("."));
-    let (_, problems) = tosca::read(&root, base, &mut importer, &options);
-    Ok(problems)
+    Ok(tosca::read(&root, base, &mut importer, &options))
 }
 
 /// What is wrong with a text that is neither an ensemble nor a service template.

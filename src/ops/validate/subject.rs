@@ -1,10 +1,17 @@
-//! Finds out what a path names: an ensemble, a project or a service template.
+//! Finds out what a path names: an ensemble, a project, a service template or a CSAR.
 
 use std::path::{Path, PathBuf};
 
-use crate::project::FileLoader;
+use crate::project::{Csar, FileLoader};
 use crate::system::fs;
 use crate::yaml::Node;
+
+/// The name of a project's file.
+const PROJECT: &str = "unfurl.yaml";
+/// The name of an ensemble's file.
+const ENSEMBLE: &str = "ensemble.yaml";
+/// How the names of archives end.
+const ARCHIVES: [&str; 5] = ["csar", "zip", "tar", "tgz", "gz"];
 
 /// What is to be checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,18 +22,28 @@ pub(super) enum Subject {
     Project(PathBuf),
     /// A file that begins a service template.
     ServiceTemplate(PathBuf),
+    /// A CSAR.
+    Csar(Csar),
 }
 
 /// Tells what a path names, by its name where that is enough, else by its content.
 pub(super) fn subject(argument: &str, cwd: &Path, loader: &mut FileLoader<'_>) -> Subject {
     let path = fs::absolute(Path::new(argument), cwd);
-    if argument.is_empty() || !fs::is_file(&path) {
+    if argument.is_empty() || !fs::exists(&path) {
         return Subject::Ensemble;
     }
+    if fs::is_dir(&path) {
+        return folder(path, loader);
+    }
     match path.file_name().and_then(|name| name.to_str()) {
-        Some("unfurl.yaml") => return Subject::Project(path),
-        Some("ensemble.yaml") => return Subject::Ensemble,
+        Some(PROJECT) => return Subject::Project(path),
+        Some(ENSEMBLE) => return Subject::Ensemble,
         _ => {}
+    }
+    let end = path.extension().unwrap_or_default();
+    if ARCHIVES.iter().any(|known| end == *known) {
+        let (root, archive) = (path, true);
+        return Subject::Csar(Csar { root, archive });
     }
     let Ok((_, root)) = loader.read(&path, None) else {
         // Whatever it is, the reader of service templates says why it cannot be read.
@@ -38,6 +55,25 @@ pub(super) fn subject(argument: &str, cwd: &Path, loader: &mut FileLoader<'_>) -
         None if is_manifest(&root) => Subject::Ensemble,
         None => Subject::ServiceTemplate(path),
     }
+}
+
+/// Tells what a folder is: one with an ensemble or a project, or an unpacked CSAR.
+fn folder(path: PathBuf, loader: &FileLoader<'_>) -> Subject {
+    let has = |name: &str| fs::exists(&path.join(name));
+    if has(ENSEMBLE) {
+        return Subject::Ensemble;
+    }
+    for file in [path.join(PROJECT), path.join(".unfurl").join(PROJECT)] {
+        if fs::is_file(&file) {
+            return Subject::Project(file);
+        }
+    }
+    let described = has("TOSCA-Metadata") || has("TOSCA.meta");
+    if described || !loader.files_in(&path).is_empty() {
+        let (root, archive) = (path, false);
+        return Subject::Csar(Csar { root, archive });
+    }
+    Subject::Ensemble
 }
 
 /// Whether it has what an ensemble has and a service template has not.

@@ -1,7 +1,7 @@
 //! The use case.
 
 use super::ensemble::{ensemble, project};
-use super::service::service_template;
+use super::service::{csar, service_template};
 use super::subject::{Subject, subject};
 use crate::diagnostic::{Diagnostics, Sources};
 use crate::ops::failure::{Failure, FailureKind};
@@ -19,8 +19,8 @@ pub struct Checked {
     pub sources: Sources,
 }
 
-/// Checks what `options.ensemble` names: an ensemble, a project with its ensembles, or a service
-/// template. Gives one result for each ensemble or service template.
+/// Checks what `options.ensemble` names: an ensemble, a project with its ensembles, a service
+/// template or a CSAR. Gives one result for each ensemble or service template.
 pub fn validate(options: &SessionOptions) -> Result<Vec<Checked>, Failure> {
     let cwd = env::current_dir().map_err(|error| {
         let message = format!("the current folder cannot be found: {error}");
@@ -29,13 +29,12 @@ pub fn validate(options: &SessionOptions) -> Result<Vec<Checked>, Failure> {
     let vars = Env::of_this_process();
     let mut sources = Sources::default();
     let mut loader = FileLoader::new(&mut sources, &vars, Limits::default());
-    Ok(match subject(&options.ensemble, &cwd, &mut loader) {
-        Subject::Ensemble => vec![ensemble(options)],
-        Subject::Project(file) => project(&file, options),
-        Subject::ServiceTemplate(file) => {
-            let problems = service_template(&file, &mut loader);
-            drop(loader);
-            vec![Checked { problems, sources }]
-        }
-    })
+    let problems = match subject(&options.ensemble, &cwd, &mut loader) {
+        Subject::Ensemble => return Ok(vec![ensemble(options)]),
+        Subject::Project(file) => return Ok(project(&file, options)),
+        Subject::ServiceTemplate(file) => service_template(&file, &mut loader),
+        Subject::Csar(found) => csar(&found, &mut loader),
+    };
+    drop(loader);
+    Ok(vec![Checked { problems, sources }])
 }

@@ -1,0 +1,148 @@
+//! Finds out where the service template of a CSAR begins (TOSCA 1.3, section 6). A CSAR is an
+//! archive, or a folder that holds what the archive would.
+
+use std::path::{Path, PathBuf};
+
+use super::FileLoader;
+use crate::diagnostic::{Diagnostic, Diagnostics, Span};
+use crate::yaml::Node;
+
+/// Where the description of a CSAR may be.
+const META_FILES: [&str; 2] = ["TOSCA-Metadata/TOSCA.meta", "TOSCA.meta"];
+/// How the files of service templates end.
+const ENDINGS: [&str; 3] = ["yaml", "yml", "tosca"];
+
+/// A CSAR whose files a loader can read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Csar {
+    /// Its folder, or the path of the archive.
+    pub root: PathBuf,
+    /// Whether it is an archive.
+    pub archive: bool,
+}
+
+impl Csar {
+    /// The file that begins its service template.
+    pub fn entry(&self, loader: &mut FileLoader<'_>) -> Result<PathBuf, Diagnostics> {
+        let mut metas = META_FILES.iter().map(|name| self.root.join(name));
+        match metas.find(|path| loader.is_file(path)) {
+            Some(meta) => self.entry_of_meta(&meta, loader),
+            None => self.entry_at_root(loader),
+        }
+    }
+
+    /// Reads `TOSCA.meta`: lines of a name and a value, of which the first block counts.
+    fn entry_of_meta(
+        &self,
+        meta: &Path,
+        loader: &mut FileLoader<'_>,
+    ) -> Result<PathBuf, Diagnostics> {
+        let (source, text) = loader.text(meta)?;
+        let mut place = 0;
+        let mut entry = None;
+        let mut has_version = false;
+        for line in text.split_inclusive('\n') {
+            let start = place;
+            place += line.len();
+            let Some((name, value)) = line.split_once(':') else {
+                if line.trim().is_empty() && start > 0 {
+                    break;
+                }
+                continue;
+            };
+            let span = Span::new(source, offset(start), offset(start + line.trim_end().len()));
+            match name.trim_start_matches('\u{feff}').trim() {
+                "CSAR-Version" => has_version = true,
+                "Entry-Definitions" => entry = Some((value.trim().to_owned(), span)),
+                _ => {}
+            }
+        }
+        let all = Span::new(source, 0, offset(text.trim_end().len()));
+        let Some((file, span)) = entry else {
+            return Err(Diagnostic::error("`TOSCA.meta` names no `Entry-Definitions`")
+                .label(all, "")
+                .help("add `Entry-Definitions:` and the path of the service template")
+                .into());
+        };
+        if !has_version {
+            let problem = Diagnostic::warning("`TOSCA.meta` has no `CSAR-Version`");
+            loader.warn(problem.label(all, ""));
+        }
+        let path = self.root.join(&file);
+        if loader.is_file(&path) {
+            return Ok(path);
+        }
+        let message = format!("the service template `{file}` of the CSAR is not in it");
+        Err(Diagnostic::error(message)
+            .label(span, "named here")
+            .help("the path begins at the folder that holds `TOSCA-Metadata`")
+            .into())
+    }
+
+    /// Without `TOSCA.meta` the only service template at the top is the entry.
+    fn entry_at_root(&self, loader: &mut FileLoader<'_>) -> Result<PathBuf, Diagnostics> {
+        let mut found = Vec::new();
+        for path in loader.files_in(&self.root) {
+            let end = path.extension().unwrap_or_default();
+            if !ENDINGS.iter().any(|known| end == *known) {
+                continue;
+            }
+            let root = match loader.read(&path, None) {
+                Ok((_, root)) => root,
+                Err(problems) if self.archive => return Err(problems),
+                Err(_) => continue,
+            };
+            if root.get("tosca_definitions_version").is_some() {
+                found.push((path, root));
+            }
+        }
+        match found.as_slice() {
+            [(path, root)] => {
+                if self.archive {
+                    check_metadata(root)?;
+                }
+                Ok(path.clone())
+            }
+            [] => Err(Diagnostic::error(format!(
+                "`{}` holds neither `TOSCA-Metadata/TOSCA.meta` nor a service template at its top",
+                self.root.display()
+            ))
+            .help("pack the folder's content, not the folder, and name the entry in `TOSCA.meta`")
+            .into()),
+            [first, second, ..] => {
+                let place = |root: &Node| {
+                    root.get("tosca_definitions_version")
+                        .map_or(root.span(), Node::span)
+                };
+                let message = "the CSAR has no `TOSCA.meta` and more than one service template";
+                Err(Diagnostic::error(message)
+                    .label(place(&second.1), "one of them")
+                    .label(place(&first.1), "another one")
+                    .help("add `TOSCA-Metadata/TOSCA.meta` with `Entry-Definitions:`")
+                    .into())
+            }
+        }
+    }
+}
+
+/// A service template that stands for a whole archive must say its name and version.
+fn check_metadata(root: &Node) -> Result<(), Diagnostic> {
+    let metadata = root.get("metadata");
+    for key in ["template_name", "template_version"] {
+        let beside = root.get(key).is_some();
+        if !beside && metadata.and_then(|metadata| metadata.get(key)).is_none() {
+            let span = metadata
+                .or_else(|| root.get("tosca_definitions_version"))
+                .map_or(root.span(), Node::span);
+            let message = format!("the CSAR has no `TOSCA.meta`, and its template no `{key}`");
+            return Err(Diagnostic::error(message)
+                .label(span, "")
+                .help(format!("add `TOSCA-Metadata/TOSCA.meta`, or `metadata: {{{key}: …}}`")));
+        }
+    }
+    Ok(())
+}
+
+fn offset(place: usize) -> u32 {
+    u32::try_from(place).unwrap_or(u32::MAX)
+}
