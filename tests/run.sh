@@ -85,7 +85,9 @@ corpus() {
     cat "$target/corpus-report.txt"
     return 1
   }
-  python3 tests/corpus.py "$report" tests/data/corpus-passing.txt
+  python3 tests/corpus.py "$report" tests/data/corpus-passing.txt || return 1
+  python3 tests/tosca.py "$target/$profile/unfurl" "$shared/corpus/tosca" \
+    tests/data/tosca-deviations.tsv
 }
 
 unit_and_integration() {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
 use crate::project::FileLoader;
 use crate::tosca::{ImportRequest, Imported, Importer};
 use crate::yaml::{self, IncludeRequest, Limits, Loaded, Loader as _, Node};
@@ -13,6 +13,8 @@ pub(super) struct FileImporter<'l, 's> {
     pub(super) loader: &'l mut FileLoader<'s>,
     pub(super) document: Node,
     pub(super) limits: Limits,
+    /// Whether an import that is not on this machine is only warned of.
+    pub(super) lenient: bool,
 }
 
 impl Importer for FileImporter<'_, '_> {
@@ -23,6 +25,7 @@ impl Importer for FileImporter<'_, '_> {
         };
         let file = match request.repository {
             Some(_) => file.to_owned(),
+            None if file.contains("://") => file.to_owned(),
             None => request.base_dir.join(file).display().to_string(),
         };
         let include = IncludeRequest {
@@ -35,10 +38,13 @@ impl Importer for FileImporter<'_, '_> {
             from: request.from,
             document: self.document.clone(),
         };
-        let loaded = self
-            .loader
-            .load(&include)
-            .map_err(|problems| first(problems, request))?;
+        let loaded = self.loader.load(&include).map_err(|problems| {
+            let mut problem = first(problems, request);
+            if self.lenient && self.loader.is_elsewhere(&include) {
+                problem.severity = Severity::Warning;
+            }
+            problem
+        })?;
         let Loaded::Found { source, root } = loaded else {
             let message = format!("the imported file `{}` does not exist", request.file);
             return Err(Diagnostic::error(message)

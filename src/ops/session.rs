@@ -164,6 +164,7 @@ fn read(
         loader,
         document: manifest.root().clone(),
         limits,
+        lenient: false,
     };
     let base = located.folder();
     let (service, mut problems) = tosca::read(&root, base, &mut importer, &read_options);

@@ -59,10 +59,12 @@ impl Csar {
         }
         let all = Span::new(source, 0, offset(text.trim_end().len()));
         let Some((file, span)) = entry else {
-            return Err(Diagnostic::error("`TOSCA.meta` names no `Entry-Definitions`")
-                .label(all, "")
-                .help("add `Entry-Definitions:` and the path of the service template")
-                .into());
+            return Err(
+                Diagnostic::error("`TOSCA.meta` names no `Entry-Definitions`")
+                    .label(all, "")
+                    .help("add `Entry-Definitions:` and the path of the service template")
+                    .into(),
+            );
         };
         if !has_version {
             let problem = Diagnostic::warning("`TOSCA.meta` has no `CSAR-Version`");
@@ -99,7 +101,7 @@ impl Csar {
         match found.as_slice() {
             [(path, root)] => {
                 if self.archive {
-                    check_metadata(root)?;
+                    check_version(root)?;
                 }
                 Ok(path.clone())
             }
@@ -125,22 +127,19 @@ impl Csar {
     }
 }
 
-/// A service template that stands for a whole archive must say its name and version.
-fn check_metadata(root: &Node) -> Result<(), Diagnostic> {
-    let metadata = root.get("metadata");
-    for key in ["template_name", "template_version"] {
-        let beside = root.get(key).is_some();
-        if !beside && metadata.and_then(|metadata| metadata.get(key)).is_none() {
-            let span = metadata
-                .or_else(|| root.get("tosca_definitions_version"))
-                .map_or(root.span(), Node::span);
-            let message = format!("the CSAR has no `TOSCA.meta`, and its template no `{key}`");
-            return Err(Diagnostic::error(message)
-                .label(span, "")
-                .help(format!("add `TOSCA-Metadata/TOSCA.meta`, or `metadata: {{{key}: …}}`")));
-        }
+/// TOSCA 1.0 knows no archive without `TOSCA.meta`; later versions take the only template.
+fn check_version(root: &Node) -> Result<(), Diagnostic> {
+    let version = root.get("tosca_definitions_version");
+    let text = version.and_then(Node::as_str).unwrap_or_default();
+    if !matches!(text, "tosca_simple_yaml_1_0" | "tosca_simple_yaml_1_0_0") {
+        return Ok(());
     }
-    Ok(())
+    let span = version.map_or(root.span(), Node::span);
+    Err(
+        Diagnostic::error("the CSAR has no `TOSCA.meta`, which TOSCA 1.0 asks for")
+            .label(span, "")
+            .help("add `TOSCA-Metadata/TOSCA.meta` with `Entry-Definitions:`"),
+    )
 }
 
 fn offset(place: usize) -> u32 {

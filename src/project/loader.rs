@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::string::FromUtf8Error;
 use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources, Span};
@@ -48,7 +49,9 @@ impl<'a> FileLoader<'a> {
         let path = fs::normalize(path);
         let bytes = fs::read(&path).map_err(Diagnostic::error)?;
         let files = archive::read(&bytes, is_text).map_err(|error| {
+            let start = Span::new(self.sources.add(&path, "", None), 0, 0);
             Diagnostic::error(format!("`{}` is no CSAR: {error}", path.display()))
+                .label(start, "")
                 .help("a CSAR is a zip or tar file with a service template")
         })?;
         self.archive = Some(Archive { root: path, files });
@@ -72,9 +75,7 @@ impl<'a> FileLoader<'a> {
             return paths.filter(|path| fs::is_file(path)).collect();
         };
         let paths = archive.files.keys().map(|path| archive.root.join(path));
-        paths
-            .filter(|path| path.parent() == Some(folder))
-            .collect()
+        paths.filter(|path| path.parent() == Some(folder)).collect()
     }
 
     /// What the archive, if one is open, holds at a path: outside of it there is nothing.
@@ -93,19 +94,30 @@ impl<'a> FileLoader<'a> {
         Ok((source, text))
     }
 
-    fn content(&self, path: &Path) -> Result<String, Diagnostic> {
-        let Some(found) = self.archived(path) else {
-            return fs::read_to_string(path).map_err(|error| {
+    fn content(&mut self, path: &Path) -> Result<String, Diagnostic> {
+        let bytes = match self.archived(path) {
+            None => fs::read(path).map_err(|error| {
                 let diagnostic = Diagnostic::error(&error);
                 match error.hint() {
                     Some(hint) => diagnostic.help(hint),
                     None => diagnostic,
                 }
-            });
+            })?,
+            Some(found) => found.cloned().flatten().ok_or_else(|| {
+                Diagnostic::error(format!("`{}` is no text file", path.display()))
+            })?,
         };
-        let missing = || Diagnostic::error(format!("`{}` is no text file", path.display()));
-        let bytes = found.and_then(Option::as_ref).ok_or_else(missing)?;
-        String::from_utf8(bytes.clone()).map_err(|_| missing())
+        String::from_utf8(bytes).map_err(|error| self.no_text(path, error))
+    }
+
+    /// What is wrong with a file that is not UTF-8: the place of the first byte that is not.
+    fn no_text(&mut self, path: &Path, error: FromUtf8Error) -> Diagnostic {
+        let place = u32::try_from(error.utf8_error().valid_up_to()).unwrap_or(u32::MAX);
+        let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
+        let source = self.sources.add(path, text, None);
+        Diagnostic::error(format!("`{}` is no text in UTF-8", path.display()))
+            .label(Span::new(source, place, place), "")
+            .help("save it as UTF-8")
     }
 
     /// Tells people something of what was read.
@@ -152,6 +164,11 @@ impl<'a> FileLoader<'a> {
         let path = self.sources.get(source).map(|source| source.path.clone());
         path.and_then(|path| path.parent().map(Path::to_owned))
             .unwrap_or_default()
+    }
+
+    /// Whether a request is for a file on another machine.
+    pub fn is_elsewhere(&self, request: &IncludeRequest) -> bool {
+        is_url(&request.file) || self.repository(request).is_err()
     }
 
     /// The folder of a repository, by the name or the URL that a request gives.
@@ -217,6 +234,11 @@ fn local_folder(url: &str, here: &Path) -> Option<PathBuf> {
     Some(fs::absolute(Path::new(path), here))
 }
 
+/// Whether it is an address on the network.
+fn is_url(file: &str) -> bool {
+    file.starts_with("http://") || file.starts_with("https://")
+}
+
 /// Whether it is `user@host:path`, as git understands it.
 fn is_remote_shorthand(url: &str) -> bool {
     url.split_once(':')
@@ -230,7 +252,7 @@ impl Loader for FileLoader<'_> {
             return Ok(Loaded::Skipped);
         }
         let file = request.file.as_str();
-        if file.starts_with("http://") || file.starts_with("https://") {
+        if is_url(file) {
             return Err(
                 Diagnostic::error(format!("`{file}` cannot be included from the network"))
                     .label(request.span, "asked for here")

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::name::TypeName;
 use crate::value::{Map, Value};
-use crate::yaml::{Mapping, Node};
+use crate::yaml::{Entry, Mapping};
 
+use super::entity::ArtifactType;
 use super::implementation::Artifacts;
 use super::interface::{Interfaces, Speaker};
 use super::keys::ARTIFACT;
@@ -30,24 +31,31 @@ const FIELDS: &[&str] = &[
 ];
 
 impl Scope<'_> {
-    /// Reads an artifact: a file name, or a map with a `file`.
+    /// Reads an artifact: a file name, or a map with a `file`. What it does not say is that of
+    /// `base`, the one of the same name that its type has.
     pub(super) fn artifact(
         self,
         what: &str,
         name: &Arc<str>,
-        node: &Node,
-        span: Span,
+        entry: &Entry,
+        base: Option<&Artifact>,
     ) -> Option<Artifact> {
+        let Entry {
+            key_span: span,
+            value: node,
+        } = entry;
+        let span = *span;
         let empty = Mapping::default();
         let map = match node.as_str() {
             Some(_) => &empty,
             None => self.map(node, || what.to_owned())?,
         };
         ARTIFACT.check(self.problems(), what, map);
-        let file = match (node.as_str(), map.get("file")) {
-            (Some(text), _) => Value::from(text),
-            (None, Some(file)) => file.to_value(),
-            (None, None) => {
+        let file = match (node.as_str(), map.get("file"), base) {
+            (Some(text), _, _) => Value::from(text),
+            (None, Some(file), _) => file.to_value(),
+            (None, None, Some(base)) => base.file.clone(),
+            (None, None, None) => {
                 self.report(
                     Diagnostic::error(format!("{what} has no `file`"))
                         .label(span, "")
@@ -56,21 +64,22 @@ impl Scope<'_> {
                 return None;
             }
         };
-        let (type_name, type_span) = match map.get("type") {
-            Some(node) => (node.as_str().unwrap_or_default(), node.span()),
-            None => ("tosca.artifacts.Root", span),
-        };
-        let key = self.require(type_name, Section::Artifact, type_span)?;
-        let artifact_type = self.types.artifact_type_of(key)?;
+        let (type_name, artifact_type) = self.artifact_type(map, base, span)?;
+        let base = base.filter(|_| map.get("file").is_none());
         let declared = Declared {
-            type_name,
+            type_name: type_name.as_str(),
             defs: &artifact_type.properties,
             defaults: &artifact_type.default_properties,
             open: artifact_type.open,
-            complete: true,
+            complete: base.is_none(),
         };
         let given = self.map_at(map, "properties", || what.to_owned());
-        let properties = self.properties(what, declared, given, span);
+        let mut properties = self.properties(what, declared, given, span);
+        for (name, property) in base.into_iter().flat_map(|base| &*base.properties) {
+            if given.is_none_or(|given| given.get(name).is_none()) {
+                Arc::make_mut(&mut properties).insert(Arc::clone(name), property.clone());
+            }
+        }
         let operations = match map.get("interfaces") {
             None => Arc::clone(&artifact_type.operations),
             Some(node) => {
@@ -83,9 +92,11 @@ impl Scope<'_> {
         let fields = map.iter().filter(|(key, _)| !FIELDS.contains(&&***key));
         Some(Artifact {
             name: Arc::clone(name),
-            type_name: TypeName::from(type_name),
+            type_name,
             file,
-            repository: self.text_at(map, "repository", || what.to_owned()),
+            repository: self
+                .text_at(map, "repository", || what.to_owned())
+                .or_else(|| base?.repository.clone()),
             description: description(map),
             properties,
             operations,
@@ -97,5 +108,23 @@ impl Scope<'_> {
             base_dir: self.base_dir(span),
             artifact_type,
         })
+    }
+
+    fn artifact_type(
+        self,
+        map: &Mapping,
+        base: Option<&Artifact>,
+        span: Span,
+    ) -> Option<(TypeName, Arc<ArtifactType>)> {
+        let (type_name, type_span) = match (map.get("type"), base) {
+            (Some(node), _) => (node.as_str().unwrap_or_default(), node.span()),
+            (None, Some(base)) => {
+                return Some((base.type_name.clone(), Arc::clone(&base.artifact_type)));
+            }
+            (None, None) => ("tosca.artifacts.Root", span),
+        };
+        let key = self.require(type_name, Section::Artifact, type_span)?;
+        let artifact_type = self.types.artifact_type_of(key)?;
+        Some((TypeName::from(type_name), artifact_type))
     }
 }

@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 
 use crate::diagnostic::Diagnostic;
 use crate::value::{Map, Value};
-use crate::yaml::{Mapping, Node};
+use crate::yaml::{Entry, Mapping, Node};
 
 use super::keys::IMPLEMENTATION;
 use super::operation::{Dependency, Implementation, ImplementationKind, short_name};
@@ -187,7 +187,11 @@ impl Scope<'_> {
         }
         let name: Arc<str> = node.get("file").and_then(Node::as_str).unwrap_or("").into();
         let what = format!("the artifact of {what}");
-        self.artifact(&what, &name, node, node.span()).map(Arc::new)
+        let entry = Entry {
+            key_span: node.span(),
+            value: node.clone(),
+        };
+        self.artifact(&what, &name, &entry, None).map(Arc::new)
     }
 
     fn dependencies(self, what: &str, map: &Mapping) -> Vec<Dependency> {

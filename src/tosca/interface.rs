@@ -349,7 +349,8 @@ impl Merger<'_> {
         said.span = entry.key_span;
         said.namespace = self.scope.namespace;
         said.removed = false;
-        if node.is_null() {
+        // Descriptors of network functions say `[]` of operations that do nothing.
+        if node.is_null() || node.as_seq().is_some_and(<[Node]>::is_empty) {
             said.takes_shared = true;
         } else if let Some(map) = node.as_map() {
             self.operation_map(name, map, &mut said);

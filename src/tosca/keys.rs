@@ -88,7 +88,7 @@ keys! {
         "type" "description" "metadata" "properties" "attributes" "interfaces" "copy"
         "default_for" "directives" "derived_from" "requirements" "dependencies" "name" "title"
     ];
-    REQUIREMENT Error [
+    REQUIREMENT Warning [
         "node" "capability" "relationship" "occurrences" "node_filter" "description" "metadata"
         "title"
     ];
@@ -117,7 +117,7 @@ keys! {
         "metadata" "description" "file" "repository" "deploy_path" "version" "checksum"
         "checksum_algorithm" "permissions" "intent" "target" "order" "contents" "type"
         "properties" "interfaces" "dependencies" "mime_type" "file_extensions" "required"
-        "name" "title" "directives" "attributes"
+        "name" "title" "directives" "attributes" "artifact_version"
     ];
     GROUP Error [
         "type" "metadata" "description" "properties" "attributes" "members" "interfaces" "title"

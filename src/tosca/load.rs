@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, SourceId, Span};
-use crate::yaml::{Kind, Mapping, Node};
+use crate::yaml::{Entry, Kind, Mapping, Node};
 
 use super::import::{ImportRequest, Importer};
 use super::keys::{IMPORT, SERVICE_TEMPLATE};
@@ -24,6 +24,9 @@ const VERSIONS: &[&str] = &[
     "tosca_simple_yaml_1_1",
     "tosca_simple_yaml_1_2",
     "tosca_simple_yaml_1_3",
+    "tosca_simple_profile_for_nfv_1_0",
+    "tosca_simple_profile_for_nfv_1_0_0",
+    "tosca_simple_profile_for_mec_1_0_0",
 ];
 
 /// A file that was loaded.
@@ -127,10 +130,31 @@ impl Loader<'_> {
             };
             for (name, entry) in types {
                 let body = Body::Node(entry.value.clone());
+                let section = self.meant(*section, name, entry);
                 self.types
-                    .declare(namespace, *section, Arc::clone(name), entry.key_span, body);
+                    .declare(namespace, section, Arc::clone(name), entry.key_span, body);
             }
         }
+    }
+
+    /// The section that a type belongs to: the one of the normative type that it derives from,
+    /// even if it stands in another.
+    fn meant(&self, section: Section, name: &str, entry: &Entry) -> Section {
+        let parent = entry.value.get("derived_from").and_then(Node::as_str);
+        let Some(meant) = parent.and_then(Section::of_normative) else {
+            return section;
+        };
+        if meant != section && section != Section::Any {
+            let message = format!(
+                "`{name}` is {}, but stands among {}s",
+                meant.one(),
+                section.noun()
+            );
+            let problem = Diagnostic::warning(message).label(entry.key_span, "");
+            let help = format!("move it to `{}`", meant.key());
+            self.types.problems.report(problem.help(help));
+        }
+        meant
     }
 
     fn import(&mut self, wanted: &Wanted, from: &LoadedFile) {

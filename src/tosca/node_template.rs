@@ -63,7 +63,8 @@ impl<'a> NodeReader<'a> {
             scope.map(node, || what.clone())?
         };
         NODE_TEMPLATE.check(scope.problems(), &what, map);
-        let copied = self.copied(map);
+        let siblings = self.siblings;
+        let copied = siblings.and_then(|all| scope.copied(&what, map, all));
         let map = copied.as_ref().unwrap_or(map);
         let (type_name, node_type) = self.node_type(&what, map, span)?;
         let directives = self.directives(&what, map);
@@ -121,18 +122,6 @@ impl<'a> NodeReader<'a> {
                     .help("use letters, digits, `.`, `_`, `-` and `:`, and start with a letter"),
             );
         }
-    }
-
-    /// What a template says with what the one it copies says besides.
-    fn copied(&self, map: &Mapping) -> Option<Mapping> {
-        let base = self.siblings?.get(map.get("copy")?.as_str()?)?;
-        let mut merged = map.clone();
-        for (key, entry) in base.as_map()? {
-            if merged.get(key).is_none() {
-                merged.insert(Arc::clone(key), entry.clone());
-            }
-        }
-        Some(merged)
     }
 
     fn node_type(
@@ -247,9 +236,10 @@ impl<'a> NodeReader<'a> {
         let mut artifacts = Arc::clone(&node_type.artifacts);
         if let Some(given) = given.filter(|given| !given.is_empty()) {
             let all = Arc::make_mut(&mut artifacts);
-            for (name, Entry { key_span, value }) in given {
+            for (name, entry) in given {
                 let what = format!("artifact `{name}` of {what}");
-                if let Some(artifact) = scope.artifact(&what, name, value, *key_span) {
+                let base = node_type.artifacts.get(name).map(|base| &**base);
+                if let Some(artifact) = scope.artifact(&what, name, entry, base) {
                     all.insert(Arc::clone(name), Arc::new(artifact));
                 }
             }
@@ -336,8 +326,8 @@ fn from_list(items: &[Node]) -> Mapping {
 fn is_identifier(name: &str) -> bool {
     let mut characters = name.chars();
     let first = characters.next();
-    first.is_some_and(|c| c.is_ascii_alphabetic() || c == '_' || c == '.')
-        && characters.all(|c| c.is_ascii_alphanumeric() || "._:-".contains(c))
+    first.is_some_and(|c| c.is_alphabetic() || c == '_' || c == '.')
+        && characters.all(|c| c.is_alphanumeric() || "._:-".contains(c))
 }
 
 /// The names under a key of a map.

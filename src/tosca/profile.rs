@@ -9,6 +9,7 @@ use super::section::Section;
 
 const PROFILES: &[&str] = &[
     include_str!("../../schemas/tosca/simple-1.3.yaml"),
+    include_str!("../../schemas/tosca/nfv-1.0.yaml"),
     include_str!("../../schemas/tosca/unfurl.yaml"),
 ];
 

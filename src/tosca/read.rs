@@ -14,6 +14,7 @@ use crate::yaml::{Mapping, Node};
 use super::check::check;
 use super::import::Importer;
 use super::load::{LoadedFile, load};
+use super::references::dangling;
 use super::scope::{Scope, description, values_at};
 use super::similar::did_you_mean;
 use super::template::{ServiceTemplate, TopologyTemplate};
@@ -28,6 +29,9 @@ pub struct ReadOptions {
     pub match_declared: bool,
     /// Whether types that no template uses are checked too.
     pub check_unused: bool,
+    /// Whether functions may only read what their nodes declare, as in TOSCA; in Unfurl tasks can
+    /// set attributes that nothing declares.
+    pub check_references: bool,
     /// The deployment blueprint whose node templates replace or join those of the topology.
     pub blueprint: Option<Arc<str>>,
     /// The directories of texts that merge directives included, for names relative to them.
@@ -39,6 +43,7 @@ impl Default for ReadOptions {
         Self {
             match_declared: true,
             check_unused: false,
+            check_references: false,
             blueprint: None,
             directories: HashMap::new(),
         }
@@ -68,9 +73,6 @@ pub fn read(
     let (mut types, files) = load(root, base_dir, importer);
     types.directories.clone_from(&options.directories);
     types.check_ancestry();
-    if options.check_unused {
-        types.resolve_all();
-    }
     let scope = Scope {
         types: &types,
         namespace: ROOT,
@@ -83,6 +85,15 @@ pub fn read(
         },
     );
     topology.nested = nested(&types, &files, options);
+    if options.check_references {
+        for problem in dangling(&topology) {
+            types.problems.report(problem);
+        }
+    }
+    let unused = types.unused();
+    if options.check_unused {
+        types.resolve_all();
+    }
     let repositories = files
         .iter()
         .rev()
@@ -99,7 +110,9 @@ pub fn read(
         topology: Arc::new(topology),
         types: Arc::new(types),
     };
-    let problems = template.types.take_problems();
+    let own = root.span().source;
+    let problems = template.types.take_problems().into_iter();
+    let problems = problems.map(|problem| unused.eased(problem, own)).collect();
     (Some(template), problems)
 }
 

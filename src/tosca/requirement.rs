@@ -58,6 +58,14 @@ impl<'r> Merged<'r> {
         self.first(|def| def.capability.as_ref())
     }
 
+    /// Whether the template itself says what its target must have, be it by the relationship.
+    fn states_end(&self) -> bool {
+        self.stated.is_some_and(|def| {
+            let inline = def.inline_relationship.is_some();
+            def.capability.is_some() || def.relationship.is_some() || inline
+        })
+    }
+
     fn stated_occurrences(&self) -> Option<Occurrences> {
         self.first(|def| def.occurrences)
     }
@@ -346,7 +354,9 @@ impl Resolver<'_> {
         let found = matching_capability(self.types, &target.node_type, &query, relationship_type);
         if found.is_none() {
             self.report_no_capability(template, merged, relationship, target);
-            return None;
+            if merged.states_end() {
+                return None;
+            }
         }
         self.assign(template, merged, place, true);
         Some(self.made(merged, relationship, Some(place), found))
@@ -555,8 +565,14 @@ impl Resolver<'_> {
             template.name,
             target.name
         );
-        self.types.problems.report(
+        // Templates are often sloppy about what only the type asks for.
+        let problem = if merged.states_end() {
             Diagnostic::error(message)
+        } else {
+            Diagnostic::warning(message)
+        };
+        self.types.problems.report(
+            problem
                 .label(merged.span(), "")
                 .label(target.span, "the target")
                 .help(format!("it has {}", own.join(", "))),

@@ -173,9 +173,7 @@ impl Types {
                         };
                         expected.insert(Arc::clone(name), expectation);
                     }
-                } else if let Some(artifact) =
-                    scope.artifact(&what, name, &entry.value, entry.key_span)
-                {
+                } else if let Some(artifact) = scope.artifact(&what, name, entry, None) {
                     artifacts.insert(Arc::clone(name), Arc::new(artifact));
                 }
             }

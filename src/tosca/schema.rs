@@ -25,6 +25,10 @@ impl Scope<'_> {
         entry: &Entry,
         base: Option<&Arc<PropertyDef>>,
     ) -> Option<PropertyDef> {
+        let is_value = entry.value.as_map().is_none() && !entry.value.is_null();
+        if let Some(base) = base.filter(|_| is_value) {
+            return Some(self.new_default(what, entry, base));
+        }
         self.definition(&PROPERTY, what, name, entry, base)
     }
 
@@ -71,6 +75,21 @@ impl Scope<'_> {
         })
     }
 
+    /// A definition that is no map, of a property that a base type defines, can only mean its
+    /// default.
+    fn new_default(self, what: &str, entry: &Entry, base: &Arc<PropertyDef>) -> PropertyDef {
+        let message = format!("{what} is a value, not a definition; it is taken as the default");
+        let problem = Diagnostic::warning(message).label(entry.key_span, "");
+        self.report(problem.help("write `default:` and the value"));
+        PropertyDef {
+            default: Some(entry.value.to_value()),
+            default_span: entry.value.span(),
+            span: entry.key_span,
+            base: Some(Arc::clone(base)),
+            ..PropertyDef::clone(base)
+        }
+    }
+
     /// A sensitive default, or the key `sensitive` of an input, is metadata too.
     fn note_tags(map: &Mapping, default: Option<&Node>, metadata: &mut Map) {
         let tagged = default.is_some_and(|node| node.tag() == Some("!sensitive"));
@@ -111,7 +130,11 @@ impl Scope<'_> {
         depth: usize,
     ) -> Option<Schema> {
         let (type_name, kind) = match (map.get("type"), base) {
-            (Some(node), _) => self.data_type_at(what, node)?,
+            (Some(node), _) => match self.data_type_at(what, node) {
+                Some(found) => found,
+                // It was told; what uses the property need not be told as well.
+                None => return Some(Self::any_schema()),
+            },
             (None, Some(base)) => (base.type_name.clone(), base.kind),
             (None, None) => {
                 self.report(

@@ -65,6 +65,12 @@ impl Section {
         }
     }
 
+    /// The section of a normative type by its whole name.
+    pub(super) fn of_normative(name: &str) -> Option<Self> {
+        let mut sections = Self::ALL.iter().copied();
+        sections.find(|section| *section != Self::Any && name.starts_with(section.prefix()))
+    }
+
     /// The type that others of the section derive from when they say nothing.
     pub(super) fn root(self) -> Option<&'static str> {
         Some(match self {

@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use crate::diagnostic::Diagnostic;
 use crate::name::{TemplateName, TypeName};
 use crate::value::{Map, Value};
-use crate::yaml::{Entry, Mapping, Node};
+use crate::yaml::{Entry, Kind, Mapping, Node};
 
 use super::check::check;
 use super::definition::{ParameterDef, PropertyDef};
@@ -170,10 +170,17 @@ impl Scope<'_> {
         map: &Mapping,
     ) -> IndexMap<TemplateName, Arc<RelationshipTemplate>> {
         let mut templates = IndexMap::new();
+        let all = map.get("relationship_templates").and_then(Node::as_map);
         for (name, entry) in self.section(map, "relationship_templates") {
             let what = format!("relationship template `{name}`");
             let name = TemplateName::new(Arc::clone(name));
-            let read = self.relationship_template(&what, Some(name.clone()), &entry.value, None);
+            let copied = entry.value.as_map().zip(all);
+            let copied = copied.and_then(|(own, all)| self.copied(&what, own, all));
+            let node = match copied {
+                Some(copied) => Node::new(Kind::Map(copied), entry.value.span(), None),
+                None => entry.value.clone(),
+            };
+            let read = self.relationship_template(&what, Some(name.clone()), &node, None);
             if let Some(mut template) = read {
                 template.span = entry.key_span;
                 templates.insert(name, Arc::new(template));

@@ -26,6 +26,9 @@ pub(super) const BUILT_IN: u32 = 0;
 /// The namespace of the service template itself.
 pub(super) const ROOT: u32 = 1;
 
+/// How many names are compared to one that is not known.
+const MOST_CANDIDATES: usize = 2_000;
+
 /// What names mean in namespaces, as far as it was asked.
 type Lookups = HashMap<(u32, Arc<str>), Option<TypeKey>>;
 
@@ -393,10 +396,9 @@ impl Types {
         let mut diagnostic =
             Diagnostic::error(format!("there is no {noun} `{name}`")).label(span, "");
         let own = self.namespaces[namespace as usize].names.keys();
-        let candidates = own
-            .chain(self.namespaces[BUILT_IN as usize].names.keys())
-            .map(|name| &**name);
-        diagnostic.help = did_you_mean(name, candidates)
+        let all = self.namespaces.iter().flat_map(|other| other.names.keys());
+        let candidates = own.chain(all).map(|name| &**name);
+        diagnostic.help = did_you_mean(name, candidates.take(MOST_CANDIDATES))
             .or_else(|| Some(format!("declare it under `{}` or import it", section.key())));
         self.problems.report(diagnostic);
     }

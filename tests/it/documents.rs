@@ -25,6 +25,21 @@ fn every_deviation_is_explained() {
 }
 
 #[test]
+fn every_tosca_file_answered_otherwise_is_explained() {
+    let explained = read("docs/compatibility.md");
+    for line in read("tests/data/tosca-deviations.tsv").lines() {
+        if !line.starts_with('#') {
+            let (path, reason) = line.split_once('\t').unwrap();
+            let row = format!("| `{path}` | {reason} |");
+            assert!(
+                explained.contains(&row),
+                "docs/compatibility.md has no row `{row}`"
+            );
+        }
+    }
+}
+
+#[test]
 fn every_dependency_is_in_the_table_of_the_readme() {
     let readme = read("README.md");
     let manifest = read("Cargo.toml");

@@ -11,3 +11,4 @@ mod examples;
 mod jobs;
 mod layers;
 mod support;
+mod validate;

@@ -51,6 +51,7 @@ fn read(file: &Path, loader: &mut FileLoader<'_>) -> Result<Read, Diagnostics> {
     }
     let options = ReadOptions {
         check_unused: true,
+        check_references: !is_unfurl(&root),
         directories: directories_of_includes(loader.sources()),
         ..ReadOptions::default()
     };
@@ -58,9 +59,16 @@ fn read(file: &Path, loader: &mut FileLoader<'_>) -> Result<Read, Diagnostics> {
         loader,
         document: root.clone(),
         limits,
+        lenient: true,
     };
     let base = file.parent().unwrap_or(Path::new("."));
     Ok(tosca::read(&root, base, &mut importer, &options))
+}
+
+/// Whether it is written in Unfurl's own version of TOSCA.
+fn is_unfurl(root: &Node) -> bool {
+    let version = root.get("tosca_definitions_version");
+    version.and_then(Node::as_str) == Some("tosca_simple_unfurl_1_0_0")
 }
 
 /// What is wrong with a text that is neither an ensemble nor a service template.

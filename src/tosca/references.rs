@@ -1,0 +1,161 @@
+//! Checks what `get_property` and `get_attribute` name, as far as it can be told without values.
+
+use crate::diagnostic::{Diagnostic, Span};
+use crate::value::Value;
+
+use super::similar::did_you_mean;
+use super::template::{NodeTemplate, TopologyTemplate};
+
+/// How deep functions are looked for in a value.
+const DEEPEST: usize = 64;
+
+/// Gives a problem for each function that reads from a node which the topology does not have, or
+/// what the node does not declare.
+pub(super) fn dangling(topology: &TopologyTemplate) -> Vec<Diagnostic> {
+    let mut checker = Checker {
+        topology,
+        problems: Vec::new(),
+    };
+    for (name, output) in &topology.outputs {
+        checker.value(&output.value, &format!("output `{name}`"), output.span, 0);
+    }
+    for (name, node) in &topology.nodes {
+        for (property, set) in node.properties.iter().filter(|(_, it)| it.set_on_template) {
+            let what = format!("property `{property}` of node template `{name}`");
+            checker.value(&set.value, &what, set.span, 0);
+        }
+    }
+    checker.problems
+}
+
+struct Checker<'t> {
+    topology: &'t TopologyTemplate,
+    problems: Vec<Diagnostic>,
+}
+
+impl Checker<'_> {
+    fn value(&mut self, value: &Value, what: &str, span: Span, depth: usize) {
+        if depth > DEEPEST {
+            return;
+        }
+        if let Some(items) = value.as_list() {
+            for item in items {
+                self.value(item, what, span, depth + 1);
+            }
+        }
+        for (key, inner) in value.as_map().into_iter().flatten() {
+            if matches!(&**key, "get_property" | "get_attribute") {
+                self.call(key, inner, what, span);
+            }
+            self.value(inner, what, span, depth + 1);
+        }
+    }
+
+    fn call(&mut self, function: &str, arguments: &Value, what: &str, span: Span) {
+        let arguments = arguments.as_list().map(Vec::as_slice).unwrap_or_default();
+        let [first, second, rest @ ..] = arguments else {
+            return;
+        };
+        let (Some(node), Some(name)) = (first.as_str(), second.as_str()) else {
+            return;
+        };
+        if is_keyword(node) || node.contains(['{', ':']) {
+            return;
+        }
+        let Some(template) = self.topology.nodes.get(node) else {
+            if !self.topology.relationships.contains_key(node) {
+                self.no_node(function, node, what, span);
+            }
+            return;
+        };
+        if !has(template, name, rest.is_empty()) {
+            let message = format!(
+                "`{function}` of {what} reads `{name}`, which node template `{node}` does not declare"
+            );
+            let names = template.properties.keys().chain(template.attributes.keys());
+            // What stands in for a node has the outputs that it says it has, and no more.
+            let stood_in = self.topology.nested.contains_key(&template.type_name);
+            let mut problem = if stood_in {
+                Diagnostic::error(message)
+            } else {
+                Diagnostic::warning(message)
+            }
+            .label(span, "");
+            problem.help = did_you_mean(name, names.map(|name| &**name));
+            self.problems.push(problem);
+        }
+    }
+
+    fn no_node(&mut self, function: &str, node: &str, what: &str, span: Span) {
+        let message =
+            format!("`{function}` of {what} reads from `{node}`, which is no node template");
+        let names = self.topology.nodes.keys();
+        let mut problem = Diagnostic::warning(message).label(span, "");
+        problem.help = did_you_mean(node, names.map(|name| name.as_str()));
+        self.problems.push(problem);
+    }
+}
+
+fn is_keyword(name: &str) -> bool {
+    let keywords = [
+        "SELF",
+        "SOURCE",
+        "TARGET",
+        "HOST",
+        "ORCHESTRATOR",
+        "OPERATION_HOST",
+        "ANON",
+        "TOPOLOGY",
+    ];
+    keywords.contains(&name)
+}
+
+/// Whether a node declares what is read: as a property or an attribute, or, if the path goes on,
+/// as a capability or a requirement.
+fn has(node: &NodeTemplate, name: &str, ends: bool) -> bool {
+    let declares = node.node_type.open
+        || node.properties.contains_key(name)
+        || node.node_type.properties.contains_key(name)
+        || node.attributes.contains_key(name);
+    let common = ["tosca_id", "tosca_name", "state"].contains(&name);
+    let inner = || {
+        node.capabilities.contains_key(name)
+            || node.requirements.iter().any(|it| *it.name == *name)
+            || node.node_type.requirements.contains_key(name)
+            || is_keyword(name)
+    };
+    declares || common || (!ends && inner())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::read::ReadOptions;
+    use super::super::testing::case_with;
+
+    #[test]
+    fn what_a_function_reads_must_be_declared() {
+        let text = "
+node_types: {T: {properties: {p: {type: string, required: false}}, attributes: {a: {type: string}}, capabilities: {c: {type: tosca.capabilities.Endpoint}}}}
+topology_template:
+  node_templates:
+    one: {type: T, properties: {p: {get_attribute: [onee, a]}}}
+  outputs:
+    good: {value: {concat: [{get_attribute: [one, a]}, {get_property: [one, p]}, {get_attribute: [one, state]}, {get_property: [one, c, port]}, {get_property: [SELF, x]}]}}
+    bad: {value: [{get_attribute: [one, aa]}]}
+    deep: {value: {get_attribute: [one, c]}}
+    short: {value: {get_attribute: one}}
+";
+        let options = ReadOptions {
+            check_references: true,
+            ..ReadOptions::default()
+        };
+        insta::assert_snapshot!(case_with(text, &[], &options).told(), @"
+        service.yaml:8:5: `get_attribute` of output `bad` reads `aa`, which node template `one` does not declare
+          hint: did you mean `a`?
+        service.yaml:9:5: `get_attribute` of output `deep` reads `c`, which node template `one` does not declare
+        service.yaml:5:36: `get_attribute` of property `p` of node template `one` reads from `onee`, which is no node template
+          hint: did you mean `one`?
+        ");
+        assert_eq!(case_with(text, &[], &ReadOptions::default()).told(), "");
+    }
+}
