@@ -122,6 +122,19 @@ pub(super) enum OutputFormat {
     None,
 }
 
+/// How the problems of a check are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum ProblemFormat {
+    /// For people
+    Text,
+    /// For machines
+    Json,
+    /// For code hosts and editors: SARIF 2.1.0
+    Sarif,
+    /// Not at all
+    None,
+}
+
 /// From which status on a job exits with an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum JobExitCode {
@@ -244,7 +257,7 @@ pub(super) struct StatusArgs {
 /// The options of `validate`.
 #[derive(Debug, Args)]
 pub(super) struct ValidateArgs {
-    /// The ensemble
+    /// An ensemble, a project, a service template or a CSAR
     #[arg(default_value = "")]
     pub(super) path: String,
     /// The environment to use
@@ -252,5 +265,5 @@ pub(super) struct ValidateArgs {
     pub(super) use_environment: Option<String>,
     /// How to print the result
     #[arg(long, value_enum, default_value = "text")]
-    pub(super) output: OutputFormat,
+    pub(super) output: ProblemFormat,
 }

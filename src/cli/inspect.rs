@@ -1,12 +1,12 @@
 //! `status` and `validate`.
 
-use super::arguments::{Global, OutputFormat, StatusArgs, ValidateArgs};
+use super::arguments::{Global, OutputFormat, ProblemFormat, StatusArgs, ValidateArgs};
 use super::job::home;
 use super::output::Output;
 use crate::ops::validate::Checked;
 use crate::ops::{self, SessionOptions};
 use crate::topology::{Created, Topology};
-use crate::ui::{StatusLine, status_text};
+use crate::ui::{StatusLine, sarif, status_text};
 use crate::value::{Handle, Value};
 
 /// Shows what is recorded; gives the exit code.
@@ -105,7 +105,7 @@ fn instance(topology: &Topology, handle: Handle) -> serde_json::Value {
 
 /// Checks what a path names; gives the exit code.
 pub(super) fn validate(args: &ValidateArgs, global: &Global, output: &Output) -> u8 {
-    let json = args.output == OutputFormat::Json;
+    let json = args.output == ProblemFormat::Json;
     let options = SessionOptions {
         ensemble: args.path.clone(),
         environment: args.use_environment.clone(),
@@ -123,9 +123,10 @@ pub(super) fn validate(args: &ValidateArgs, global: &Global, output: &Output) ->
         all.extend(output.json_of(problems, sources));
     }
     match args.output {
-        OutputFormat::Json => output.json(&serde_json::json!({ "errors": all })),
-        OutputFormat::Text if !failed => output.answer("No errors were found.\n"),
-        OutputFormat::Text | OutputFormat::None => {}
+        ProblemFormat::Json => output.json(&serde_json::json!({ "errors": all })),
+        ProblemFormat::Sarif => output.json(&sarif(&all)),
+        ProblemFormat::Text if !failed => output.answer("No errors were found.\n"),
+        ProblemFormat::Text | ProblemFormat::None => {}
     }
     u8::from(failed)
 }

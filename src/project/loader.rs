@@ -30,6 +30,13 @@ struct Archive {
     files: archive::Files,
 }
 
+impl Archive {
+    /// What it holds at a path; outside of it there is nothing.
+    fn get(&self, path: &Path) -> Option<&Option<Vec<u8>>> {
+        self.files.get(path.strip_prefix(&self.root).ok()?)
+    }
+}
+
 impl<'a> FileLoader<'a> {
     /// A loader that adds what it reads to `sources`.
     pub fn new(sources: &'a mut Sources, env: &'a Env, limits: Limits) -> Self {
@@ -61,8 +68,8 @@ impl<'a> FileLoader<'a> {
     /// Whether there is a plain file at the path, within the archive if one is open.
     pub fn is_file(&self, path: &Path) -> bool {
         let path = fs::normalize(path);
-        match self.archived(&path) {
-            Some(found) => found.is_some(),
+        match &self.archive {
+            Some(archive) => archive.get(&path).is_some(),
             None => fs::is_file(&path),
         }
     }
@@ -78,13 +85,6 @@ impl<'a> FileLoader<'a> {
         paths.filter(|path| path.parent() == Some(folder)).collect()
     }
 
-    /// What the archive, if one is open, holds at a path: outside of it there is nothing.
-    fn archived(&self, path: &Path) -> Option<Option<&Option<Vec<u8>>>> {
-        let archive = self.archive.as_ref()?;
-        let inner = path.strip_prefix(&archive.root).ok();
-        Some(inner.and_then(|inner| archive.files.get(inner)))
-    }
-
     /// Reads a file as text, and adds it to the sources.
     pub fn text(&mut self, path: &Path) -> Result<(SourceId, Arc<str>), Diagnostic> {
         let path = fs::normalize(path);
@@ -95,7 +95,7 @@ impl<'a> FileLoader<'a> {
     }
 
     fn content(&mut self, path: &Path) -> Result<String, Diagnostic> {
-        let bytes = match self.archived(path) {
+        let bytes = match &self.archive {
             None => fs::read(path).map_err(|error| {
                 let diagnostic = Diagnostic::error(&error);
                 match error.hint() {
@@ -103,15 +103,15 @@ impl<'a> FileLoader<'a> {
                     None => diagnostic,
                 }
             })?,
-            Some(found) => found.cloned().flatten().ok_or_else(|| {
+            Some(archive) => archive.get(path).cloned().flatten().ok_or_else(|| {
                 Diagnostic::error(format!("`{}` is no text file", path.display()))
             })?,
         };
-        String::from_utf8(bytes).map_err(|error| self.no_text(path, error))
+        String::from_utf8(bytes).map_err(|error| self.no_text(path, &error))
     }
 
     /// What is wrong with a file that is not UTF-8: the place of the first byte that is not.
-    fn no_text(&mut self, path: &Path, error: FromUtf8Error) -> Diagnostic {
+    fn no_text(&mut self, path: &Path, error: &FromUtf8Error) -> Diagnostic {
         let place = u32::try_from(error.utf8_error().valid_up_to()).unwrap_or(u32::MAX);
         let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
         let source = self.sources.add(path, text, None);

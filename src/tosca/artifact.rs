@@ -51,21 +51,9 @@ impl Scope<'_> {
             None => self.map(node, || what.to_owned())?,
         };
         ARTIFACT.check(self.problems(), what, map);
-        let file = match (node.as_str(), map.get("file"), base) {
-            (Some(text), _, _) => Value::from(text),
-            (None, Some(file), _) => file.to_value(),
-            (None, None, Some(base)) => base.file.clone(),
-            (None, None, None) => {
-                self.report(
-                    Diagnostic::error(format!("{what} has no `file`"))
-                        .label(span, "")
-                        .help("say which file, image or URL it is"),
-                );
-                return None;
-            }
-        };
-        let (type_name, artifact_type) = self.artifact_type(map, base, span)?;
         let base = base.filter(|_| map.get("file").is_none());
+        let file = self.artifact_file(what, entry, base)?;
+        let (type_name, artifact_type) = self.artifact_type(map, base, span)?;
         let declared = Declared {
             type_name: type_name.as_str(),
             defs: &artifact_type.properties,
@@ -108,6 +96,21 @@ impl Scope<'_> {
             base_dir: self.base_dir(span),
             artifact_type,
         })
+    }
+
+    fn artifact_file(self, what: &str, entry: &Entry, base: Option<&Artifact>) -> Option<Value> {
+        let node = &entry.value;
+        match (node.as_str(), node.get("file"), base) {
+            (Some(text), _, _) => Some(Value::from(text)),
+            (None, Some(file), _) => Some(file.to_value()),
+            (None, None, Some(base)) => Some(base.file.clone()),
+            (None, None, None) => {
+                let problem = Diagnostic::error(format!("{what} has no `file`"));
+                let problem = problem.label(entry.key_span, "");
+                self.report(problem.help("say which file, image or URL it is"));
+                None
+            }
+        }
     }
 
     fn artifact_type(

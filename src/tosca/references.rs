@@ -1,6 +1,7 @@
 //! Checks what `get_property` and `get_attribute` name, as far as it can be told without values.
 
 use crate::diagnostic::{Diagnostic, Span};
+use crate::name::TemplateName;
 use crate::value::Value;
 
 use super::similar::did_you_mean;
@@ -91,7 +92,7 @@ impl Checker<'_> {
             format!("`{function}` of {what} reads from `{node}`, which is no node template");
         let names = self.topology.nodes.keys();
         let mut problem = Diagnostic::warning(message).label(span, "");
-        problem.help = did_you_mean(node, names.map(|name| name.as_str()));
+        problem.help = did_you_mean(node, names.map(TemplateName::as_str));
         self.problems.push(problem);
     }
 }

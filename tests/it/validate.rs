@@ -53,6 +53,12 @@ fn a_service_template_alone_is_checked() {
         .unfurl(["validate", "main.tosca", "--output", "json"])
         .json();
     assert_eq!(json["errors"][0]["message"], "there is no node type `Ap`");
+    let sarif = env
+        .unfurl(["validate", "main.tosca", "--output", "sarif"])
+        .json();
+    let place = &sarif["runs"][0]["results"][0]["locations"][0]["physicalLocation"];
+    assert_eq!(place["artifactLocation"]["uri"], "main.tosca");
+    assert_eq!(place["region"]["startLine"], 5);
 }
 
 #[test]

@@ -1,0 +1,139 @@
+//! Diagnostics as SARIF 2.1.0, which code hosts and editors show beside the text.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value as Json, json};
+
+/// A log of one run from diagnostics as the renderer's JSON has them.
+pub fn sarif(problems: &[Json]) -> Json {
+    json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{
+            "tool": {"driver": {
+                "name": "unfurl",
+                "version": env!("CARGO_PKG_VERSION"),
+                "rules": [],
+            }},
+            "columnKind": "unicodeCodePoints",
+            "results": problems.iter().map(result).collect::<Vec<_>>(),
+        }],
+    })
+}
+
+fn result(problem: &Json) -> Json {
+    let message = problem["message"].as_str().unwrap_or_default();
+    let text = match problem["help"].as_str() {
+        Some(help) => format!("{message}\n\nhint: {help}"),
+        None => message.to_owned(),
+    };
+    let labels = problem["labels"].as_array().map(Vec::as_slice);
+    let (first, others) = match labels.unwrap_or_default() {
+        [first, others @ ..] => (Some(first), others),
+        [] => (None, Default::default()),
+    };
+    let mut result = json!({
+        "level": problem["severity"],
+        "message": {"text": text},
+        "locations": first.map(location).into_iter().collect::<Vec<_>>(),
+    });
+    if !others.is_empty() {
+        result["relatedLocations"] = others.iter().map(location).collect();
+    }
+    result
+}
+
+fn location(label: &Json) -> Json {
+    let mut location = json!({
+        "physicalLocation": {
+            "artifactLocation": {"uri": uri(label["file"].as_str().unwrap_or_default())},
+            "region": {"startLine": label["line"], "startColumn": label["column"]},
+        },
+    });
+    if let Some(text) = label["text"].as_str().filter(|text| !text.is_empty()) {
+        location["message"] = json!({ "text": text });
+    }
+    location
+}
+
+/// A path as a URI reference: absolute ones with their scheme, bytes that are special encoded.
+fn uri(path: &str) -> String {
+    let mut uri = String::from(if path.starts_with('/') { "file://" } else { "" });
+    for byte in path.bytes() {
+        if byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte) {
+            uri.push(char::from(byte));
+        } else {
+            // Writing to a string cannot fail.
+            write!(uri, "%{byte:02X}").ok();
+        }
+    }
+    uri
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_has_its_place_its_hint_and_its_other_places() {
+        let problem = json!({
+            "severity": "error",
+            "message": "there is no node type `Ap`",
+            "labels": [
+                {"file": "a b.yaml", "line": 5, "column": 17, "text": ""},
+                {"file": "/x/é.yaml", "line": 1, "column": 1, "text": "declared here"},
+            ],
+            "help": "did you mean `App`?",
+        });
+        let log = sarif(&[problem]);
+        let result = serde_json::to_string_pretty(&log["runs"][0]["results"]).unwrap();
+        insta::assert_snapshot!(result, @r#"
+        [
+          {
+            "level": "error",
+            "message": {
+              "text": "there is no node type `Ap`\n\nhint: did you mean `App`?"
+            },
+            "locations": [
+              {
+                "physicalLocation": {
+                  "artifactLocation": {
+                    "uri": "a%20b.yaml"
+                  },
+                  "region": {
+                    "startLine": 5,
+                    "startColumn": 17
+                  }
+                }
+              }
+            ],
+            "relatedLocations": [
+              {
+                "physicalLocation": {
+                  "artifactLocation": {
+                    "uri": "file:///x/%C3%A9.yaml"
+                  },
+                  "region": {
+                    "startLine": 1,
+                    "startColumn": 1
+                  }
+                },
+                "message": {
+                  "text": "declared here"
+                }
+              }
+            ]
+          }
+        ]
+        "#);
+    }
+
+    #[test]
+    fn a_problem_without_a_place_is_still_a_result() {
+        let problem = json!({"severity": "warning", "message": "x", "labels": [], "help": null});
+        assert_eq!(
+            sarif(&[problem])["runs"][0]["results"][0]["locations"],
+            json!([])
+        );
+    }
+}
