@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::conditions::read_service;
 use super::failure::{Failure, FailureKind};
 use super::imports::FileImporter;
 use super::world::RealWorld;
@@ -113,9 +114,8 @@ pub(super) fn load(found: Found, options: &SessionOptions) -> Result<Session, Fa
         mut sources,
         env,
     } = found;
-    let limits = Limits::default();
-    let mut loader = FileLoader::new(&mut sources, &env, limits);
-    let result = read(&located, &mut loader, limits, options);
+    let mut loader = FileLoader::new(&mut sources, &env, Limits::default());
+    let result = read(&located, &mut loader, &env, options);
     let mut warnings = located.warnings.clone();
     warnings.append(loader.take_warnings());
     drop(loader);
@@ -145,9 +145,10 @@ type Read = (Manifest, ServiceTemplate, Environment, Map, Diagnostics);
 fn read(
     located: &Located,
     loader: &mut FileLoader<'_>,
-    limits: Limits,
+    env: &Env,
     options: &SessionOptions,
 ) -> Result<Read, Diagnostics> {
+    let limits = Limits::default();
     let manifest = read_manifest(&located.manifest, loader, limits)?;
     let environment = located.environment(manifest.environment());
     add_repositories(&environment, located.folder(), loader);
@@ -167,7 +168,7 @@ fn read(
         lenient: false,
     };
     let base = located.folder();
-    let (service, mut problems) = tosca::read(&root, base, &mut importer, &read_options);
+    let (service, mut problems) = read_service(&root, base, &mut importer, &read_options, env);
     let Some(service) = service.filter(|_| !problems.has_errors()) else {
         return Err(problems);
     };

@@ -13,6 +13,7 @@ use super::definition::{PropertyDef, Schema, TypeKey};
 use super::interface::Interfaces;
 use super::operation::Operations;
 use super::template::{Artifact, AttributeDecl, CapabilityTemplate, Occurrences, Property};
+use super::trigger::Trigger;
 
 /// What every type has.
 #[derive(Debug, Clone)]
@@ -264,4 +265,6 @@ pub struct PolicyType {
     pub properties: IndexMap<Arc<str>, Arc<PropertyDef>>,
     /// The types its targets may have; any if there are none.
     pub targets: Vec<TypeName>,
+    /// Its triggers by name, inherited ones among them.
+    pub triggers: IndexMap<Arc<str>, Arc<Trigger>>,
 }

@@ -125,6 +125,10 @@ keys! {
     POLICY Error [
         "type" "metadata" "description" "properties" "targets" "triggers" "reservation" "title"
     ];
+    TRIGGER Warning [
+        "description" "event" "event_type" "schedule" "target_filter" "condition" "constraint"
+        "period" "evaluations" "method" "action" "name" "metadata"
+    ];
     WORKFLOW Error [
         "metadata" "description" "inputs" "preconditions" "steps" "implementation" "outputs"
     ];

@@ -1,10 +1,11 @@
 //! Loads the types of a service template and of all files it imports.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, SourceId, Span};
+use crate::value::Value;
 use crate::yaml::{Entry, Kind, Mapping, Node};
 
 use super::import::{ImportRequest, Importer};
@@ -36,17 +37,31 @@ pub(super) struct LoadedFile {
     pub(super) namespace: u32,
 }
 
-/// Loads all files; gives their types and the files themselves, the service template first.
+/// Everything that was loaded.
+#[derive(Debug)]
+pub(super) struct Loaded {
+    /// The types of all files.
+    pub(super) types: Types,
+    /// The files, the service template first.
+    pub(super) files: Vec<LoadedFile>,
+    /// The conditions of imports, by the places where they are stated.
+    pub(super) conditions: Vec<(Span, Value)>,
+}
+
+/// Loads all files but those of `skipped` imports.
 pub(super) fn load(
     root: &Node,
     base_dir: &Path,
     importer: &mut dyn Importer,
-) -> (Types, Vec<LoadedFile>) {
+    skipped: &HashSet<Span>,
+) -> Loaded {
     let mut loader = Loader {
         types: Types::built_in(Arc::new(base_dir.to_owned())),
         importer,
         seen: HashMap::new(),
         files: Vec::new(),
+        skipped,
+        conditions: Vec::new(),
     };
     loader.seen.insert(identity(root), ROOT);
     loader.files.push(LoadedFile {
@@ -58,7 +73,11 @@ pub(super) fn load(
         loader.file(&file);
         next += 1;
     }
-    (loader.types, loader.files)
+    Loaded {
+        types: loader.types,
+        files: loader.files,
+        conditions: loader.conditions,
+    }
 }
 
 /// What tells one part of one text from another.
@@ -72,6 +91,8 @@ struct Loader<'a> {
     importer: &'a mut dyn Importer,
     seen: HashMap<(SourceId, u32, u32), u32>,
     files: Vec<LoadedFile>,
+    skipped: &'a HashSet<Span>,
+    conditions: Vec<(Span, Value)>,
 }
 
 /// What an item of `imports` asks for.
@@ -79,6 +100,7 @@ struct Wanted {
     file: Arc<str>,
     repository: Option<Arc<str>>,
     prefix: Option<Arc<str>>,
+    condition: Option<Value>,
     span: Span,
 }
 
@@ -105,8 +127,13 @@ impl Loader<'_> {
             }
         }
         self.declare(map, file.namespace);
-        for wanted in wanted {
-            self.import(&wanted, file);
+        for mut wanted in wanted {
+            if let Some(condition) = wanted.condition.take() {
+                self.conditions.push((wanted.span, condition));
+            }
+            if !self.skipped.contains(&wanted.span) {
+                self.import(&wanted, file);
+            }
         }
     }
 
@@ -226,6 +253,7 @@ fn wanted_file(scope: Scope<'_>, item: &Node) -> Option<Wanted> {
             file: file.into(),
             repository: None,
             prefix: None,
+            condition: None,
             span: item.span(),
         });
     }
@@ -253,6 +281,10 @@ fn wanted_file(scope: Scope<'_>, item: &Node) -> Option<Wanted> {
         file,
         repository: scope.text_at(map, "repository", what),
         prefix: scope.text_at(map, "namespace_prefix", what),
+        condition: map
+            .get("when")
+            .filter(|node| !matches!(node.kind(), Kind::Bool(_)))
+            .map(Node::to_value),
         span: map.get("file").map_or(item.span(), Node::span),
     })
 }

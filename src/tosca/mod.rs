@@ -37,6 +37,7 @@ mod template;
 #[cfg(test)]
 mod testing;
 mod topology;
+mod trigger;
 mod types;
 mod unused;
 mod version;
@@ -58,5 +59,6 @@ pub use template::{
     Artifact, AttributeDecl, CapabilityTemplate, Group, NodeTemplate, Occurrences, Output, Policy,
     Property, RelationshipTemplate, Requirement, ServiceTemplate, Substitution, TopologyTemplate,
 };
+pub use trigger::{Facet, Trigger};
 pub use types::Types;
 pub use workflow::{Activity as WorkflowActivity, Precondition, Step as WorkflowStep, Workflow};

@@ -1,6 +1,6 @@
 //! Reads a service template.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::yaml::{Mapping, Node};
 
 use super::check::check;
 use super::import::Importer;
-use super::load::{LoadedFile, load};
+use super::load::{Loaded, LoadedFile, load};
 use super::references::dangling;
 use super::scope::{Scope, description, values_at};
 use super::similar::did_you_mean;
@@ -34,6 +34,8 @@ pub struct ReadOptions {
     pub check_references: bool,
     /// The deployment blueprint whose node templates replace or join those of the topology.
     pub blueprint: Option<Arc<str>>,
+    /// Imports that are left out, by the places where they are stated.
+    pub skipped_imports: HashSet<Span>,
     /// The directories of texts that merge directives included, for names relative to them.
     pub directories: HashMap<SourceId, Arc<PathBuf>>,
 }
@@ -45,6 +47,7 @@ impl Default for ReadOptions {
             check_unused: false,
             check_references: false,
             blueprint: None,
+            skipped_imports: HashSet::new(),
             directories: HashMap::new(),
         }
     }
@@ -70,7 +73,11 @@ pub fn read(
             );
         }
     };
-    let (mut types, files) = load(root, base_dir, importer);
+    let Loaded {
+        mut types,
+        files,
+        conditions,
+    } = load(root, base_dir, importer, &options.skipped_imports);
     types.directories.clone_from(&options.directories);
     types.check_ancestry();
     let scope = Scope {
@@ -106,6 +113,7 @@ pub fn read(
             .flatten()
             .map(|(name, entry)| (Arc::clone(name), entry.value.clone()))
             .collect(),
+        conditions,
         blueprints: map.get("deployment_blueprints").cloned(),
         topology: Arc::new(topology),
         types: Arc::new(types),

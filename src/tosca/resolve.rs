@@ -25,6 +25,7 @@ use super::property::Defs;
 use super::schema::simple_kind;
 use super::scope::{Scope, description, values_at};
 use super::section::Section;
+use super::trigger::Trigger;
 use super::types::{ROOT, Resolved, Types, strings};
 
 thread_local! {
@@ -118,9 +119,21 @@ impl Types {
             Section::Policy => Resolved::Policy(Arc::new(PolicyType {
                 properties: self.property_defs(key),
                 targets: self.type_names(key, "targets", Section::Node),
+                triggers: self.trigger_defs(key, &what),
                 info: self.info(key),
             })),
         }
+    }
+
+    fn trigger_defs(&self, key: TypeKey, what: &str) -> IndexMap<Arc<str>, Arc<Trigger>> {
+        let lineage = self.lineage(key);
+        let mut triggers = IndexMap::new();
+        for ancestor in lineage.iter().rev() {
+            if let Some(map) = self.decl(*ancestor).node().as_map() {
+                triggers = self.scope_of(*ancestor).triggers(what, map, &triggers);
+            }
+        }
+        triggers
     }
 
     pub(super) fn scope_of(&self, key: TypeKey) -> Scope<'_> {

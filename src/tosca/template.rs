@@ -13,6 +13,7 @@ use crate::yaml::Node;
 use super::definition::{ParameterDef, PropertyDef};
 use super::entity::{ArtifactType, CapabilityType, NodeType, RelationshipType, RequirementDef};
 use super::operation::Operations;
+use super::trigger::Trigger;
 use super::types::Types;
 use super::workflow::Workflow;
 
@@ -29,6 +30,9 @@ pub struct ServiceTemplate {
     pub description: Option<Arc<str>>,
     /// The repositories it declares by name, raw.
     pub repositories: IndexMap<Arc<str>, Node>,
+    /// The conditions of imports, raw, by the places where they are stated. Nothing has been done
+    /// about them.
+    pub conditions: Vec<(Span, Value)>,
     /// Its `deployment_blueprints`, raw.
     pub blueprints: Option<Node>,
 }
@@ -312,8 +316,8 @@ pub struct Policy {
     pub targets: Vec<Arc<str>>,
     /// Its properties.
     pub properties: Arc<IndexMap<Arc<str>, Property>>,
-    /// Its `triggers`, raw.
-    pub triggers: Map,
+    /// Its triggers by name, those of its type among them.
+    pub triggers: IndexMap<Arc<str>, Arc<Trigger>>,
     /// Its `metadata`.
     pub metadata: Map,
     /// Where it is declared.

@@ -19,7 +19,7 @@ use super::property::{Declared, Properties};
 use super::relationship::Plain;
 use super::requirement::Resolver;
 use super::resolve::metadata_of;
-use super::scope::{Scope, values, values_at};
+use super::scope::{Scope, values};
 use super::section::Section;
 use super::similar::did_you_mean;
 use super::template::{
@@ -363,7 +363,7 @@ impl Scope<'_> {
             properties: self.plain_properties(&what, &type_name, &policy_type.properties, said),
             type_name,
             targets: targets.into_iter().map(|(target, _)| target).collect(),
-            triggers: triggers(said),
+            triggers: self.triggers(&what, said, &policy_type.triggers),
             metadata: metadata_of(said),
             span: entry.key_span,
         })
@@ -401,14 +401,6 @@ impl Scope<'_> {
         let names = topology.nodes.keys().map(TemplateName::as_str);
         problem.help = did_you_mean(node.as_str(), names);
         self.report(problem);
-    }
-}
-
-/// The triggers of a policy: a map, or a list of maps.
-fn triggers(said: &Mapping) -> Map {
-    match said.get("triggers").and_then(Node::as_seq) {
-        Some(items) => items.iter().flat_map(values).collect::<Map>(),
-        None => values_at(said, "triggers"),
     }
 }
 

@@ -116,7 +116,7 @@ impl Scope<'_> {
         })
     }
 
-    fn activity(self, node: &Node, what: &str) -> Option<Activity> {
+    pub(super) fn activity(self, node: &Node, what: &str) -> Option<Activity> {
         let said = node.as_map().filter(|map| map.len() == 1);
         let Some((kind, entry)) = said.and_then(|map| map.iter().next()) else {
             let message = format!("an activity of {what} must be a map with one key");

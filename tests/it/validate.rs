@@ -236,3 +236,34 @@ fn what_is_wrong_with_imported_types_that_nobody_uses_is_a_warning() {
     );
     assert_eq!(env.unfurl(["validate", "types.yaml"]).code, 1);
 }
+
+#[test]
+fn a_condition_of_an_import_is_an_expression_over_the_model() {
+    let env = TestEnv::new();
+    let main = MAIN.replace(
+        "[types.yaml]",
+        "[{file: types.yaml, when: '::app::[.type=App]'}, {file: bad.yaml, when: '::nobody'}]",
+    );
+    env.write("main.yaml", &main.replace("imports:", "imports:"));
+    env.write("types.yaml", &TYPES.replace("../scripts", "."));
+    env.write(
+        "bad.yaml",
+        &TYPES.replace("App", "Bad: {derived_from: Nowhere}\n  Apt"),
+    );
+    let run = env.unfurl(["validate", "main.yaml"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(!run.stderr.contains("Nowhere"), "{}", run.stderr);
+    env.write("main.yaml", &main.replace("nobody", "app"));
+    let run = env.unfurl(["validate", "main.yaml"]);
+    assert!(run.stderr.contains("Nowhere"), "{}", run.stderr);
+    env.write("main.yaml", &main.replace("::nobody", "::a["));
+    let run = env.unfurl(["validate", "main.yaml"]);
+    assert_eq!(run.code, 1);
+    assert!(
+        run.stderr
+            .contains("the condition of an import cannot be told"),
+        "{}",
+        run.stderr
+    );
+    assert!(run.stderr.contains("--> main.yaml:2:"), "{}", run.stderr);
+}

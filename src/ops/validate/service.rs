@@ -4,10 +4,12 @@ use std::path::Path;
 
 use super::files::missing_files;
 use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::ops::conditions::read_service;
 use crate::ops::imports::FileImporter;
 use crate::ops::session::directories_of_includes;
 use crate::project::{Csar, FileLoader};
-use crate::tosca::{self, ReadOptions, ServiceTemplate};
+use crate::system::env::Env;
+use crate::tosca::{ReadOptions, ServiceTemplate};
 use crate::yaml::{self, Limits, Node};
 
 /// Checks a service template and all that it imports; gives every problem.
@@ -62,7 +64,8 @@ fn read(file: &Path, loader: &mut FileLoader<'_>) -> Result<Read, Diagnostics> {
         lenient: true,
     };
     let base = file.parent().unwrap_or(Path::new("."));
-    Ok(tosca::read(&root, base, &mut importer, &options))
+    let env = Env::of_this_process();
+    Ok(read_service(&root, base, &mut importer, &options, &env))
 }
 
 /// Whether it is written in Unfurl's own version of TOSCA.
