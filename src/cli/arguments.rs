@@ -43,6 +43,9 @@ pub(super) struct Global {
     /// Where to keep the job's log
     #[arg(long, env = "UNFURL_LOGFILE", value_name = "PATH")]
     pub(super) logfile: Option<PathBuf>,
+    /// Let the project use what goes beyond reading its files: pipe, url, python, …
+    #[arg(long, global = true, value_name = "NAME", value_delimiter = ',', action = ArgAction::Append)]
+    pub(super) allow: Vec<String>,
     /// Accepted and ignored: there is no other runtime
     #[arg(long, hide = true)]
     pub(super) no_runtime: bool,

@@ -16,6 +16,7 @@ pub(super) fn status(args: &StatusArgs, global: &Global, output: &Output) -> u8 
         ensemble: args.ensemble.clone(),
         environment: args.use_environment.clone(),
         home: home(global, output),
+        allowed: global.allow.clone(),
         ..SessionOptions::default()
     };
     match ops::status::status(&options, args.query.as_deref()) {
@@ -110,6 +111,7 @@ pub(super) fn validate(args: &ValidateArgs, global: &Global, output: &Output) ->
         ensemble: args.path.clone(),
         environment: args.use_environment.clone(),
         home: home(global, output),
+        allowed: global.allow.clone(),
         ..SessionOptions::default()
     };
     let checked = match ops::validate::validate(&options) {

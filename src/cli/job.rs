@@ -150,6 +150,7 @@ fn request(
             vars,
             check_unused: false,
             logfile: global.logfile.clone(),
+            allowed: global.allow.clone(),
         },
         recorded_options: recorded(args, global),
         // Others may read it, so it does not repeat what was given with `--var`.

@@ -75,6 +75,11 @@ pub trait World: Send + Sync {
         None
     }
 
+    /// Whether what goes beyond reading the project may be used: `pipe`, `url` and the like.
+    fn permits(&self, _name: &str) -> bool {
+        false
+    }
+
     /// What `get_ensemble_metadata` gives.
     fn metadata(&self) -> Map {
         Map::new()

@@ -13,7 +13,7 @@ use crate::ensemble::{Manifest, ManifestSource, RecordedHistory};
 use crate::expr::{Context, Evaluator, Memo};
 use crate::name::ChangeId;
 use crate::plan::Goal;
-use crate::project::{self, Environment, FileLoader, Located};
+use crate::project::{self, Environment, FileLoader, Located, Trust};
 use crate::system::env::Env;
 use crate::system::{env, fs};
 use crate::topology::{self, Topology};
@@ -36,6 +36,8 @@ pub struct SessionOptions {
     pub check_unused: bool,
     /// The user's own log file.
     pub logfile: Option<PathBuf>,
+    /// What the project may do, by name (`--allow`).
+    pub allowed: Vec<String>,
 }
 
 /// What a job is to do, and how.
@@ -75,6 +77,7 @@ pub(super) struct Session {
     pub(super) warnings: Diagnostics,
     pub(super) env: Env,
     pub(super) project: PathBuf,
+    pub(super) trust: Trust,
     inputs: Map,
 }
 
@@ -93,6 +96,7 @@ pub(super) fn find(options: &SessionOptions) -> Result<Found, Failure> {
         search_root: search_root.as_deref(),
         home: options.home.as_deref(),
         use_environment: options.environment.as_deref(),
+        allowed: &options.allowed,
     };
     let mut loader = FileLoader::new(&mut sources, &env, Limits::default());
     let located = project::locate(&request, &mut loader);
@@ -133,6 +137,7 @@ pub(super) fn load(found: Found, options: &SessionOptions) -> Result<Session, Fa
                 warnings,
                 env,
                 project,
+                trust: located.trust,
                 inputs,
             })
         }
@@ -354,6 +359,7 @@ impl Session {
             locals: self.environment.locals.clone(),
             secrets: self.environment.secrets.clone(),
             metadata: self.metadata(),
+            trust: self.trust.clone(),
         }
     }
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::diagnostic::Sources;
 use crate::expr::{Place, World};
 use crate::git::Repository;
+use crate::project::Trust;
 use crate::system::{clock, env, fs};
 use crate::value::{Map, Value};
 use crate::yaml;
@@ -27,6 +28,8 @@ pub(super) struct RealWorld {
     pub(super) secrets: Map,
     /// What `get_ensemble_metadata` gives.
     pub(super) metadata: Map,
+    /// What the project may do.
+    pub(super) trust: Trust,
 }
 
 impl World for RealWorld {
@@ -140,6 +143,10 @@ impl World for RealWorld {
             &self.secrets
         };
         section.get(name).cloned()
+    }
+
+    fn permits(&self, name: &str) -> bool {
+        self.trust.permits(name)
     }
 
     fn metadata(&self) -> Map {

@@ -130,6 +130,11 @@ impl<'a> FileLoader<'a> {
         self.repositories.insert(name.into(), folder.into());
     }
 
+    /// The home folder of the user.
+    pub(super) fn user_folder(&self) -> Option<&Path> {
+        self.env.non_empty("HOME").map(Path::new)
+    }
+
     /// The texts read so far.
     pub fn sources(&self) -> &Sources {
         self.sources

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::project::{MANIFEST, PROJECT_FILE, PROJECT_FOLDER};
-use super::{EnsembleEntry, Environment, Environments, Error, FileLoader, Project};
+use super::trust::is_trusted;
+use super::{EnsembleEntry, Environment, Environments, Error, FileLoader, Project, Trust};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::system::fs;
 use crate::yaml::{Limits, Node};
@@ -21,6 +22,8 @@ pub struct Request<'a> {
     pub home: Option<&'a Path>,
     /// The environment to use, whatever the project says.
     pub use_environment: Option<&'a str>,
+    /// What may be used, by name (`--allow`).
+    pub allowed: &'a [String],
 }
 
 /// What was found.
@@ -36,6 +39,8 @@ pub struct Located {
     pub environment_name: Option<String>,
     /// All environments, inherited ones merged under.
     pub environments: Environments,
+    /// What the project may do.
+    pub trust: Trust,
     /// What people should know.
     pub warnings: Diagnostics,
 }
@@ -93,6 +98,15 @@ impl Search<'_, '_, '_> {
     fn load(&mut self, file: &Path) -> Result<Project, Error> {
         let project = Project::load(file, self.loader, &self.limits)?;
         self.warnings.append(self.loader.take_warnings());
+        let home = self.request.home;
+        let is_home =
+            home.is_some_and(|home| file.starts_with(fs::absolute(home, self.request.cwd)));
+        if let Some(span) = project.trusted_span.filter(|_| !is_home) {
+            let message = "`trusted` counts in the home project only";
+            let help = "move it to `unfurl.yaml` of the home project";
+            let warning = Diagnostic::warning(message).label(span, "has no effect");
+            self.warnings.push(warning.help(help));
+        }
         Ok(project)
     }
 
@@ -110,7 +124,9 @@ impl Search<'_, '_, '_> {
             home.join(PROJECT_FILE)
         };
         if fs::is_file(&file) {
-            return self.load(&file).map(Some);
+            let project = Project::load(&file, self.loader, &self.limits)?;
+            self.warnings.append(self.loader.take_warnings());
+            return Ok(Some(project));
         }
         let message = format!("the home project `{}` does not exist", file.display());
         let help = "create it with `unfurl home --init`, or turn it off with `--home ''`";
@@ -194,7 +210,8 @@ impl Search<'_, '_, '_> {
     }
 
     fn resolve(mut self, start: Start<Project>, home: Option<Project>) -> Result<Located, Error> {
-        let home_environments = home.map(|home| home.environments).unwrap_or_default();
+        let home = home.unwrap_or_default();
+        let home_environments = home.environments;
         let mut located = match start.project {
             None => Located {
                 manifest: start.manifest.unwrap_or_default(),
@@ -202,6 +219,7 @@ impl Search<'_, '_, '_> {
                 entry: None,
                 environment_name: None,
                 environments: home_environments,
+                trust: Trust::default(),
                 warnings: Diagnostics::default(),
             },
             Some(project) => {
@@ -223,6 +241,10 @@ impl Search<'_, '_, '_> {
                 None => diagnostic,
             });
         }
+        let project = located.project.as_ref().map(|project| &*project.root);
+        let folders: Vec<&Path> = project.into_iter().chain([located.folder()]).collect();
+        let trusted = is_trusted(&home.trusted, &folders);
+        located.trust = Trust::new(self.request.allowed.iter().cloned(), trusted);
         located.warnings = self.warnings;
         Ok(located)
     }
@@ -269,6 +291,7 @@ impl Search<'_, '_, '_> {
             entry,
             environment_name,
             environments,
+            trust: Trust::default(),
             warnings: Diagnostics::default(),
         })
     }
@@ -393,6 +416,7 @@ mod tests {
                 search_root: Some(&self.root),
                 home: None,
                 use_environment: None,
+                allowed: &[],
             };
             change(&mut request);
             let (mut sources, env) = (Sources::default(), Env::default());
@@ -610,5 +634,27 @@ localRepositories: {../lib: {url: 'https://x/lib.git'}}
             error.to_string(),
             "the ensemble `e/ensemble.yaml` is in the project `gone`, which is not known here"
         );
+    }
+
+    #[test]
+    fn the_home_project_alone_says_what_is_trusted() {
+        let place = Place::new(&[
+            ("home/unfurl.yaml", "trusted: [../a]\n"),
+            ("a/unfurl.yaml", ""),
+            ("a/ensemble.yaml", ""),
+            ("b/unfurl.yaml", "trusted: [../b]\n"),
+            ("b/ensemble.yaml", ""),
+        ]);
+        let home = place.root().join("home");
+        let locate = |argument| place.locate_as(argument, |request| request.home = Some(&home));
+        assert!(locate("a").unwrap().trust.permits("pipe"));
+        let other = locate("b").unwrap();
+        assert!(!other.trust.permits("pipe"));
+        let warning = other.warnings.iter().next().unwrap();
+        assert_eq!(warning.message, "`trusted` counts in the home project only");
+        assert!(!place.locate("a").unwrap().trust.permits("pipe"));
+        let allowed = ["pipe".to_owned()];
+        let allowing = place.locate_as("a", |request| request.allowed = &allowed);
+        assert!(allowing.unwrap().trust.permits("pipe"));
     }
 }

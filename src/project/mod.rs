@@ -10,6 +10,7 @@ mod locate;
 mod merge;
 mod project;
 mod reader;
+mod trust;
 
 pub use csar::Csar;
 pub use env_rules::{
@@ -21,3 +22,4 @@ pub use error::Error;
 pub use loader::FileLoader;
 pub use locate::{Located, Request, locate};
 pub use project::{EnsembleEntry, Project};
+pub use trust::{Trust, Trusted};

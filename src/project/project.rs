@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use indexmap::IndexMap;
 
 use super::reader::read_project;
-use super::{Environments, Error, FileLoader};
+use super::{Environments, Error, FileLoader, Trusted};
 use crate::diagnostic::Span;
 use crate::system::fs;
 use crate::yaml::{Limits, expand};
@@ -34,6 +34,10 @@ pub struct Project {
     pub default_environment: Option<String>,
     /// Where other projects are on this machine, by the names it gives them.
     pub projects: IndexMap<String, PathBuf>,
+    /// What it trusts; counts in the home project only.
+    pub trusted: Vec<Trusted>,
+    /// Where it says so.
+    pub trusted_span: Option<Span>,
 }
 
 /// An ensemble that a project lists.
@@ -67,7 +71,7 @@ impl Project {
         }
         let (_, document) = loader.read(file, None)?;
         let expanded = expand(&document, loader, limits)?;
-        let mut project = read_project(&expanded.root, &root)?;
+        let mut project = read_project(&expanded.root, &root, loader.user_folder())?;
         project.file = Some(file.to_owned());
         project.root = root;
         Ok(project)

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use indexmap::IndexMap;
 
-use super::{EnsembleEntry, Environments, Error, Project};
+use super::{EnsembleEntry, Environments, Error, Project, Trusted};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::system::fs;
 use crate::yaml::{Kind, Mapping, Node};
@@ -20,6 +20,7 @@ const KEYS: &[&str] = &[
     "localRepositories",
     "include_paths",
     "exclude_paths",
+    "trusted",
 ];
 
 /// The versions of the file format.
@@ -41,7 +42,11 @@ const ENVIRONMENT_SECTIONS: &[(&str, bool)] = &[
 ];
 
 /// Reads the tree of a project file in `root`.
-pub(super) fn read_project(document: &Node, root: &Path) -> Result<Project, Error> {
+pub(super) fn read_project(
+    document: &Node,
+    root: &Path,
+    user: Option<&Path>,
+) -> Result<Project, Error> {
     let mut problems = Diagnostics::default();
     let Some(map) = document.as_map() else {
         let message = format!("a project is a map, not {}", document.kind_name());
@@ -59,6 +64,7 @@ pub(super) fn read_project(document: &Node, root: &Path) -> Result<Project, Erro
     reader.environments(map.get("environments"));
     let default_environment = reader.text(document, "default_environment");
     let projects = reader.projects(map, root);
+    let trusted = reader.trusted(map.get("trusted"), root, user);
     if problems.has_errors() {
         return Err(problems.into());
     }
@@ -67,6 +73,8 @@ pub(super) fn read_project(document: &Node, root: &Path) -> Result<Project, Erro
         environments: Environments::read(map.get("environments")),
         default_environment,
         projects,
+        trusted,
+        trusted_span: map.get("trusted").map(Node::span),
         ..Project::default()
     })
 }
@@ -174,6 +182,30 @@ impl Reader<'_> {
         })
     }
 
+    /// The projects to trust: a list of folders and URLs.
+    fn trusted(
+        &mut self,
+        section: Option<&Node>,
+        root: &Path,
+        user: Option<&Path>,
+    ) -> Vec<Trusted> {
+        let Some(section) = section.filter(|node| !node.is_null()) else {
+            return Vec::new();
+        };
+        let Some(items) = section.as_seq() else {
+            self.wrong(section, "`trusted`", "a list");
+            return Vec::new();
+        };
+        let mut trusted = Vec::new();
+        for item in items {
+            match item.as_str().filter(|text| !text.is_empty()) {
+                Some(text) => trusted.push(Trusted::read(text, root, user)),
+                None => self.wrong(item, "an entry of `trusted`", "a folder or a URL"),
+            }
+        }
+        trusted
+    }
+
     fn environments(&mut self, section: Option<&Node>) {
         let Some(section) = section.filter(|node| !node.is_null()) else {
             return;
@@ -248,7 +280,7 @@ impl Reader<'_> {
 }
 
 /// A URL without what different people write differently.
-fn bare_url(url: &str) -> String {
+pub(super) fn bare_url(url: &str) -> String {
     let url = url.trim_end_matches('/');
     url.strip_suffix(".git").unwrap_or(url).to_owned()
 }
@@ -263,7 +295,7 @@ mod tests {
         let mut sources = Sources::default();
         let id = sources.add("unfurl.yaml", text, None);
         let document = parse(&sources, id, &Limits::default()).unwrap();
-        read_project(&document, Path::new("/p")).map_err(|error| {
+        read_project(&document, Path::new("/p"), None).map_err(|error| {
             let problems = Diagnostics::from(error);
             let told = problems.iter().map(|problem| {
                 let place = problem.span().and_then(|span| sources.place(span));
@@ -308,6 +340,7 @@ ensembles: [1, {alias: x}, {file: 3, default: maybe}]
 environments: {a: 1, b: {imports: {}, inputs: [], lfs_lock: {lock: always}}}
 default_environment: []
 projects: x
+trusted: [3]
 ",
         )
         .unwrap_err();
@@ -325,6 +358,7 @@ projects: x
         unfurl.yaml:4:68: `lock` is not one of `no`, `try`, `require`
         unfurl.yaml:5:22: `default_environment` is a string, not a list
         unfurl.yaml:6:11: `projects` is a map, not a string
+        unfurl.yaml:7:11: an entry of `trusted` is a folder or a URL, not an integer
         ");
     }
 
