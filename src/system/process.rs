@@ -25,6 +25,9 @@ pub struct Helper {
     pub extra_env: Vec<(String, String)>,
     /// What it reads.
     pub stdin: Vec<u8>,
+    /// Whether its input stays open, with nothing to read, until it has ended. A helper that
+    /// waits for the end of its input notices so that this program is gone.
+    pub hold_stdin: bool,
     /// How long it may run.
     pub time_limit: Duration,
     /// The most bytes kept of each of its two outputs; more is read and thrown away.
@@ -40,6 +43,7 @@ impl Helper {
             env: None,
             extra_env: Vec::new(),
             stdin: Vec::new(),
+            hold_stdin: false,
             time_limit: Duration::from_mins(1),
             most_output: 16 << 20,
         }
@@ -108,32 +112,9 @@ pub fn run(helper: &Helper) -> Result<Output, Error> {
     let program = helper.argv.first().ok_or(Error::Empty)?.clone();
     let deadline = Instant::now() + helper.time_limit;
     let mut child = spawn(helper, &program)?;
-    let readers = channel();
-    let most = helper.most_output;
-    for (stderr, pipe) in [
-        (
-            false,
-            child
-                .stdout
-                .take()
-                .map(|p| Box::new(p) as Box<dyn Read + Send>),
-        ),
-        (
-            true,
-            child
-                .stderr
-                .take()
-                .map(|p| Box::new(p) as Box<dyn Read + Send>),
-        ),
-    ] {
-        let done = readers.0.clone();
-        std::thread::spawn(move || {
-            let kept = pipe
-                .map(|pipe| read_bounded(pipe, most))
-                .unwrap_or_default();
-            done.send((stderr, kept)).ok();
-        });
-    }
+    let outputs = read_outputs(&mut child, helper.most_output);
+    // Dropped when this function ends, which ends the helper's input.
+    let held = child.stdin.take_if(|_| helper.hold_stdin);
     if let Some(mut pipe) = child.stdin.take() {
         let bytes = helper.stdin.clone();
         // A helper that does not read its input must not stop us.
@@ -143,13 +124,14 @@ pub fn run(helper: &Helper) -> Result<Output, Error> {
         program: program.clone(),
         time_limit: helper.time_limit,
     };
-    let (stdout, stderr) = collect(&readers.1, deadline).ok_or_else(|| {
+    let (stdout, stderr) = collect(&outputs, deadline).ok_or_else(|| {
         end(&mut child);
         timed_out()
     })?;
     loop {
         match child.try_wait() {
             Ok(Some(status)) => {
+                drop(held);
                 let signal = 128 + status.signal().unwrap_or_default();
                 return Ok(Output {
                     code: status.code().unwrap_or(signal),
@@ -168,10 +150,33 @@ pub fn run(helper: &Helper) -> Result<Output, Error> {
     }
 }
 
+/// Reads both outputs on threads of their own; each is sent when it has ended.
+fn read_outputs(child: &mut Child, most: usize) -> Receiver<(bool, Kept)> {
+    let (done, outputs) = channel();
+    let stdout = child
+        .stdout
+        .take()
+        .map(|pipe| Box::new(pipe) as Box<dyn Read + Send>);
+    let stderr = child
+        .stderr
+        .take()
+        .map(|pipe| Box::new(pipe) as Box<dyn Read + Send>);
+    for (stderr, pipe) in [(false, stdout), (true, stderr)] {
+        let done = done.clone();
+        std::thread::spawn(move || {
+            let kept = pipe
+                .map(|pipe| read_bounded(pipe, most))
+                .unwrap_or_default();
+            done.send((stderr, kept)).ok();
+        });
+    }
+    outputs
+}
+
 fn spawn(helper: &Helper, program: &str) -> Result<Child, Error> {
     let mut command = Command::new(program);
     command.args(&helper.argv[1..]).process_group(0);
-    command.stdin(if helper.stdin.is_empty() {
+    command.stdin(if helper.stdin.is_empty() && !helper.hold_stdin {
         Stdio::null()
     } else {
         Stdio::piped()
@@ -256,6 +261,34 @@ mod tests {
             ..sh("wc -c; echo $WHO$HOME")
         };
         assert_eq!(run(&helper).unwrap().text(), "300000\nme");
+    }
+
+    #[test]
+    fn input_that_is_held_ends_when_the_helper_has_ended() {
+        let waits = Helper {
+            hold_stdin: true,
+            time_limit: Duration::from_millis(300),
+            ..sh("read line")
+        };
+        assert!(matches!(run(&waits), Err(Error::TimedOut { .. })));
+        let folder = tempfile::tempdir().unwrap();
+        let mark = folder.path().join("ended");
+        let script = format!(
+            "exec 3<&0; (read line <&3; touch '{}') >/dev/null 2>&1 & echo on",
+            mark.display()
+        );
+        let helper = Helper {
+            hold_stdin: true,
+            ..sh(&script)
+        };
+        assert_eq!(run(&helper).unwrap().text(), "on");
+        for _ in 0..500 {
+            if mark.exists() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("what waits for the end of the input still waits");
     }
 
     #[test]
