@@ -35,6 +35,9 @@ install_packages() {
   command -v python3 >/dev/null || missing="$missing python3"
   # The corpus runner reads the ensembles that unfurl wrote.
   python3 -c 'import yaml' 2>/dev/null || missing="$missing python3-yaml"
+  # Service templates in Python are converted in a Python environment of its own.
+  python3 -c 'import ensurepip, venv' 2>/dev/null || missing="$missing python3-venv"
+  command -v flock >/dev/null || missing="$missing util-linux"
   # The steps of the corpus are lines of bash.
   command -v bash >/dev/null || missing="$missing bash"
   [ -n "$missing" ] || return 0
@@ -91,6 +94,8 @@ corpus() {
 }
 
 unit_and_integration() {
+  # Tests make it themselves where it is missing; here its failure comes first and alone.
+  sh tests/python.sh "$target/py" || return 1
   if cargo nextest --version >/dev/null 2>&1; then
     cargo nextest run --locked --cargo-profile $profile
   else

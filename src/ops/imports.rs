@@ -26,7 +26,7 @@ impl Importer for FileImporter<'_, '_> {
         let file = match request.repository {
             Some(_) => file.to_owned(),
             None if file.contains("://") => file.to_owned(),
-            None => request.base_dir.join(file).display().to_string(),
+            None => self.folder(request).join(file).display().to_string(),
         };
         let include = IncludeRequest {
             file,
@@ -69,6 +69,14 @@ impl Importer for FileImporter<'_, '_> {
             root,
             base_dir,
         })
+    }
+}
+
+impl FileImporter<'_, '_> {
+    /// The folder that the file's name is relative to.
+    fn folder(&self, request: &ImportRequest) -> PathBuf {
+        let converted = self.loader.folder_of_converted(request.span.source);
+        converted.unwrap_or_else(|| request.base_dir.to_path_buf())
     }
 }
 

@@ -99,6 +99,9 @@ pub(super) fn find(options: &SessionOptions) -> Result<Found, Failure> {
         allowed: &options.allowed,
     };
     let mut loader = FileLoader::new(&mut sources, &env, Limits::default());
+    // Whether it is trusted altogether is not known before it is found.
+    let allowed = Trust::new(options.allowed.iter().cloned(), false);
+    loader.set_trust(&allowed, &cwd);
     let located = project::locate(&request, &mut loader);
     drop(loader);
     match located {
@@ -119,6 +122,7 @@ pub(super) fn load(found: Found, options: &SessionOptions) -> Result<Session, Fa
         env,
     } = found;
     let mut loader = FileLoader::new(&mut sources, &env, Limits::default());
+    loader.set_trust(&located.trust, located.folder());
     let result = read(&located, &mut loader, &env, options);
     let mut warnings = located.warnings.clone();
     warnings.append(loader.take_warnings());
@@ -214,6 +218,14 @@ pub(super) fn read_manifest(
     loader: &mut FileLoader<'_>,
     limits: Limits,
 ) -> Result<Manifest, Diagnostics> {
+    if path.extension().is_some_and(|extension| extension == "py") {
+        let message = format!(
+            "`{}` is a service template, not an ensemble",
+            path.display()
+        );
+        let help = "include it in an `ensemble.yaml`: `spec: {service_template: {+include: …}}`";
+        return Err(Diagnostic::error(message).help(help).into());
+    }
     let (source, root) = loader.read(path, None)?;
     let expanded = yaml::expand(&root, loader, &limits)?;
     let text = loader

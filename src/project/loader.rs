@@ -1,10 +1,12 @@
 //! Fetches the files that merge directives and imports name.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::string::FromUtf8Error;
 use std::sync::Arc;
 
+use super::Trust;
+use super::python::{Converted, Python, report};
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources, Span};
 use crate::system::env::Env;
 use crate::system::{archive, fs};
@@ -19,6 +21,9 @@ pub struct FileLoader<'a> {
     limits: Limits,
     repositories: HashMap<String, PathBuf>,
     read: HashMap<PathBuf, (SourceId, Node)>,
+    python: Python<'a>,
+    converted: HashMap<PathBuf, Result<(SourceId, Node), Diagnostics>>,
+    from_python: HashSet<SourceId>,
     warnings: Diagnostics,
     archive: Option<Archive>,
 }
@@ -46,6 +51,9 @@ impl<'a> FileLoader<'a> {
             limits,
             repositories: HashMap::new(),
             read: HashMap::new(),
+            python: Python::new(env),
+            converted: HashMap::new(),
+            from_python: HashSet::new(),
             warnings: Diagnostics::default(),
             archive: None,
         }
@@ -125,6 +133,11 @@ impl<'a> FileLoader<'a> {
         self.warnings.push(warning);
     }
 
+    /// Asks what the project may do, whose files are below `base`; until then it may do nothing.
+    pub fn set_trust(&mut self, trust: &Trust, base: &Path) {
+        self.python.ask(trust, base);
+    }
+
     /// Tells where a repository is on this machine.
     pub fn add_repository(&mut self, name: impl Into<String>, folder: impl Into<PathBuf>) {
         self.repositories.insert(name.into(), folder.into());
@@ -155,13 +168,69 @@ impl<'a> FileLoader<'a> {
         if let Some((source, root)) = self.read.get(&path) {
             return Ok((*source, root.clone()));
         }
-        let span = included_from.unwrap_or(Span::NONE);
-        let asked = |problem: Diagnostic| problem.label(span, "asked for here");
-        let text = self.content(&path).map_err(asked)?;
+        if is_python(&path) {
+            return self.read_python(path, included_from);
+        }
+        let text = self.asked_content(&path, included_from)?;
         let source = self.sources.add(&path, text, included_from);
         let root = parse(self.sources, source, &self.limits)?;
         self.read.insert(path, (source, root.clone()));
         Ok((source, root))
+    }
+
+    fn asked_content(
+        &mut self,
+        path: &Path,
+        included_from: Option<Span>,
+    ) -> Result<String, Diagnostics> {
+        let span = included_from.unwrap_or(Span::NONE);
+        let asked = |problem: Diagnostic| problem.label(span, "asked for here");
+        Ok(self.content(path).map_err(asked)?)
+    }
+
+    /// Converts a file written in Python and parses what came of it; the same file runs once.
+    fn read_python(
+        &mut self,
+        path: PathBuf,
+        included_from: Option<Span>,
+    ) -> Result<(SourceId, Node), Diagnostics> {
+        if let Some(known) = self.converted.get(&path) {
+            return known.clone();
+        }
+        let result = self.convert(&path, included_from);
+        self.converted.insert(path, result.clone());
+        result
+    }
+
+    fn convert(
+        &mut self,
+        path: &Path,
+        included_from: Option<Span>,
+    ) -> Result<(SourceId, Node), Diagnostics> {
+        let asked = included_from.unwrap_or(Span::NONE);
+        let text = self.asked_content(path, included_from)?;
+        let converted = match self.archive {
+            Some(_) => Python::convert_in_archive(&text),
+            None => self.python.convert(path, &text),
+        };
+        let Converted { yaml, warnings } =
+            converted.map_err(|failure| report(failure, path, &text, asked, self.sources))?;
+        for warning in warnings {
+            let message = format!("`{}`: {warning}", path.display());
+            let warning = Diagnostic::warning(message);
+            self.warnings.push(warning.label(asked, "included here"));
+        }
+        let source = self.sources.add(converted_name(path), yaml, included_from);
+        self.from_python.insert(source);
+        let root = parse(self.sources, source, &self.limits)?;
+        Ok((source, root))
+    }
+
+    /// The folder of a text that was converted from Python: its imports are found from there,
+    /// whatever it was included into.
+    pub fn folder_of_converted(&self, source: SourceId) -> Option<PathBuf> {
+        let is_converted = self.from_python.contains(&source);
+        is_converted.then(|| self.folder_of(source))
     }
 
     /// The folder of a text, from which its relative paths start.
@@ -208,6 +277,22 @@ fn is_text(path: &Path) -> bool {
     let end = path.extension().unwrap_or_default();
     let known = ["yaml", "yml", "tosca", "json", "meta", "py"];
     known.iter().any(|known| end == *known)
+}
+
+fn is_python(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "py")
+}
+
+/// What messages call the text that a file was converted to.
+fn converted_name(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!("{name} (converted from Python)"))
+}
+
+/// The file written in Python that may stand for one in YAML that is not there.
+fn python_for(path: &Path) -> Option<PathBuf> {
+    let is_yaml = path.extension().is_some_and(|end| end == "yaml");
+    is_yaml.then(|| path.with_extension("py"))
 }
 
 /// The URL of a repository that a document declares.
@@ -274,29 +359,15 @@ impl Loader for FileLoader<'_> {
         } else {
             self.folder_of(request.from)
         };
-        let path = fs::absolute(Path::new(file), &folder);
+        let mut path = fs::absolute(Path::new(file), &folder);
         if !self.is_file(&path) {
-            return Ok(Loaded::Missing);
-        }
-        if path.extension().is_some_and(|extension| extension == "py") {
-            return self.python(request);
+            path = match python_for(&path).filter(|python| self.is_file(python)) {
+                Some(python) => python,
+                None => return Ok(Loaded::Missing),
+            };
         }
         let (source, root) = self.read(&path, Some(request.span))?;
         Ok(Loaded::Found { source, root })
-    }
-}
-
-impl FileLoader<'_> {
-    fn python(&mut self, request: &IncludeRequest) -> Result<Loaded, Diagnostics> {
-        let message = format!("`{}` is written in Python, which is not read", request.file);
-        let help = "turn it into YAML with Unfurl's `unfurl export`, and include that";
-        if !request.optional {
-            let diagnostic = Diagnostic::error(message).label(request.span, "asked for here");
-            return Err(diagnostic.help(help).into());
-        }
-        let warning = Diagnostic::warning(message).label(request.span, "left out");
-        self.warnings.push(warning.help(help));
-        Ok(Loaded::Skipped)
     }
 }
 
@@ -408,14 +479,36 @@ mod tests {
     }
 
     #[test]
-    fn python_is_refused_unless_it_is_optional() {
-        let mut place = Place::new(&[("sub/a.py", "")]);
+    fn a_program_in_python_is_refused_also_where_it_is_optional() {
+        let mut place = Place::new(&[("sub/a.py", "import tosca")]);
         let mut request = place.request("a.py");
-        assert!(place.load(&request).is_err());
-        request.optional = true;
-        let mut loader = FileLoader::new(&mut place.sources, &place.env, Limits::default());
-        assert!(matches!(loader.load(&request), Ok(Loaded::Skipped)));
-        assert_eq!(loader.take_warnings().len(), 1);
+        for optional in [false, true] {
+            request.optional = optional;
+            let problems = place.load(&request).unwrap_err();
+            let message = &problems.iter().next().unwrap().message;
+            assert!(message.ends_with("it is not allowed to run"), "{message}");
+        }
+    }
+
+    #[test]
+    fn python_stands_for_a_yaml_file_that_is_not_there() {
+        let mut place = Place::new(&[("sub/a.py", "# nothing"), ("sub/b.py", "#")]);
+        fs::write_plain(&place.folder.path().join("sub/b.yaml"), b"b: 1", None).unwrap();
+        for (file, expected) in [
+            (
+                "a.py",
+                "{'tosca_definitions_version': 'tosca_simple_unfurl_1_0_0', 'topology_template': {}}",
+            ),
+            (
+                "a.yaml",
+                "{'tosca_definitions_version': 'tosca_simple_unfurl_1_0_0', 'topology_template': {}}",
+            ),
+            ("b.yaml", "{'b': 1}"),
+            ("a.yml", "missing"),
+        ] {
+            let request = place.request(file);
+            assert_eq!(place.load(&request).unwrap(), expected, "{file}");
+        }
     }
 
     #[test]

@@ -79,6 +79,23 @@ pub fn locate(request: &Request<'_>, loader: &mut FileLoader<'_>) -> Result<Loca
     search.resolve(start, home)
 }
 
+/// Tells what a file that belongs to no ensemble may do.
+pub fn trust(
+    request: &Request<'_>,
+    folder: &Path,
+    loader: &mut FileLoader<'_>,
+) -> Result<Trust, Error> {
+    let mut search = Search {
+        request,
+        loader,
+        limits: Limits::default(),
+        warnings: Diagnostics::default(),
+    };
+    let home = search.home()?.unwrap_or_default();
+    let trusted = is_trusted(&home.trusted, &[folder]);
+    Ok(Trust::new(request.allowed.iter().cloned(), trusted))
+}
+
 /// Where the search begins: what the argument or the current folder points at.
 struct Start<P> {
     manifest: Option<PathBuf>,

@@ -9,6 +9,7 @@ mod loader;
 mod locate;
 mod merge;
 mod project;
+mod python;
 mod reader;
 mod trust;
 
@@ -20,6 +21,6 @@ pub use env_rules::{
 pub use environment::{Environment, Environments, LockMode, RemoteLock};
 pub use error::Error;
 pub use loader::FileLoader;
-pub use locate::{Located, Request, locate};
+pub use locate::{Located, Request, locate, trust};
 pub use project::{EnsembleEntry, Project};
 pub use trust::{Trust, Trusted};

@@ -10,5 +10,6 @@ mod documents;
 mod examples;
 mod jobs;
 mod layers;
+mod python_dsl;
 mod support;
 mod validate;

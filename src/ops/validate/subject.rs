@@ -41,6 +41,9 @@ pub(super) fn subject(argument: &str, cwd: &Path, loader: &mut FileLoader<'_>) -
         _ => {}
     }
     let end = path.extension().unwrap_or_default();
+    if end == "py" {
+        return Subject::ServiceTemplate(path);
+    }
     if ARCHIVES.iter().any(|known| end == *known) {
         let (root, archive) = (path, true);
         return Subject::Csar(Csar { root, archive });

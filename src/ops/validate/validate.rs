@@ -1,13 +1,16 @@
 //! The use case.
 
+use std::path::Path;
+
 use super::ensemble::{ensemble, project};
 use super::service::{csar, service_template};
 use super::subject::{Subject, subject};
 use crate::diagnostic::{Diagnostics, Sources};
 use crate::ops::failure::{Failure, FailureKind};
 use crate::ops::session::SessionOptions;
-use crate::project::FileLoader;
+use crate::project::{self, FileLoader, Request};
 use crate::system::env::{self, Env};
+use crate::system::fs;
 use crate::yaml::Limits;
 
 /// What was found in one ensemble or service template.
@@ -29,12 +32,49 @@ pub fn validate(options: &SessionOptions) -> Result<Vec<Checked>, Failure> {
     let vars = Env::of_this_process();
     let mut sources = Sources::default();
     let mut loader = FileLoader::new(&mut sources, &vars, Limits::default());
-    let problems = match subject(&options.ensemble, &cwd, &mut loader) {
+    let found = subject(&options.ensemble, &cwd, &mut loader);
+    let trust = match &found {
         Subject::Ensemble => return Ok(vec![ensemble(options)]),
-        Subject::Project(file) => return Ok(project(&file, options)),
-        Subject::ServiceTemplate(file) => service_template(&file, &mut loader),
-        Subject::Csar(found) => csar(&found, &mut loader),
+        Subject::Project(file) => return Ok(project(file, options)),
+        Subject::ServiceTemplate(path) => set_trust(options, &cwd, path, &mut loader),
+        Subject::Csar(csar) => set_trust(options, &cwd, &csar.root, &mut loader),
+    };
+    let problems = match trust {
+        Ok(()) => service(&found, &mut loader),
+        Err(error) => error.into(),
     };
     drop(loader);
     Ok(vec![Checked { problems, sources }])
+}
+
+fn service(found: &Subject, loader: &mut FileLoader<'_>) -> Diagnostics {
+    match found {
+        Subject::ServiceTemplate(file) => service_template(file, loader),
+        Subject::Csar(found) => csar(found, loader),
+        Subject::Ensemble | Subject::Project(_) => Diagnostics::default(),
+    }
+}
+
+/// Tells the loader what a service template at a path may do.
+fn set_trust(
+    options: &SessionOptions,
+    cwd: &Path,
+    path: &Path,
+    loader: &mut FileLoader<'_>,
+) -> Result<(), project::Error> {
+    let request = Request {
+        argument: &options.ensemble,
+        cwd,
+        search_root: None,
+        home: options.home.as_deref(),
+        use_environment: None,
+        allowed: &options.allowed,
+    };
+    let folder = match path.parent() {
+        Some(parent) if !fs::is_dir(path) => parent,
+        _ => path,
+    };
+    let trust = project::trust(&request, folder, loader)?;
+    loader.set_trust(&trust, folder);
+    Ok(())
 }

@@ -1,0 +1,224 @@
+//! What earlier conversions gave. Entries that cannot be read count as missing, and one that
+//! cannot be written is no loss.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::answer::FileDigest;
+use crate::system::env::Env;
+use crate::system::fs;
+
+/// Where the entries are.
+#[derive(Debug)]
+pub(super) struct Cache(PathBuf);
+
+/// One conversion.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Entry {
+    /// The Pythons there were.
+    pub(super) pythons: Vec<PathBuf>,
+    /// Where the package that converted it was installed.
+    pub(super) package: PathBuf,
+    /// The other files that it depended on.
+    pub(super) files: Vec<FileDigest>,
+    /// What the package warned of.
+    pub(super) warnings: Vec<String>,
+    /// What came of it.
+    pub(super) yaml: String,
+    /// The digest of that.
+    digest: String,
+}
+
+impl Entry {
+    /// An entry with its digest.
+    pub(super) fn new(
+        pythons: &[PathBuf],
+        package: PathBuf,
+        files: Vec<FileDigest>,
+        warnings: Vec<String>,
+        yaml: String,
+    ) -> Self {
+        Self {
+            pythons: pythons.to_vec(),
+            package,
+            files,
+            warnings,
+            digest: digest(&[yaml.as_bytes()]),
+            yaml,
+        }
+    }
+
+    /// Whether the same would come of it today. Without any Python nothing else would come of it.
+    fn holds(&self, pythons: &[PathBuf]) -> bool {
+        let same_tools =
+            pythons.is_empty() || (self.pythons == pythons && fs::exists(&self.package));
+        same_tools
+            && self.digest == digest(&[self.yaml.as_bytes()])
+            && self
+                .files
+                .iter()
+                .all(|FileDigest(path, expected)| digest_of(path) == *expected)
+    }
+}
+
+impl Cache {
+    /// The folder in which the user's programs keep such things; none if there is none.
+    pub(super) fn of(env: &Env) -> Option<Self> {
+        let absolute = |name| {
+            env.non_empty(name)
+                .map(Path::new)
+                .filter(|path| path.is_absolute())
+        };
+        let user = absolute("XDG_CACHE_HOME")
+            .map(Path::to_owned)
+            .or_else(|| Some(absolute("HOME")?.join(".cache")))?;
+        Some(Self(user.join("unfurl/python")))
+    }
+
+    /// The entry of a key, if the same would come of it today.
+    pub(super) fn get(&self, key: &str, pythons: &[PathBuf]) -> Option<Entry> {
+        let bytes = fs::read(&self.path(key)).ok()?;
+        let entry: Entry = serde_json::from_slice(&bytes).ok()?;
+        entry.holds(pythons).then_some(entry)
+    }
+
+    /// Keeps an entry, for nobody else to read.
+    pub(super) fn put(&self, key: &str, entry: &Entry) {
+        let Ok(bytes) = serde_json::to_vec(entry) else {
+            return;
+        };
+        if fs::create_dir_all(&self.0).is_ok() {
+            // Without it the file is converted again, and that is all.
+            fs::write_atomic(&self.path(key), &bytes, Some(0o600)).ok();
+        }
+    }
+
+    fn path(&self, key: &str) -> PathBuf {
+        self.0.join(format!("{key}.json"))
+    }
+}
+
+/// The SHA-256 of several parts, in hexadecimal digits.
+pub(super) fn digest(parts: &[&[u8]]) -> String {
+    let mut hasher = Sha256::new();
+    for part in parts {
+        if parts.len() > 1 {
+            hasher.update(part.len().to_le_bytes());
+        }
+        hasher.update(part);
+    }
+    let bytes = hasher.finalize();
+    bytes.iter().fold(String::new(), |mut digits, byte| {
+        write!(digits, "{byte:02x}").expect("writing to a string cannot fail");
+        digits
+    })
+}
+
+fn digest_of(path: &Path) -> Option<String> {
+    fs::read(path).ok().map(|bytes| digest(&[&bytes]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Place {
+        folder: tempfile::TempDir,
+        cache: Cache,
+        entry: Entry,
+    }
+
+    fn place() -> Place {
+        let folder = tempfile::tempdir().unwrap();
+        let mut env = Env::default();
+        env.set("HOME", folder.path().display().to_string());
+        let beside = folder.path().join("beside.py");
+        let package = folder.path().join("package");
+        fs::write_plain(&beside, b"1", None).unwrap();
+        fs::write_plain(&package, b"", None).unwrap();
+        let files = vec![
+            FileDigest(beside.clone(), digest_of(&beside)),
+            FileDigest(folder.path().join("none.yaml"), None),
+        ];
+        let pythons = [PathBuf::from("/p")];
+        Place {
+            cache: Cache::of(&env).unwrap(),
+            entry: Entry::new(&pythons, package, files, vec!["w".into()], "a: 1\n".into()),
+            folder,
+        }
+    }
+
+    impl Place {
+        fn path(&self) -> PathBuf {
+            self.folder.path().join(".cache/unfurl/python/key.json")
+        }
+
+        fn holds(&self, python: &str) -> bool {
+            self.cache.get("key", &[python.into()]).is_some()
+        }
+    }
+
+    #[test]
+    fn an_entry_holds_until_something_that_it_depends_on_changes() {
+        let place = place();
+        assert!(!place.holds("/p"));
+        place.cache.put("key", &place.entry);
+        let found = place.cache.get("key", &["/p".into()]);
+        assert_eq!(found.as_ref(), Some(&place.entry));
+        assert_eq!(place.cache.get("key", &[]).as_ref(), Some(&place.entry));
+        assert_eq!(fs::mode_of(&place.path()).unwrap(), 0o600);
+        assert!(!place.holds("/other"));
+        let folder = place.folder.path();
+        fs::write_plain(&folder.join("none.yaml"), b"", None).unwrap();
+        assert!(!place.holds("/p"));
+        fs::remove_file(&folder.join("none.yaml")).unwrap();
+        assert!(place.holds("/p"));
+        fs::write_plain(&folder.join("beside.py"), b"2", None).unwrap();
+        assert!(!place.holds("/p"));
+        fs::write_plain(&folder.join("beside.py"), b"1", None).unwrap();
+        fs::remove_file(&folder.join("package")).unwrap();
+        assert!(!place.holds("/p"));
+    }
+
+    #[test]
+    fn an_entry_that_is_torn_or_changed_counts_as_missing() {
+        let place = place();
+        place.cache.put("key", &place.entry);
+        let bytes = fs::read(&place.path()).unwrap();
+        fs::write_plain(&place.path(), &bytes[..bytes.len() / 2], None).unwrap();
+        assert!(!place.holds("/p"));
+        let other = String::from_utf8(bytes).unwrap().replace("a: 1", "a: 2");
+        fs::write_plain(&place.path(), other.as_bytes(), None).unwrap();
+        assert!(!place.holds("/p"));
+        place.cache.put("key", &place.entry);
+        assert!(place.holds("/p"));
+    }
+
+    #[test]
+    fn the_folder_is_the_one_that_the_environment_names() {
+        let folder = |variables: &[(&str, &str)]| {
+            let mut env = Env::default();
+            for (name, value) in variables {
+                env.set(*name, *value);
+            }
+            Cache::of(&env).map(|cache| cache.0.display().to_string())
+        };
+        let home = ("HOME", "/h");
+        let of_home = Some("/h/.cache/unfurl/python".to_owned());
+        assert_eq!(folder(&[home]), of_home);
+        assert_eq!(folder(&[home, ("XDG_CACHE_HOME", "relative")]), of_home);
+        let named = folder(&[home, ("XDG_CACHE_HOME", "/c")]);
+        assert_eq!(named.as_deref(), Some("/c/unfurl/python"));
+        assert_eq!(folder(&[]), None);
+    }
+
+    #[test]
+    fn the_digest_of_one_part_is_that_of_its_bytes_and_parts_do_not_run_together() {
+        let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+        assert_eq!(digest(&[b""]), empty);
+        assert_ne!(digest(&[b"ab", b"c"]), digest(&[b"a", b"bc"]));
+    }
+}

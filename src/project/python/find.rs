@@ -1,0 +1,62 @@
+//! Finds the programs that may convert.
+
+use std::path::{Path, PathBuf};
+
+use crate::system::env::Env;
+use crate::system::fs;
+
+/// The Pythons to try, the one to prefer first: `python3`, then the one that Unfurl's own program
+/// is installed with.
+pub(super) fn pythons(env: &Env) -> Vec<PathBuf> {
+    let beside_unfurl = program(env, "unfurl").and_then(|unfurl| {
+        let unfurl = fs::canonicalize(&unfurl).ok()?;
+        Some(unfurl.with_file_name("python3")).filter(|python| is_program(python))
+    });
+    let mut found: Vec<PathBuf> = program(env, "python3").into_iter().collect();
+    found.extend(beside_unfurl.filter(|python| !found.contains(python)));
+    found
+}
+
+/// The first program of a name on the `PATH`.
+fn program(env: &Env, name: &str) -> Option<PathBuf> {
+    let folders = env.non_empty("PATH")?.split(':');
+    folders
+        .filter(|folder| folder.starts_with('/'))
+        .map(|folder| Path::new(folder).join(name))
+        .find(|file| is_program(file))
+}
+
+fn is_program(path: &Path) -> bool {
+    fs::is_file(path) && fs::mode_of(path).is_ok_and(|mode| mode & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_python_of_the_path_comes_before_that_of_unfurl() {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().canonicalize().unwrap();
+        let put = |path: &str, mode| {
+            fs::write_plain(&root.join(path), b"", Some(mode)).unwrap();
+        };
+        put("a/python3", 0o600);
+        put("b/python3", 0o700);
+        put("venv/python3", 0o700);
+        put("venv/unfurl", 0o700);
+        let mut env = Env::default();
+        let mut found = |folders: &[&str]| {
+            let folders = folders.iter().map(|it| root.join(it).display().to_string());
+            env.set("PATH", folders.collect::<Vec<_>>().join(":"));
+            let found = pythons(&env).into_iter();
+            found
+                .map(|it| it.strip_prefix(&root).unwrap().display().to_string())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(found(&["a", "b", "venv"]), ["b/python3", "venv/python3"]);
+        assert_eq!(found(&["venv", "b"]), ["venv/python3"]);
+        assert!(found(&["a"]).is_empty());
+        assert!(pythons(&Env::default()).is_empty());
+    }
+}

@@ -1,0 +1,14 @@
+//! Service templates written in Python: the user's own Python converts them to YAML.
+//!
+//! Such a file is a program, so nothing of it runs unless the user permits `python`. It runs in a
+//! process of its own, without network where the system can do that, with little of the
+//! environment, and not for long. What came of it is kept, so that an unchanged file runs once.
+
+mod answer;
+mod cache;
+mod convert;
+mod find;
+mod report;
+
+pub(super) use convert::{Converted, Python};
+pub(super) use report::report;
