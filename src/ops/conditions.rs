@@ -10,6 +10,7 @@ use super::world::RealWorld;
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::expr::{Context, Evaluator, Memo};
 use crate::name::InstanceName;
+use crate::project::Trust;
 use crate::system::env::Env;
 use crate::topology::Topology;
 use crate::tosca::{self, Importer, ReadOptions, ServiceTemplate};
@@ -37,6 +38,7 @@ pub(super) fn read_service(
         locals: Map::new(),
         secrets: Map::new(),
         metadata: Map::new(),
+        trust: Trust::default(),
     };
     let mut failed = Diagnostics::default();
     let skipped = unmet(&service, world, &mut failed);
