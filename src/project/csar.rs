@@ -109,6 +109,7 @@ impl Csar {
                 "`{}` holds neither `TOSCA-Metadata/TOSCA.meta` nor a service template at its top",
                 self.root.display()
             ))
+            .label(loader.start_of(&self.root), "")
             .help("pack the folder's content, not the folder, and name the entry in `TOSCA.meta`")
             .into()),
             [first, second, ..] => {

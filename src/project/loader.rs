@@ -64,7 +64,7 @@ impl<'a> FileLoader<'a> {
         let path = fs::normalize(path);
         let bytes = fs::read(&path).map_err(Diagnostic::error)?;
         let files = archive::read(&bytes, is_text).map_err(|error| {
-            let start = Span::new(self.sources.add(&path, "", None), 0, 0);
+            let start = self.start_of(&path);
             Diagnostic::error(format!("`{}` is no CSAR: {error}", path.display()))
                 .label(start, "")
                 .help("a CSAR is a zip or tar file with a service template")
@@ -126,6 +126,11 @@ impl<'a> FileLoader<'a> {
         Diagnostic::error(format!("`{}` is no text in UTF-8", path.display()))
             .label(Span::new(source, place, place), "")
             .help("save it as UTF-8")
+    }
+
+    /// A place at the start of what is no text, such as an archive.
+    pub fn start_of(&mut self, path: &Path) -> Span {
+        Span::new(self.sources.add(path, "", None), 0, 0)
     }
 
     /// Tells people something of what was read.

@@ -195,9 +195,12 @@ impl Scope<'_> {
     }
 
     fn dependencies(self, what: &str, map: &Mapping) -> Vec<Dependency> {
-        let items = self.list_at(map, "dependencies", || {
-            format!("the implementation of {what}")
-        });
+        let items = match map.get("dependencies") {
+            Some(one) if one.as_str().is_some() => std::slice::from_ref(one),
+            _ => self.list_at(map, "dependencies", || {
+                format!("the implementation of {what}")
+            }),
+        };
         let read = |item: &Node| match item.as_str() {
             Some(name) => Some(Dependency::Named(name.into())),
             None => self.inline_artifact(what, item).map(Dependency::Inline),

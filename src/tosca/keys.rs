@@ -66,7 +66,7 @@ keys! {
         "derived_from" "metadata" "version" "description" "properties" "attributes" "members"
         "interfaces" "capabilities" "requirements"
     ];
-    POLICY_TYPE Error [
+    POLICY_TYPE Warning [
         "derived_from" "metadata" "version" "description" "properties" "targets" "triggers"
     ];
     ANY_TYPE Warning [];

@@ -90,3 +90,36 @@ topology_template: {node_templates: {db: {type: Db}, app: {type: App, requiremen
     ");
     insta::assert_snapshot!(case.targets("app"), @"db → db (tosca.relationships.Root, none)");
 }
+
+#[test]
+fn a_word_of_old_yaml_says_whether_a_property_is_required() {
+    let case = case(
+        "
+node_types: {T: {properties: {a: {type: string, required: no}, b: {type: string, required: maybe}}}}
+topology_template: {node_templates: {a: {type: T, properties: {b: x}}}}
+",
+    );
+    insta::assert_snapshot!(case.told(), @"
+    service.yaml:2:59: `no` is a string in YAML; `required` of property `a` of `T` is false
+      hint: write `false`
+    service.yaml:2:92: `required` of property `b` of `T` must be true or false
+    ");
+}
+
+#[test]
+fn one_dependency_needs_no_list() {
+    let case = case(
+        "
+topology_template:
+  node_templates:
+    a:
+      type: tosca.nodes.Root
+      artifacts: {tool: {file: tool.sh}}
+      interfaces: {Standard: {create: {implementation: {primary: run.sh, dependencies: tool}}}}
+",
+    );
+    assert_eq!(case.told(), "");
+    let create = case.node("a").operations.get("Standard", "create").cloned();
+    let implementation = create.and_then(|create| create.implementation.clone());
+    assert_eq!(implementation.map(|it| it.dependencies.len()), Some(1));
+}

@@ -58,12 +58,9 @@ impl<'r> Merged<'r> {
         self.first(|def| def.capability.as_ref())
     }
 
-    /// Whether the template itself says what its target must have, be it by the relationship.
-    fn states_end(&self) -> bool {
-        self.stated.is_some_and(|def| {
-            let inline = def.inline_relationship.is_some();
-            def.capability.is_some() || def.relationship.is_some() || inline
-        })
+    /// Whether the template itself says which capability its target must have.
+    fn states_capability(&self) -> bool {
+        self.stated.is_some_and(|def| def.capability.is_some())
     }
 
     fn stated_occurrences(&self) -> Option<Occurrences> {
@@ -354,7 +351,7 @@ impl Resolver<'_> {
         let found = matching_capability(self.types, &target.node_type, &query, relationship_type);
         if found.is_none() {
             self.report_no_capability(template, merged, relationship, target);
-            if merged.states_end() {
+            if merged.states_capability() {
                 return None;
             }
         }
@@ -566,7 +563,7 @@ impl Resolver<'_> {
             target.name
         );
         // Templates are often sloppy about what only the type asks for.
-        let problem = if merged.states_end() {
+        let problem = if merged.states_capability() {
             Diagnostic::error(message)
         } else {
             Diagnostic::warning(message)

@@ -249,7 +249,7 @@ impl Types {
         };
         named
             .into_iter()
-            .filter_map(|(name, span)| scope.require(&name, section, span))
+            .filter_map(|(name, span)| scope.seek(&name, section, span))
             .collect()
     }
 

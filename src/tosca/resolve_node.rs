@@ -115,7 +115,7 @@ impl Types {
                 .error(format!("{what} has no `type`"), first.key_span);
             return None;
         };
-        let found = scope.require(type_name, Section::Capability, span)?;
+        let found = scope.seek(type_name, Section::Capability, span)?;
         let capability_type = self.capability_type_of(found)?;
         let mut properties: Defs = capability_type.properties.clone();
         let mut attributes: Defs = capability_type.attributes.clone();

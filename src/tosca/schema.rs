@@ -102,12 +102,26 @@ impl Scope<'_> {
     fn required(self, what: &str, map: &Mapping, base: Option<&Arc<PropertyDef>>) -> bool {
         match map.get("required") {
             None => base.is_none_or(|base| base.required),
-            Some(node) => node.as_bool().unwrap_or_else(|| {
+            Some(node) => node.as_bool().unwrap_or_else(|| self.word(what, node)),
+        }
+    }
+
+    /// Reads a word that was a boolean in YAML 1.1, as older templates have it.
+    fn word(self, what: &str, node: &Node) -> bool {
+        let text = node.as_str().unwrap_or_default().to_ascii_lowercase();
+        let meant = match text.as_str() {
+            "yes" | "on" | "true" => true,
+            "no" | "off" | "false" => false,
+            _ => {
                 let message = format!("`required` of {what} must be true or false");
                 self.problems().error(message, node.span());
-                true
-            }),
-        }
+                return true;
+            }
+        };
+        let message = format!("`{text}` is a string in YAML; `required` of {what} is {meant}");
+        let problem = Diagnostic::warning(message).label(node.span(), "");
+        self.report(problem.help(format!("write `{meant}`")));
+        meant
     }
 
     /// Reads a schema over the one of a base type.
@@ -207,7 +221,7 @@ impl Scope<'_> {
         if let Some(kind) = simple_kind(name.strip_prefix("tosca:").unwrap_or(name)) {
             return Some(kind);
         }
-        self.require(name, Section::Data, span).map(DataKind::Data)
+        self.seek(name, Section::Data, span).map(DataKind::Data)
     }
 
     /// Guesses what a parameter without a `type` holds.

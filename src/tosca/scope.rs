@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::diagnostic::{Diagnostic, Span};
+use crate::diagnostic::{Diagnostic, Severity, Span};
 use crate::value::{Map, Value};
 use crate::yaml::{Mapping, Node};
 
@@ -11,7 +11,7 @@ use super::definition::TypeKey;
 use super::entity::Reference;
 use super::problems::Problems;
 use super::section::Section;
-use super::types::Types;
+use super::types::{ROOT, Types};
 
 /// The namespace that a piece of text stands in.
 #[derive(Debug, Clone, Copy)]
@@ -58,6 +58,19 @@ impl<'a> Scope<'a> {
                 None
             }
         }
+    }
+
+    /// Finds a type that a definition mentions. In an imported file one that is not there does no
+    /// harm as long as nothing needs it, so that it is only warned of.
+    pub(super) fn seek(self, name: &str, section: Section, span: Span) -> Option<TypeKey> {
+        let found = self.find(name, section);
+        if found.is_none() && self.namespace != ROOT {
+            let mut problem = self.types.unknown(self.namespace, name, section, span);
+            problem.severity = Severity::Warning;
+            self.report(problem);
+            return None;
+        }
+        self.require(name, section, span)
     }
 
     /// The map of a node; reports anything else but null.

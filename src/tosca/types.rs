@@ -392,6 +392,18 @@ impl Types {
 
     /// Reports a name that means no type.
     pub(super) fn report_unknown(&self, namespace: u32, name: &str, section: Section, span: Span) {
+        let problem = self.unknown(namespace, name, section, span);
+        self.problems.report(problem);
+    }
+
+    /// What there is to say of a name that means no type.
+    pub(super) fn unknown(
+        &self,
+        namespace: u32,
+        name: &str,
+        section: Section,
+        span: Span,
+    ) -> Diagnostic {
         let noun = section.noun();
         let mut diagnostic =
             Diagnostic::error(format!("there is no {noun} `{name}`")).label(span, "");
@@ -400,7 +412,7 @@ impl Types {
         let candidates = own.chain(all).map(|name| &**name);
         diagnostic.help = did_you_mean(name, candidates.take(MOST_CANDIDATES))
             .or_else(|| Some(format!("declare it under `{}` or import it", section.key())));
-        self.problems.report(diagnostic);
+        diagnostic
     }
 
     /// Takes the problems found since the last time; types are resolved, and so checked, when
