@@ -118,9 +118,7 @@ pub fn read(
         topology: Arc::new(topology),
         types: Arc::new(types),
     };
-    let own = root.span().source;
-    let problems = template.types.take_problems().into_iter();
-    let problems = problems.map(|problem| unused.eased(problem, own)).collect();
+    let problems = unused.ease(template.types.take_problems(), root.span().source);
     (Some(template), problems)
 }
 

@@ -1,6 +1,6 @@
 //! The types that no template uses: what is wrong with an imported one does no harm.
 
-use crate::diagnostic::{Diagnostic, Severity, SourceId, Span};
+use crate::diagnostic::{Diagnostic, Diagnostics, Severity, SourceId, Span};
 
 use super::types::{BUILT_IN, Types};
 
@@ -28,8 +28,13 @@ impl Types {
 }
 
 impl Unused {
-    /// Makes a warning of an error that is about an unused type of another file than `own`.
-    pub(super) fn eased(&self, mut problem: Diagnostic, own: SourceId) -> Diagnostic {
+    /// Makes warnings of errors that are about unused types of other files than `own`.
+    pub(super) fn ease(&self, problems: Diagnostics, own: SourceId) -> Diagnostics {
+        let problems = problems.into_iter();
+        problems.map(|problem| self.eased(problem, own)).collect()
+    }
+
+    fn eased(&self, mut problem: Diagnostic, own: SourceId) -> Diagnostic {
         let place = problem.span().filter(|span| span.source != own);
         if place.is_some_and(|span| self.holds(span)) && problem.severity == Severity::Error {
             problem.severity = Severity::Warning;

@@ -244,7 +244,7 @@ fn a_condition_of_an_import_is_an_expression_over_the_model() {
         "[types.yaml]",
         "[{file: types.yaml, when: '::app::[.type=App]'}, {file: bad.yaml, when: '::nobody'}]",
     );
-    env.write("main.yaml", &main.replace("imports:", "imports:"));
+    env.write("main.yaml", &main);
     env.write("types.yaml", &TYPES.replace("../scripts", "."));
     env.write(
         "bad.yaml",
