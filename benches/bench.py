@@ -111,6 +111,46 @@ def call(binary, arguments, folder, expect=0):
         return usage.ru_utime + usage.ru_stime, wall, output.read().decode(errors="replace")
 
 
+LADDER = """\
+tosca_definitions_version: tosca_simple_yaml_1_3
+node_types:
+  Item:
+    derived_from: tosca.nodes.SoftwareComponent
+    properties:
+      number: {type: integer, constraints: [greater_or_equal: 0]}
+      label: {type: string, default: none}
+      memory: {type: scalar-unit.size, default: 1 GB}
+    capabilities:
+      host: {type: tosca.capabilities.Compute}
+    requirements:
+      - host: {capability: tosca.capabilities.Compute, relationship: tosca.relationships.HostedOn, occurrences: [0, 1]}
+    interfaces:
+      Standard:
+        configure: tool
+topology_template:
+  node_templates:
+"""
+
+OWN_OPERATION = """\
+      interfaces:
+        Standard:
+          create: tool
+"""
+
+
+def ladder(count, own_operations=False):
+    """A template of TOSCA 1.3 with `count` nodes, each of which requires the one ten before it."""
+    parts = [LADDER]
+    for number in range(count):
+        parts.append(f"    n{number}:\n      type: Item\n      properties:\n        number: {number}\n")
+        if number >= 10:
+            requirement = "host" if number % 2 else "dependency"
+            parts.append(f"      requirements:\n        - {requirement}: n{number - 10}\n")
+        if own_operations:
+            parts.append(OWN_OPERATION)
+    return "".join(parts)
+
+
 DEPLOY = ["-q", "deploy", "--approve", "--output", "json"]
 STEPS = [
     ("deploy", DEPLOY, "ok"),
@@ -155,10 +195,15 @@ def table(rows):
 
 
 def find_peer():
-    """A real Unfurl: UNFURL_PEER, or the `unfurl` of the path if it is a Python script."""
+    """A real Unfurl: UNFURL_PEER, or the `unfurl` of the path if it is a Python script.
+
+    UNFURL_PEER may also be the `python` beside it.
+    """
     peer = os.environ.get("UNFURL_PEER") or shutil.which("unfurl")
     if not peer:
         return None
+    if "python" in os.path.basename(peer):
+        return peer
     with open(peer, "rb") as file:
         return peer if b"python" in file.readline() else None
 
@@ -192,6 +237,80 @@ def chain(count):
     table(rows)
 
 
+# What `parse` allows: CPU seconds by number of nodes, and the ratio between them.
+FEW, MANY = 5000, 100_000
+ALLOWED = {FEW: 0.060, MANY: 1.5}
+PARSE_RATIO = 1.2
+
+THEIR_PARSER = """
+import resource, sys
+import unfurl
+from toscaparser.tosca_template import ToscaTemplate
+before = resource.getrusage(resource.RUSAGE_SELF)
+ToscaTemplate(sys.argv[1])
+after = resource.getrusage(resource.RUSAGE_SELF)
+print(after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime)
+"""
+
+
+def validated(folder, text, rounds):
+    """The least CPU time, with its wall time, of `unfurl validate` of a template."""
+    with open(os.path.join(folder, "service.yaml"), "w") as file:
+        file.write(text)
+    return min(call(BINARY, ["validate", "./service.yaml"], folder)[:2] for _ in range(rounds))
+
+
+def parse(many):
+    print("A service template is read, checked and resolved on one core, CPU seconds (wall seconds):\n")
+    rows = [("what each node says", f"{FEW} nodes", f"{many} nodes", "ratio", "MB/s")]
+    worst = []
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        for title, own in [("a property, a requirement", False), ("an operation as well", True)]:
+            text = ladder(many, own)
+            (cpu_few, wall_few) = few = validated(folder, ladder(FEW, own), 10)
+            (cpu_many, wall_many) = validated(folder, text, 3)
+            ratio, speed = cpu_many / cpu_few, len(text) / cpu_many / 1e6
+            cells = [f"{cpu_few:.3f} ({wall_few:.3f})", f"{cpu_many:.3f} ({wall_many:.3f})"]
+            rows.append((title, *cells, f"{ratio:.1f}", f"{speed:.1f}"))
+            if not own:
+                ours = few
+                if ratio > PARSE_RATIO * many / FEW:
+                    worst.append(f"a ratio of {ratio:.1f} is not linear")
+                for count, cpu in [(FEW, cpu_few), (many, cpu_many)]:
+                    if cpu > ALLOWED.get(count, cpu):
+                        worst.append(f"{count} nodes take {cpu:.3f} s, {ALLOWED[count]} s are allowed")
+        table(rows)
+        size = len(ladder(FEW)) / 1e3
+        print(f"\nThe first with {FEW} nodes has {size:.0f} kB. A ratio of {many / FEW:.0f} is linear.")
+        compare_parsers(folder, ours[0])
+    if worst:
+        sys.exit("That is too slow: " + "; ".join(worst))
+
+
+def compare_parsers(folder, ours):
+    """Others on the smaller template: Unfurl's parser without its start-up, and all of xOpera."""
+    text = ladder(FEW)
+    with open(os.path.join(folder, "service.yaml"), "w") as file:
+        file.write(text)
+    rows = [("against", "theirs", "ours", "ratio")]
+    peer = find_peer()
+    if peer:
+        python = peer if "python" in os.path.basename(peer) else os.path.join(os.path.dirname(peer), "python")
+        cpu = float(call(python, ["-c", THEIR_PARSER, "service.yaml"], folder)[2])
+        rows.append(("Unfurl's parser", f"{cpu:.2f}", f"{ours:.3f}", f"{cpu / ours:.0f}"))
+    else:
+        print("Unfurl is not installed, as far as UNFURL_PEER and the path say.")
+    opera = os.environ.get("OPERA_PEER")
+    if opera:
+        cpu = call(opera, ["validate", "service.yaml"], folder)[0]
+        rows.append(("xOpera", f"{cpu:.2f}", f"{ours:.3f}", f"{cpu / ours:.0f}"))
+    else:
+        print("xOpera is not installed, as far as OPERA_PEER says.")
+    if rows[1:]:
+        print(f"\nAgainst others, {FEW} nodes, CPU seconds:\n")
+        table(rows)
+
+
 def startup():
     folder = tempfile.mkdtemp(prefix="bench-")
     walls = [call(BINARY, ["--help"], folder)[1] for _ in range(20)]
@@ -205,6 +324,8 @@ def compare(count):
         print("No real Unfurl found to compare with; UNFURL_PEER may name one.")
         return
     print(f"\nAgainst {peer}, {count} nodes, CPU seconds:\n")
+    if "python" in os.path.basename(peer):
+        peer = os.path.join(os.path.dirname(peer), "unfurl")
     text = ensemble(count, 10, version="unfurl/v1alpha1")
     ours = best(BINARY, count, text, 3)
     theirs = cycle(peer, count, text)
@@ -243,10 +364,12 @@ def main(arguments):
             deploy(int(count))
         case ["chain", count] if count.isdigit():
             chain(int(count))
+        case ["parse", count] if count.isdigit() and int(count) > FEW:
+            parse(int(count))
         case ["alias-bomb"]:
             alias_bomb()
         case _:
-            sys.exit("usage: bench.py deploy N | chain N | alias-bomb")
+            sys.exit("usage: bench.py deploy N | chain N | parse N | alias-bomb")
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@
 //! | 3 | [`yaml`], [`expr`], [`system`] | text, language, this machine |
 //! | 2 | [`value`] | dynamic values and digests |
 //! | 1 | [`name`], [`diagnostic`], [`dag`] | vocabulary |
+//! | 0 | [`hash`] | fast tables |
 //!
 //! A deploy is a one-way pipeline of types, spelled out in [`ops::deploy`]:
 //! `Source → Document → Manifest → ServiceTemplate → Topology → Plan → Job ⇒ Event* → Report →
@@ -29,6 +30,7 @@ pub mod diagnostic;
 pub mod ensemble;
 pub mod expr;
 pub mod git;
+pub mod hash;
 pub mod host;
 pub mod job;
 pub mod name;

@@ -26,7 +26,17 @@ pub fn main() -> ExitCode {
     run()
 }
 
+/// Makes the heap of this thread large at once: the C library grows that of any thread but the
+/// first page by page, with a system call for each.
+fn widen_heap() {
+    // The first one only tells the C library that blocks of this size belong on the heap.
+    for size in [31 << 20, 30 << 20] {
+        drop(std::hint::black_box(Vec::<u8>::with_capacity(size)));
+    }
+}
+
 fn run() -> ExitCode {
+    widen_heap();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

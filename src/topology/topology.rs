@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use super::entity::{Created, Entity, Kind, Node};
 use super::status::StatusCache;
+use crate::hash::FoldMap;
 use crate::name::{ChangeId, InstanceKey, InstanceName, NodeState, Status, TemplateName};
 use crate::tosca::{NodeTemplate, Operations, ServiceTemplate, TopologyTemplate};
 use crate::value::{Handle, Map, Value};
@@ -18,10 +19,10 @@ const OUTPUTS: Handle = Handle(2);
 pub struct Topology {
     pub(super) service: Arc<ServiceTemplate>,
     pub(super) entities: Vec<Entity>,
-    by_name: HashMap<InstanceName, Handle>,
-    by_template: HashMap<TemplateName, Vec<Handle>>,
-    sources: HashMap<TemplateName, Vec<(TemplateName, usize)>>,
-    pub(super) required: HashMap<TemplateName, bool>,
+    by_name: FoldMap<InstanceName, Handle>,
+    by_template: FoldMap<TemplateName, Vec<Handle>>,
+    sources: FoldMap<TemplateName, Vec<(TemplateName, usize)>>,
+    pub(super) required: FoldMap<TemplateName, bool>,
     generation: u64,
     versions: HashMap<Handle, HashMap<Arc<str>, u64>>,
     pub(super) cache: Mutex<StatusCache>,
@@ -36,8 +37,8 @@ impl Topology {
             required: required_templates(&service.topology),
             service,
             entities: Vec::new(),
-            by_name: HashMap::new(),
-            by_template: HashMap::new(),
+            by_name: FoldMap::default(),
+            by_template: FoldMap::default(),
             generation: 1,
             versions: HashMap::new(),
             cache: Mutex::default(),
@@ -345,8 +346,8 @@ pub fn is_computed(operations: &Operations) -> bool {
         })
 }
 
-fn sources_of(template: &TopologyTemplate) -> HashMap<TemplateName, Vec<(TemplateName, usize)>> {
-    let mut sources: HashMap<TemplateName, Vec<(TemplateName, usize)>> = HashMap::new();
+fn sources_of(template: &TopologyTemplate) -> FoldMap<TemplateName, Vec<(TemplateName, usize)>> {
+    let mut sources: FoldMap<TemplateName, Vec<(TemplateName, usize)>> = FoldMap::default();
     for (name, node) in &template.nodes {
         for (place, requirement) in node.requirements.iter().enumerate() {
             if let Some(target) = &requirement.target {
@@ -362,12 +363,12 @@ fn sources_of(template: &TopologyTemplate) -> HashMap<TemplateName, Vec<(Templat
 
 /// Which templates are required: all but those with the directive `default` that no required
 /// template needs.
-fn required_templates(template: &TopologyTemplate) -> HashMap<TemplateName, bool> {
+fn required_templates(template: &TopologyTemplate) -> FoldMap<TemplateName, bool> {
     let is_default = |node: &NodeTemplate| node.has_directive("default");
     if !template.nodes.values().any(|node| is_default(node)) {
-        return HashMap::new();
+        return FoldMap::default();
     }
-    let mut required: HashMap<TemplateName, bool> = template
+    let mut required: FoldMap<TemplateName, bool> = template
         .nodes
         .keys()
         .map(|name| (name.clone(), false))

@@ -1,5 +1,6 @@
 //! Checks values against their schemas and brings them into their usual form.
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Span};
@@ -53,7 +54,7 @@ struct Fault {
 /// Checks one value of a definition.
 pub(super) struct Check<'a> {
     types: &'a Types,
-    subject: &'a str,
+    subject: fmt::Arguments<'a>,
     sensitive: bool,
     path: Vec<Step>,
     faults: Vec<Fault>,
@@ -65,7 +66,7 @@ pub(super) fn check(
     types: &Types,
     def: &PropertyDef,
     value: &Value,
-    subject: &str,
+    subject: fmt::Arguments<'_>,
     origin: (Option<&Node>, Span),
 ) -> (Value, Vec<Diagnostic>) {
     let mut check = Check {
@@ -345,13 +346,12 @@ impl Check<'_> {
     /// The subject with the path to what is looked at, such as ``property `ports[0].source` ``.
     fn name(&self) -> String {
         if self.path.is_empty() {
-            return self.subject.to_owned();
+            return self.subject.to_string();
         }
-        let mut name = self
-            .subject
-            .strip_suffix('`')
-            .unwrap_or(self.subject)
-            .to_owned();
+        let mut name = self.subject.to_string();
+        if name.ends_with('`') {
+            name.pop();
+        }
         for step in &self.path {
             match step {
                 Step::Key(key) => {

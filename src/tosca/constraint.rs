@@ -182,73 +182,51 @@ impl Rule {
                 .iter()
                 .find_map(|item| self.fault(DataKind::Any, item));
         }
-        let order = |other: &Value| compare(kind, value, other);
-        let (holds, why) = match self {
-            Self::Equal(other) => (
-                value == other || order(other) == Some(Ordering::Equal),
-                format!("is not equal to `{other}`"),
-            ),
-            Self::GreaterThan(other) => (
-                order(other) == Some(Ordering::Greater),
-                format!("must be greater than `{other}`"),
-            ),
-            Self::GreaterOrEqual(other) => (
-                order(other).is_some_and(Ordering::is_ge),
-                format!("must be greater than or equal to `{other}`"),
-            ),
-            Self::LessThan(other) => (
-                order(other) == Some(Ordering::Less),
-                format!("must be less than `{other}`"),
-            ),
-            Self::LessOrEqual(other) => (
-                order(other).is_some_and(Ordering::is_le),
-                format!("must be less than or equal to `{other}`"),
-            ),
-            Self::InRange(low, high) => (
-                in_range(kind, value, low.as_ref(), high.as_ref()),
-                format!(
-                    "is out of range, which is {} to {}",
-                    shown(low.as_ref()),
-                    shown(high.as_ref())
-                ),
-            ),
-            Self::ValidValues(values) => (
-                values
-                    .iter()
-                    .any(|valid| valid == value || order(valid) == Some(Ordering::Equal)),
-                format!("is not one of {}", listed(values)),
-            ),
-            _ => return self.other_fault(value),
-        };
-        (!holds).then_some(why)
+        (!self.holds(kind, value)).then(|| self.why())
     }
 
-    fn other_fault(&self, value: &Value) -> Option<String> {
-        let length = length(value);
-        let (holds, why) = match self {
-            Self::Length(wanted) => (
-                length == Some(*wanted),
-                format!("must have the length {wanted}"),
+    fn holds(&self, kind: DataKind, value: &Value) -> bool {
+        let order = |other: &Value| compare(kind, value, other);
+        match self {
+            Self::Equal(other) => value == other || order(other) == Some(Ordering::Equal),
+            Self::GreaterThan(other) => order(other) == Some(Ordering::Greater),
+            Self::GreaterOrEqual(other) => order(other).is_some_and(Ordering::is_ge),
+            Self::LessThan(other) => order(other) == Some(Ordering::Less),
+            Self::LessOrEqual(other) => order(other).is_some_and(Ordering::is_le),
+            Self::InRange(low, high) => in_range(kind, value, low.as_ref(), high.as_ref()),
+            Self::ValidValues(values) => values
+                .iter()
+                .any(|valid| valid == value || order(valid) == Some(Ordering::Equal)),
+            Self::Length(wanted) => length(value) == Some(*wanted),
+            Self::MinLength(least) => length(value).is_some_and(|length| length >= *least),
+            Self::MaxLength(most) => length(value).is_some_and(|length| length <= *most),
+            Self::Pattern(_, regex) => regex.is_match(&value.to_string()),
+            Self::Version(wanted) => version::admits(wanted, &value.to_string()) == Some(true),
+            Self::Schema(_) => true,
+        }
+    }
+
+    /// What is wrong with a value for which it does not hold.
+    fn why(&self) -> String {
+        match self {
+            Self::Equal(other) => format!("is not equal to `{other}`"),
+            Self::GreaterThan(other) => format!("must be greater than `{other}`"),
+            Self::GreaterOrEqual(other) => format!("must be greater than or equal to `{other}`"),
+            Self::LessThan(other) => format!("must be less than `{other}`"),
+            Self::LessOrEqual(other) => format!("must be less than or equal to `{other}`"),
+            Self::InRange(low, high) => format!(
+                "is out of range, which is {} to {}",
+                shown(low.as_ref()),
+                shown(high.as_ref())
             ),
-            Self::MinLength(least) => (
-                length.is_some_and(|length| length >= *least),
-                format!("must have at least the length {least}"),
-            ),
-            Self::MaxLength(most) => (
-                length.is_some_and(|length| length <= *most),
-                format!("must have at most the length {most}"),
-            ),
-            Self::Pattern(text, regex) => (
-                regex.is_match(&value.to_string()),
-                format!("does not match the pattern `{text}`"),
-            ),
-            Self::Version(wanted) => (
-                version::admits(wanted, &value.to_string()) == Some(true),
-                format!("is not a version that `{wanted}` admits"),
-            ),
-            _ => (true, String::new()),
-        };
-        (!holds).then_some(why)
+            Self::ValidValues(values) => format!("is not one of {}", listed(values)),
+            Self::Length(wanted) => format!("must have the length {wanted}"),
+            Self::MinLength(least) => format!("must have at least the length {least}"),
+            Self::MaxLength(most) => format!("must have at most the length {most}"),
+            Self::Pattern(text, _) => format!("does not match the pattern `{text}`"),
+            Self::Version(wanted) => format!("is not a version that `{wanted}` admits"),
+            Self::Schema(_) => String::new(),
+        }
     }
 
     fn is_about_items(&self) -> bool {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use crate::diagnostic::{Diagnostic, Span};
+use crate::hash::Fold;
 use crate::name::{InterfaceName, OperationName, OperationRef, TypeName};
 use crate::value::Map;
 use crate::yaml::{Entry, Mapping, Node};
@@ -22,14 +23,14 @@ use super::types::Types;
 
 /// What is said about each interface so far; `defaults` is one of them.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Interfaces(IndexMap<Arc<str>, Arc<Draft>>);
+pub(super) struct Interfaces(IndexMap<Arc<str>, Arc<Draft>, Fold>);
 
 /// What is said about one interface so far.
 #[derive(Debug, Clone)]
 struct Draft {
     type_name: Option<TypeName>,
-    shared: Shared,
-    operations: IndexMap<OperationName, Said>,
+    shared: Arc<Shared>,
+    operations: IndexMap<OperationName, Arc<Said>, Fold>,
     requirements: Vec<TypeName>,
     span: Span,
 }
@@ -128,35 +129,38 @@ impl Interfaces {
         base: Option<(&Self, &Operations)>,
     ) -> Operations {
         let nothing = Shared::default();
-        let defaults = self.0.get("defaults");
-        let shared = defaults.map_or(&nothing, |draft| &draft.shared);
-        let same = |name: &str| match base {
-            Some((base, _)) => match (self.0.get(name), base.0.get(name)) {
-                (Some(own), Some(other)) => Arc::ptr_eq(own, other),
-                (None, None) => true,
-                _ => false,
-            },
-            None => false,
+        let shared = self.0.get("defaults");
+        let shared = shared.map_or(&nothing, |draft| &*draft.shared);
+        let same_defaults = |base: &Self| match (self.0.get("defaults"), base.0.get("defaults")) {
+            (Some(own), Some(other)) => Arc::ptr_eq(own, other),
+            (own, other) => own.is_none() && other.is_none(),
         };
-        let defaults_same = same("defaults") && !artifacts.has_own();
+        let base = base.filter(|(base, _)| !artifacts.has_own() && same_defaults(base));
         let mut operations = Operations::default();
+        operations.interfaces.reserve(self.0.len());
         for (name, draft) in &self.0 {
             if &**name == "defaults" {
                 continue;
             }
             let key = InterfaceName::new(Arc::clone(name));
-            let reused = base
-                .filter(|_| defaults_same && same(name))
-                .and_then(|(_, finished)| finished.interfaces.get(&key).cloned());
-            let interface = reused.unwrap_or_else(|| {
-                let finisher = Finisher {
-                    types,
-                    owner,
-                    artifacts,
-                    shared,
-                };
-                Arc::new(finisher.interface(&key, draft))
+            let known = base.and_then(|(base, finished)| {
+                Some((base.0.get(name)?, finished.interfaces.get(&key)?))
             });
+            let interface = match known {
+                Some((other, finished)) if Arc::ptr_eq(draft, other) => Arc::clone(finished),
+                _ => {
+                    let finisher = Finisher {
+                        types,
+                        owner,
+                        artifacts,
+                        shared,
+                        known: known
+                            .filter(|(other, _)| Arc::ptr_eq(&draft.shared, &other.shared))
+                            .map(|(other, finished)| (&**other, &**finished)),
+                    };
+                    Arc::new(finisher.interface(&key, draft))
+                }
+            };
             operations.interfaces.insert(key, interface);
         }
         operations
@@ -180,14 +184,14 @@ impl Merger<'_> {
         let is_new = before.is_none();
         let mut draft = before.unwrap_or_else(|| Draft {
             type_name: type_of_short_name(name).map(TypeName::from),
-            shared: Shared::default(),
-            operations: IndexMap::new(),
+            shared: Arc::default(),
+            operations: IndexMap::default(),
             requirements: Vec::new(),
             span: entry.key_span,
         });
         if name == "defaults" {
             INTERFACE_DEFAULTS.check(self.scope.problems(), self.what, said);
-            self.shared(&mut draft.shared, said, true);
+            self.common(&mut draft, said, true);
             return Some(draft);
         }
         if let Some(node) = said.get("type") {
@@ -200,7 +204,7 @@ impl Merger<'_> {
             self.unknown_interface(name, entry.key_span);
             return None;
         }
-        self.shared(&mut draft.shared, said, self.speaker == Speaker::Type);
+        self.common(&mut draft, said, self.speaker == Speaker::Type);
         self.requirements(&mut draft, said);
         let known = known.unwrap_or_default();
         let is_strict = self.is_strict(name);
@@ -212,9 +216,10 @@ impl Merger<'_> {
                 continue;
             }
             let operation_name = OperationName::new(Arc::clone(operation));
-            let before = draft.operations.get(&operation_name).cloned();
+            let before = draft.operations.get(&operation_name);
+            let before = before.map(|said| Said::clone(said));
             if let Some(now) = self.operation(operation, entry, before) {
-                draft.operations.insert(operation_name, now);
+                draft.operations.insert(operation_name, Arc::new(now));
             }
         }
         Some(draft)
@@ -291,6 +296,14 @@ impl Merger<'_> {
             if let Some(name) = name.filter(|name| !draft.requirements.contains(name)) {
                 draft.requirements.push(name);
             }
+        }
+    }
+
+    /// Takes over what operations have in common; what says nothing of it stays as it is.
+    fn common(&self, draft: &mut Draft, said: &Mapping, splits: bool) {
+        let says = |key: &&str| said.get(key).is_some();
+        if ["inputs", "outputs", "implementation"].iter().any(says) {
+            self.shared(Arc::make_mut(&mut draft.shared), said, splits);
         }
     }
 
@@ -406,6 +419,8 @@ struct Finisher<'a> {
     artifacts: &'a Artifacts<'a>,
     /// What `interfaces.defaults` says.
     shared: &'a Shared,
+    /// An interface that says the same beside its operations, and what came of it.
+    known: Option<(&'a Draft, &'a Interface)>,
 }
 
 impl Finisher<'_> {
@@ -420,11 +435,11 @@ impl Finisher<'_> {
             type_name: draft.type_name.clone(),
             operations: operations
                 .map(|(key, said)| {
-                    let reference = OperationRef::new(name.clone(), key.clone());
-                    (
-                        key.clone(),
-                        Arc::new(self.operation(reference, draft, said)),
-                    )
+                    let operation = self.known(key, said).unwrap_or_else(|| {
+                        let reference = OperationRef::new(name.clone(), key.clone());
+                        Arc::new(self.operation(reference, draft, said))
+                    });
+                    (key.clone(), operation)
                 })
                 .collect(),
             default: has_default.then(|| {
@@ -438,6 +453,13 @@ impl Finisher<'_> {
             requirements: draft.requirements.clone(),
             span: draft.span,
         }
+    }
+
+    /// What came of an operation that the known interface has too.
+    fn known(&self, name: &OperationName, said: &Arc<Said>) -> Option<Arc<Operation>> {
+        let (draft, finished) = self.known?;
+        let same = Arc::ptr_eq(draft.operations.get(name)?, said);
+        same.then(|| finished.operations.get(name).cloned())?
     }
 
     fn operation(&self, reference: OperationRef, draft: &Draft, said: &Said) -> Operation {
@@ -625,6 +647,42 @@ topology_template:
         insta::assert_snapshot!(operations(&case, "b"), @r#"
         Standard.create: Command("echo") as unfurl.configurators.shell.ShellConfigurator [foo=create, only=base, bar=derived create]
         Standard.stop: Command("exit 0") as unfurl.configurators.shell.ShellConfigurator [foo=derived, only=base, bar=derived]
+        "#);
+    }
+
+    #[test]
+    fn a_template_shares_the_operations_that_it_does_not_change() {
+        let case = case(
+            "
+node_types:
+  T: {interfaces: {Standard: {configure: echo, delete: {inputs: {x: 1}, implementation: echo}}}}
+topology_template:
+  node_templates:
+    a: {type: T}
+    b: {type: T, interfaces: {Standard: {create: echo, delete: {inputs: {y: 2}}}}}
+    c: {type: T, interfaces: {Standard: {inputs: {z: 3}}}}
+",
+        );
+        let shares = |node: &str, operation: &str| {
+            let get = |node| {
+                case.node(node)
+                    .operations
+                    .get("Standard", operation)
+                    .cloned()
+            };
+            let (own, usual) = (
+                get(node).expect("it is there"),
+                get("a").expect("it is there"),
+            );
+            std::sync::Arc::ptr_eq(&own, &usual)
+        };
+        assert!(shares("b", "configure"));
+        assert!(!shares("b", "delete"));
+        assert!(!shares("c", "configure"));
+        insta::assert_snapshot!(operations(&case, "b"), @r#"
+        Standard.configure: Command("echo") as unfurl.configurators.shell.ShellConfigurator []
+        Standard.delete: Command("echo") as unfurl.configurators.shell.ShellConfigurator [x=1, y=2]
+        Standard.create: Command("echo") as unfurl.configurators.shell.ShellConfigurator []
         "#);
     }
 

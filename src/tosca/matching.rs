@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
+use crate::hash::{Fold, FoldMap};
 use crate::name::TemplateName;
 use crate::value::Value;
 
@@ -45,16 +46,17 @@ type ByValue = HashMap<String, Vec<usize>>;
 pub(super) struct Index<'a> {
     types: &'a Types,
     pub(super) templates: &'a [Unmatched],
-    by_name: HashMap<&'a str, usize>,
-    by_type: IndexMap<TypeKey, (Arc<NodeType>, Vec<usize>)>,
+    by_name: FoldMap<&'a str, usize>,
+    by_type: IndexMap<TypeKey, (Arc<NodeType>, Vec<usize>), Fold>,
     found: HashMap<Query, Arc<Vec<usize>>>,
     by_value: HashMap<(Query, Arc<str>), ByValue>,
 }
 
 impl<'a> Index<'a> {
     pub(super) fn new(types: &'a Types, templates: &'a [Unmatched]) -> Self {
-        let mut by_name = HashMap::with_capacity(templates.len());
-        let mut by_type: IndexMap<TypeKey, (Arc<NodeType>, Vec<usize>)> = IndexMap::new();
+        let mut by_name = FoldMap::default();
+        by_name.reserve(templates.len());
+        let mut by_type: IndexMap<TypeKey, (Arc<NodeType>, Vec<usize>), Fold> = IndexMap::default();
         for (place, unmatched) in templates.iter().enumerate() {
             let template = &unmatched.template;
             by_name.insert(template.name.as_str(), place);

@@ -1,12 +1,12 @@
 //! Reads node templates; their requirements are resolved when all are known.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 
 use crate::diagnostic::{Diagnostic, Span};
+use crate::hash::FoldMap;
 use crate::name::{TemplateName, TypeName};
 use crate::value::Value;
 use crate::yaml::{Entry, Mapping, Node};
@@ -38,7 +38,7 @@ pub(super) struct NodeReader<'a> {
     pub(super) incomplete: Option<Arc<str>>,
     /// The templates that `copy` can name.
     pub(super) siblings: Option<&'a Mapping>,
-    known: HashMap<Arc<str>, (TypeName, Arc<NodeType>)>,
+    known: FoldMap<Arc<str>, (TypeName, Arc<NodeType>)>,
 }
 
 impl<'a> NodeReader<'a> {
@@ -47,7 +47,7 @@ impl<'a> NodeReader<'a> {
             scope,
             incomplete: None,
             siblings: None,
-            known: HashMap::new(),
+            known: FoldMap::default(),
         }
     }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use indexmap::IndexMap;
 
 use crate::diagnostic::Span;
+use crate::hash::Fold;
 use crate::name::{InterfaceName, OperationName, OperationRef, TypeName};
 use crate::value::{Map, Value};
 
@@ -16,7 +17,7 @@ use super::template::Artifact;
 /// The operations of an entity by interface. Interfaces answer to their name and to their type's.
 #[derive(Debug, Clone, Default)]
 pub struct Operations {
-    pub(super) interfaces: IndexMap<InterfaceName, Arc<Interface>>,
+    pub(super) interfaces: IndexMap<InterfaceName, Arc<Interface>, Fold>,
 }
 
 /// An interface of an entity with its operations.
@@ -27,7 +28,7 @@ pub struct Interface {
     /// The name of its type.
     pub type_name: Option<TypeName>,
     /// Its operations in order, those declared without an implementation among them.
-    pub operations: IndexMap<OperationName, Arc<Operation>>,
+    pub operations: IndexMap<OperationName, Arc<Operation>, Fold>,
     /// What stands for an operation that is not among them: the shared implementation and inputs.
     pub default: Option<Arc<Operation>>,
     /// The connections its operations need: names of relationship types.

@@ -59,9 +59,9 @@ impl Scope<'_> {
             let Some(default) = &def.default else {
                 continue;
             };
-            let subject = format!("property `{name}` of {owner}");
+            let subject = format_args!("property `{name}` of {owner}");
             let (value, problems) =
-                check(self.types, def, default, &subject, (None, def.default_span));
+                check(self.types, def, default, subject, (None, def.default_span));
             for problem in problems {
                 self.report(problem);
             }
@@ -130,9 +130,9 @@ impl Scope<'_> {
         let definition = declared.defs.get(name);
         let value = match definition {
             Some(def) => {
-                let subject = format!("property `{name}`");
+                let subject = format_args!("property `{name}`");
                 let origin = (Some(&entry.value), span);
-                let (value, problems) = check(self.types, def, &raw, &subject, origin);
+                let (value, problems) = check(self.types, def, &raw, subject, origin);
                 for problem in problems {
                     self.report(with_owner(problem, owner));
                 }

@@ -203,8 +203,8 @@ pub fn check_inputs(types: &Types, topology: &TopologyTemplate, values: &Map) ->
     for (name, def) in &topology.inputs {
         match values.get(name) {
             Some(value) => {
-                let subject = format!("input `{name}`");
-                let (_, found) = check(types, def, value, &subject, (None, Span::NONE));
+                let subject = format_args!("input `{name}`");
+                let (_, found) = check(types, def, value, subject, (None, Span::NONE));
                 for problem in found {
                     problems.push(problem.label(def.span, "declared here"));
                 }

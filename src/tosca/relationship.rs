@@ -1,9 +1,9 @@
 //! Reads relationship templates, named ones and those in place.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Span};
+use crate::hash::FoldMap;
 use crate::name::{TemplateName, TypeName};
 use crate::yaml::{Mapping, Node};
 
@@ -21,7 +21,7 @@ use super::types::Types;
 
 /// Relationship templates that say nothing but their type, one for each type.
 #[derive(Debug, Default)]
-pub(super) struct Plain(HashMap<TypeKey, Arc<RelationshipTemplate>>);
+pub(super) struct Plain(FoldMap<TypeKey, Arc<RelationshipTemplate>>);
 
 impl Plain {
     /// The relationship of a type; made once.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use crate::diagnostic::Span;
+use crate::hash::Fold;
 use crate::name::{TemplateName, TypeName};
 use crate::value::{Map, Value};
 use crate::yaml::Node;
@@ -45,7 +46,7 @@ pub struct TopologyTemplate {
     /// What it gives back.
     pub outputs: IndexMap<Arc<str>, Output>,
     /// The node templates in the order of the text.
-    pub nodes: IndexMap<TemplateName, Arc<NodeTemplate>>,
+    pub nodes: IndexMap<TemplateName, Arc<NodeTemplate>, Fold>,
     /// The relationship templates that have a name.
     pub relationships: IndexMap<TemplateName, Arc<RelationshipTemplate>>,
     /// The workflows by name.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use crate::diagnostic::Diagnostic;
+use crate::hash::Fold;
 use crate::name::{TemplateName, TypeName};
 use crate::value::{Map, Value};
 use crate::yaml::{Entry, Kind, Mapping, Node};
@@ -132,8 +133,8 @@ impl Scope<'_> {
             let Some(default) = def.default.as_ref().filter(|default| default.is_truthy()) else {
                 continue;
             };
-            let subject = format!("input `{}`", def.name);
-            let (_, problems) = check(self.types, def, default, &subject, (None, def.default_span));
+            let subject = format_args!("input `{}`", def.name);
+            let (_, problems) = check(self.types, def, default, subject, (None, def.default_span));
             for problem in problems {
                 self.report(problem);
             }
@@ -198,7 +199,7 @@ impl Scope<'_> {
         let mut reader = NodeReader::new(self);
         reader.incomplete = incomplete;
         reader.siblings = map.get("node_templates").and_then(Node::as_map);
-        let mut unmatched = Vec::new();
+        let mut unmatched = Vec::with_capacity(reader.siblings.map_or(0, Mapping::len));
         let overridden = |name: &str| overrides.and_then(|map| map.entry(name));
         for (name, entry) in self.section(map, "node_templates") {
             let entry = overridden(name).unwrap_or(entry);
@@ -219,7 +220,7 @@ impl Scope<'_> {
         mut unmatched: Vec<Unmatched>,
         relationships: &IndexMap<TemplateName, Arc<RelationshipTemplate>>,
         options: TopologyOptions<'_>,
-    ) -> IndexMap<TemplateName, Arc<NodeTemplate>> {
+    ) -> IndexMap<TemplateName, Arc<NodeTemplate>, Fold> {
         let mut resolver = Resolver {
             types: self.types,
             index: Index::new(self.types, &unmatched),
@@ -248,7 +249,7 @@ impl Scope<'_> {
     fn groups(
         self,
         map: &Mapping,
-        nodes: &IndexMap<TemplateName, Arc<NodeTemplate>>,
+        nodes: &IndexMap<TemplateName, Arc<NodeTemplate>, Fold>,
     ) -> IndexMap<Arc<str>, Group> {
         let mut groups = IndexMap::new();
         for (name, entry) in self.section(map, "groups") {
@@ -293,7 +294,7 @@ impl Scope<'_> {
         what: &str,
         member: &str,
         span: crate::diagnostic::Span,
-        nodes: &IndexMap<TemplateName, Arc<NodeTemplate>>,
+        nodes: &IndexMap<TemplateName, Arc<NodeTemplate>, Fold>,
     ) {
         let message =
             format!("{what} names `{member}`, which is neither a node template nor a group");

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::dag::find_cycle;
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Span};
+use crate::hash::FoldMap;
 use crate::name::TypeName;
 use crate::yaml::Node;
 
@@ -79,7 +80,7 @@ pub(super) enum Resolved {
 /// The types that one file declares, and the files it imports.
 #[derive(Debug, Default)]
 pub(super) struct Namespace {
-    pub(super) names: HashMap<Arc<str>, TypeKey>,
+    pub(super) names: FoldMap<Arc<str>, TypeKey>,
     /// Types that share their name with a later one of another section.
     pub(super) shadowed: HashMap<(Section, Arc<str>), TypeKey>,
     pub(super) imports: Vec<(u32, Option<Arc<str>>)>,

@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::emit::emit_flow;
-use super::mapping::Fold;
 use super::{Entry, Kind, Limits, Mapping, Node};
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Span};
+use crate::hash::Fold;
 
 /// Why reading goes no further.
 pub(super) enum Stop {

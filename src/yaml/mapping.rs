@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
-use std::hash::{BuildHasher, Hasher, RandomState};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use super::{Entry, Node};
+use crate::hash::Fold;
 
 /// Up to here, looking at each key is faster than a table.
 const FEW: usize = 8;
@@ -209,61 +209,6 @@ impl FromIterator<(Arc<str>, Entry)> for Mapping {
             mapping.insert(key, entry);
         }
         mapping
-    }
-}
-
-/// Hashes short keys fast; the seed of the process keeps collisions from being planned.
-#[derive(Debug, Clone)]
-pub(super) struct Fold(u64);
-
-impl Default for Fold {
-    fn default() -> Self {
-        static SEED: OnceLock<u64> = OnceLock::new();
-        Self(*SEED.get_or_init(|| RandomState::new().hash_one(0_u64)))
-    }
-}
-
-impl BuildHasher for Fold {
-    type Hasher = Folder;
-
-    fn build_hasher(&self) -> Folder {
-        Folder(self.0)
-    }
-}
-
-/// Folds eight bytes at a time into a product of 128 bits.
-#[derive(Debug)]
-pub(super) struct Folder(u64);
-
-impl Folder {
-    fn fold(&mut self, part: u64) {
-        let product = u128::from(self.0 ^ part) * 0x9e37_79b9_7f4a_7c15_u128;
-        #[expect(clippy::cast_possible_truncation, reason = "both halves are folded")]
-        let (low, high) = (product as u64, (product >> 64) as u64);
-        self.0 = low ^ high;
-    }
-}
-
-impl Hasher for Folder {
-    fn write(&mut self, bytes: &[u8]) {
-        let mut chunks = bytes.chunks_exact(8);
-        for chunk in &mut chunks {
-            let mut part = [0; 8];
-            part.copy_from_slice(chunk);
-            self.fold(u64::from_le_bytes(part));
-        }
-        let mut part = [0; 8];
-        let rest = chunks.remainder();
-        part[..rest.len()].copy_from_slice(rest);
-        self.fold(u64::from_le_bytes(part) ^ ((bytes.len() as u64) << 56));
-    }
-
-    fn write_u8(&mut self, byte: u8) {
-        self.0 ^= u64::from(byte).rotate_left(32);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// The layers from the bottom up. A module imports modules of lower layers only.
 const LAYERS: &[&[&str]] = &[
+    &["hash"],
     &["name", "diagnostic", "dag"],
     &["value"],
     &["yaml", "expr", "system"],
