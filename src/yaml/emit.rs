@@ -487,6 +487,7 @@ pub(super) mod tests {
         fn what_is_written_is_read_again(value in tree(), indent in 0_usize..5) {
             let written = emit(&value, indent);
             prop_assert_eq!(read(&written), value.clone(), "{}", written);
+            prop_assert_eq!(emit(&read(&written), indent), written);
             let flow = emit_flow(&value);
             prop_assert_eq!(read(&flow), value, "{}", flow);
         }

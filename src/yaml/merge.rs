@@ -379,6 +379,21 @@ mod tests {
         }
 
         #[test]
+        fn merging_a_difference_twice_is_merging_it_once(old in maps(), new in maps()) {
+            let difference = diff(&old, &new);
+            let once = merge(&old, &difference);
+            prop_assert_eq!(merge(&once, &difference), once, "{:?}", difference);
+        }
+
+        #[test]
+        fn nothing_differs_from_itself_and_merging_nothing_changes_nothing(value in maps()) {
+            let nothing = Value::map::<&str>([]);
+            prop_assert_eq!(diff(&value, &value), nothing.clone());
+            prop_assert_eq!(merge(&value, &nothing), value.clone());
+            prop_assert_eq!(merge(&nothing, &value), value);
+        }
+
+        #[test]
         fn merging_a_difference_of_neighbours_gives_the_new_value(old in maps(), pick in any::<u64>()) {
             let new = changed(&old, &mut pick.clone());
             let difference = diff(&old, &new);

@@ -311,17 +311,15 @@ impl Editor<'_> {
                 .splice(place, place, &format!("{newline}{text}\n"));
             return;
         }
-        let line = page.line_start(start);
         let end = if page.comment_at(end).is_some() {
             page.line_end(end)
         } else {
             end
         };
-        if page.text[line..].starts_with("---") {
-            self.page.splice(line + 3, end, &format!("\n{text}"));
-        } else {
-            self.page.splice(line, end, text);
-        }
+        let begin = page.document_start().min(start);
+        let behind_marker = begin > page.line_start(begin);
+        let newline = if behind_marker { "\n" } else { "" };
+        self.page.splice(begin, end, &format!("{newline}{text}"));
     }
 }
 

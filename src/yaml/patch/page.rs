@@ -89,6 +89,24 @@ impl<'t> Page<'t> {
         place + line.strip_suffix('\r').unwrap_or(line).len()
     }
 
+    /// Where the document's value starts with its tag, its anchor or its header: behind comments,
+    /// directives and `---`; that of a value which stands on the line of `---` starts behind it.
+    pub(super) fn document_start(&self) -> usize {
+        let mark = self.text.strip_prefix('\u{feff}');
+        let mut place = self.text.len() - mark.unwrap_or(self.text).len();
+        while place < self.text.len() {
+            let line = &self.text[place..self.line_end(place)];
+            let marked = line.strip_prefix("---");
+            let rest = marked.filter(|rest| rest.is_empty() || rest.starts_with([' ', '\t']));
+            let said = rest.unwrap_or(line).trim_start_matches([' ', '\t']);
+            if !said.is_empty() && !said.starts_with('#') && !line.starts_with('%') {
+                return if rest.is_some() { place + 3 } else { place };
+            }
+            place = self.next_line(place);
+        }
+        place
+    }
+
     /// The start of the next line, or the end of the text.
     pub(super) fn next_line(&self, place: usize) -> usize {
         self.text[place..]

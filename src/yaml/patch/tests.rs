@@ -280,6 +280,22 @@ fn several_patches_are_applied_at_once() {
     ");
 }
 
+#[test]
+fn a_document_that_is_one_text_is_replaced_with_its_header() {
+    let cases = [
+        (" |\nx\n", "a: 1\n"),
+        ("# c\n--- |\n  x\n", "# c\n---\na: 1\n"),
+        ("\u{feff}--- # c\n>-\n  x\n  y\n", "\u{feff}--- # c\na: 1\n"),
+        ("%YAML 1.2\n---\n!!str\nx # d\n", "%YAML 1.2\n---\na: 1\n"),
+        ("---\tx\n", "---\na: 1\n"),
+    ];
+    for (text, expected) in cases {
+        let value = Value::map([("a", 1.into())]);
+        let after = apply(text, &tree(text), &[Patch::set(Route::root(), value)]);
+        assert_eq!(after.as_deref(), Ok(expected), "{text:?}");
+    }
+}
+
 const NASTY: [&str; 8] = [
     ENSEMBLE,
     "\u{feff}# bom\r\na: 1 # x\r\nb:\r\n  - c: |+\r\n      d\r\n\r\n  - e: &f [g, h] # i\r\nj: *f\r\n# end",
@@ -338,5 +354,88 @@ proptest! {
             prop_assert_eq!(read(&after), expected.unwrap_or_default(), "{:?}\n{}", patches, after);
         }
         prop_assert_eq!(apply(text, &before, &[]).unwrap(), text);
+    }
+}
+
+/// Lines as people write them: entries of a map, with comments, anchors and empty lines.
+fn lines() -> impl Strategy<Value = Vec<String>> {
+    let value = prop::sample::select(vec![
+        "1",
+        "'a: # b'",
+        "\"\\u00e9\" ",
+        "é ü  # ö",
+        "&anchor [x, {y: z}]",
+        "{a: 1,  b: [ ]} #c",
+        "",
+        "|\n  x\n\n  y",
+        ">- # d\n   x\n   y",
+        "\n  - a   # e\n  -   b: 1\n      c: ~\n",
+        "\n    k: v\n    # about nothing\n    l: !tag w",
+    ]);
+    let around = prop::sample::select(vec!["", "# above\n", "\n", "  # indented\n\n"]);
+    prop::collection::vec((around, value), 1..6).prop_map(|parts| {
+        let lines = parts.into_iter().enumerate();
+        lines
+            .map(|(number, (above, value))| format!("{above}key{number}: {value}"))
+            .collect()
+    })
+}
+
+/// How the lines become a file: with a byte order mark, with line breaks of Windows, without the
+/// last line break.
+fn file(lines: &[String], mark: bool, windows: bool, ends: bool) -> String {
+    let mut text = lines.join("\n");
+    if ends {
+        text.push('\n');
+    }
+    if windows {
+        text = text.replace('\n', "\r\n");
+    }
+    if mark {
+        format!("\u{feff}{text}")
+    } else {
+        text
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(500) })]
+
+    #[test]
+    fn an_empty_patch_leaves_every_byte(
+        lines in lines(),
+        (mark, windows, ends) in any::<(bool, bool, bool)>(),
+    ) {
+        let text = file(&lines, mark, windows, ends);
+        let before = tree(&text);
+        prop_assert_eq!(apply(&text, &before, &[]).unwrap(), text.clone());
+        // To take out what is not there is nothing too.
+        let absent = Patch::remove(Route::keys(["nobody"]));
+        prop_assert_eq!(apply(&text, &before, &[absent]).unwrap(), text);
+    }
+
+    #[test]
+    fn a_new_value_of_one_key_leaves_the_lines_of_all_others(
+        lines in lines(),
+        (mark, windows, ends) in any::<(bool, bool, bool)>(),
+        pick in any::<prop::sample::Index>(),
+    ) {
+        let picked = pick.index(lines.len());
+        let text = file(&lines, mark, windows, ends);
+        let patch = Patch::set(Route::keys([format!("key{picked}")]), "new");
+        let after = apply(&text, &tree(&text), &[patch]).unwrap();
+        let value = read(&after);
+        prop_assert_eq!(value.get(&format!("key{picked}")), Some(&Value::from("new")), "{}", after);
+        for (number, line) in lines.iter().enumerate() {
+            let key = format!("key{number}: ");
+            let Some(place) = line.find(&key).filter(|_| number != picked) else {
+                continue;
+            };
+            let own = file(&[line[place..].trim_end().to_owned()], false, windows, false);
+            prop_assert!(after.contains(&own), "{own:?} is not in {after:?}");
+        }
+        prop_assert_eq!(after.starts_with('\u{feff}'), mark);
+        prop_assert!(windows || !after.contains('\r'));
+        prop_assert!(!windows || after.matches('\n').count() == after.matches("\r\n").count());
     }
 }
