@@ -38,6 +38,9 @@ pub enum PatchError {
         /// The value.
         route: Route,
     },
+    /// Lines end as they did on old machines.
+    #[error("cannot edit a text with lines that end with a carriage return alone")]
+    LineBreaks,
     /// Two edits touch the same bytes.
     #[error("the edits overlap")]
     Entangled,
@@ -48,6 +51,9 @@ pub fn apply(text: &str, root: &Node, patches: &[Patch]) -> Result<String, Patch
     let change = Change::of(patches)?;
     if matches!(&change, Change::Inside(parts) if parts.is_empty()) {
         return Ok(text.to_owned());
+    }
+    if has_lone_returns(text) {
+        return Err(PatchError::LineBreaks);
     }
     let mut editor = Editor {
         page: Page::new(text),
@@ -69,6 +75,12 @@ pub fn apply(text: &str, root: &Node, patches: &[Patch]) -> Result<String, Patch
         Some(name) => Err(PatchError::Anchor { name }),
         None => Ok(result),
     }
+}
+
+/// Whether a carriage return ends a line without a line feed; YAML takes it for a line break.
+fn has_lone_returns(text: &str) -> bool {
+    let mut returns = text.match_indices('\r');
+    returns.any(|(place, _)| text.as_bytes().get(place + 1) != Some(&b'\n'))
 }
 
 fn has_alias(text: &str, name: &str) -> bool {
@@ -301,12 +313,12 @@ impl Editor<'_> {
         let text = text.strip_suffix('\n').unwrap_or(&text);
         if start == end {
             // There is no value yet; what stands there are comments or a `---`.
-            let newline = if page.text.is_empty() || page.text.ends_with(['\n', '\u{feff}']) {
+            let place = page.text.len();
+            let newline = if page.line_start(place) == place {
                 ""
             } else {
                 "\n"
             };
-            let place = page.text.len();
             self.page
                 .splice(place, place, &format!("{newline}{text}\n"));
             return;

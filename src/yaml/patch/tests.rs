@@ -288,12 +288,23 @@ fn a_document_that_is_one_text_is_replaced_with_its_header() {
         ("\u{feff}--- # c\n>-\n  x\n  y\n", "\u{feff}--- # c\na: 1\n"),
         ("%YAML 1.2\n---\n!!str\nx # d\n", "%YAML 1.2\n---\na: 1\n"),
         ("---\tx\n", "---\na: 1\n"),
+        ("\u{feff}", "\u{feff}a: 1\n"),
+        ("#\u{feff}", "#\u{feff}\na: 1\n"),
     ];
     for (text, expected) in cases {
         let value = Value::map([("a", 1.into())]);
         let after = apply(text, &tree(text), &[Patch::set(Route::root(), value)]);
         assert_eq!(after.as_deref(), Ok(expected), "{text:?}");
     }
+}
+
+#[test]
+fn a_text_with_lines_of_old_machines_is_left_alone() {
+    let text = "# c\ra: 1\rb:\n  - x: |\r\n      y\rz: 2\n";
+    let before = tree(text);
+    assert_eq!(apply(text, &before, &[]).as_deref(), Ok(text));
+    let refused = apply(text, &before, &[Patch::set(route("new"), 1)]);
+    assert_eq!(refused, Err(PatchError::LineBreaks));
 }
 
 const NASTY: [&str; 8] = [
