@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs every check of the project: sh tests/run.sh [PART...]
 #
-# Parts, in this order: format lint docs doctest corpus test. Without PART all of them run, also
+# Parts, in this order: format lint docs doctest corpus test fuzz. Without PART all of them run, also
 # after one failed, and what failed is named in the last line.
 #
 #   UPDATE=1   rewrites tests/data/corpus-passing.txt from what passes now
@@ -10,7 +10,7 @@
 set -u
 cd "$(dirname "$0")/.."
 
-parts="format lint docs doctest corpus test"
+parts="format lint docs doctest corpus test fuzz"
 shared=${SHARED:-../shared}
 target=${CARGO_TARGET_DIR:-target}
 # One profile for everything, so that one build of the dependencies serves all parts.
@@ -29,6 +29,8 @@ install_packages() {
   missing=
   # The git library is compiled from source.
   command -v cc >/dev/null || missing="$missing gcc libc6-dev"
+  # So is the library that makes up inputs, from C++.
+  command -v c++ >/dev/null || missing="$missing g++"
   # Ensembles live in git repositories; some tests make one.
   command -v git >/dev/null || missing="$missing git"
   # The webapp example runs two Python processes; the corpus runner is Python.
@@ -103,9 +105,15 @@ unit_and_integration() {
   fi
 }
 
+# 20 seconds for each target.
+fuzz() {
+  cargo fmt --check --manifest-path fuzz/Cargo.toml &&
+    sh fuzz/run.sh 20
+}
+
 run() {
   case $1 in
-    format | lint | docs | doctest | corpus) part=$1 ;;
+    format | lint | docs | doctest | corpus | fuzz) part=$1 ;;
     test) part=unit_and_integration ;;
     *) die "there is no part \`$1\`; there are: $parts" ;;
   esac

@@ -1,0 +1,53 @@
+//! TOSCA: a text is read as a service template that can import nothing.
+
+#![no_main]
+
+use std::path::Path;
+use std::sync::Arc;
+
+use libfuzzer_sys::fuzz_target;
+use unfurl::diagnostic::Sources;
+use unfurl::name::Status;
+use unfurl::topology::Topology;
+use unfurl::tosca::{self, NoImports, ReadOptions};
+use unfurl::value::Map;
+use unfurl::yaml::{Limits, NoLoader, expand};
+use unfurl_fuzz::{on_text, read, show};
+
+fuzz_target!(|bytes: &[u8]| on_text(bytes, check));
+
+fn check(text: &str) {
+    let mut sources = Sources::default();
+    let Some(root) = read(&mut sources, text) else {
+        return;
+    };
+    let root = match expand(&root, &mut NoLoader, &Limits::default()) {
+        Ok(expanded) => expanded.root,
+        Err(problems) => return show(&problems, &sources),
+    };
+    let options = ReadOptions {
+        check_unused: true,
+        ..ReadOptions::default()
+    };
+    let (service, problems) = tosca::read(&root, Path::new("/"), &mut NoImports, &options);
+    show(&problems, &sources);
+    let Some(service) = service.filter(|_| !problems.has_errors()) else {
+        return;
+    };
+    show(
+        &tosca::check_inputs(&service.types, &service.topology, &Map::new()),
+        &sources,
+    );
+    let service = Arc::new(service);
+    let mut topology = Topology::new(Arc::clone(&service), Map::new());
+    let root = topology.root();
+    for (name, template) in &service.topology.nodes {
+        topology.add_node(
+            name.as_str().into(),
+            Arc::clone(template),
+            root,
+            Some(Status::Pending),
+        );
+    }
+    drop(unfurl::plan::refuse_cycles(&topology));
+}

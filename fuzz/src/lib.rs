@@ -1,0 +1,83 @@
+//! What the fuzz targets share: a deep stack, a small topology and a world in which nothing happens.
+
+mod world;
+
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use unfurl::diagnostic::{Diagnostics, Sources};
+use unfurl::expr::{Context, Evaluator, Memo};
+use unfurl::name::Status;
+use unfurl::topology::Topology;
+use unfurl::tosca::{self, NoImports, ReadOptions};
+use unfurl::ui::Renderer;
+use unfurl::value::{Map, Value};
+use unfurl::yaml::{Limits, Node, parse};
+
+pub use world::Nowhere;
+
+/// As large as that of the program's own thread.
+const STACK: usize = 1 << 30;
+
+/// Runs a check on texts, with a stack as deep as the program has.
+pub fn on_text(bytes: &[u8], check: impl Fn(&str) + Sync) {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return;
+    };
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(STACK);
+        let thread = thread
+            .spawn_scoped(scope, || check(text))
+            .expect("a thread starts");
+        thread.join().expect("no check panics");
+    });
+}
+
+/// Reads a text; what is wrong with it must be fit to be shown.
+pub fn read(sources: &mut Sources, text: &str) -> Option<Node> {
+    let source = sources.add("fuzz.yaml", text, None);
+    match parse(sources, source, &Limits::default()) {
+        Ok(root) => Some(root),
+        Err(problems) => {
+            show(&problems, sources);
+            None
+        }
+    }
+}
+
+/// Writes problems as the program shows them.
+pub fn show(problems: &Diagnostics, sources: &Sources) {
+    let mut renderer = Renderer::new(sources, 100);
+    assert!(problems.is_empty() || !renderer.render(problems.iter()).is_empty());
+    drop(renderer.json(problems.iter()));
+}
+
+const FIXTURE: &str = include_str!("fixture.yaml");
+
+/// An evaluator over the topology of `fixture.yaml`, and the surroundings of its node `web`.
+pub fn evaluator() -> (Evaluator, Context) {
+    static TOPOLOGY: OnceLock<Arc<Topology>> = OnceLock::new();
+    let topology = Arc::clone(TOPOLOGY.get_or_init(topology));
+    let web = topology.find("web").expect("the fixture has it");
+    let inputs = Value::map([("port", 80.into())]);
+    let context = Context::new(web).with("inputs", inputs);
+    let evaluator = Evaluator::new(topology, Arc::new(Nowhere), Arc::new(Memo::default()));
+    (evaluator, context)
+}
+
+fn topology() -> Arc<Topology> {
+    let mut sources = Sources::default();
+    let root = read(&mut sources, FIXTURE).expect("the fixture is YAML");
+    let options = ReadOptions::default();
+    let (service, problems) = tosca::read(&root, Path::new("/"), &mut NoImports, &options);
+    assert!(problems.is_empty(), "{problems:?}");
+    let service = Arc::new(service.expect("the fixture is a service template"));
+    let inputs: Map = [("size".into(), 3.into())].into_iter().collect();
+    let mut topology = Topology::new(Arc::clone(&service), inputs);
+    let root = topology.root();
+    for (name, template) in &service.topology.nodes {
+        let name = name.as_str().into();
+        topology.add_node(name, Arc::clone(template), root, Some(Status::Ok));
+    }
+    Arc::new(topology)
+}
