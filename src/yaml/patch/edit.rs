@@ -41,6 +41,9 @@ pub enum PatchError {
     /// Lines end as they did on old machines.
     #[error("cannot edit a text with lines that end with a carriage return alone")]
     LineBreaks,
+    /// A line within the text starts with a byte order mark.
+    #[error("cannot edit a text with a byte order mark at the start of a line within it")]
+    Mark,
     /// Two edits touch the same bytes.
     #[error("the edits overlap")]
     Entangled,
@@ -54,6 +57,9 @@ pub fn apply(text: &str, root: &Node, patches: &[Patch]) -> Result<String, Patch
     }
     if has_lone_returns(text) {
         return Err(PatchError::LineBreaks);
+    }
+    if text.contains("\n\u{feff}") {
+        return Err(PatchError::Mark);
     }
     let mut editor = Editor {
         page: Page::new(text),

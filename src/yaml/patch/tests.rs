@@ -307,6 +307,13 @@ fn a_text_with_lines_of_old_machines_is_left_alone() {
     assert_eq!(refused, Err(PatchError::LineBreaks));
 }
 
+#[test]
+fn a_text_with_a_byte_order_mark_within_is_left_alone() {
+    let text = "\n\u{feff} - a\n";
+    let refused = apply(text, &tree(text), &[Patch::set(Route::root().index(1), 1)]);
+    assert_eq!(refused, Err(PatchError::Mark));
+}
+
 const NASTY: [&str; 8] = [
     ENSEMBLE,
     "\u{feff}# bom\r\na: 1 # x\r\nb:\r\n  - c: |+\r\n      d\r\n\r\n  - e: &f [g, h] # i\r\nj: *f\r\n# end",
