@@ -4,7 +4,7 @@
 # Parts, in this order: format lint docs doctest corpus test fuzz. Without PART all of them run, also
 # after one failed, and what failed is named in the last line.
 #
-#   UPDATE=1   rewrites tests/data/corpus-passing.txt from what passes now
+#   UPDATE=1   rewrites tests/data/corpus-passing.txt from what passes now, and schemas/*.json
 #   CI=true    a corpus that is missing is a failure
 #   SHARED=    the folder that holds corpus/, ../shared if not set
 set -u

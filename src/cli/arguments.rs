@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
+use super::export::ExportArgs;
+
 /// The words for levels of messages.
 const LEVELS: [&str; 8] = [
     "trace", "debug", "verbose", "info", "warning", "warn", "error", "critical",
@@ -74,6 +76,13 @@ pub(super) enum Command {
     Status(StatusArgs),
     /// Check an ensemble and report every problem
     Validate(ValidateArgs),
+    Export(ExportArgs),
+    /// Print the JSON Schema of a file, for editors
+    Schema {
+        /// Of which file
+        #[arg(value_enum)]
+        of: SchemaArg,
+    },
     /// Look at the lock of an ensemble, or break it
     Lock {
         #[command(subcommand)]
@@ -92,6 +101,15 @@ pub(super) enum Command {
     },
     /// Print the manual page
     Man,
+}
+
+/// A file that has a schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum SchemaArg {
+    /// `ensemble.yaml`
+    Ensemble,
+    /// `unfurl.yaml`
+    Project,
 }
 
 /// What to do with a lock.

@@ -6,7 +6,7 @@ use clap::{CommandFactory as _, Parser as _};
 
 use super::arguments::{Cli, Command};
 use super::output::Output;
-use super::{inspect, job, misc};
+use super::{export, inspect, job, misc};
 use crate::plan::Workflow;
 
 /// Deep models need a deep stack; memory is used only where the stack really grows.
@@ -57,6 +57,8 @@ fn run() -> ExitCode {
         Command::Plan(args) => job::plan(args, global, &output),
         Command::Status(args) => inspect::status(args, global, &output),
         Command::Validate(args) => inspect::validate(args, global, &output),
+        Command::Export(args) => export::export(args, global, &output),
+        Command::Schema { of } => misc::schema(*of, &output),
         Command::Lock { action } => misc::lock(action, global, &output),
         Command::Version { semver } => misc::version(*semver, &output),
         Command::Completions { shell } => misc::completions(*shell, &mut Cli::command(), &output),

@@ -149,6 +149,7 @@ fn request(
             home: home(global, output),
             vars,
             check_unused: false,
+            incomplete: false,
             logfile: global.logfile.clone(),
             allowed: global.allow.clone(),
         },

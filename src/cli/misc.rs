@@ -1,6 +1,6 @@
-//! `lock`, `version`, `completions` and `man`.
+//! `lock`, `schema`, `version`, `completions` and `man`.
 
-use super::arguments::{Global, LockArgs, LockCommand};
+use super::arguments::{Global, LockArgs, LockCommand, SchemaArg};
 use super::job::home;
 use super::output::Output;
 use crate::ops::{self, Failure, SessionOptions};
@@ -18,6 +18,16 @@ pub(super) fn version(semver: bool, output: &Output) -> u8 {
             "unfurl version {own} (compatible with {FOLLOWED})\n"
         ));
     }
+    0
+}
+
+/// Prints a schema.
+pub(super) fn schema(of: SchemaArg, output: &Output) -> u8 {
+    let of = match of {
+        SchemaArg::Ensemble => ops::schema::SchemaOf::Ensemble,
+        SchemaArg::Project => ops::schema::SchemaOf::Project,
+    };
+    output.json(&ops::schema::schema(of));
     0
 }
 

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod entry;
+mod export;
 mod inspect;
 mod job;
 mod misc;

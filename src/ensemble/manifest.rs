@@ -4,11 +4,92 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources, Span};
+use crate::project::ENVIRONMENT_KEYS;
+use crate::tosca::service_template_keys;
 use crate::value::{Map, Value};
-use crate::yaml::{self, Expanded, Limits, Node, Patch, PatchError, Route};
+use crate::yaml::{
+    self, Expanded, Key, Limits, Node, Patch, PatchError, Rest, Route, Shape, Table,
+};
 
 /// The versions of the format that are understood.
 const VERSIONS: &[&str] = &["unfurl/v1alpha1", "unfurl/v1.0.0"];
+
+const fn key(name: &'static str, shape: Shape, about: &'static str) -> Key {
+    Key { name, shape, about }
+}
+
+/// The keys of an ensemble's file.
+pub static MANIFEST_KEYS: Table = Table {
+    name: "manifest",
+    about: "An ensemble: what should exist, and what does",
+    keys: &[
+        key(
+            "apiVersion",
+            Shape::Words(VERSIONS),
+            "The version of the file format",
+        ),
+        key(
+            "kind",
+            Shape::Words(&["Ensemble", "Manifest"]),
+            "What this file is",
+        ),
+        key("metadata", Shape::Map, "Facts about the ensemble"),
+        key("spec", Shape::Of(&SPEC_KEYS), "What should exist"),
+        key(
+            "environment",
+            Shape::Of(&ENVIRONMENT_KEYS),
+            "What goes under the environment that is deployed into",
+        ),
+        key("status", Shape::Map, "What exists; written by jobs"),
+        key("lastJob", Shape::Map, "The last job; written by jobs"),
+        key(
+            "changes",
+            Shape::Any,
+            "Records of changes, for ensembles that keep them here",
+        ),
+        key("jobsLog", Shape::Text, "The file that lists all jobs"),
+        key("changeLog", Shape::Text, "The file that lists all changes"),
+        key(
+            "lock",
+            Shape::Map,
+            "The revisions of repositories that were used",
+        ),
+    ],
+    required: &["apiVersion", "kind", "spec"],
+    rest: Rest::Open,
+};
+
+/// The keys of `spec`.
+static SPEC_KEYS: Table = Table {
+    name: "spec",
+    about: "What should exist",
+    keys: &[
+        key(
+            "service_template",
+            Shape::Of(service_template_keys()),
+            "The TOSCA service template",
+        ),
+        key(
+            "tosca",
+            Shape::Of(service_template_keys()),
+            "Older name of `service_template`",
+        ),
+        key("inputs", Shape::Map, "Values of the topology's inputs"),
+        key(
+            "deployment_blueprints",
+            Shape::Map,
+            "Templates that replace others, by the name of a blueprint",
+        ),
+        key("resource_templates", Shape::Map, "More node templates"),
+        key(
+            "instances",
+            Shape::Map,
+            "Instances besides those of templates",
+        ),
+    ],
+    required: &[],
+    rest: Rest::Open,
+};
 
 /// An ensemble's file: what its author described and what is recorded.
 #[derive(Debug, Clone)]
@@ -162,32 +243,32 @@ fn check_root(root: &Node, problems: &mut Diagnostics) {
         problems.push(Diagnostic::error(message).label(root.span(), "").help(help));
         return;
     };
-    let required = |key: &str, help: &str, problems: &mut Diagnostics| {
+    for key in MANIFEST_KEYS.required {
         if map.get(key).is_none_or(Node::is_null) {
             let message = format!("the ensemble has no `{key}`");
+            let help = match *key {
+                "apiVersion" => "add `apiVersion: unfurl/v1.0.0`",
+                "kind" => "add `kind: Ensemble`",
+                _ => "add `spec:` with a `service_template`",
+            };
             problems.push(Diagnostic::error(message).label(root.span(), "").help(help));
         }
-    };
-    required("apiVersion", "add `apiVersion: unfurl/v1.0.0`", problems);
-    required("kind", "add `kind: Ensemble`", problems);
-    required("spec", "add `spec:` with a `service_template`", problems);
-    let word = |key: &str, allowed: &[&str], problems: &mut Diagnostics| {
-        let Some(node) = map.get(key).filter(|node| !node.is_null()) else {
-            return;
+    }
+    for key in MANIFEST_KEYS.keys {
+        let Some(node) = map.get(key.name).filter(|node| !node.is_null()) else {
+            continue;
         };
-        if !node.as_str().is_some_and(|text| allowed.contains(&text)) {
-            let message = format!("`{key}` must be {}", allowed.join(" or "));
-            problems.push(Diagnostic::error(message).label(node.span(), "this is not known"));
-        }
-    };
-    word("apiVersion", VERSIONS, problems);
-    word("kind", &["Ensemble", "Manifest"], problems);
-    for key in ["spec", "status", "lastJob"] {
-        if let Some(node) = map.get(key).filter(|node| !node.is_null())
-            && node.as_map().is_none()
-        {
-            let message = format!("`{key}` must be a map, not {}", node.kind_name());
-            problems.push(Diagnostic::error(message).label(node.span(), ""));
+        let name = key.name;
+        match key.shape {
+            Shape::Words(allowed) if !node.as_str().is_some_and(|it| allowed.contains(&it)) => {
+                let message = format!("`{name}` must be {}", allowed.join(" or "));
+                problems.push(Diagnostic::error(message).label(node.span(), "this is not known"));
+            }
+            Shape::Map | Shape::Of(_) if node.as_map().is_none() => {
+                let message = format!("`{name}` must be a map, not {}", node.kind_name());
+                problems.push(Diagnostic::error(message).label(node.span(), ""));
+            }
+            _ => {}
         }
     }
 }

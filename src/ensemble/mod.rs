@@ -14,6 +14,6 @@ pub use folders::{FolderError, FolderKind, FolderPath, Folders, PlannedFile, rel
 pub use jobs_tsv::RecordedHistory;
 pub use journal::{Journal, JournalError, Recovered};
 pub use lock::{Acquired, Lock, LockError, LockOwner, LockState, TakenOver};
-pub use manifest::{Manifest, ManifestSource};
+pub use manifest::{MANIFEST_KEYS, Manifest, ManifestSource};
 pub use publish::{PublishError, Published, job_file_name, publish};
 pub use status::status_section;

@@ -138,6 +138,38 @@ impl Repository {
         (!url.is_empty()).then(|| url.to_owned())
     }
 
+    /// The id of the first commit of the history that is checked out; where there are several, of
+    /// the newest.
+    pub fn first_commit(&self) -> Option<String> {
+        self.history()?
+            .find(|commit| commit.parent_count() == 0)
+            .map(|commit| commit.id().to_string())
+    }
+
+    /// When the last commit that changed a path was made: seconds since 1970, and the offset of
+    /// the committer's clock in minutes.
+    pub fn last_change(&self, path: &Path) -> Option<(i64, i32)> {
+        let relative = self.relative(path)?;
+        let id_in = |commit: &git2::Commit<'_>| {
+            let tree = commit.tree().ok()?;
+            tree.get_path(&relative).ok().map(|entry| entry.id())
+        };
+        let found = self.history()?.find(|commit| {
+            let own = id_in(commit);
+            own.is_some() && commit.parents().all(|parent| id_in(&parent) != own)
+        })?;
+        let time = found.time();
+        Some((time.seconds(), time.offset_minutes()))
+    }
+
+    /// The commits of the history that is checked out, the newest first.
+    fn history(&self) -> Option<impl Iterator<Item = git2::Commit<'_>>> {
+        let mut walk = self.inner.revwalk().ok()?;
+        walk.set_sorting(git2::Sort::TIME).ok()?;
+        walk.push_head().ok()?;
+        Some(walk.filter_map(|id| self.inner.find_commit(id.ok()?).ok()))
+    }
+
     /// The paths that are changed, removed or new among `paths`, which may be folders; among all
     /// if none are given. What git ignores does not count.
     pub fn changes(&self, paths: &[&Path]) -> Result<Vec<PathBuf>, Error> {

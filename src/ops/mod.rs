@@ -3,12 +3,14 @@
 
 mod conditions;
 pub mod deploy;
+pub mod export;
 mod failure;
 mod hands;
 mod imports;
 pub mod lock;
 mod log;
 pub mod plan;
+pub mod schema;
 mod session;
 pub mod status;
 pub mod validate;

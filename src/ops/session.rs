@@ -34,6 +34,8 @@ pub struct SessionOptions {
     pub vars: Vec<(String, String)>,
     /// Whether types that no template uses are checked too.
     pub check_unused: bool,
+    /// Whether inputs that are required may be missing.
+    pub incomplete: bool,
     /// The user's own log file.
     pub logfile: Option<PathBuf>,
     /// What the project may do, by name (`--allow`).
@@ -187,11 +189,10 @@ fn read(
         problems.push(Diagnostic::warning(message).help(help));
     }
     let inputs = inputs_of(&manifest, &environment, &service, options, &mut problems);
-    problems.append(tosca::check_inputs(
-        &service.types,
-        &service.topology,
-        &inputs,
-    ));
+    if !options.incomplete {
+        let found = tosca::check_inputs(&service.types, &service.topology, &inputs);
+        problems.append(found);
+    }
 
     if problems.has_errors() {
         Err(problems)

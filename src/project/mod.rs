@@ -23,4 +23,5 @@ pub use error::Error;
 pub use loader::FileLoader;
 pub use locate::{Located, Request, locate, trust};
 pub use project::{EnsembleEntry, Project};
+pub use reader::{ENVIRONMENT_KEYS, PROJECT_KEYS};
 pub use trust::{Trust, Trusted};

@@ -8,6 +8,7 @@ use super::reader::read_project;
 use super::{Environments, Error, FileLoader, Trusted};
 use crate::diagnostic::Span;
 use crate::system::fs;
+use crate::value::Value;
 use crate::yaml::{Limits, expand};
 
 /// The name of a project's file.
@@ -41,7 +42,7 @@ pub struct Project {
 }
 
 /// An ensemble that a project lists.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct EnsembleEntry {
     /// Its manifest, from the project's folder.
     pub file: String,
@@ -55,6 +56,12 @@ pub struct EnsembleEntry {
     pub project: Option<String>,
     /// The project that manages it, if not this one.
     pub managed_by: Option<String>,
+    /// The number that a server gives the project it is deployed from.
+    pub project_id: Option<String>,
+    /// The runs of a server that deployed it, raw.
+    pub pipelines: Value,
+    /// Whether a server deploys it step by step.
+    pub incremental_deploy: bool,
     /// Where the project lists it.
     pub span: Span,
 }
@@ -120,6 +127,13 @@ impl Project {
             environment: later.environment.or(first.environment),
             project: later.project.or(first.project),
             managed_by: later.managed_by.or(first.managed_by),
+            project_id: later.project_id.or(first.project_id),
+            incremental_deploy: first.incremental_deploy || later.incremental_deploy,
+            pipelines: if later.pipelines.is_truthy() {
+                later.pipelines
+            } else {
+                first.pipelines
+            },
         })
     }
 

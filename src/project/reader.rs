@@ -7,39 +7,223 @@ use indexmap::IndexMap;
 use super::{EnsembleEntry, Environments, Error, Project, Trusted};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::system::fs;
-use crate::yaml::{Kind, Mapping, Node};
-
-/// The keys a project file may have.
-const KEYS: &[&str] = &[
-    "apiVersion",
-    "kind",
-    "ensembles",
-    "environments",
-    "default_environment",
-    "projects",
-    "localRepositories",
-    "include_paths",
-    "exclude_paths",
-    "trusted",
-];
+use crate::value::Value;
+use crate::yaml::{Key, Kind, Mapping, Node, Rest, Shape, Table};
 
 /// The versions of the file format.
 const API_VERSIONS: &[&str] = &["unfurl/v1alpha1", "unfurl/v1.0.0"];
 
-/// The sections of an environment, and whether each is a list instead of a map.
-const ENVIRONMENT_SECTIONS: &[(&str, bool)] = &[
-    ("inputs", false),
-    ("variables", false),
-    ("locals", false),
-    ("secrets", false),
-    ("connections", false),
-    ("instances", false),
-    ("repositories", false),
-    ("cloudmaps", false),
-    ("external", false),
-    ("lfs_lock", false),
-    ("imports", true),
-];
+const fn key(name: &'static str, shape: Shape, about: &'static str) -> Key {
+    Key { name, shape, about }
+}
+
+/// The keys a project file may have.
+pub static PROJECT_KEYS: Table = Table {
+    name: "project",
+    about: "A project: its ensembles and environments",
+    keys: &[
+        key(
+            "apiVersion",
+            Shape::Words(API_VERSIONS),
+            "The version of the file format",
+        ),
+        key("kind", Shape::Words(&["Project"]), "What this file is"),
+        key(
+            "ensembles",
+            Shape::ListOf(&ENSEMBLE_KEYS),
+            "The ensembles of the project",
+        ),
+        key(
+            "environments",
+            Shape::MapOf(&ENVIRONMENT_KEYS),
+            "Surroundings to deploy into, by name",
+        ),
+        key(
+            "default_environment",
+            Shape::Text,
+            "The environment of ensembles that name none",
+        ),
+        key(
+            "projects",
+            Shape::MapOf(&OTHER_PROJECT_KEYS),
+            "Other projects, by name",
+        ),
+        key(
+            "localRepositories",
+            Shape::Map,
+            "Clones of repositories, by their path",
+        ),
+        key("include_paths", Shape::Names, "Reserved"),
+        key("exclude_paths", Shape::Names, "Reserved"),
+        key(
+            "trusted",
+            Shape::List,
+            "Projects that may do more than read their files",
+        ),
+    ],
+    required: &["apiVersion", "kind"],
+    rest: Rest::Refused,
+};
+
+/// The keys of an ensemble in a project file.
+static ENSEMBLE_KEYS: Table = Table {
+    name: "ensemble",
+    about: "An ensemble of the project",
+    keys: &[
+        key(
+            "file",
+            Shape::Text,
+            "The path of its manifest from the project's folder",
+        ),
+        key(
+            "alias",
+            Shape::Text,
+            "Another name for it on the command line",
+        ),
+        key(
+            "default",
+            Shape::Flag,
+            "Whether it is taken if none is named",
+        ),
+        key(
+            "environment",
+            Shape::Text,
+            "The environment that it is deployed into",
+        ),
+        key(
+            "project",
+            Shape::Text,
+            "The project it is in, if not this one",
+        ),
+        key(
+            "managedBy",
+            Shape::Text,
+            "The project that manages it, if not this one",
+        ),
+        key(
+            "project_id",
+            Shape::Scalar,
+            "The number that a server gives its project",
+        ),
+        key(
+            "pipelines",
+            Shape::List,
+            "The runs of a server that deployed it",
+        ),
+        key(
+            "incremental_deploy",
+            Shape::Flag,
+            "Whether a server deploys it step by step",
+        ),
+    ],
+    required: &["file"],
+    rest: Rest::Open,
+};
+
+/// The keys of an environment.
+pub static ENVIRONMENT_KEYS: Table = Table {
+    name: "environment",
+    about: "Surroundings that ensembles are deployed into",
+    keys: &[
+        key(
+            "inputs",
+            Shape::Map,
+            "Inputs that go before those of the ensemble",
+        ),
+        key("variables", Shape::Map, "Rules for environment variables"),
+        key("locals", Shape::Map, "Local values"),
+        key("secrets", Shape::Map, "Secret values"),
+        key(
+            "connections",
+            Shape::Map,
+            "Relationship templates that connect to what is outside",
+        ),
+        key(
+            "instances",
+            Shape::Map,
+            "Node templates and instances that ensembles share",
+        ),
+        key("repositories", Shape::Map, "TOSCA repositories, by name"),
+        key("cloudmaps", Shape::Map, "Catalogues of repositories"),
+        key(
+            "external",
+            Shape::Map,
+            "Instances of other ensembles, by name",
+        ),
+        key(
+            "lfs_lock",
+            Shape::Of(&LFS_LOCK_KEYS),
+            "How ensembles are locked for all machines",
+        ),
+        key(
+            "imports",
+            Shape::List,
+            "Files that templates of the environment need",
+        ),
+        key(
+            "deployment_blueprint",
+            Shape::Text,
+            "The blueprint that ensembles are deployed by",
+        ),
+        key(
+            "defaultProject",
+            Shape::Text,
+            "The project of names without one",
+        ),
+        key("name", Shape::Text, "Its name"),
+    ],
+    required: &[],
+    rest: Rest::Open,
+};
+
+/// The keys of `lfs_lock`.
+static LFS_LOCK_KEYS: Table = Table {
+    name: "lfs_lock",
+    about: "How ensembles are locked for all machines, through git-lfs",
+    keys: &[
+        key(
+            "lock",
+            Shape::Words(LOCK_WORDS),
+            "Whether they are: not, if the server can, or always",
+        ),
+        key(
+            "name",
+            Shape::Text,
+            "The name of the lock; the lock file's path if none",
+        ),
+        key(
+            "url",
+            Shape::Text,
+            "The server; the repository's own if none",
+        ),
+    ],
+    required: &[],
+    rest: Rest::Open,
+};
+
+/// The words for `lock`.
+const LOCK_WORDS: &[&str] = &["no", "try", "require"];
+
+/// The keys of another project.
+static OTHER_PROJECT_KEYS: Table = Table {
+    name: "other_project",
+    about: "Another project",
+    keys: &[
+        key("url", Shape::Text, "The repository that it is in"),
+        key(
+            "initial",
+            Shape::Text,
+            "The first commit of that repository",
+        ),
+        key(
+            "file",
+            Shape::Text,
+            "Its folder or its file within the repository",
+        ),
+    ],
+    required: &[],
+    rest: Rest::Open,
+};
 
 /// Reads the tree of a project file in `root`.
 pub(super) fn read_project(
@@ -81,7 +265,10 @@ pub(super) fn read_project(
 
 /// Checks kind, version and the keys' names.
 fn check_head(document: &Node, map: &Mapping, problems: &mut Diagnostics) {
-    for (key, right) in [("apiVersion", API_VERSIONS), ("kind", &["Project"])] {
+    for key in PROJECT_KEYS.keys {
+        let (key, Shape::Words(right)) = (key.name, key.shape) else {
+            continue;
+        };
         let help = format!("write `{key}: {}`", right.last().unwrap_or(&""));
         match map.get(key) {
             None => {
@@ -101,9 +288,10 @@ fn check_head(document: &Node, map: &Mapping, problems: &mut Diagnostics) {
         }
     }
     for (key, entry) in map {
-        if !KEYS.contains(&&**key) {
+        if !PROJECT_KEYS.knows(key) {
             let message = format!("a project has no key `{key}`");
-            let help = format!("its keys are `{}`", KEYS.join("`, `"));
+            let names: Vec<&str> = PROJECT_KEYS.names().collect();
+            let help = format!("its keys are `{}`", names.join("`, `"));
             problems.push(
                 Diagnostic::error(message)
                     .label(entry.key_span, "unknown")
@@ -177,6 +365,14 @@ impl Reader<'_> {
             environment: self.text(item, "environment"),
             project: self.text(item, "project"),
             managed_by: self.text(item, "managedBy"),
+            project_id: item
+                .get("project_id")
+                .filter(|id| !id.is_null())
+                .map(|id| id.to_value().to_string()),
+            pipelines: item
+                .get("pipelines")
+                .map_or_else(|| Value::list([]), Node::to_value),
+            incremental_deploy: self.truth(item, "incremental_deploy"),
             span: item.span(),
             file: file?,
         })
@@ -223,22 +419,24 @@ impl Reader<'_> {
     }
 
     fn environment(&mut self, environment: &Mapping) {
-        for (name, is_list) in ENVIRONMENT_SECTIONS {
-            let Some(section) = environment.get(name) else {
+        for key in ENVIRONMENT_KEYS.keys {
+            let Some(section) = environment.get(key.name) else {
                 continue;
             };
-            match section.kind() {
-                Kind::Null => {}
-                Kind::Seq(_) if *is_list => {}
-                Kind::Map(_) if !*is_list => {}
-                _ if *is_list => self.wrong(section, &format!("`{name}`"), "a list"),
-                _ => self.wrong(section, &format!("`{name}`"), "a map"),
-            }
+            let wanted = match (key.shape, section.kind()) {
+                (_, Kind::Null)
+                | (Shape::List, Kind::Seq(_))
+                | (Shape::Map | Shape::Of(_), Kind::Map(_)) => continue,
+                (Shape::List, _) => "a list",
+                (Shape::Map | Shape::Of(_), _) => "a map",
+                _ => continue,
+            };
+            self.wrong(section, &format!("`{}`", key.name), wanted);
         }
         let lock = environment
             .get("lfs_lock")
             .and_then(|section| section.get("lock"));
-        let known = |lock: &Node| matches!(lock.as_str(), Some("no" | "try" | "require"));
+        let known = |lock: &Node| lock.as_str().is_some_and(|word| LOCK_WORDS.contains(&word));
         if let Some(lock) = lock.filter(|lock| !known(lock)) {
             let diagnostic = Diagnostic::error("`lock` is not one of `no`, `try`, `require`");
             self.problems.push(diagnostic.label(lock.span(), ""));

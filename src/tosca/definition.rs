@@ -19,6 +19,8 @@ pub struct PropertyDef {
     pub required: bool,
     /// The value when none is given, raw: it may contain expressions.
     pub default: Option<Value>,
+    /// What people call it.
+    pub title: Option<Arc<str>>,
     /// What it is for.
     pub description: Option<Arc<str>>,
     /// Metadata such as `sensitive`, `tfvar` or `env_vars`.

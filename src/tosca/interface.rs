@@ -269,9 +269,7 @@ impl Merger<'_> {
 
     /// The operations, whether under `operations` or beside the other keys.
     fn operations<'m>(&self, said: &'m Mapping) -> Vec<(&'m Arc<str>, &'m Entry)> {
-        let direct = said
-            .iter()
-            .filter(|(key, _)| !INTERFACE.known.contains(&&***key));
+        let direct = said.iter().filter(|(key, _)| !INTERFACE.knows(key));
         let nested = ["operations", "notifications"]
             .into_iter()
             .filter_map(|key| said.get(key))

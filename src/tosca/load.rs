@@ -18,7 +18,7 @@ use super::types::{Body, Namespace, ROOT, Types};
 const MOST_FILES: usize = 10_000;
 
 /// The versions of the language that can be read.
-const VERSIONS: &[&str] = &[
+pub(super) const VERSIONS: &[&str] = &[
     "tosca_simple_unfurl_1_0_0",
     "tosca_simple_yaml_1_0",
     "tosca_simple_yaml_1_0_0",
@@ -262,7 +262,7 @@ fn wanted_file(scope: Scope<'_>, item: &Node) -> Option<Wanted> {
     if map.len() == 1 && map.get("file").is_none() {
         // In TOSCA 1.0 an import may have a name.
         let named = map.iter().next().map(|(_, entry)| &entry.value);
-        let is_name = map.iter().all(|(key, _)| !IMPORT.known.contains(&&**key));
+        let is_name = map.iter().all(|(key, _)| !IMPORT.knows(key));
         let is_import = |node: &&Node| node.as_str().is_some() || node.get("file").is_some();
         if let Some(node) = named.filter(|node| is_name && is_import(node)) {
             return wanted_file(scope, node);

@@ -19,6 +19,7 @@ mod lone;
 mod matching;
 mod node_template;
 mod operation;
+mod origin;
 mod problems;
 mod profile;
 mod property;
@@ -51,10 +52,12 @@ pub use entity::{
     InterfaceType, NodeType, PolicyType, Reference, RelationshipType, RequirementDef, TypeInfo,
 };
 pub use import::{ImportRequest, Imported, Importer, NoImports};
+pub use keys::service_template_keys;
 pub use operation::{
     Dependency, Implementation, ImplementationKind, Interface, Operation, Operations,
 };
-pub use read::{ReadOptions, check_inputs, read, read_node_template};
+pub use origin::Origin;
+pub use read::{ReadOptions, check_inputs, read, read_node_template, read_relationship_template};
 pub use template::{
     Artifact, AttributeDecl, CapabilityTemplate, Group, NodeTemplate, Occurrences, Output, Policy,
     Property, RelationshipTemplate, Requirement, ServiceTemplate, Substitution, TopologyTemplate,

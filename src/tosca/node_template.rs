@@ -28,7 +28,7 @@ use super::types::strings;
 #[derive(Debug)]
 pub(super) struct Unmatched {
     pub(super) template: NodeTemplate,
-    pub(super) stated: Vec<RequirementDef>,
+    pub(super) stated: Vec<Arc<RequirementDef>>,
 }
 
 /// Reads the node templates of one file.
@@ -284,7 +284,7 @@ impl<'a> NodeReader<'a> {
         Arc::new(interfaces.finish(self.scope.types, what, &named, base))
     }
 
-    fn stated(&self, name: &str, what: &str, map: &Mapping) -> Vec<RequirementDef> {
+    fn stated(&self, name: &str, what: &str, map: &Mapping) -> Vec<Arc<RequirementDef>> {
         let scope = self.scope;
         let mut stated = Vec::new();
         for item in scope.list_at(map, "requirements", || what.to_owned()) {
@@ -293,7 +293,7 @@ impl<'a> NodeReader<'a> {
             }
         }
         stated.extend(self.dependencies(map));
-        stated
+        stated.into_iter().map(Arc::new).collect()
     }
 
     /// Requirements in the form of blueprints: a list of maps with `name` and `match`.

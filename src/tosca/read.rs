@@ -235,6 +235,22 @@ pub fn read_node_template(
     (template, service.types.take_problems())
 }
 
+/// Reads a relationship template that stands outside of the topology, such as a connection of an
+/// environment.
+pub fn read_relationship_template(
+    service: &ServiceTemplate,
+    name: &TemplateName,
+    node: &Node,
+) -> (Option<super::template::RelationshipTemplate>, Diagnostics) {
+    let scope = Scope {
+        types: &service.types,
+        namespace: ROOT,
+    };
+    let what = format!("relationship template `{name}`");
+    let template = scope.relationship_template(&what, Some(name.clone()), node, None);
+    (template, service.types.take_problems())
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::testing::{case, case_with};

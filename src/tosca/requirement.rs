@@ -36,14 +36,15 @@ pub(super) struct Resolver<'a> {
 
 /// A requirement as its template states it over what its type declares.
 struct Merged<'r> {
-    stated: Option<&'r RequirementDef>,
+    stated: Option<&'r Arc<RequirementDef>>,
     declared: Option<&'r Arc<RequirementDef>>,
 }
 
 impl<'r> Merged<'r> {
     fn both(&self) -> impl Iterator<Item = &'r RequirementDef> {
         let declared = self.declared.map(|def| &**def);
-        self.stated.into_iter().chain(declared)
+        let stated = self.stated.map(|def| &**def);
+        stated.into_iter().chain(declared)
     }
 
     fn first<T>(&self, get: impl Fn(&'r RequirementDef) -> Option<T>) -> Option<T> {
@@ -118,6 +119,9 @@ impl Resolver<'_> {
                     stated: None,
                     declared: Some(declared),
                 };
+                if merged.occurrences().max == Some(0) {
+                    continue;
+                }
                 self.declared(template, &merged, &mut found);
             }
         }
@@ -389,7 +393,7 @@ impl Resolver<'_> {
             capability,
             definition: merged.declared.cloned(),
             occurrences: merged.occurrences(),
-            declared_only: merged.stated.is_none(),
+            stated: merged.stated.cloned(),
             node_filter: filters.collect(),
             metadata: merged.metadata(),
             span: merged.span(),
@@ -646,6 +650,22 @@ topology_template:
     }
 
     #[test]
+    fn a_type_takes_back_a_requirement_that_may_not_occur() {
+        let case = case(
+            "
+node_types:
+  Db: {derived_from: tosca.nodes.Root}
+  App: {derived_from: tosca.nodes.Root, requirements: [{db: {node: Db}}]}
+  Lone: {derived_from: App, requirements: [{db: {node: Db, occurrences: [0, 0]}}]}
+topology_template: {node_templates: {db: {type: Db}, app: {type: App}, lone: {type: Lone}}}
+",
+        );
+        assert_eq!(case.told(), "");
+        assert_eq!(case.node("app").requirements.len(), 1);
+        assert_eq!(case.node("lone").requirements.len(), 0);
+    }
+
+    #[test]
     fn what_fits_nothing_or_too_much_is_told() {
         let told = [
             "{node: Db, node_filter: {properties: [{engine: oracle}]}}",
@@ -705,7 +725,7 @@ topology_template: {node_templates: {app: {type: App}, one: {type: Db}}}
 ";
         let matched = case(found);
         assert_eq!(matched.told(), "");
-        assert!(matched.node("app").requirements[0].declared_only);
+        assert!(matched.node("app").requirements[0].stated.is_none());
         insta::assert_snapshot!(matched.targets("app"), @"db → one (tosca.relationships.Root, feature)");
 
         let options = ReadOptions {

@@ -309,7 +309,7 @@ impl Types {
             let nested = nested.filter_map(|word| map.get(word)?.as_map());
             let direct = map
                 .iter()
-                .filter(|(word, _)| !INTERFACE.known.contains(&&***word) && &***word != "version");
+                .filter(|(word, _)| !INTERFACE.knows(word) && &***word != "version");
             for (name, _) in nested.flatten().chain(direct) {
                 let name = OperationName::new(Arc::clone(name));
                 if !operations.contains(&name) {

@@ -313,7 +313,7 @@ impl Scope<'_> {
             }),
             _ => None,
         };
-        let valid = read.filter(|(min, max)| max.is_none_or(|max| max >= *min && max > 0));
+        let valid = read.filter(|(min, max)| max.is_none_or(|max| max >= *min));
         if valid.is_none() {
             let message = format!("`occurrences` of {what} must be a lower and an upper bound");
             self.problems().error(message, node.span());

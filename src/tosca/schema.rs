@@ -62,6 +62,11 @@ impl Scope<'_> {
             default: default
                 .map(Node::to_value)
                 .or_else(|| base.and_then(|base| base.default.clone())),
+            title: map
+                .get("title")
+                .and_then(Node::as_str)
+                .map(Arc::from)
+                .or_else(|| base.and_then(|base| base.title.clone())),
             description: description(map)
                 .or_else(|| base.and_then(|base| base.description.clone())),
             metadata,

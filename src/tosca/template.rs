@@ -188,10 +188,10 @@ pub struct Requirement {
     pub capability: Option<Arc<str>>,
     /// What its type says about it, if it does.
     pub definition: Option<Arc<RequirementDef>>,
+    /// What the template says about it; nothing if only the type declares it.
+    pub stated: Option<Arc<RequirementDef>>,
     /// How many targets it needs.
     pub occurrences: Occurrences,
-    /// Whether only the type declares it and the template says nothing.
-    pub declared_only: bool,
     /// What the target must be like, raw: the type's filter and the template's.
     pub node_filter: Vec<Node>,
     /// Its `metadata`, the template's over the type's.

@@ -113,6 +113,7 @@ impl Scope<'_> {
             schema: Arc::new(Self::any_schema()),
             required: true,
             default: None,
+            title: None,
             description: None,
             metadata: Map::default(),
             base: None,

@@ -309,12 +309,7 @@ impl Types {
         let mut names = vec![self.name(key)];
         let local = TypeName::new(Arc::clone(&decl.name));
         let prefixed = self.prefixed().get(&key).into_iter().flatten().cloned();
-        let aliases = ["aliases", "deprecates"].into_iter().flat_map(|word| {
-            let node = decl.node().get("metadata").and_then(|node| node.get(word));
-            strings(node)
-                .into_iter()
-                .map(|(name, _)| TypeName::new(name))
-        });
+        let aliases = self.aliases(key);
         for name in std::iter::once(local).chain(prefixed).chain(aliases) {
             if !names.contains(&name) {
                 names.push(name);

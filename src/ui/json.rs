@@ -1,13 +1,45 @@
 //! JSON as people and scripts expect it.
 
+use crate::value::Value;
+use crate::yaml::emit;
+
 /// Writes JSON with an indent of two, so that the first and the last line hold one bracket each.
 pub fn pretty(value: &serde_json::Value) -> String {
     serde_json::to_string_pretty(value).expect("a JSON value has string keys only")
 }
 
+/// Writes JSON as YAML in blocks.
+pub fn yaml(value: &serde_json::Value) -> String {
+    emit(&dynamic(value), 0)
+}
+
+fn dynamic(value: &serde_json::Value) -> Value {
+    match value {
+        serde_json::Value::Null => Value::Null,
+        serde_json::Value::Bool(truth) => (*truth).into(),
+        serde_json::Value::Number(number) => match (number.as_i64(), number.as_f64()) {
+            (Some(whole), _) => Value::Int(whole),
+            (None, Some(float)) if number.is_f64() => Value::Float(float),
+            _ => Value::Big(number.to_string().into()),
+        },
+        serde_json::Value::String(text) => Value::str(text.as_str()),
+        serde_json::Value::Array(items) => Value::list(items.iter().map(dynamic)),
+        serde_json::Value::Object(map) => Value::map(
+            map.iter()
+                .map(|(key, value)| (key.as_str(), dynamic(value))),
+        ),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn json_becomes_yaml() {
+        let text = yaml(&serde_json::json!({"a": [1, "yes", null], "b": {"c": 1.5, "d": {}}}));
+        assert_eq!(text, "a:\n- 1\n- 'yes'\n-\nb:\n  c: 1.5\n  d: {}\n");
+    }
 
     #[test]
     fn the_first_and_the_last_line_hold_one_bracket_each() {

@@ -13,7 +13,7 @@ mod table;
 pub mod words;
 
 pub use diagnostics::{Renderer, failure};
-pub use json::pretty;
+pub use json::{pretty, yaml};
 pub use plan::{ExternalJob, PlanEntry, PlanNode, PlanTask, PlanView};
 pub use progress::Progress;
 pub use prompt::approved;

@@ -16,6 +16,7 @@ mod patch;
 mod quote;
 mod route;
 mod scalar;
+mod shape;
 mod tags;
 mod tree;
 
@@ -29,6 +30,7 @@ pub use node::{Entry, Kind, Node};
 pub use parse::parse;
 pub use patch::{PatchError, apply};
 pub use route::{Op, Patch, Route, Step};
+pub use shape::{Key, Rest, Shape, Table};
 pub use tags::TagReader;
 
 #[cfg(test)]

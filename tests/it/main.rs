@@ -8,8 +8,10 @@
 mod bad_input;
 mod documents;
 mod examples;
+mod export;
 mod jobs;
 mod layers;
 mod python_dsl;
+mod schemas;
 mod support;
 mod validate;

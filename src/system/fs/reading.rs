@@ -43,6 +43,11 @@ pub fn mode_of(path: &Path) -> Result<u32, Error> {
     Ok(metadata.permissions().mode() & 0o7777)
 }
 
+/// When a file was last written, if there is one.
+pub fn modified(path: &Path) -> Option<std::time::SystemTime> {
+    std::fs::metadata(path).ok()?.modified().ok()
+}
+
 /// Gives the absolute path with all links resolved.
 pub fn canonicalize(path: &Path) -> Result<PathBuf, Error> {
     path.canonicalize().map_err(because(Action::Inspect, path))

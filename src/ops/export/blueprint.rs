@@ -1,0 +1,344 @@
+//! The blueprint of a topology: what its inputs, outputs and topmost templates are.
+
+use std::collections::HashSet;
+
+use indexmap::IndexMap;
+use serde_json::{Value as Json, json};
+
+use super::requirement::begin;
+use super::schema::{is_plain, of_properties};
+use super::types::{Catalog, head};
+use super::values::{self, Object, is_user_visible};
+use crate::name::TemplateName;
+use crate::tosca::{NodeTemplate, NodeType, PropertyDef};
+use crate::value::{Map, Value};
+
+/// The name of the template that stands for the whole topology, where it has no root of its own.
+const PRIMARY: &str = "__primary";
+
+/// What a type has from the one it derives from.
+const INHERITED: [&str; 6] = [
+    "badge",
+    "icon",
+    "details_url",
+    "implementations",
+    "implementation_requirements",
+    "outputsSchema",
+];
+
+/// Attributes that every node has.
+const ALWAYS_THERE: [&str; 3] = ["tosca_id", "state", "tosca_name"];
+
+/// Templates by name.
+pub(super) type Templates = IndexMap<String, Object>;
+
+/// The template that stands for the whole topology.
+#[derive(Debug)]
+pub(super) struct Primary {
+    /// Its name.
+    pub(super) name: String,
+    /// The name of its type.
+    pub(super) type_name: String,
+    /// The variables under which its deployment can be read.
+    pub(super) variables: Vec<String>,
+}
+
+/// Finds or makes the template that stands for the whole topology.
+pub(super) fn primary(catalog: &mut Catalog<'_>, templates: &mut Templates) -> Option<Primary> {
+    let topology = catalog.topology;
+    let substitution = topology.substitution.as_ref();
+    let root = substitution.and_then(|it| topology.nodes.get(it.node.as_ref()?));
+    let root_type = match (substitution.and_then(|it| it.node_type.as_ref()), root) {
+        (Some(name), _) => catalog.service.types.node_type(name.as_str()),
+        (None, Some(root)) => Some(root.node_type.clone()),
+        (None, None) => None,
+    };
+    let Some(root_type) = root_type else {
+        return made(catalog, templates, None, None);
+    };
+    let maps_properties = substitution.is_some_and(|it| {
+        let properties = it.mapping.get("properties");
+        properties.is_some_and(Value::is_truthy)
+    });
+    let is_complete = maps_properties
+        || topology
+            .inputs
+            .keys()
+            .all(|name| root_type.properties.contains_key(name));
+    if !is_complete {
+        return made(
+            catalog,
+            templates,
+            root.map(|root| &**root),
+            Some(&root_type),
+        );
+    }
+    let type_name = catalog.add(root_type.key);
+    let name = if let Some(root) = root {
+        root.name.to_string()
+    } else {
+        let object = stand_in(catalog, &type_name, None);
+        templates.insert(PRIMARY.to_owned(), object);
+        PRIMARY.to_owned()
+    };
+    let own = root_type.properties.values().map(|def| &**def);
+    let mut variables = variables_of(catalog, "APP", own);
+    let attributes = root_type.attributes.values().map(|def| &**def);
+    variables.extend(variables_of(catalog, "APP", attributes));
+    variables.extend(variables_of_requirements(catalog, &type_name));
+    Some(Primary {
+        name,
+        type_name,
+        variables,
+    })
+}
+
+/// Makes a type with the topology's inputs and outputs, and a template of it.
+fn made(
+    catalog: &mut Catalog<'_>,
+    templates: &mut Templates,
+    root: Option<&NodeTemplate>,
+    root_type: Option<&NodeType>,
+) -> Option<Primary> {
+    let topology = catalog.topology;
+    let types = &catalog.service.types;
+    let base = match root_type {
+        Some(root_type) => root_type.key,
+        None => types.key_of_node_type("tosca.nodes.Root")?,
+    };
+    let base_name = catalog.add(base);
+    let base_type = types.node_type_of(base)?;
+    let mut defs: IndexMap<&str, &PropertyDef> = IndexMap::new();
+    defs.extend(topology.inputs.iter().map(|(name, def)| (&**name, &**def)));
+    for (name, def) in &base_type.properties {
+        defs.entry(&**name).or_insert(&**def);
+    }
+    let own: Vec<Object> = topmost(catalog)
+        .into_iter()
+        .map(|node| constraint_of(catalog, node))
+        .collect();
+    let type_name = catalog.names.of_made(PRIMARY);
+    let mut object = made_type(
+        catalog,
+        &type_name,
+        &base_name,
+        defs.values().copied(),
+        &own,
+    )?;
+    if root_type.is_none() {
+        object.insert("implementations".to_owned(), json!([]));
+    }
+    catalog.types.insert(type_name.clone(), object);
+
+    let mut variables = variables_of(catalog, "APP", defs.into_values());
+    let outputs = topology.outputs.keys();
+    variables.extend(outputs.map(|name| variable("APP", name)));
+    let attributes = base_type.attributes.values().map(|def| &**def);
+    variables.extend(variables_of(catalog, "APP", attributes));
+    variables.extend(variables_of_requirements(catalog, &type_name));
+
+    let mut template = stand_in(catalog, &type_name, root);
+    let dependencies = own.into_iter().map(|constraint| {
+        let name = constraint["name"].as_str().unwrap_or_default().to_owned();
+        let matched = root.is_none().then_some(name.as_str());
+        catalog.dependency(constraint, matched, &Map::default())
+    });
+    if let Some(Json::Array(all)) = template.get_mut("dependencies") {
+        all.extend(dependencies);
+    }
+    templates.insert(PRIMARY.to_owned(), template);
+    Some(Primary {
+        name: PRIMARY.to_owned(),
+        type_name,
+        variables,
+    })
+}
+
+/// A type over another with properties and requirements of its own.
+fn made_type<'d>(
+    catalog: &Catalog<'_>,
+    type_name: &str,
+    base_name: &str,
+    defs: impl Iterator<Item = &'d PropertyDef>,
+    requirements: &[Object],
+) -> Option<Object> {
+    let inherited = catalog.types.get(base_name)?;
+    let mut object = head(type_name, &PRIMARY.into(), "");
+    object.insert("visibility".to_owned(), "inherit".into());
+    for key in INHERITED {
+        if let Some(value) = inherited.get(key) {
+            object.insert(key.to_owned(), value.clone());
+        }
+    }
+    let after = |first: Vec<Json>, key: &str| {
+        let more = inherited.get(key).and_then(Json::as_array).cloned();
+        first
+            .into_iter()
+            .chain(more.unwrap_or_default())
+            .collect::<Json>()
+    };
+    let extends = after(vec![type_name.into()], "extends");
+    object.insert("extends".to_owned(), extends);
+    let types = &catalog.service.types;
+    let (visible, computed): (Vec<_>, Vec<_>) = defs.partition(|def| is_user_visible(def, None));
+    let inputs = of_properties(types, visible, None);
+    object.insert("inputsSchema".to_owned(), inputs.into());
+    let computed = of_properties(types, computed, None);
+    object.insert("computedPropertiesSchema".to_owned(), computed.into());
+    let own = requirements.iter().cloned().map(Json::Object).collect();
+    object.insert("requirements".to_owned(), after(own, "requirements"));
+    Some(object)
+}
+
+/// A template that takes its properties from the topology's inputs.
+fn stand_in(catalog: &mut Catalog<'_>, type_name: &str, root: Option<&NodeTemplate>) -> Object {
+    let mut object = if let Some(root) = root {
+        catalog.node_template(root)
+    } else {
+        let empty = json!({
+            "type": type_name, "name": PRIMARY, "title": PRIMARY, "description": "",
+            "directives": [], "properties": [], "dependencies": [],
+        });
+        empty.as_object().cloned().unwrap_or_default()
+    };
+    object.insert("type".to_owned(), type_name.into());
+    object.insert("name".to_owned(), PRIMARY.into());
+    let taken = catalog.topology.inputs.iter().map(|(name, def)| {
+        let settable = def
+            .metadata
+            .get("user_settable")
+            .is_some_and(Value::is_truthy);
+        let value = if settable {
+            Json::Null
+        } else {
+            json!({ "get_input": &**name })
+        };
+        json!({ "name": &**name, "value": value })
+    });
+    let taken: Vec<Json> = taken.collect();
+    if let Some(Json::Array(properties)) = object.get_mut("properties") {
+        let inputs = &catalog.topology.inputs;
+        properties.retain(|own| {
+            own["name"]
+                .as_str()
+                .is_none_or(|it| !inputs.contains_key(it))
+        });
+        properties.extend(taken);
+    }
+    object
+}
+
+/// The templates that no other requires.
+fn topmost<'a>(catalog: &Catalog<'a>) -> Vec<&'a NodeTemplate> {
+    let nodes = &catalog.topology.nodes;
+    let required: HashSet<&str> = nodes
+        .values()
+        .flat_map(|node| &node.requirements)
+        .filter_map(|requirement| requirement.target.as_ref().map(TemplateName::as_str))
+        .collect();
+    let is_topmost = |node: &&NodeTemplate| {
+        !required.contains(node.name.as_str())
+            && !node.has_directive("default")
+            && !matches!(node.name.as_str(), "dependency" | "installer")
+    };
+    nodes
+        .values()
+        .map(|node| &**node)
+        .filter(is_topmost)
+        .collect()
+}
+
+fn constraint_of(catalog: &Catalog<'_>, node: &NodeTemplate) -> Object {
+    let mut object = begin(node.name.as_str(), None, &Map::default());
+    object.insert("min".to_owned(), 1.into());
+    object.insert("max".to_owned(), 1.into());
+    object.insert("match".to_owned(), Json::Null);
+    let type_name = catalog.names.of(node.node_type.key);
+    object.insert("resourceType".to_owned(), type_name.into());
+    object
+}
+
+fn variable(prefix: &str, name: &str) -> String {
+    format!("{prefix}_{}", name.to_uppercase())
+}
+
+fn variables_of<'d>(
+    catalog: &Catalog<'_>,
+    prefix: &str,
+    defs: impl Iterator<Item = &'d PropertyDef>,
+) -> Vec<String> {
+    let fits = |def: &&PropertyDef| {
+        !ALWAYS_THERE.contains(&&*def.name) && is_plain(&catalog.service.types, &def.schema)
+    };
+    defs.filter(fits)
+        .map(|def| variable(prefix, &def.name))
+        .collect()
+}
+
+/// The variables of what the targets of a type's requirements are like.
+fn variables_of_requirements(catalog: &Catalog<'_>, type_name: &str) -> Vec<String> {
+    let mut variables = Vec::new();
+    let all = catalog
+        .types
+        .get(type_name)
+        .and_then(|object| object.get("requirements"));
+    for constraint in all.and_then(Json::as_array).into_iter().flatten() {
+        let text = |key: &str| constraint[key].as_str().unwrap_or_default();
+        let Some(target) = catalog.node_type(text("resourceType")) else {
+            continue;
+        };
+        let prefix = text("name").to_uppercase();
+        let declared = target.properties.values().chain(target.attributes.values());
+        variables.extend(variables_of(catalog, &prefix, declared.map(|def| &**def)));
+    }
+    variables
+}
+
+/// The blueprint itself.
+pub(super) fn blueprint(catalog: &Catalog<'_>, primary: &Primary) -> (String, Object) {
+    let metadata = &catalog.service.metadata;
+    let said = |key: &str| metadata.get(key).filter(|value| value.is_truthy());
+    let shown = |key: &str| metadata.get(key).map(values::json).unwrap_or_default();
+    let name = said("template_name").map_or_else(|| primary.name.clone(), ToString::to_string);
+    let slug = slug(&name);
+    let title = said("title").map_or(name, ToString::to_string);
+    let object = json!({
+        "name": slug,
+        "__typename": "ApplicationBlueprint",
+        "title": title,
+        "description": catalog.service.description.as_deref().unwrap_or(""),
+        "livePreview": shown("livePreview"),
+        "sourceCodeUrl": shown("sourceCodeUrl"),
+        "image": shown("image"),
+        "projectIcon": shown("projectIcon"),
+        "primaryDeploymentBlueprint": shown("primaryDeploymentBlueprint"),
+        "primary": primary.type_name,
+        "deploymentTemplates": [],
+    });
+    (slug, object.as_object().cloned().unwrap_or_default())
+}
+
+/// A text as part of a URL: small letters, digits, `_` and single hyphens.
+pub(super) fn slug(text: &str) -> String {
+    let mut slug = String::new();
+    let lower = text.trim().to_lowercase();
+    for c in lower.chars() {
+        let c = if c.is_whitespace() { '-' } else { c };
+        let is_wanted = c.is_alphanumeric() || c == '_' || (c == '-' && !slug.ends_with('-'));
+        if is_wanted {
+            slug.push(c);
+        }
+    }
+    slug
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn titles_become_parts_of_urls() {
+        assert_eq!(slug(" My  App: the 2nd "), "my-app-the-2nd");
+        assert_eq!(slug("__primary"), "__primary");
+    }
+}

@@ -1,0 +1,111 @@
+//! The types of the resolved model.
+
+use indexmap::IndexSet;
+use serde_json::{Value as Json, json};
+
+use super::model::{Writer, bounds, each, map, object, text};
+use crate::name::TypeName;
+use crate::tosca::{NodeType, TypeInfo};
+
+impl Writer<'_> {
+    /// The node types that templates have, and those that they derive from.
+    pub(super) fn node_types(&self) -> Json {
+        let types = &self.service.types;
+        let nodes = self.service.topology.nodes.values();
+        let families = nodes.map(|node| types.family(node.node_type.key));
+        let mut keys: IndexSet<_> = IndexSet::new();
+        for family in families {
+            keys.extend(family.iter().copied());
+        }
+        let found = keys.into_iter().filter_map(|key| types.node_type_of(key));
+        let written = found.map(|it| (it.name.to_string(), self.node_type(&it)));
+        Json::Object(written.collect())
+    }
+
+    fn node_type(&self, node_type: &NodeType) -> Json {
+        let requirements = each(&node_type.requirements, |def| {
+            let name = |reference: Option<&crate::tosca::Reference>| {
+                json!(reference.map(|reference| &*reference.name))
+            };
+            object([
+                ("node", name(def.node.as_ref())),
+                ("capability", name(def.capability.as_ref())),
+                ("relationship", name(def.relationship.as_ref())),
+                (
+                    "occurrences",
+                    def.occurrences.map(bounds).unwrap_or_default(),
+                ),
+                ("description", text(def.description.as_ref())),
+                ("metadata", map(&def.metadata)),
+                ("place", self.place(def.span)),
+            ])
+        });
+        let capabilities = each(&node_type.capabilities, |def| {
+            object([
+                ("type", def.capability_type.name.as_str().into()),
+                (
+                    "properties",
+                    self.definitions(&def.capability_type.properties),
+                ),
+                ("place", self.place(def.span)),
+            ])
+        });
+        let Json::Object(mut written) = self.info(&node_type.info) else {
+            return Json::Null;
+        };
+        let more = object([
+            ("properties", self.definitions(&node_type.properties)),
+            ("attributes", self.definitions(&node_type.attributes)),
+            ("requirements", requirements),
+            ("capabilities", capabilities),
+            ("interfaces", self.interfaces(&node_type.operations)),
+        ]);
+        written.extend(more.as_object().cloned().unwrap_or_default());
+        written.into()
+    }
+
+    /// The relationship types of requirements and of named templates.
+    pub(super) fn relationship_types(&self) -> Json {
+        let types = &self.service.types;
+        let topology = &self.service.topology;
+        let of_nodes = topology.nodes.values().flat_map(|node| &node.requirements);
+        let of_nodes = of_nodes.map(|requirement| &requirement.relationship);
+        let mut keys: IndexSet<_> = IndexSet::new();
+        for template in of_nodes.chain(topology.relationships.values()) {
+            keys.insert(template.relationship_type.key);
+        }
+        let families: IndexSet<_> = keys
+            .into_iter()
+            .flat_map(|key| types.family(key).to_vec())
+            .collect();
+        let found = families
+            .into_iter()
+            .filter_map(|key| types.relationship_type_of(key));
+        let written = found.map(|it| {
+            let Json::Object(mut written) = self.info(&it.info) else {
+                return (it.name.to_string(), Json::Null);
+            };
+            let targets: Vec<&str> = it.valid_target_types.iter().map(TypeName::as_str).collect();
+            let more = object([
+                ("properties", self.definitions(&it.properties)),
+                ("attributes", self.definitions(&it.attributes)),
+                ("valid_target_types", json!(targets)),
+                ("interfaces", self.interfaces(&it.operations)),
+            ]);
+            written.extend(more.as_object().cloned().unwrap_or_default());
+            (it.name.to_string(), written.into())
+        });
+        Json::Object(written.collect())
+    }
+
+    fn info(&self, info: &TypeInfo) -> Json {
+        let parents: Vec<&str> = info.parents.iter().map(TypeName::as_str).collect();
+        object([
+            ("derived_from", json!(parents)),
+            ("description", text(info.description.as_ref())),
+            ("version", text(info.version.as_ref())),
+            ("metadata", map(&info.metadata)),
+            ("place", self.place(info.span)),
+        ])
+    }
+}

@@ -1,0 +1,448 @@
+//! Requirements as `RequirementConstraint` and `Requirement`.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use serde_json::{Value as Json, json};
+
+use super::schema::{UNBOUNDED, of_constraint};
+use super::types::Catalog;
+use super::values::{self, Object};
+use crate::name::TemplateName;
+use crate::tosca::{NodeTemplate, NodeType, Occurrences, Reference, RequirementDef};
+use crate::value::{Map, Value};
+use crate::yaml::Node;
+
+/// How deep filters of requirements may be nested.
+const DEEPEST: usize = 8;
+
+/// Requirements that every node has, which no user is asked about.
+const OMITTED: [&str; 2] = ["dependency", "installer"];
+
+/// What a requirement asks for.
+#[derive(Debug)]
+struct Asked<'r> {
+    name: &'r str,
+    description: Option<&'r str>,
+    metadata: Map,
+    occurrences: Option<Occurrences>,
+    node: Option<&'r Reference>,
+    capability: Option<&'r Reference>,
+    relationship: Option<&'r Reference>,
+    /// The template that it names.
+    matched: Option<&'r str>,
+}
+
+impl<'r> Asked<'r> {
+    fn of_type(def: &'r RequirementDef) -> Self {
+        Self {
+            name: &def.name,
+            description: def.description.as_deref(),
+            metadata: def.metadata.clone(),
+            occurrences: def.occurrences,
+            node: def.node.as_ref(),
+            capability: def.capability.as_ref(),
+            relationship: def.relationship.as_ref(),
+            matched: None,
+        }
+    }
+
+    /// What a template says over what its type says.
+    fn of_template(
+        stated: &'r RequirementDef,
+        declared: Option<&'r RequirementDef>,
+        matched: Option<&'r str>,
+    ) -> Self {
+        let Some(declared) = declared else {
+            return Self::of_type(stated);
+        };
+        let mut metadata = declared.metadata.clone();
+        metadata.extend(stated.metadata.clone());
+        Self {
+            name: &stated.name,
+            description: stated
+                .description
+                .as_deref()
+                .or(declared.description.as_deref()),
+            metadata,
+            occurrences: stated.occurrences.or(declared.occurrences),
+            node: declared.node.as_ref(),
+            capability: stated.capability.as_ref().or(declared.capability.as_ref()),
+            relationship: stated
+                .relationship
+                .as_ref()
+                .or(declared.relationship.as_ref()),
+            matched,
+        }
+    }
+}
+
+impl Catalog<'_> {
+    /// What a type asks for, without its filters.
+    pub(super) fn declared_constraint(&self, def: &RequirementDef) -> Option<Object> {
+        self.constraint(&Asked::of_type(def))
+    }
+
+    fn constraint(&self, asked: &Asked<'_>) -> Option<Object> {
+        let mut object = begin(asked.name, asked.description, &asked.metadata);
+        let (min, max) = bounds(asked.occurrences.unwrap_or(Occurrences::ONE));
+        object.insert("min".to_owned(), min.into());
+        object.insert("max".to_owned(), max.into());
+        match self.visibility(asked).as_deref() {
+            Some("omit") => return None,
+            None | Some("inherit") => {}
+            Some(visibility) => {
+                object.insert("visibility".to_owned(), visibility.into());
+            }
+        }
+        if max == 0 {
+            return None;
+        }
+        let (matched, type_name) = self.target(asked)?;
+        object.insert("match".to_owned(), json!(matched));
+        object.insert("resourceType".to_owned(), type_name.into());
+        Some(object)
+    }
+
+    /// The template that a requirement names, and the type of its targets.
+    fn target(&self, asked: &Asked<'_>) -> Option<(Option<String>, String)> {
+        let types = &self.service.types;
+        let of_template = |node: &NodeTemplate| {
+            let type_name = self.names.of(node.node_type.key);
+            (Some(node.name.to_string()), type_name)
+        };
+        if let Some(node) = asked.node {
+            if let Some(template) = self.topology.nodes.get(&*node.name) {
+                return Some(of_template(template));
+            }
+            let key = types
+                .node_type_meant(node)
+                .or_else(|| types.capability_type_meant(node))?;
+            return Some((None, self.names.of(key)));
+        }
+        if let Some(capability) = asked.capability {
+            let key = types.capability_type_meant(capability)?;
+            return Some((None, self.names.of(key)));
+        }
+        let relationship = self
+            .topology
+            .relationships
+            .get(&*asked.relationship?.name)?;
+        let target = relationship.relationship_type.valid_target_types.first()?;
+        let found = types.capability_type(target.as_str())?;
+        Some((None, self.names.of(found.key)))
+    }
+
+    fn visibility(&self, asked: &Asked<'_>) -> Option<String> {
+        if OMITTED.contains(&asked.name) {
+            return Some("omit".to_owned());
+        }
+        if let Some(said) = asked.metadata.get("visibility").filter(|it| it.is_truthy()) {
+            return Some(said.to_string());
+        }
+        if asked.metadata.get("internal").is_some_and(Value::is_truthy) {
+            return Some("hidden".to_owned());
+        }
+        let named = asked
+            .matched
+            .or_else(|| asked.node.map(|node| &*node.name))?;
+        self.visibility_of_target(named, &asked.metadata)
+            .map(str::to_owned)
+    }
+
+    /// Whether users see a requirement with that target; none if it is no template.
+    fn visibility_of_target(&self, name: &str, metadata: &Map) -> Option<&'static str> {
+        let template = self.topology.nodes.get(name)?;
+        let settable = |metadata: &Map| metadata.get("user_settable").is_some_and(Value::is_truthy);
+        let visible = settable(&template.metadata) || settable(metadata);
+        Some(if visible { "visible" } else { "hidden" })
+    }
+
+    /// Adds what filters demand to the requirements of a type.
+    pub(super) fn annotate_type(&mut self, place: usize, node_type: &NodeType) {
+        for def in node_type.requirements.values() {
+            if def.node_filter.is_empty() {
+                continue;
+            }
+            let found = self.types.get_index(place).and_then(|(_, object)| {
+                let all = object.get("requirements")?.as_array()?;
+                all.iter().position(|it| it["name"] == *def.name)
+            });
+            let Some(index) = found else { continue };
+            let constraint = |catalog: &mut Self| {
+                let (_, object) = catalog.types.get_index_mut(place)?;
+                object
+                    .get_mut("requirements")?
+                    .get_mut(index)
+                    .map(Json::take)
+            };
+            let Some(Json::Object(mut taken)) = constraint(self) else {
+                continue;
+            };
+            self.annotate(&mut taken, &def.node_filter, 0);
+            if let Some((_, object)) = self.types.get_index_mut(place) {
+                object["requirements"][index] = taken.into();
+            }
+        }
+    }
+
+    fn annotate(&mut self, object: &mut Object, filters: &[Node], depth: usize) {
+        let wanted = object.get("resourceType").and_then(Json::as_str);
+        let wanted = wanted.unwrap_or_default().to_owned();
+        self.annotate_for(object, filters, &wanted, depth);
+    }
+
+    /// Adds what filters demand of targets of a type.
+    fn annotate_for(&mut self, object: &mut Object, filters: &[Node], wanted: &str, depth: usize) {
+        let first_match = filters
+            .iter()
+            .find_map(|filter| filter.get("match")?.as_seq()?.first());
+        if let Some(first) = first_match {
+            self.override_target(object, first);
+        }
+        let Some(key) = self.known_key(wanted) else {
+            return;
+        };
+        self.add(key);
+        let mut demands = Object::new();
+        for name in self.extended(wanted) {
+            for filter in filters {
+                self.add_demands(&mut demands, &name, filter);
+            }
+        }
+        if !demands.is_empty() {
+            object.insert("inputsSchema".to_owned(), json!({ "properties": demands }));
+        }
+        let inner: Vec<Object> = filters
+            .iter()
+            .flat_map(|filter| items(filter.get("requirements")))
+            .filter(|_| depth < DEEPEST)
+            .map(|(name, node)| self.inner_constraint(&name, &node, wanted, depth))
+            .collect();
+        if !inner.is_empty() {
+            object.insert("requirementsFilter".to_owned(), json!(inner));
+        }
+    }
+
+    fn override_target(&mut self, object: &mut Object, first: &Node) {
+        if let Some(template) = first.as_str() {
+            object.insert("match".to_owned(), template.into());
+        } else if let Some(name) = first.get("get_nodes_of_type").and_then(Node::as_str)
+            && let Some(key) = self.service.types.key_of_node_type(name)
+        {
+            let name = self.add(key);
+            object.insert("resourceType".to_owned(), name.into());
+        }
+    }
+
+    /// The key of a type's name in the export.
+    fn known_key(&self, name: &str) -> Option<crate::tosca::TypeKey> {
+        if let Some(key) = self.keys.get(name) {
+            return Some(*key);
+        }
+        let local = name.split('@').next().unwrap_or(name);
+        self.service.types.key_of_node_type(local)
+    }
+
+    fn extended(&self, name: &str) -> Vec<String> {
+        let all = self
+            .types
+            .get(name)
+            .and_then(|object| object.get("extends"));
+        let names = all.and_then(Json::as_array).into_iter().flatten();
+        names.filter_map(Json::as_str).map(str::to_owned).collect()
+    }
+
+    /// What a filter demands of the properties that a type declares.
+    fn add_demands(&self, demands: &mut Object, type_name: &str, filter: &Node) {
+        let schemas = self.types.get(type_name);
+        let schemas = schemas.and_then(|object| object.get("inputsSchema")?.get("properties"));
+        for (name, node) in items(filter.get("properties")) {
+            let is_given = node.as_map().is_none_or(|map| map.get("eval").is_some());
+            if is_given {
+                // The filter sets the property itself, so that users cannot.
+                demands.insert(name, Json::Null);
+            } else if let Some(default) = node.get("default") {
+                demands.insert(
+                    name,
+                    json!({ "default": values::json(&default.to_value()) }),
+                );
+            } else if !demands.contains_key(&name)
+                && let Some(Json::Object(schema)) = schemas.and_then(|all| all.get(&name))
+            {
+                let mut found = Object::new();
+                for (key, entry) in node.as_map().into_iter().flatten() {
+                    found.extend(
+                        of_constraint(schema, key, &entry.value.to_value()).unwrap_or_default(),
+                    );
+                }
+                demands.insert(name, found.into());
+            }
+        }
+    }
+
+    /// What a filter demands of a requirement of the target.
+    fn inner_constraint(&mut self, name: &str, node: &Node, wanted: &str, depth: usize) -> Object {
+        let metadata = node.get("metadata").map(Node::to_value);
+        let metadata = metadata
+            .and_then(|it| it.as_map().cloned())
+            .unwrap_or_default();
+        let description = node.get("description").and_then(Node::as_str);
+        let mut object = begin(name, description, &metadata);
+        if let Some([min, max]) = node.get("occurrences").and_then(Node::as_seq) {
+            object.insert("min".to_owned(), values::json(&min.to_value()));
+            let max = max.as_int().map_or(json!(UNBOUNDED), |max| json!(max));
+            object.insert("max".to_owned(), max);
+        }
+        let target = self.types.get(wanted).and_then(|object| {
+            let all = object.get("requirements")?.as_array()?;
+            let found = all.iter().find(|it| it["name"] == name)?;
+            found["resourceType"].as_str().map(str::to_owned)
+        });
+        if let (Some(filter), Some(target)) = (node.get("node_filter"), target) {
+            self.annotate_for(
+                &mut object,
+                std::slice::from_ref(filter),
+                &target,
+                depth + 1,
+            );
+        }
+        object
+    }
+
+    /// The requirements of a template: those it states, then those only its type declares.
+    pub(super) fn dependencies(&mut self, node: &NodeTemplate) -> Vec<Json> {
+        let mut stated: Vec<(&Arc<RequirementDef>, Option<&str>)> = Vec::new();
+        for requirement in &node.requirements {
+            let Some(own) = &requirement.stated else {
+                continue;
+            };
+            // Where one has several targets, they stand side by side.
+            if stated
+                .last()
+                .is_none_or(|(last, _)| !Arc::ptr_eq(last, own))
+            {
+                let target = requirement.target.as_ref().map(TemplateName::as_str);
+                let named = own.node.as_ref().map(|node| &*node.name);
+                stated.push((own, target.or(named)));
+            }
+        }
+        let names: HashSet<&str> = stated.iter().map(|(own, _)| &*own.name).collect();
+        let mut dependencies: Vec<Json> = Vec::new();
+        for (own, matched) in stated {
+            let declared = node.node_type.requirements.get(&own.name);
+            let constraint = if declared.is_none() || says_more(own) {
+                self.merged_constraint(own, declared.map(|def| &**def), matched)
+            } else {
+                self.constraint_of_type(node, &own.name)
+            };
+            let Some(constraint) = constraint else {
+                continue;
+            };
+            dependencies.push(self.dependency(constraint, matched, &own.metadata));
+        }
+        for declared in node.node_type.requirements.values() {
+            if !names.contains(&*declared.name)
+                && let Some(constraint) = self.constraint_of_type(node, &declared.name)
+            {
+                dependencies.push(self.dependency(constraint, None, &Map::default()));
+            }
+        }
+        dependencies
+    }
+
+    fn merged_constraint(
+        &mut self,
+        own: &RequirementDef,
+        declared: Option<&RequirementDef>,
+        matched: Option<&str>,
+    ) -> Option<Object> {
+        let mut constraint = self.constraint(&Asked::of_template(own, declared, matched))?;
+        let mut filters = own.node_filter.clone();
+        filters.extend(declared.into_iter().flat_map(|def| def.node_filter.clone()));
+        if !filters.is_empty() {
+            self.annotate(&mut constraint, &filters, 0);
+        }
+        Some(constraint)
+    }
+
+    fn constraint_of_type(&mut self, node: &NodeTemplate, name: &str) -> Option<Object> {
+        let type_name = self.add(node.node_type.key);
+        let all = self
+            .types
+            .get(&type_name)?
+            .get("requirements")?
+            .as_array()?;
+        all.iter()
+            .find(|it| it["name"] == name)?
+            .as_object()
+            .cloned()
+    }
+
+    /// A requirement of a template.
+    pub(super) fn dependency(
+        &self,
+        constraint: Object,
+        matched: Option<&str>,
+        metadata: &Map,
+    ) -> Json {
+        let said = metadata.get("visibility").map(values::json);
+        let is_type = |name: &str| self.service.types.key_of_node_type(name).is_some();
+        let (matched, visibility) = match matched.filter(|name| !is_type(name)) {
+            Some(name) => {
+                let own = || self.visibility_of_target(name, metadata).map(Json::from);
+                (name.into(), said.or_else(own))
+            }
+            None => (constraint.get("match").cloned().unwrap_or_default(), said),
+        };
+        let visibility = visibility.or_else(|| constraint.get("visibility").cloned());
+        let mut object = Object::new();
+        let name = constraint.get("name").cloned().unwrap_or_default();
+        object.insert("constraint".to_owned(), constraint.into());
+        object.insert("name".to_owned(), name);
+        object.insert("match".to_owned(), matched);
+        object.insert("__typename".to_owned(), "Requirement".into());
+        if let Some(visibility) = visibility {
+            object.insert("visibility".to_owned(), visibility);
+        }
+        object.into()
+    }
+}
+
+/// Whether a template says more than which node it wants.
+fn says_more(own: &RequirementDef) -> bool {
+    own.capability.is_some()
+        || own.relationship.is_some()
+        || own.inline_relationship.is_some()
+        || own.occurrences.is_some()
+        || own.description.is_some()
+        || !own.node_filter.is_empty()
+}
+
+/// A constraint of a name, without anything it asks for.
+pub(super) fn begin(name: &str, description: Option<&str>, metadata: &Map) -> Object {
+    let mut object = Object::new();
+    object.insert("name".to_owned(), name.into());
+    object.insert("description".to_owned(), description.unwrap_or("").into());
+    object.insert("__typename".to_owned(), "RequirementConstraint".into());
+    for key in ["badge", "title", "icon"] {
+        if let Some(value) = metadata.get(key) {
+            object.insert(key.to_owned(), values::json(value));
+        }
+    }
+    object
+}
+
+fn bounds(occurrences: Occurrences) -> (u32, u32) {
+    (occurrences.min, occurrences.max.unwrap_or(UNBOUNDED))
+}
+
+/// The entries of a map, or of a list of maps with one key each.
+fn items(node: Option<&Node>) -> Vec<(String, Node)> {
+    let Some(node) = node else { return Vec::new() };
+    let maps = node.as_seq().unwrap_or(std::slice::from_ref(node));
+    let entries = maps.iter().filter_map(Node::as_map).flatten();
+    entries
+        .map(|(name, entry)| (name.to_string(), entry.value.clone()))
+        .collect()
+}

@@ -1,0 +1,146 @@
+//! Node and relationship templates as `ResourceTemplate`.
+
+use indexmap::IndexMap;
+use serde_json::{Value as Json, json};
+use std::sync::Arc;
+
+use super::types::Catalog;
+use super::values::{self, Object};
+use crate::tosca::{NodeTemplate, Property, RelationshipTemplate};
+use crate::value::{Map, Value};
+
+/// Types of templates that stand for artifacts, which no user is shown.
+const OMITTED: [&str; 2] = [
+    "unfurl.nodes.ArtifactInstaller",
+    "unfurl.nodes.LocalRepository",
+];
+
+impl Catalog<'_> {
+    /// A node template.
+    pub(super) fn node_template(&mut self, node: &NodeTemplate) -> Object {
+        let type_name = self.add(node.node_type.key);
+        let directives: Vec<&str> = node.directives.iter().map(|it| &**it).collect();
+        let mut object = begin(
+            node.name.as_str(),
+            &type_name,
+            node.description.as_deref(),
+            &node.metadata,
+            &directives,
+        );
+        let mut properties = properties(&node.properties);
+        for property in &mut properties {
+            let capability = property["name"]
+                .as_str()
+                .and_then(|it| node.capabilities.get(it));
+            if let Some(capability) = capability {
+                let values = capability.properties.iter().map(|(name, property)| {
+                    let def = property.definition.as_deref();
+                    (name.to_string(), values::of_property(def, &property.value))
+                });
+                property["value"] = Json::Object(values.collect());
+            }
+        }
+        object.insert("properties".to_owned(), properties.into());
+        object.insert("dependencies".to_owned(), self.dependencies(node).into());
+        let visibility = visibility(node);
+        if visibility != "inherit" {
+            object.insert("visibility".to_owned(), visibility.into());
+        }
+        object
+    }
+
+    /// A relationship template.
+    pub(super) fn relationship_template(&mut self, template: &RelationshipTemplate) -> Object {
+        let type_name = self.add(template.relationship_type.key);
+        let name = template.name.as_ref().map_or("", |name| name.as_str());
+        let description = template.description.as_deref();
+        let mut object = begin(name, &type_name, description, &template.metadata, &[]);
+        object.insert(
+            "properties".to_owned(),
+            properties(&template.properties).into(),
+        );
+        object.insert("dependencies".to_owned(), json!([]));
+        if let Some(visibility) = said_visibility(&template.metadata) {
+            object.insert("visibility".to_owned(), visibility.into());
+        }
+        object
+    }
+}
+
+fn begin(
+    name: &str,
+    type_name: &str,
+    description: Option<&str>,
+    metadata: &Map,
+    directives: &[&str],
+) -> Object {
+    let mut metadata = metadata.clone();
+    let title = metadata.shift_remove("title").filter(Value::is_truthy);
+    metadata.shift_remove("before_patch");
+    let mut object = Object::new();
+    object.insert("type".to_owned(), type_name.into());
+    object.insert("name".to_owned(), name.into());
+    let title = title.map_or_else(|| name.into(), |title| values::json(&title));
+    object.insert("title".to_owned(), title);
+    object.insert("description".to_owned(), description.unwrap_or("").into());
+    object.insert("directives".to_owned(), json!(directives));
+    if !metadata.is_empty() {
+        object.insert("metadata".to_owned(), values::json(&Value::from(metadata)));
+    }
+    object
+}
+
+/// The properties that users can set, and those that the template sets.
+fn properties(all: &IndexMap<Arc<str>, Property>) -> Vec<Json> {
+    let shown = all.iter().filter_map(|(name, property)| {
+        let def = property.definition.as_deref();
+        let value = &property.value;
+        let is_computed = def.map_or_else(
+            || values::is_server_only(value),
+            |def| values::is_computed(def, Some(value)),
+        );
+        let is_visible = def.map_or(!is_computed, |def| {
+            values::is_user_visible(def, Some(value))
+        });
+        let shown = if is_visible {
+            if is_computed && !values::is_front_end(value) {
+                Json::Null
+            } else {
+                values::of_property(def, value)
+            }
+        } else if !property.set_on_template
+            || value.is_null()
+            || def.and_then(|def| def.default.as_ref()) == Some(value)
+        {
+            return None;
+        } else if is_computed {
+            values::json(value)
+        } else {
+            values::of_property(def, value)
+        };
+        Some(json!({ "name": &**name, "value": shown }))
+    });
+    shown.collect()
+}
+
+fn visibility(node: &NodeTemplate) -> String {
+    if let Some(said) = said_visibility(&node.metadata) {
+        return said;
+    }
+    let plain = if OMITTED.contains(&node.type_name.as_str()) {
+        "omit"
+    } else if node.has_directive("default") {
+        "hidden"
+    } else {
+        "inherit"
+    };
+    plain.to_owned()
+}
+
+fn said_visibility(metadata: &Map) -> Option<String> {
+    if let Some(said) = metadata.get("visibility").filter(|it| it.is_truthy()) {
+        return Some(said.to_string());
+    }
+    let internal = metadata.get("internal").is_some_and(Value::is_truthy);
+    internal.then(|| "hidden".to_owned())
+}

@@ -1,0 +1,262 @@
+//! Node and relationship types as `ResourceType`.
+
+use std::collections::HashMap;
+
+use indexmap::{IndexMap, IndexSet};
+use serde_json::{Value as Json, json};
+
+use super::names::Names;
+use super::schema::of_properties;
+use super::values::{self, Object, is_user_visible};
+use crate::tosca::{
+    NodeType, Operations, PropertyDef, ServiceTemplate, TopologyTemplate, TypeInfo, TypeKey,
+};
+use crate::value::Value;
+
+/// The types that an export mentions, and what they are made from.
+#[derive(Debug)]
+pub(super) struct Catalog<'a> {
+    pub(super) service: &'a ServiceTemplate,
+    pub(super) topology: &'a TopologyTemplate,
+    pub(super) names: Names<'a>,
+    /// Each type by its name.
+    pub(super) types: IndexMap<String, Object>,
+    pub(super) keys: HashMap<String, TypeKey>,
+}
+
+impl<'a> Catalog<'a> {
+    pub(super) fn new(service: &'a ServiceTemplate, names: Names<'a>) -> Self {
+        Self {
+            service,
+            topology: &service.topology,
+            names,
+            types: IndexMap::new(),
+            keys: HashMap::new(),
+        }
+    }
+
+    /// Adds the types of all node templates and what they derive from.
+    pub(super) fn add_templates(&mut self) {
+        let topology = self.topology;
+        for node in topology.nodes.values() {
+            self.add(node.node_type.key);
+        }
+        // Filters of requirements may bring more types, and these requirements of their own.
+        let mut place = 0;
+        while let Some((name, _)) = self.types.get_index(place) {
+            let key = self.keys.get(name).copied();
+            if let Some(node_type) = key.and_then(|key| self.service.types.node_type_of(key)) {
+                self.annotate_type(place, &node_type);
+            }
+            place += 1;
+        }
+        self.mark_leaves();
+    }
+
+    /// Adds a type and what it derives from; gives its name.
+    pub(super) fn add(&mut self, key: TypeKey) -> String {
+        let name = self.names.of(key);
+        if self.types.contains_key(&name) {
+            return name;
+        }
+        for key in self.service.types.family(key).iter() {
+            let name = self.names.of(*key);
+            if self.types.contains_key(&name) {
+                continue;
+            }
+            if let Some(object) = self.object(*key, &name) {
+                self.keys.insert(name.clone(), *key);
+                self.types.insert(name, object);
+            }
+        }
+        name
+    }
+
+    /// The type of a name that the export gives it.
+    pub(super) fn node_type(&self, name: &str) -> Option<std::sync::Arc<NodeType>> {
+        self.service.types.node_type_of(*self.keys.get(name)?)
+    }
+
+    fn object(&self, key: TypeKey, name: &str) -> Option<Object> {
+        let types = &self.service.types;
+        if let Some(node_type) = types.node_type_of(key) {
+            let mut object = self.head(&node_type.info, name);
+            self.add_family(&mut object, key, Some(&node_type));
+            self.add_operations(&mut object, &node_type.operations);
+            let own = node_type.properties.values().map(|def| &**def);
+            self.add_properties(&mut object, own);
+            self.add_capabilities(&mut object, &node_type);
+            let attributes = node_type.attributes.values().map(|def| &**def);
+            let visible = attributes.filter(|def| is_user_visible(def, None));
+            let outputs = of_properties(types, visible, None);
+            object.insert("outputsSchema".to_owned(), outputs.into());
+            let requirements = node_type.requirements.values();
+            let constraints = requirements.filter_map(|def| self.declared_constraint(def));
+            object.insert(
+                "requirements".to_owned(),
+                constraints.map(Json::Object).collect(),
+            );
+            return Some(object);
+        }
+        let relationship = types.relationship_type_of(key)?;
+        let mut object = self.head(&relationship.info, name);
+        self.add_family(&mut object, key, None);
+        self.add_operations(&mut object, &relationship.operations);
+        let own = relationship.properties.values().map(|def| &**def);
+        self.add_properties(&mut object, own);
+        Some(object)
+    }
+
+    /// What every type begins with.
+    fn head(&self, info: &TypeInfo, name: &str) -> Object {
+        let origin = self.service.types.origin(info.key);
+        let local = origin.name.rsplit('.').next().unwrap_or(&origin.name);
+        let title = match origin.metadata.get("title") {
+            Some(title) => values::json(title),
+            None => local.into(),
+        };
+        let description = info.description.as_deref().unwrap_or("");
+        // The texts of built-in types are this program's own.
+        let description = if origin.built_in { "" } else { description };
+        let mut object = head(name, &title, description);
+        for key in ["badge", "icon", "details_url"] {
+            if let Some(value) = info.metadata.get(key) {
+                object.insert(key.to_owned(), values::json(value));
+            }
+        }
+        let is_internal = origin
+            .metadata
+            .get("internal")
+            .is_some_and(Value::is_truthy);
+        let visibility = if is_internal { "hidden" } else { "inherit" };
+        object.insert("visibility".to_owned(), visibility.into());
+        if !origin.metadata.is_empty() {
+            let metadata = Value::from(origin.metadata.clone());
+            object.insert("metadata".to_owned(), values::json(&metadata));
+        }
+        if let Some(info) = self.names.source_info(&origin) {
+            object.insert("_sourceinfo".to_owned(), info.into());
+        }
+        object
+    }
+
+    fn add_family(&self, object: &mut Object, key: TypeKey, node_type: Option<&NodeType>) {
+        let types = &self.service.types;
+        let mut names: IndexSet<String> = IndexSet::new();
+        let own = types.family(key);
+        names.extend(own.iter().map(|key| self.names.of(*key)));
+        let aliases = own.iter().flat_map(|key| types.aliases(*key));
+        names.extend(aliases.map(|alias| alias.to_string()));
+        for capability in node_type
+            .into_iter()
+            .flat_map(|it| it.capabilities.values())
+        {
+            let family = types.family(capability.capability_type.key);
+            names.extend(family.iter().map(|key| self.names.of(*key)));
+        }
+        object.insert("extends".to_owned(), json!(names));
+    }
+
+    fn add_operations(&self, object: &mut Object, operations: &Operations) {
+        let mut names: Vec<&str> = operations
+            .interfaces()
+            .filter(|interface| interface.name.as_str() != "Mock")
+            .flat_map(|interface| interface.operations.iter())
+            .filter(|(_, operation)| operation.is_implemented())
+            .map(|(name, _)| name.as_str())
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        object.insert("implementations".to_owned(), json!(names));
+        let needed: Vec<String> = operations
+            .connection_types()
+            .into_iter()
+            .map(|name| {
+                let found = self.service.types.relationship_type(name.as_str());
+                found.map_or_else(|| name.to_string(), |found| self.names.of(found.key))
+            })
+            .collect();
+        object.insert("implementation_requirements".to_owned(), json!(needed));
+    }
+
+    fn add_properties<'d>(&self, object: &mut Object, defs: impl Iterator<Item = &'d PropertyDef>) {
+        let (visible, computed): (Vec<_>, Vec<_>) =
+            defs.partition(|def| is_user_visible(def, None));
+        let types = &self.service.types;
+        let visible = of_properties(types, visible, None);
+        object.insert("inputsSchema".to_owned(), visible.into());
+        let computed = of_properties(types, computed, None);
+        object.insert("computedPropertiesSchema".to_owned(), computed.into());
+    }
+
+    /// Each capability with properties stands among the inputs as an object.
+    fn add_capabilities(&self, object: &mut Object, node_type: &NodeType) {
+        let schema = object.get_mut("inputsSchema");
+        let Some(Json::Object(properties)) = schema.and_then(|it| it.get_mut("properties")) else {
+            return;
+        };
+        for (name, capability) in &node_type.capabilities {
+            let capability_type = &capability.capability_type;
+            let mut defs: IndexMap<&str, &PropertyDef> = IndexMap::new();
+            let declared = capability_type
+                .properties
+                .iter()
+                .chain(&capability.properties);
+            defs.extend(declared.map(|(name, def)| (&**name, &**def)));
+            if defs.is_empty() {
+                continue;
+            }
+            let visible = defs.into_values().filter(|def| is_user_visible(def, None));
+            let type_name = capability_type.name.as_str();
+            let inner = of_properties(&self.service.types, visible, Some(type_name));
+            properties.insert(name.to_string(), inner.into());
+        }
+    }
+
+    /// Types that others derive from cannot be made by users; one that only sums up what it
+    /// requires can.
+    fn mark_leaves(&mut self) {
+        let mut uses: HashMap<String, usize> = HashMap::new();
+        for object in self.types.values() {
+            let alias = object
+                .get("metadata")
+                .and_then(|metadata| metadata.get("alias"));
+            if alias.is_some_and(|alias| alias.as_bool() != Some(false)) {
+                continue;
+            }
+            let names = object.get("extends").and_then(Json::as_array);
+            for name in names.into_iter().flatten().filter_map(Json::as_str) {
+                *uses.entry(name.to_owned()).or_default() += 1;
+            }
+        }
+        for (name, object) in &mut self.types {
+            let is_empty = |key: &str| {
+                let list = object.get(key).and_then(Json::as_array);
+                list.is_none_or(Vec::is_empty)
+            };
+            let concrete = object.get("metadata").and_then(|it| it.get("concrete"));
+            let made = match uses.get(name) {
+                Some(1) if is_empty("implementations") && !is_empty("requirements") => {
+                    json!(["create"])
+                }
+                Some(2..) if concrete.is_none_or(|it| it.as_bool() == Some(false)) => json!([]),
+                _ => continue,
+            };
+            object.insert("implementations".to_owned(), made);
+        }
+    }
+}
+
+/// A type of a name, without anything in it.
+pub(super) fn head(name: &str, title: &Json, description: &str) -> Object {
+    let empty = json!({
+        "name": name,
+        "title": title,
+        "description": description,
+        "__typename": "ResourceType",
+        "extends": [],
+        "requirements": [],
+        "inputsSchema": {},
+    });
+    empty.as_object().cloned().unwrap_or_default()
+}

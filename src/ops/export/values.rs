@@ -1,0 +1,224 @@
+//! Values as JSON: what is an expression, and what nobody may see.
+
+use serde_json::Value as Json;
+
+use crate::expr::Evaluator;
+use crate::tosca::{DataKind, PropertyDef, ScalarKind};
+use crate::value::{REDACTED, Value, units};
+
+/// A JSON object.
+pub(super) type Object = serde_json::Map<String, Json>;
+
+/// Functions that whoever reads the export evaluates itself.
+const FRONT_END: [&str; 3] = ["get_env", "secret", "_generate"];
+
+/// A value as JSON; secrets in it are redacted, those in expressions too.
+pub(super) fn json(value: &Value) -> Json {
+    serde_json::to_value(clean(value)).unwrap_or_default()
+}
+
+/// The value without the secrets that its author wrote into expressions.
+fn clean(value: &Value) -> Value {
+    match value {
+        Value::Str(text) if is_template(text) && text.contains("sensitive") => Value::str(REDACTED),
+        Value::List(items) => Value::list(items.iter().map(clean)),
+        Value::Map(map) => Value::map(map.iter().map(|(key, part)| {
+            let is_secret = &**key == "sensitive"
+                && !is_function(part)
+                && !matches!(part, Value::Bool(_) | Value::Null);
+            let part = if is_secret {
+                Value::str(REDACTED)
+            } else {
+                clean(part)
+            };
+            (key.clone(), part)
+        })),
+        other => other.clone(),
+    }
+}
+
+fn is_template(text: &str) -> bool {
+    text.contains("{{") || text.contains("{%")
+}
+
+/// Whether a value must be evaluated.
+pub(super) fn is_function(value: &Value) -> bool {
+    match value.reveal() {
+        Value::Str(text) => is_template(text),
+        other => Evaluator::is_expression(other),
+    }
+}
+
+/// Whether whoever reads the export evaluates the value itself.
+pub(super) fn is_front_end(value: &Value) -> bool {
+    let Some(map) = value.as_map() else {
+        return false;
+    };
+    match map.get("eval") {
+        Some(Value::Str(text)) => text.contains("abspath") || text.contains("get_dir"),
+        Some(expression) => ["abspath", "get_dir"]
+            .iter()
+            .any(|name| expression.get(name).is_some()),
+        None => FRONT_END.iter().any(|name| map.contains_key(*name)),
+    }
+}
+
+/// Whether only the program can evaluate the value.
+pub(super) fn is_server_only(value: &Value) -> bool {
+    match value.reveal() {
+        Value::List(items) => items.iter().any(is_function),
+        other => !is_front_end(other) && is_function(other),
+    }
+}
+
+/// Whether a property is computed instead of given.
+pub(super) fn is_computed(def: &PropertyDef, value: Option<&Value>) -> bool {
+    matches!(&*def.name, "tosca_id" | "state" | "tosca_name")
+        || value.or(def.default.as_ref()).is_some_and(is_server_only)
+        || def.flag("computed")
+}
+
+/// Whether users see the property and can set it.
+pub(super) fn is_user_visible(def: &PropertyDef, value: Option<&Value>) -> bool {
+    match def.metadata.get("user_settable") {
+        Some(said) => said.is_truthy(),
+        None => def.default.is_none() && !is_computed(def, value),
+    }
+}
+
+/// The value of a property or attribute: redacted where it is secret, and in the unit that its
+/// definition asks for.
+pub(super) fn of_property(def: Option<&PropertyDef>, value: &Value) -> Json {
+    let Some(def) = def else {
+        return json(value);
+    };
+    if def.is_sensitive() && !is_function(value) && !is_front_end(value) {
+        return REDACTED.into();
+    }
+    if is_port_spec(def.schema.type_name.as_str())
+        && let Some(parts) = value.as_map()
+    {
+        return port_spec(&Value::from(parts.clone())).into();
+    }
+    let unit = def.metadata.get("default_unit").and_then(Value::as_str);
+    if let (DataKind::Scalar(kind), Some(unit)) = (def.schema.kind, unit)
+        && let Some(base) = in_base_units(kind, value)
+    {
+        return in_unit(kind, base, unit);
+    }
+    json(value)
+}
+
+fn is_port_spec(type_name: &str) -> bool {
+    matches!(type_name, "PortSpec" | "tosca.datatypes.network.PortSpec")
+}
+
+/// A port specification as text: `source`, `target:source` and the protocol if it is not TCP.
+fn port_spec(parts: &Value) -> String {
+    let end = |name: &str| {
+        let range = parts.get(&format!("{name}_range"));
+        match range.and_then(Value::as_list).map(Vec::as_slice) {
+            Some([from, to]) => format!("{from}-{to}"),
+            _ => match parts.get(name) {
+                None | Some(Value::Null) => String::new(),
+                Some(port) => port.to_string(),
+            },
+        }
+    };
+    let (source, target) = (end("source"), end("target"));
+    let mut text = if target.is_empty() || source == target {
+        source
+    } else {
+        format!("{target}:{source}")
+    };
+    if let Some(protocol) = parts.get("protocol").and_then(Value::as_str)
+        && protocol != "tcp"
+    {
+        text.push('/');
+        text.push_str(protocol);
+    }
+    text
+}
+
+/// How many base units a number with a unit stands for; frequencies count in gigahertz.
+pub(super) fn in_base_units(kind: ScalarKind, value: &Value) -> Option<f64> {
+    let text = value.reveal().to_string();
+    let text = text.trim();
+    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.'));
+    let (number, unit) = text.split_at(end?);
+    let (_, factor) = units::find(units_of(kind), unit.trim())?;
+    Some(number.parse::<f64>().ok()? * factor / base_of(kind))
+}
+
+/// A number of base units in another unit; as it is if there is no such unit.
+pub(super) fn in_unit(kind: ScalarKind, base: f64, unit: &str) -> Json {
+    let factor =
+        units::find(units_of(kind), unit).map_or(1.0, |(_, factor)| factor / base_of(kind));
+    number(base / factor)
+}
+
+fn base_of(kind: ScalarKind) -> f64 {
+    match kind {
+        ScalarKind::Frequency => 1e9,
+        _ => 1.0,
+    }
+}
+
+fn units_of(kind: ScalarKind) -> units::Units {
+    match kind {
+        ScalarKind::Size => units::SIZE,
+        ScalarKind::Time => units::TIME,
+        ScalarKind::Frequency => units::FREQUENCY,
+        ScalarKind::Bitrate => units::BITRATE,
+    }
+}
+
+/// A number as JSON, whole if it is.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the number is whole and within what a double holds exactly"
+)]
+pub(super) fn number(value: f64) -> Json {
+    if value.fract() == 0.0 && value.abs() < 9e15 {
+        Json::from(value as i64)
+    } else {
+        Json::from(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_written_into_expressions_are_redacted() {
+        let secret = Value::map([("sensitive", Value::str("hush"))]);
+        let nested = Value::map([("eval", secret.clone())]);
+        let list = Value::list([secret, nested, Value::str("{{ 'hush' | sensitive }}")]);
+        let shown = json(&list).to_string();
+        assert!(!shown.contains("hush"), "{shown}");
+        let said = Value::map([("sensitive", Value::map([("get_env", Value::str("PW"))]))]);
+        assert!(json(&said).to_string().contains("PW"));
+        assert_eq!(json(&Value::str("hush").sensitive()), REDACTED);
+    }
+
+    #[test]
+    fn numbers_change_their_unit() {
+        let base = in_base_units(ScalarKind::Size, &Value::str("3 GB")).unwrap();
+        assert_eq!(in_unit(ScalarKind::Size, base, "MB"), 3000);
+        let slow = in_base_units(ScalarKind::Frequency, &Value::str("100 MHz")).unwrap();
+        assert_eq!(number(slow), 0.1);
+    }
+
+    #[test]
+    fn a_port_specification_is_one_text() {
+        let parts = |pairs: &[(&str, i64)]| {
+            Value::map(pairs.iter().map(|(name, port)| (*name, Value::from(*port))))
+        };
+        assert_eq!(port_spec(&parts(&[("source", 80), ("target", 80)])), "80");
+        assert_eq!(
+            port_spec(&parts(&[("source", 80), ("target", 8080)])),
+            "8080:80"
+        );
+    }
+}

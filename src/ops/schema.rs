@@ -1,0 +1,200 @@
+//! JSON Schemas of the files that people write, made from the tables that their readers use.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value as Json, json};
+
+use crate::ensemble::MANIFEST_KEYS;
+use crate::project::PROJECT_KEYS;
+use crate::yaml::{Rest, Shape, Table};
+
+/// The dialect of the schemas.
+const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
+
+/// Keys that any map may have: merge directives, and the merge key of YAML.
+const DIRECTIVES: &str = r"^(\+|<<$)";
+
+/// A file that has a schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SchemaOf {
+    /// `ensemble.yaml`.
+    Ensemble,
+    /// `unfurl.yaml`.
+    Project,
+}
+
+/// The schema of a file.
+pub fn schema(of: SchemaOf) -> Json {
+    let (title, table) = match of {
+        SchemaOf::Ensemble => ("ensemble.yaml", &MANIFEST_KEYS),
+        SchemaOf::Project => ("unfurl.yaml", &PROJECT_KEYS),
+    };
+    let mut found = Vec::new();
+    collect(table, &mut found);
+    found.sort_unstable_by_key(|table: &&Table| table.name);
+    let definitions: Map<String, Json> = found
+        .into_iter()
+        .filter(|other| !std::ptr::eq(*other, table))
+        .map(|table| (table.name.to_owned(), of_table(table)))
+        .collect();
+    let mut root = Map::new();
+    root.insert("$schema".to_owned(), DIALECT.into());
+    root.insert("title".to_owned(), title.into());
+    if let Json::Object(own) = of_table(table) {
+        root.extend(own.into_iter().filter(|(key, _)| key != "title"));
+    }
+    root.insert("$defs".to_owned(), definitions.into());
+    root.into()
+}
+
+/// The tables that a table leads to, itself among them.
+fn collect(table: &'static Table, found: &mut Vec<&'static Table>) {
+    let mut seen: HashSet<*const Table> = HashSet::new();
+    let mut stack = vec![table];
+    while let Some(table) = stack.pop() {
+        if !seen.insert(table) {
+            continue;
+        }
+        found.push(table);
+        let of_rest = match &table.rest {
+            Rest::Each(shape) => Some(*shape),
+            Rest::Refused | Rest::Open => None,
+        };
+        let shapes = table.keys.iter().map(|key| key.shape).chain(of_rest);
+        stack.extend(shapes.filter_map(table_of));
+    }
+}
+
+fn table_of(shape: Shape) -> Option<&'static Table> {
+    match shape {
+        Shape::Of(table)
+        | Shape::TextOr(table)
+        | Shape::MapOf(table)
+        | Shape::MapOfTextOr(table)
+        | Shape::ListOf(table)
+        | Shape::Imports(table)
+        | Shape::Named(table) => Some(table),
+        _ => None,
+    }
+}
+
+fn of_table(table: &Table) -> Json {
+    let properties = table.keys.iter().map(|key| {
+        let mut schema = of_shape(key.shape);
+        schema.insert("description".to_owned(), key.about.into());
+        (key.name.to_owned(), Json::Object(schema))
+    });
+    let mut schema = Map::new();
+    schema.insert("title".to_owned(), table.name.replace('_', " ").into());
+    schema.insert("description".to_owned(), table.about.into());
+    schema.insert("type".to_owned(), "object".into());
+    schema.insert("properties".to_owned(), Json::Object(properties.collect()));
+    match &table.rest {
+        Rest::Open => {}
+        Rest::Refused => {
+            schema.insert("patternProperties".to_owned(), directives());
+            schema.insert("additionalProperties".to_owned(), false.into());
+        }
+        Rest::Each(shape) => {
+            schema.insert("patternProperties".to_owned(), directives());
+            schema.insert("additionalProperties".to_owned(), of_shape(*shape).into());
+        }
+    }
+    if !table.required.is_empty() {
+        // A directive may bring what is required.
+        let plain = json!({ "propertyNames": { "not": { "pattern": DIRECTIVES } } });
+        schema.insert("if".to_owned(), plain);
+        schema.insert("then".to_owned(), json!({ "required": table.required }));
+    }
+    schema.into()
+}
+
+fn directives() -> Json {
+    json!({ DIRECTIVES: { "description": "A merge directive" } })
+}
+
+/// The schema of what stands under a key; nothing may always stand there.
+fn of_shape(shape: Shape) -> Map<String, Json> {
+    let schema = match shape {
+        Shape::Any => json!({}),
+        Shape::Text => json!({ "type": ["string", "null"] }),
+        Shape::Scalar => json!({ "type": ["string", "number", "boolean", "null"] }),
+        Shape::Flag => json!({ "type": ["boolean", "null"] }),
+        Shape::Map => json!({ "type": ["object", "null"] }),
+        Shape::List => json!({ "type": ["array", "null"] }),
+        Shape::Names => json!({
+            "type": ["string", "array", "null"],
+            "items": { "type": ["string", "object"] },
+        }),
+        Shape::Words(words) => json!({ "enum": words }),
+        Shape::Of(table) => or_nothing(&reference(table)),
+        Shape::TextOr(table) => text_or(table),
+        Shape::MapOf(table) => map_of(&or_nothing(&reference(table))),
+        Shape::MapOfTextOr(table) => map_of(&text_or(table)),
+        Shape::ListOf(table) => list_of(&reference(table)),
+        Shape::Imports(table) => {
+            let one = text_or(table);
+            let named =
+                json!({ "type": "object", "maxProperties": 1, "additionalProperties": one });
+            list_of(&json!({ "anyOf": [one, named] }))
+        }
+        Shape::Named(table) => {
+            let map = map_of(&text_or(table));
+            json!({ "anyOf": [list_of(&map), map] })
+        }
+    };
+    schema.as_object().cloned().unwrap_or_default()
+}
+
+fn reference(table: &Table) -> Json {
+    json!({ "$ref": format!("#/$defs/{}", table.name) })
+}
+
+fn or_nothing(schema: &Json) -> Json {
+    json!({ "anyOf": [schema, { "type": "null" }] })
+}
+
+fn text_or(table: &Table) -> Json {
+    json!({ "anyOf": [{ "type": ["string", "null"] }, reference(table)] })
+}
+
+fn map_of(schema: &Json) -> Json {
+    json!({
+        "type": ["object", "null"],
+        "patternProperties": directives(),
+        "additionalProperties": schema,
+    })
+}
+
+fn list_of(schema: &Json) -> Json {
+    json!({ "type": ["array", "null"], "items": schema })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_of_one_file_have_names_of_their_own() {
+        for root in [&MANIFEST_KEYS, &PROJECT_KEYS] {
+            let mut found = Vec::new();
+            collect(root, &mut found);
+            let names: HashSet<&str> = found.iter().map(|table| table.name).collect();
+            assert_eq!(names.len(), found.len());
+        }
+    }
+
+    #[test]
+    fn every_key_says_what_it_is_for() {
+        let mut found = Vec::new();
+        collect(&MANIFEST_KEYS, &mut found);
+        collect(&PROJECT_KEYS, &mut found);
+        for table in found {
+            assert!(
+                table.keys.iter().all(|key| !key.about.is_empty()),
+                "{}",
+                table.name
+            );
+        }
+    }
+}

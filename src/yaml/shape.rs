@@ -1,0 +1,92 @@
+//! What may stand in a map: tables that readers check keys with, and from which the schemas for
+//! editors are made.
+
+/// The keys of one kind of map.
+#[derive(Debug)]
+pub struct Table {
+    /// What the map describes, in one or two words; unique among the tables of a file.
+    pub name: &'static str,
+    /// What it is for.
+    pub about: &'static str,
+    /// The keys it knows.
+    pub keys: &'static [Key],
+    /// Keys that must be there.
+    pub required: &'static [&'static str],
+    /// What becomes of other keys.
+    pub rest: Rest,
+}
+
+/// A key of a map.
+#[derive(Debug)]
+pub struct Key {
+    /// The key.
+    pub name: &'static str,
+    /// What stands under it.
+    pub shape: Shape,
+    /// What it is for.
+    pub about: &'static str,
+}
+
+/// What becomes of keys that a table does not list.
+#[derive(Debug)]
+pub enum Rest {
+    /// They are refused.
+    Refused,
+    /// They are taken as they are, or with a warning.
+    Open,
+    /// They are names, and this stands under each.
+    Each(Shape),
+}
+
+/// What stands under a key. Nothing at all may stand under each of them.
+#[derive(Debug, Clone, Copy)]
+pub enum Shape {
+    /// Anything.
+    Any,
+    /// A text.
+    Text,
+    /// A text, a number, or true or false.
+    Scalar,
+    /// True or false.
+    Flag,
+    /// A map with any keys.
+    Map,
+    /// A list of anything.
+    List,
+    /// A name or a list of names.
+    Names,
+    /// One of some words.
+    Words(&'static [&'static str]),
+    /// A map with the keys of a table.
+    Of(&'static Table),
+    /// A text in short, or a map with the keys of a table.
+    TextOr(&'static Table),
+    /// A map of names, each with a map with the keys of a table.
+    MapOf(&'static Table),
+    /// A map of names, each with a text in short or a map with the keys of a table.
+    MapOfTextOr(&'static Table),
+    /// A list of maps with the keys of a table.
+    ListOf(&'static Table),
+    /// A list of texts, or of maps with the keys of a table, or of either with a name.
+    Imports(&'static Table),
+    /// A list of names, each with a text in short or a map with the keys of a table; or a map of
+    /// them.
+    Named(&'static Table),
+}
+
+impl Table {
+    /// Whether it lists a key.
+    pub fn knows(&self, name: &str) -> bool {
+        self.key(name).is_some()
+    }
+
+    /// What it says of a key.
+    pub fn key(&self, name: &str) -> Option<&'static Key> {
+        self.keys.iter().find(|key| key.name == name)
+    }
+
+    /// The names of its keys.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.keys.iter().map(|key| key.name)
+    }
+}
