@@ -1,5 +1,9 @@
-//! Tables that are looked into often, faster than those of the standard library.
+//! Tables for short keys: a fast hasher whose seed keeps collisions from being planned.
 
-mod fold;
+use std::collections::HashMap;
 
-pub use fold::{Fold, FoldMap};
+/// Makes hashers for short keys.
+pub type Fold = foldhash::fast::RandomState;
+
+/// A table of names or small keys.
+pub type FoldMap<K, V> = HashMap<K, V, Fold>;
