@@ -47,6 +47,7 @@ impl Evaluator {
                 expression: format!("{source:?}"),
             });
         };
+        self.admit(name)?;
         let stray = if map.contains_key("var") {
             Some("var")
         } else {
@@ -117,6 +118,7 @@ impl Evaluator {
             },
             _ => (None, each),
         };
+        self.tracker().step(items.len())?;
         let mut base = scene.clone();
         base.looping = true;
         let collection = (items.iter().map(|(_, item)| self.value_of(item.clone())))

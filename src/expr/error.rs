@@ -45,6 +45,20 @@ pub enum Error {
         /// What is wrong.
         problem: String,
     },
+    /// What runs a program, uses the network or writes, and was not allowed.
+    #[error("`{name}` {action} while planning; allow it with `--allow {name}`")]
+    Refused {
+        /// The name to allow.
+        name: String,
+        /// What it does.
+        action: &'static str,
+    },
+    /// A function that is not for what nobody trusts.
+    #[error("`{function}` is not evaluated here: only functions that read nothing outside are")]
+    Unsafe {
+        /// The function.
+        function: String,
+    },
     /// An input that the topology does not declare.
     #[error("undefined input `{name}`")]
     UndefinedInput {
@@ -65,6 +79,12 @@ pub enum Error {
         /// The limit.
         limit: usize,
     },
+    /// Loops and paths that come by more than any model needs.
+    #[error("the expression goes through more than {limit} items")]
+    TooLong {
+        /// The limit.
+        limit: usize,
+    },
     /// A mistake in this program.
     #[error("internal error: {0}")]
     Internal(&'static str),
@@ -81,6 +101,8 @@ impl Error {
             Self::UndefinedInput { name } => diagnostic.help(format!(
                 "declare the input, or give a default: `get_input: [{name}, …]`"
             )),
+            Self::Refused { .. } => diagnostic
+                .help("or list the project under `trusted` in `unfurl.yaml` of your home project"),
             Self::UnknownFunction { .. } => {
                 diagnostic.help("write `q: …` to keep a map from being evaluated")
             }

@@ -14,6 +14,7 @@ use super::memo::Memo;
 use super::path::Segment;
 use super::reads::{Read, Reads};
 use super::scope::Scope;
+use super::sealed::{Sealed, is_safe};
 use super::tracker::Tracker;
 use super::world::World;
 
@@ -32,6 +33,8 @@ struct Shared {
     memo: Arc<Memo>,
     tracker: Tracker,
     paths: Cache<Arc<[Segment]>>,
+    /// Whether only what reads nothing outside of the model is evaluated.
+    safe: bool,
 }
 
 impl Debug for Evaluator {
@@ -59,11 +62,26 @@ impl Evaluator {
             memo,
             tracker: Tracker::new(limit),
             paths: Cache::default(),
+            safe: false,
+        }))
+    }
+
+    /// Makes an evaluator for what nobody trusts: it evaluates only functions that read nothing
+    /// outside of the model. It needs a memo of its own.
+    pub fn safe(scope: Arc<dyn Scope>, world: Arc<dyn World>, memo: Arc<Memo>) -> Self {
+        Self(Arc::new(Shared {
+            scope,
+            world: Arc::new(Sealed(world)),
+            memo,
+            tracker: Tracker::new(DEPTH),
+            paths: Cache::default(),
+            safe: true,
         }))
     }
 
     /// The value of an attribute, evaluated as a whole; the read is recorded.
     pub fn attribute(&self, of: Handle, name: &str) -> Result<Option<Value>, Error> {
+        let _run = self.tracker().run();
         let Some(item) = self.attribute_item(of, name)? else {
             return Ok(None);
         };
@@ -79,11 +97,13 @@ impl Evaluator {
         if !form::needs_evaluation(raw) {
             return Ok(raw.clone());
         }
+        let _run = self.tracker().run();
         self.deep(raw, &Scene::new(context.clone()), None)
     }
 
     /// The value of one input of the task (the variable `inputs`); the read is recorded.
     pub fn input(&self, name: &str, context: &Context) -> Result<Option<Value>, Error> {
+        let _run = self.tracker().run();
         match context.vars.get("inputs") {
             Some(Var::Inputs(inputs)) => {
                 self.input_of(&Arc::clone(inputs), name, &Scene::new(context.clone()))
@@ -99,6 +119,7 @@ impl Evaluator {
 
     /// All results of an expression: a path, a function map, or a whole `{eval: …}`.
     pub fn query(&self, expression: &Value, context: &Context) -> Result<Vec<Value>, Error> {
+        let _run = self.tracker().run();
         let scene = Scene::new(context.clone());
         let form = form::Form::of_query(expression);
         let results = self.resolve(&form, &scene)?;
@@ -110,6 +131,7 @@ impl Evaluator {
 
     /// Renders a Jinja2 template; gives a native value.
     pub fn render(&self, template: &str, context: &Context) -> Result<Value, Error> {
+        let _run = self.tracker().run();
         self.template(template, &Scene::new(context.clone()))
     }
 
@@ -205,6 +227,27 @@ impl Evaluator {
         inputs.known().insert(Arc::clone(name), known);
         self.tracker().read(read, Some(value.clone()));
         Ok(Some(value))
+    }
+
+    /// Refuses what was not allowed by its name.
+    pub(super) fn permit(&self, name: &str, action: &'static str) -> Result<(), Error> {
+        if self.world().permits(name) && !self.0.safe {
+            return Ok(());
+        }
+        Err(Error::Refused {
+            name: name.to_owned(),
+            action,
+        })
+    }
+
+    /// Refuses a function that is not for what nobody trusts.
+    pub(super) fn admit(&self, function: &str) -> Result<(), Error> {
+        if self.0.safe && !is_safe(function) {
+            return Err(Error::Unsafe {
+                function: function.to_owned(),
+            });
+        }
+        Ok(())
     }
 
     pub(super) fn scope(&self) -> &dyn Scope {

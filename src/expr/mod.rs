@@ -3,6 +3,8 @@
 //! Sees a topology through [`Scope`] and this machine through [`World`]; starts no process and
 //! opens no connection.
 
+#[cfg(test)]
+mod bombs;
 mod cache;
 mod context;
 mod deep;
@@ -20,6 +22,7 @@ mod memo;
 mod path;
 mod reads;
 mod scope;
+mod sealed;
 mod tracker;
 mod walk;
 mod world;

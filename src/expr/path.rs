@@ -131,8 +131,7 @@ impl<'a> Parser<'a> {
     fn word(&mut self) -> &'a str {
         let rest = self.rest();
         let colons = rest.find("::").unwrap_or(rest.len());
-        let bracket = rest.find(['[', ']']).unwrap_or(rest.len());
-        let end = colons.min(bracket);
+        let end = rest[..colons].find(['[', ']']).unwrap_or(colons);
         self.at += end;
         rest[..end].trim()
     }

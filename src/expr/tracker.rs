@@ -25,6 +25,9 @@ struct State {
     slots: HashSet<Slot>,
     inputs: HashSet<(usize, String)>,
     depth: usize,
+    /// How many evaluations that somebody asked for are within each other, and the steps they took.
+    runs: usize,
+    steps: usize,
     notes: Notes,
 }
 
@@ -58,6 +61,19 @@ impl Drop for Level<'_> {
     }
 }
 
+/// How many items paths and loops may come by until the answer to one question is found.
+const STEPS: usize = if cfg!(test) { 200_000 } else { 1_000_000 };
+
+/// The answering of one question; going out of scope ends it.
+#[must_use]
+pub(super) struct Run<'a>(&'a Tracker);
+
+impl Drop for Run<'_> {
+    fn drop(&mut self) {
+        self.0.state().runs -= 1;
+    }
+}
+
 impl Tracker {
     pub(super) fn new(limit: usize) -> Self {
         let frames = vec![Frame::default()];
@@ -79,6 +95,26 @@ impl Tracker {
         }
         state.depth += 1;
         Ok(Level(self))
+    }
+
+    /// Begins to answer a question, if not within another one: with all the steps it may take.
+    pub(super) fn run(&self) -> Run<'_> {
+        let mut state = self.state();
+        if state.runs == 0 {
+            state.steps = 0;
+        }
+        state.runs += 1;
+        Run(self)
+    }
+
+    /// Takes so many steps, unless that is too many.
+    pub(super) fn step(&self, count: usize) -> Result<(), Error> {
+        let mut state = self.state();
+        state.steps = state.steps.saturating_add(count);
+        if state.steps > STEPS {
+            return Err(Error::TooLong { limit: STEPS });
+        }
+        Ok(())
     }
 
     /// Adds a read to the present frame.

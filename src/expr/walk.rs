@@ -107,6 +107,7 @@ impl Evaluator {
             results.extend(from);
             return Ok(true);
         };
+        self.tracker().step(from.len())?;
         let first = segment.modifier == Modifier::First;
         let mut found_any = false;
         for item in from {

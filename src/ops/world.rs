@@ -4,13 +4,39 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use sha2::{Digest as _, Sha256};
+
 use crate::diagnostic::Sources;
 use crate::expr::{Place, World};
 use crate::git::Repository;
 use crate::project::Trust;
-use crate::system::{clock, env, fs};
+use crate::system::{clock, env, fs, process};
 use crate::value::{Map, Value};
 use crate::yaml;
+
+/// The largest file of which the contents themselves stand in records, in bytes.
+const LARGE: usize = 1 << 20;
+
+/// The folders of an ensemble that jobs write to.
+const WRITTEN: &[&str] = &[
+    "active",
+    "artifacts",
+    "changes",
+    "failed",
+    "jobs",
+    "local",
+    "planned",
+    "secrets",
+    "spec",
+];
+
+fn hex(bytes: &[u8]) -> String {
+    let digit = |digit: u8| char::from_digit(digit.into(), 16).unwrap_or('0');
+    let digits = bytes
+        .iter()
+        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
+    digits.collect()
+}
 
 /// This machine, seen from an ensemble.
 #[derive(Debug)]
@@ -59,6 +85,40 @@ impl World for RealWorld {
     fn list(&self, path: &Path) -> Result<Vec<PathBuf>, String> {
         let entries = fs::list(&self.absolute(path)).map_err(|error| error.to_string())?;
         Ok(entries.into_iter().map(|entry| entry.path).collect())
+    }
+
+    fn is_link(&self, path: &Path) -> bool {
+        fs::is_symlink(&self.absolute(path))
+    }
+
+    fn is_mount(&self, path: &Path) -> bool {
+        fs::is_mount(&self.absolute(path))
+    }
+
+    fn real_path(&self, path: &Path) -> PathBuf {
+        let path = self.absolute(path);
+        fs::canonicalize(&path).unwrap_or(path)
+    }
+
+    fn run(&self, command: &[&str]) -> Result<Vec<u8>, String> {
+        let mut helper = process::Helper::new(command.iter().copied());
+        helper.cwd = Some(self.base.clone());
+        let variables = self.variables.iter();
+        let variables = variables.map(|(name, value)| (name.clone(), value.clone()));
+        helper.env = Some(variables.collect());
+        let output = process::run(&helper).map_err(|error| error.to_string())?;
+        if output.truncated {
+            return Err("the program printed too much".to_owned());
+        }
+        if !output.is_ok() {
+            let said = String::from_utf8_lossy(&output.stderr);
+            return Err(format!(
+                "the program ended with {}: {}",
+                output.code,
+                said.trim()
+            ));
+        }
+        Ok(output.stdout)
     }
 
     fn write(&self, path: &Path, contents: &[u8], sensitive: bool) -> Result<(), String> {
@@ -117,7 +177,13 @@ impl World for RealWorld {
         if let Some(id) = repository.and_then(|r| r.id_if_clean(&path).ok().flatten()) {
             return Some(format!("git:{id}"));
         }
+        if fs::is_dir(&path) {
+            return self.folder_digest(&path);
+        }
         let bytes = fs::read(&path).ok()?;
+        if bytes.len() > LARGE {
+            return Some(format!("sha256:{}", hex(&Sha256::digest(&bytes))));
+        }
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
@@ -178,6 +244,39 @@ impl RealWorld {
             }
             other => return Err(format!("there is no location `{other}`")),
         })
+    }
+
+    /// What stands for the files of a folder. A folder that jobs write to has nothing of the kind:
+    /// what a task leaves there must not make it run again.
+    fn folder_digest(&self, folder: &Path) -> Option<String> {
+        let inside = folder.strip_prefix(&self.base).ok();
+        let first = inside.and_then(|path| path.components().next());
+        let first = first.and_then(|first| first.as_os_str().to_str());
+        if self.base.starts_with(folder) || first.is_some_and(|name| WRITTEN.contains(&name)) {
+            return None;
+        }
+        let limits = fs::WalkLimits {
+            entries: 20_000,
+            ..fs::WalkLimits::default()
+        };
+        let mut entries = fs::walk(folder, limits).ok()?;
+        entries.sort_by(|left, right| left.path.cmp(&right.path));
+        let mut hasher = Sha256::new();
+        for entry in entries
+            .iter()
+            .filter(|entry| entry.kind == fs::EntryKind::File)
+        {
+            let name = entry.path.strip_prefix(folder).unwrap_or(&entry.path);
+            if name.starts_with(".git") {
+                continue;
+            }
+            let name = name.to_string_lossy();
+            let contents = fs::read(&entry.path).ok()?;
+            hasher.update((name.len() as u64).to_be_bytes());
+            hasher.update(name.as_bytes());
+            hasher.update(Sha256::digest(&contents));
+        }
+        Some(format!("tree:{}", hex(&hasher.finalize())))
     }
 
     fn task_folder(&self, place: &Place, instance: &str) -> PathBuf {

@@ -9,6 +9,7 @@ mod bad_input;
 mod documents;
 mod examples;
 mod export;
+mod expressions;
 mod jobs;
 mod layers;
 mod python_dsl;

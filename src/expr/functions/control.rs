@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::expr::error::Error;
 use crate::expr::item::Item;
+use crate::expr::jinja::Options;
 use crate::expr::reads::Read;
 use crate::value::{List, Value};
 
@@ -100,7 +101,10 @@ pub(super) fn lookup(call: &Call<'_>) -> Result<Item, Error> {
         Value::List(args) => args.to_vec(),
         other => vec![other.clone()],
     };
-    let results = call.evaluator.lookup(name, &args, call.scene)?;
+    let options = value.as_map().into_iter().flatten().skip(1);
+    let options = options.map(|(key, value)| (Arc::clone(key), value.clone()));
+    let options = Options(options.collect());
+    let results = call.evaluator.lookup(name, &args, &options, call.scene)?;
     Ok(Item::Value(match results.len() {
         0 => Value::Null,
         1 => results.into_iter().next().unwrap_or_default(),

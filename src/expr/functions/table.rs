@@ -241,7 +241,7 @@ mod tests {
         {eval: {scalar: 4 gb}} => '4 GB'
         {eval: {portspec: '80:8080/tcp'}, select: source} => 80
         {eval: {lookup: {env: [NOPE_X]}}} => ''
-        {eval: {lookup: {pipe: ls}}} => error: `lookup('pipe')`: this lookup is not supported; run it as a task, or use `env`, `file`, `unfurl`, `vars` or `template`
+        {eval: {lookup: {pipe: ls}}} => error: `pipe` runs a program while planning; allow it with `--allow pipe`
         {eval: {abspath: foo.txt}} => '/e/foo.txt'
         {eval: {abspath: [x, artifacts, true]}} => '/e/artifacts/app/x'
         {eval: {get_dir: ensemble}} => '/e'

@@ -10,6 +10,7 @@ use crate::expr::functions::revealed;
 use crate::expr::item::Item;
 use crate::value::{List, Map, Value};
 
+use super::limits;
 use super::object::Thing;
 use super::variables::Variables;
 
@@ -64,7 +65,8 @@ impl Variables {
 
     /// A value of the engine as ours, marks of sensitivity kept.
     pub(super) fn take(&self, value: &JinjaValue) -> Result<Value, JinjaError> {
-        self.take_at(value, 0)
+        let mut budget = limits::OUTPUT;
+        self.take_at(value, 0, &mut budget)
     }
 
     /// A value of the engine as ours, open to view; that it is sensitive is noted.
@@ -78,7 +80,17 @@ impl Variables {
         Ok(revealed(&value))
     }
 
-    fn take_at(&self, value: &JinjaValue, depth: usize) -> Result<Value, JinjaError> {
+    fn take_at(
+        &self,
+        value: &JinjaValue,
+        depth: usize,
+        budget: &mut usize,
+    ) -> Result<Value, JinjaError> {
+        let own = value.as_str().map_or(8, |text| text.len().max(8));
+        match budget.checked_sub(own) {
+            Some(rest) => *budget = rest,
+            None => return Err(super::filters::failed("a value is too large")),
+        }
         if let Some(thing) = value.downcast_object_ref::<Thing>() {
             return thing.whole().map_err(|error| self.fail(error));
         }
@@ -100,7 +112,7 @@ impl Variables {
             ValueKind::Seq | ValueKind::Iterable => {
                 let mut items = List::new();
                 for item in value.try_iter()? {
-                    items.push(self.take_at(&item, depth + 1)?);
+                    items.push(self.take_at(&item, depth + 1, budget)?);
                 }
                 Ok(items.into())
             }
@@ -108,8 +120,8 @@ impl Variables {
                 let mut map = Map::new();
                 for key in value.try_iter()? {
                     let item = value.get_item(&key)?;
-                    let name = self.take_at(&key, depth + 1)?.to_string();
-                    map.insert(name.into(), self.take_at(&item, depth + 1)?);
+                    let name = self.take_at(&key, depth + 1, budget)?.to_string();
+                    map.insert(name.into(), self.take_at(&item, depth + 1, budget)?);
                 }
                 Ok(map.into())
             }

@@ -1,136 +1,323 @@
 //! The tests of Ansible: `is match`, `is subset`, `is version`, ….
-#![expect(
-    clippy::needless_pass_by_value,
-    reason = "the engine hands arguments over by value"
-)]
 
 use std::cmp::Ordering;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use minijinja::value::{Kwargs, Value as JinjaValue};
+use minijinja::value::{Kwargs, Rest, Value as JinjaValue, ValueKind};
 use minijinja::{Environment, State};
 
+use crate::expr::World;
 use crate::expr::reads::Read;
 use crate::value::Value;
 
-use super::filters::{Result, failed};
-use super::text::{flags, regex};
+use super::arguments::{Arguments, Given};
+use super::filters::Result;
+use super::regexes::regex;
+use super::text::truth_of;
 use super::variables::Variables;
+
+/// A test: gets what it is called with, says whether it holds.
+type Test = fn(&Arguments<'_>) -> Result<bool>;
+
+const REGEX: &[&str] = &["pattern", "ignorecase", "multiline", "match_type"];
+const VERSION: &[&str] = &["version", "operator", "strict", "version_type"];
+const SCHEMES: &[&str] = &["schemes"];
+
+const TESTS: &[(&str, &[&str], Test)] = &[
+    ("match", REGEX, |args| matches(args, "match")),
+    ("search", REGEX, |args| matches(args, "search")),
+    ("regex", REGEX, |args| matches(args, "")),
+    ("contains", &["item"], contains),
+    ("subset", &["of"], |args| subset(args, false)),
+    ("issubset", &["of"], |args| subset(args, false)),
+    ("superset", &["of"], |args| subset(args, true)),
+    ("issuperset", &["of"], |args| subset(args, true)),
+    ("truthy", &["convert_bool"], truthy),
+    ("falsy", &["convert_bool"], |args| Ok(!truthy(args)?)),
+    ("all", &[], |args| {
+        Ok(args.subject_list()?.iter().all(Value::is_truthy))
+    }),
+    ("any", &[], |args| {
+        Ok(args.subject_list()?.iter().any(Value::is_truthy))
+    }),
+    ("nan", &[], is_nan),
+    ("isnan", &[], is_nan),
+    ("version", VERSION, version),
+    ("version_compare", VERSION, version),
+    ("exists", &[], |args| {
+        at(args, |world, path| world.exists(path))
+    }),
+    ("directory", &[], |args| {
+        at(args, |world, path| world.is_dir(path))
+    }),
+    ("is_dir", &[], |args| {
+        at(args, |world, path| world.is_dir(path))
+    }),
+    ("file", &[], |args| at(args, is_file)),
+    ("is_file", &[], |args| at(args, is_file)),
+    ("link", &[], |args| {
+        at(args, |world, path| world.is_link(path))
+    }),
+    ("is_link", &[], |args| {
+        at(args, |world, path| world.is_link(path))
+    }),
+    ("link_exists", &[], |args| {
+        at(args, |world, path| {
+            world.exists(path) || world.is_link(path)
+        })
+    }),
+    ("mount", &[], |args| {
+        at(args, |world, path| world.is_mount(path))
+    }),
+    ("is_mount", &[], |args| {
+        at(args, |world, path| world.is_mount(path))
+    }),
+    ("same_file", &["path"], same_file),
+    ("is_same_file", &["path"], same_file),
+    ("abs", &[], |args| Ok(args.subject_text()?.starts_with('/'))),
+    ("is_abs", &[], |args| {
+        Ok(args.subject_text()?.starts_with('/'))
+    }),
+    ("uri", SCHEMES, |args| Ok(scheme(args)?.is_some())),
+    ("url", SCHEMES, |args| {
+        Ok(scheme(args)?.is_some_and(|rest| !rest.is_empty()))
+    }),
+    ("urn", &[], |args| {
+        Ok(args.subject_text()?.to_lowercase().starts_with("urn:"))
+    }),
+    ("vault_encrypted", &[], |args| {
+        Ok(args.subject_text()?.starts_with("$ANSIBLE_VAULT;"))
+    }),
+    ("failed", &[], |args| says(args, "failed")),
+    ("failure", &[], |args| says(args, "failed")),
+    ("success", &[], |args| Ok(!says(args, "failed")?)),
+    ("succeeded", &[], |args| Ok(!says(args, "failed")?)),
+    ("successful", &[], |args| Ok(!says(args, "failed")?)),
+    ("changed", &[], changed),
+    ("change", &[], changed),
+    ("skipped", &[], |args| says(args, "skipped")),
+    ("skip", &[], |args| says(args, "skipped")),
+    ("unreachable", &[], |args| says(args, "unreachable")),
+    ("reachable", &[], |args| Ok(!says(args, "unreachable")?)),
+    ("started", &[], |args| says(args, "started")),
+    ("finished", &[], |args| says(args, "finished")),
+];
 
 /// Adds the tests to an environment.
 pub(super) fn add(environment: &mut Environment<'_>) {
-    environment.add_test(
-        "match",
-        |state: &State, value: &JinjaValue, pattern: String, options: Kwargs| {
-            matches(state, value, &format!("^(?:{pattern})"), &options)
-        },
-    );
-    environment.add_test(
-        "search",
-        |state: &State, value: &JinjaValue, pattern: String, options: Kwargs| {
-            matches(state, value, &pattern, &options)
-        },
-    );
-    environment.add_test(
-        "regex",
-        |state: &State, value: &JinjaValue, pattern: String, options: Kwargs| {
-            matches(state, value, &pattern, &options)
-        },
-    );
-    environment.add_test(
-        "contains",
-        |state: &State, value: &JinjaValue, item: &JinjaValue| contains(state, value, item),
-    );
-    environment.add_test(
-        "subset",
-        |state: &State, value: &JinjaValue, of: &JinjaValue| subset(state, value, of),
-    );
-    environment.add_test(
-        "superset",
-        |state: &State, value: &JinjaValue, of: &JinjaValue| subset(state, of, value),
-    );
-    environment.add_test("truthy", |value: &JinjaValue| value.is_true());
-    environment.add_test("falsy", |value: &JinjaValue| !value.is_true());
-    environment.add_test("all", |value: &JinjaValue| {
-        Ok::<_, minijinja::Error>(value.try_iter()?.all(|item| item.is_true()))
+    for &(name, parameters, test) in TESTS {
+        for prefix in ["", "ansible.builtin.", "ansible.legacy."] {
+            environment.add_test(
+                format!("{prefix}{name}"),
+                move |state: &State,
+                      subject: &JinjaValue,
+                      places: Rest<JinjaValue>,
+                      names: Kwargs| {
+                    let variables = Variables::of(state)?;
+                    let given = Given { places, names };
+                    test(&Arguments::new(
+                        variables, name, parameters, subject, &given,
+                    )?)
+                },
+            );
+        }
+    }
+    environment.add_test("callable", |value: &JinjaValue| {
+        value.kind() == ValueKind::Plain
     });
-    environment.add_test("any", |value: &JinjaValue| {
-        Ok::<_, minijinja::Error>(value.try_iter()?.any(|item| item.is_true()))
+    environment.add_test("sequence", |value: &JinjaValue| {
+        matches!(
+            value.kind(),
+            ValueKind::Seq | ValueKind::Map | ValueKind::String
+        )
     });
-    environment.add_test("version", version);
-    environment.add_test("version_compare", version);
-    environment.add_test("exists", |state: &State, path: String| {
-        at(state, path, |world, path| world.exists(path))
+    environment.add_test("sameas", |value: &JinjaValue, other: &JinjaValue| {
+        value.kind() == other.kind() && value == other
     });
-    environment.add_test("directory", |state: &State, path: String| {
-        at(state, path, |world, path| world.is_dir(path))
-    });
-    environment.add_test("file", |state: &State, path: String| {
-        at(state, path, |world, path| {
-            world.exists(path) && !world.is_dir(path)
-        })
-    });
-    environment.add_test("abs", |path: String| path.starts_with('/'));
+    environment.add_test("escaped", |value: &JinjaValue| value.is_safe());
 }
 
-fn at(
-    state: &State,
-    path: String,
-    holds: fn(&dyn crate::expr::World, &std::path::Path) -> bool,
-) -> Result<bool> {
-    let variables = Variables::of(state)?;
-    let path = PathBuf::from(path);
-    let evaluator = &variables.evaluator;
+type Holds = fn(&dyn World, &Path) -> bool;
+
+fn is_file(world: &dyn World, path: &Path) -> bool {
+    world.exists(path) && !world.is_dir(path)
+}
+
+fn at(args: &Arguments<'_>, holds: Holds) -> Result<bool> {
+    let path = PathBuf::from(args.subject_text()?);
+    let evaluator = args.evaluator();
     evaluator.tracker().read(Read::File(path.clone()), None);
     Ok(holds(evaluator.world(), &path))
 }
 
-fn matches(state: &State, value: &JinjaValue, pattern: &str, options: &Kwargs) -> Result<bool> {
-    let text = Variables::of(state)?.open(value)?.to_string();
-    let (ignore_case, multiline) = flags(options)?;
-    Ok(regex(pattern, ignore_case, multiline)?.is_match(&text))
+fn same_file(args: &Arguments<'_>) -> Result<bool> {
+    let world = args.evaluator().world();
+    let other = args.text("path")?.unwrap_or_default();
+    let paths = [args.subject_text()?, other].map(PathBuf::from);
+    let [own, other] = paths.map(|path| {
+        args.evaluator()
+            .tracker()
+            .read(Read::File(path.clone()), None);
+        world.exists(&path).then(|| world.real_path(&path))
+    });
+    Ok(own.is_some() && own == other)
 }
 
-fn contains(state: &State, value: &JinjaValue, item: &JinjaValue) -> Result<bool> {
-    let variables = Variables::of(state)?;
-    let item = variables.open(item)?;
-    Ok(match variables.open(value)? {
+fn matches(args: &Arguments<'_>, kind: &str) -> Result<bool> {
+    let text = args.subject_text()?;
+    let pattern = args.text("pattern")?.unwrap_or_default();
+    let given = args.text("match_type")?.filter(|_| kind.is_empty());
+    let kind = given.as_deref().unwrap_or(kind);
+    let pattern = match kind {
+        "match" => format!("\\A(?:{pattern})"),
+        "fullmatch" => format!("\\A(?:{pattern})\\z"),
+        "search" | "" => pattern,
+        other => return Err(args.fail(format!("there is no `match_type` `{other}`"))),
+    };
+    let (ignore_case, multiline) = (
+        args.flag("ignorecase", false)?,
+        args.flag("multiline", false)?,
+    );
+    Ok(regex(&pattern, ignore_case, multiline)?.is_match(&text))
+}
+
+fn contains(args: &Arguments<'_>) -> Result<bool> {
+    let item = args
+        .raw("item")
+        .map(|item| args.variables.open(item))
+        .transpose()?
+        .unwrap_or_default();
+    Ok(match args.subject()? {
         Value::List(items) => items.contains(&item),
         Value::Map(map) => map.contains_key(item.to_string().as_str()),
         other => other.to_string().contains(&item.to_string()),
     })
 }
 
-fn subset(state: &State, value: &JinjaValue, of: &JinjaValue) -> Result<bool> {
-    let variables = Variables::of(state)?;
-    match (variables.open(value)?, variables.open(of)?) {
-        (Value::List(items), Value::List(of)) => Ok(items.iter().all(|item| of.contains(item))),
-        _ => Err(failed("takes two lists")),
+fn subset(args: &Arguments<'_>, turned: bool) -> Result<bool> {
+    let other = args.get("of")?.unwrap_or_default();
+    let (own, other) = (args.subject_list()?, args.list(&other)?);
+    let (part, whole) = if turned { (other, own) } else { (own, other) };
+    Ok(super::collections::is_within(&part, &whole))
+}
+
+fn truthy(args: &Arguments<'_>) -> Result<bool> {
+    let value = args.subject()?;
+    let said = value.as_str().and_then(truth_of);
+    match said.filter(|_| args.flag("convert_bool", false).unwrap_or_default()) {
+        Some(truth) => Ok(truth),
+        None => Ok(value.is_truthy()),
     }
 }
 
-fn version(
-    state: &State,
-    value: &JinjaValue,
-    other: &JinjaValue,
-    operator: Option<String>,
-    _options: Kwargs,
-) -> Result<bool> {
-    let variables = Variables::of(state)?;
+fn is_nan(args: &Arguments<'_>) -> Result<bool> {
+    Ok(matches!(args.subject()?, Value::Float(float) if float.is_nan()))
+}
+
+/// What follows the scheme of a URI; none if it is no URI, or not of the schemes asked for. As
+/// in Ansible, a text without a scheme is one if no scheme is asked for.
+fn scheme(args: &Arguments<'_>) -> Result<Option<String>> {
+    let text = args.subject_text()?;
+    let schemes = args.get("schemes")?;
+    let wanted: Option<Vec<String>> = schemes
+        .as_ref()
+        .and_then(Value::as_list)
+        .map(|list| list.iter().map(Value::to_string).collect());
+    let (scheme, rest) = match text.split_once(':') {
+        Some((scheme, rest))
+            if !scheme.is_empty()
+                && scheme
+                    .chars()
+                    .all(|c| c.is_ascii_alphanumeric() || "+.-".contains(c)) =>
+        {
+            (scheme.to_lowercase(), rest)
+        }
+        _ => (String::new(), text.as_str()),
+    };
+    let known = wanted.is_none_or(|wanted| wanted.contains(&scheme));
+    // Only what follows `//` is a place in the network.
+    let authority = match rest.strip_prefix("//") {
+        Some(rest) if !scheme.is_empty() => rest.split('/').next().unwrap_or_default().to_owned(),
+        _ => String::new(),
+    };
+    Ok(known.then_some(authority))
+}
+
+/// What a result of a task says under a name.
+fn says(args: &Arguments<'_>, name: &str) -> Result<bool> {
+    let result = args.subject()?;
+    if result.as_map().is_none() {
+        return Err(args.fail(format!("takes the result of a task, not {}", result.kind())));
+    }
+    Ok(result.get(name).is_some_and(Value::is_truthy))
+}
+
+fn changed(args: &Arguments<'_>) -> Result<bool> {
+    if says(args, "changed")? {
+        return Ok(true);
+    }
+    let result = args.subject()?;
+    let results = result.get("results").and_then(Value::as_list);
+    Ok(results
+        .into_iter()
+        .flatten()
+        .any(|result| result.get("changed").is_some_and(Value::is_truthy)))
+}
+
+fn version(args: &Arguments<'_>) -> Result<bool> {
     let (own, other) = (
-        variables.open(value)?.to_string(),
-        variables.open(other)?.to_string(),
+        args.subject_text()?,
+        args.text("version")?.unwrap_or_default(),
     );
-    let order = compare_versions(&own, &other);
-    match operator.as_deref().unwrap_or("eq") {
+    let strict = args.flag("strict", false)?;
+    let kind = args.text("version_type")?;
+    let order = match kind.as_deref() {
+        None if strict => released(&own, &other, 3),
+        None | Some("loose") => compare_versions(&own, &other),
+        Some("strict" | "semver" | "semantic" | "pep440") => released(&own, &other, usize::MAX),
+        Some(other) => return Err(args.fail(format!("there is no `version_type` `{other}`"))),
+    };
+    match args.text("operator")?.as_deref().unwrap_or("eq") {
         "==" | "=" | "eq" => Ok(order.is_eq()),
         "!=" | "<>" | "ne" => Ok(order.is_ne()),
         "<" | "lt" => Ok(order.is_lt()),
         "<=" | "le" => Ok(order.is_le()),
         ">" | "gt" => Ok(order.is_gt()),
         ">=" | "ge" => Ok(order.is_ge()),
-        other => Err(failed(format!("`{other}` compares no versions"))),
+        other => Err(args.fail(format!("`{other}` compares no versions"))),
     }
+}
+
+/// Compares versions of which one before a release, such as `1.0rc1`, is less than the release;
+/// what follows a `+` does not count, nor do zeros at the end.
+fn released(left: &str, right: &str, _most: usize) -> Ordering {
+    let split = |version: &str| {
+        let version = version.trim().trim_start_matches(['v', 'V']);
+        let version = version.split('+').next().unwrap_or_default().to_owned();
+        let end = version
+            .find(|c: char| !c.is_ascii_digit() && c != '.')
+            .unwrap_or(version.len());
+        let (release, rest) = version.split_at(end);
+        let mut numbers: Vec<u64> = release
+            .split('.')
+            .map(|part| part.parse().unwrap_or_default())
+            .collect();
+        while numbers.last() == Some(&0) {
+            numbers.pop();
+        }
+        let rest = rest.trim_start_matches(['-', '.', '_']).to_lowercase();
+        (numbers, rest)
+    };
+    let ((own, own_rest), (other, other_rest)) = (split(left), split(right));
+    // After a release comes what follows it; before it come all others.
+    let rank = |rest: &str| match rest {
+        "" => 1,
+        rest if rest.starts_with("post") => 2,
+        _ => 0,
+    };
+    own.cmp(&other)
+        .then_with(|| rank(&own_rest).cmp(&rank(&other_rest)))
+        .then_with(|| compare_versions(&own_rest, &other_rest))
 }
 
 /// Compares part by part: numbers as numbers, words as text; a word is less than a number.

@@ -1,65 +1,109 @@
 //! Filters on lists and maps.
 #![expect(
-    clippy::needless_pass_by_value,
-    reason = "the engine hands arguments over by value"
+    clippy::format_push_string,
+    reason = "what is formatted is short, and cannot fail this way"
 )]
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use minijinja::value::{Kwargs, Rest, Value as JinjaValue};
-use minijinja::{Environment, State};
+use minijinja::Environment;
+use minijinja::value::Value as JinjaValue;
 
-use crate::expr::item::Item;
 use crate::value::{List, Map, Value};
 
-use super::filters::{Result, failed, open_all};
-use super::variables::Variables;
+use super::arguments::{ANY, Arguments, add as filter};
+use super::filters::{Result, failed};
+use super::layout::part;
+use super::limits;
 
 /// How deep maps may nest that are combined, and lists that are flattened.
 const DEPTH: usize = 100;
 
 /// Adds the filters to an environment.
 pub(super) fn add(environment: &mut Environment<'_>) {
-    environment.add_filter("combine", combine);
-    environment.add_filter("dict2items", dict2items);
-    environment.add_filter("items2dict", items2dict);
-    environment.add_filter("flatten", flatten);
-    environment.add_filter("union", union);
-    environment.add_filter("intersect", intersect);
-    environment.add_filter("difference", difference);
-    environment.add_filter("symmetric_difference", symmetric_difference);
-    environment.add_filter("product", product);
-    environment.add_filter("extract", extract);
+    let merge = &[ANY, "recursive", "list_merge"];
+    filter(environment, "combine", merge, combine);
+    filter(
+        environment,
+        "dict2items",
+        &["key_name", "value_name"],
+        dict2items,
+    );
+    filter(
+        environment,
+        "items2dict",
+        &["key_name", "value_name"],
+        items2dict,
+    );
+    filter(environment, "flatten", &["levels", "skip_nulls"], flatten);
+    filter(environment, "union", &["b"], union);
+    filter(environment, "intersect", &["b"], intersect);
+    filter(environment, "difference", &["b"], difference);
+    filter(
+        environment,
+        "symmetric_difference",
+        &["b"],
+        symmetric_difference,
+    );
+    filter(
+        environment,
+        "unique",
+        &["case_sensitive", "attribute"],
+        unique,
+    );
+    filter(environment, "extract", &["container", "morekeys"], extract);
+    filter(
+        environment,
+        "subelements",
+        &["subelements", "skip_missing"],
+        subelements,
+    );
+    filter(
+        environment,
+        "rekey_on_member",
+        &["key", "duplicates"],
+        rekey_on_member,
+    );
+    filter(environment, "zip", &[ANY], zip);
+    filter(environment, "zip_longest", &[ANY, "fillvalue"], zip_longest);
+    filter(environment, "batch", &["linecount", "fill_with"], batch);
+    filter(environment, "slice", &["slices", "fill_with"], slice);
+    filter(
+        environment,
+        "dictsort",
+        &["case_sensitive", "by", "reverse"],
+        dictsort,
+    );
+    filter(
+        environment,
+        "groupby",
+        &["attribute", "default", "case_sensitive"],
+        groupby,
+    );
+    filter(environment, "sum", &["attribute", "start"], sum);
 }
 
-fn give(state: &State, value: impl Into<Value>) -> Result<JinjaValue> {
-    Ok(Variables::of(state)?.give(Item::Value(value.into())))
-}
-
-fn list(state: &State, value: &JinjaValue) -> Result<List> {
-    let value = Variables::of(state)?.open(value)?;
-    match &value {
-        Value::List(items) => Ok(items.to_vec()),
-        Value::Map(map) => Ok(map.keys().map(|key| Value::Str(Arc::clone(key))).collect()),
-        other => Err(failed(format!("takes a list, not {}", other.kind()))),
-    }
-}
-
-fn combine(
-    state: &State,
-    value: &JinjaValue,
-    others: Rest<JinjaValue>,
-    options: Kwargs,
-) -> Result<JinjaValue> {
-    let variables = Variables::of(state)?;
-    let recursive = options
-        .get::<Option<bool>>("recursive")?
-        .unwrap_or_default();
-    let lists = options.get::<Option<String>>("list_merge")?;
+fn combine(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let recursive = args.flag("recursive", false)?;
+    let lists = args.text("list_merge")?;
     let lists = lists.as_deref().unwrap_or("replace");
+    let known = [
+        "replace",
+        "keep",
+        "append",
+        "prepend",
+        "append_rp",
+        "prepend_rp",
+    ];
+    if !known.contains(&lists) {
+        let known = known.join("`, `");
+        return Err(args.fail(format!("`list_merge` is one of `{known}`")));
+    }
     let mut values = Vec::new();
-    for value in std::iter::once(variables.open(value)?).chain(open_all(&variables, &others)?) {
-        match value {
+    let others = args.rest.iter().map(|value| args.variables.open(value));
+    for value in std::iter::once(args.subject()).chain(others) {
+        match value? {
             Value::List(items) => values.extend(items.iter().cloned()),
             other => values.push(other),
         }
@@ -67,14 +111,11 @@ fn combine(
     let mut result = Map::new();
     for value in values {
         let Value::Map(map) = &value else {
-            return Err(failed(format!(
-                "`combine` takes maps, not {}",
-                value.kind()
-            )));
+            return Err(args.fail(format!("takes maps, not {}", value.kind())));
         };
         result = merged(result, map, recursive, lists, 0)?;
     }
-    give(state, result)
+    args.give_map(result)
 }
 
 fn merged(mut base: Map, over: &Map, recursive: bool, lists: &str, depth: usize) -> Result<Map> {
@@ -104,130 +145,450 @@ fn merged(mut base: Map, over: &Map, recursive: bool, lists: &str, depth: usize)
     Ok(base)
 }
 
-fn without(items: &List, others: &List) -> List {
-    items
+fn without(items: &[Value], others: &[Value]) -> List {
+    let others: HashSet<String> = others.iter().map(identity).collect();
+    let kept = items
         .iter()
-        .filter(|item| !others.contains(item))
-        .cloned()
-        .collect()
+        .filter(|item| !others.contains(&identity(item)));
+    kept.cloned().collect()
 }
 
-fn dict2items(state: &State, value: &JinjaValue, options: Kwargs) -> Result<JinjaValue> {
-    let value = Variables::of(state)?.open(value)?;
+/// Whether each of some items is among others.
+pub(super) fn is_within(part: &[Value], whole: &[Value]) -> bool {
+    without(part, whole).is_empty()
+}
+
+/// A text that is the same for values that Python takes as equal.
+fn identity(value: &Value) -> String {
+    fn write(value: &Value, text: &mut String) {
+        match value.reveal() {
+            Value::Bool(truth) => *text += if *truth { "1" } else { "0" },
+            Value::List(items) => {
+                text.push('[');
+                for item in items.iter() {
+                    write(item, text);
+                    text.push(',');
+                }
+                text.push(']');
+            }
+            Value::Map(map) => {
+                let mut entries: Vec<_> = map.iter().collect();
+                entries.sort_by_key(|(key, _)| *key);
+                text.push('{');
+                for (key, item) in entries {
+                    *text += &format!("{key:?}:");
+                    write(item, text);
+                    text.push(',');
+                }
+                text.push('}');
+            }
+            // Whole numbers are the same with a fraction of zero.
+            Value::Float(float) if float.fract() == 0.0 => *text += &format!("{float:.0}"),
+            Value::External(external) => write(&external.value, text),
+            other => *text += &format!("{other:?}"),
+        }
+    }
+    let mut text = String::new();
+    write(value, &mut text);
+    text
+}
+
+fn once(items: impl IntoIterator<Item = Value>, of: impl Fn(&Value) -> String) -> List {
+    let mut seen = HashSet::new();
+    let items = items.into_iter();
+    items.filter(|item| seen.insert(of(item))).collect()
+}
+
+fn dict2items(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let value = args.subject()?;
     let Value::Map(map) = &value else {
-        return Err(failed(format!(
-            "`dict2items` takes a map, not {}",
-            value.kind()
-        )));
+        return Err(args.fail(format!("takes a map, not {}", value.kind())));
     };
-    let name = |name, default: &str| -> Result<String> {
-        Ok(options
-            .get::<Option<String>>(name)?
-            .unwrap_or_else(|| default.to_owned()))
-    };
-    let (key_name, value_name) = (name("key_name", "key")?, name("value_name", "value")?);
+    let (key_name, value_name) = names(args)?;
     let items = map.iter().map(|(key, value)| {
         Value::map([
             (key_name.clone(), Value::Str(Arc::clone(key))),
             (value_name.clone(), value.clone()),
         ])
     });
-    give(state, Value::list(items))
+    args.give(Value::list(items))
 }
 
-fn items2dict(state: &State, value: &JinjaValue, options: Kwargs) -> Result<JinjaValue> {
+fn names(args: &Arguments<'_>) -> Result<(String, String)> {
     let name = |name, default: &str| -> Result<String> {
-        Ok(options
-            .get::<Option<String>>(name)?
-            .unwrap_or_else(|| default.to_owned()))
+        Ok(args.text(name)?.unwrap_or_else(|| default.to_owned()))
     };
-    let (key_name, value_name) = (name("key_name", "key")?, name("value_name", "value")?);
+    Ok((name("key_name", "key")?, name("value_name", "value")?))
+}
+
+fn items2dict(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let (key_name, value_name) = names(args)?;
     let mut map = Map::new();
-    for item in list(state, value)? {
+    for item in args.subject_list()? {
         let (Some(key), Some(value)) = (item.get(&key_name), item.get(&value_name)) else {
-            return Err(failed(format!(
-                "an item has no `{key_name}` or no `{value_name}`"
-            )));
+            return Err(args.fail(format!("an item has no `{key_name}` or no `{value_name}`")));
         };
         map.insert(key.to_string().into(), value.clone());
     }
-    give(state, map)
+    args.give_map(map)
 }
 
-fn flatten(state: &State, value: &JinjaValue, options: Kwargs) -> Result<JinjaValue> {
-    let levels = options.get::<Option<usize>>("levels")?.unwrap_or(DEPTH);
-    let skip_nulls = options.get::<Option<bool>>("skip_nulls")?.unwrap_or(true);
+fn flatten(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let levels = args.size("levels")?.unwrap_or(DEPTH);
+    let skip_nulls = args.flag("skip_nulls", true)?;
     let mut flat = List::new();
-    flatten_into(&list(state, value)?, levels, skip_nulls, &mut flat);
-    give(state, flat)
+    flatten_into(&args.subject_list()?, levels, skip_nulls, &mut flat)?;
+    args.give_list(flat)
 }
 
-fn flatten_into(items: &List, levels: usize, skip_nulls: bool, flat: &mut List) {
+fn flatten_into(items: &List, levels: usize, skip_nulls: bool, flat: &mut List) -> Result<()> {
     for item in items {
         match item {
-            Value::List(inner) if levels > 0 => flatten_into(inner, levels - 1, skip_nulls, flat),
+            Value::List(inner) if levels > 0 => {
+                flatten_into(inner, levels - 1, skip_nulls, flat)?;
+            }
             Value::Null if skip_nulls => {}
             other => flat.push(other.clone()),
         }
+        limits::items_of(flat.len())?;
     }
+    Ok(())
 }
 
-fn unique(items: impl IntoIterator<Item = Value>) -> List {
-    let mut unique = List::new();
-    for item in items {
-        if !unique.contains(&item) {
-            unique.push(item);
-        }
-    }
-    unique
+fn other(args: &Arguments<'_>) -> Result<List> {
+    let given = args.get("b")?;
+    args.list(&given.unwrap_or_else(|| Value::list([])))
 }
 
-fn union(state: &State, left: &JinjaValue, right: &JinjaValue) -> Result<JinjaValue> {
-    let (left, right) = (list(state, left)?, list(state, right)?);
-    give(state, unique(left.into_iter().chain(right)))
+fn union(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let both = args.subject_list()?.into_iter().chain(other(args)?);
+    args.give_list(once(both, identity))
 }
 
-fn intersect(state: &State, left: &JinjaValue, right: &JinjaValue) -> Result<JinjaValue> {
-    let (left, right) = (list(state, left)?, list(state, right)?);
-    give(
-        state,
-        unique(left.into_iter().filter(|item| right.contains(item))),
-    )
+fn intersect(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let right: HashSet<String> = other(args)?.iter().map(identity).collect();
+    let both = args.subject_list()?.into_iter();
+    let both = both.filter(|item| right.contains(&identity(item)));
+    args.give_list(once(both, identity))
 }
 
-fn difference(state: &State, left: &JinjaValue, right: &JinjaValue) -> Result<JinjaValue> {
-    let (left, right) = (list(state, left)?, list(state, right)?);
-    give(state, unique(without(&left, &right)))
+fn difference(args: &Arguments<'_>) -> Result<JinjaValue> {
+    args.give_list(once(
+        without(&args.subject_list()?, &other(args)?),
+        identity,
+    ))
 }
 
-fn symmetric_difference(
-    state: &State,
-    left: &JinjaValue,
-    right: &JinjaValue,
-) -> Result<JinjaValue> {
-    let (left, right) = (list(state, left)?, list(state, right)?);
+fn symmetric_difference(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let (left, right) = (args.subject_list()?, other(args)?);
     let both = without(&left, &right)
         .into_iter()
         .chain(without(&right, &left));
-    give(state, unique(both))
+    args.give_list(once(both, identity))
 }
 
-fn product(state: &State, value: &JinjaValue, others: Rest<JinjaValue>) -> Result<JinjaValue> {
-    let mut rows = vec![List::new()];
-    for value in std::iter::once(value).chain(others.iter()) {
-        let items = list(state, value)?;
-        if rows.len().saturating_mul(items.len()) > 100_000 {
-            return Err(failed("`product`: there are too many combinations"));
-        }
-        let with = |row: &List, item: &Value| row.iter().chain([item]).cloned().collect();
-        rows = rows
-            .iter()
-            .flat_map(|row| items.iter().map(move |item| with(row, item)))
-            .collect();
+/// Without `case_sensitive`, texts that differ in case only are the same, as Jinja2 has it.
+fn unique(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let case_sensitive = args.flag("case_sensitive", false)?;
+    let attribute = args.text("attribute")?;
+    let of = |item: &Value| {
+        let item = match &attribute {
+            Some(attribute) => part(item, attribute),
+            None => item.clone(),
+        };
+        identity(&folded(item, case_sensitive))
+    };
+    args.give_list(once(args.subject_list()?, of))
+}
+
+fn folded(value: Value, case_sensitive: bool) -> Value {
+    match value.as_str() {
+        Some(text) if !case_sensitive => text.to_lowercase().into(),
+        _ => value,
     }
-    give(state, Value::list(rows.into_iter().map(Value::from)))
 }
 
-fn extract(key: &JinjaValue, container: &JinjaValue) -> Result<JinjaValue> {
-    container.get_item(key)
+fn extract(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let container = args
+        .raw("container")
+        .ok_or_else(|| args.fail("takes a map or a list"))?;
+    let mut found = container.get_item(args.subject)?;
+    if let Some(more) = args.raw("morekeys").filter(|more| !more.is_none()) {
+        let keys = match args.variables.open(more)? {
+            Value::List(keys) => keys.to_vec(),
+            key => vec![key],
+        };
+        for key in keys {
+            found = found.get_item(&args.give(key)?)?;
+        }
+    }
+    Ok(found)
+}
+
+fn subelements(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let path = match args.get("subelements")? {
+        Some(Value::List(path)) => path.iter().map(Value::to_string).collect::<Vec<_>>(),
+        Some(path) => path.to_string().split('.').map(str::to_owned).collect(),
+        None => return Err(args.fail("takes the name of a list in each item")),
+    };
+    let items = match args.subject()? {
+        Value::Map(map) => map.values().cloned().collect(),
+        other => args.list(&other)?,
+    };
+    let skip_missing = args.flag("skip_missing", false)?;
+    args.give_list(pairs(&items, &path, skip_missing, true).map_err(|problem| args.fail(problem))?)
+}
+
+/// Each item with each element of a list in it.
+pub(super) fn pairs(
+    items: &[Value],
+    path: &[String],
+    skip_missing: bool,
+    whole: bool,
+) -> std::result::Result<List, String> {
+    let mut pairs = List::new();
+    for item in items {
+        if item.as_map().is_none() {
+            return Err("takes a list of maps, or a map of maps".to_owned());
+        }
+        let mut found = Some(item.clone());
+        for name in path {
+            found = found.and_then(|value| value.get(name).cloned());
+        }
+        let name = path.join(".");
+        let elements = match found {
+            Some(value) if value.as_list().is_some() => value,
+            Some(_) => return Err(format!("`{name}` is no list")),
+            None if skip_missing => continue,
+            None => return Err(format!("an item has no `{name}`")),
+        };
+        let shown = match (whole, item) {
+            (false, Value::Map(map)) => {
+                let rest = map
+                    .iter()
+                    .filter(|(key, _)| path.first().is_none_or(|first| ***key != **first));
+                Value::map(rest.map(|(key, value)| (Arc::clone(key), value.clone())))
+            }
+            _ => item.clone(),
+        };
+        for element in elements.as_list().into_iter().flatten() {
+            pairs.push(Value::list([shown.clone(), element.clone()]));
+        }
+        if pairs.len() > limits::ITEMS {
+            return Err("there are too many pairs".to_owned());
+        }
+    }
+    Ok(pairs)
+}
+
+fn rekey_on_member(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let key = args.text("key")?.unwrap_or_default();
+    let overwrite = match args.text("duplicates")?.as_deref() {
+        None | Some("error") => false,
+        Some("overwrite") => true,
+        Some(other) => {
+            return Err(args.fail(format!(
+                "`duplicates` is `error` or `overwrite`, not `{other}`"
+            )));
+        }
+    };
+    let items: List = match args.subject()? {
+        Value::Map(map) => map.values().cloned().collect(),
+        other => args.list(&other)?,
+    };
+    let mut map = Map::new();
+    for item in items {
+        let Some(name) = item.get(&key) else {
+            return Err(args.fail(format!("an item has no `{key}`")));
+        };
+        let name: Arc<str> = name.to_string().into();
+        if map.contains_key(&name) && !overwrite {
+            return Err(args.fail(format!("two items have the `{key}` `{name}`")));
+        }
+        map.insert(name, item);
+    }
+    args.give_map(map)
+}
+
+fn zip(args: &Arguments<'_>) -> Result<JinjaValue> {
+    zipped(args, false)
+}
+
+fn zip_longest(args: &Arguments<'_>) -> Result<JinjaValue> {
+    zipped(args, true)
+}
+
+fn zipped(args: &Arguments<'_>, longest: bool) -> Result<JinjaValue> {
+    let mut lists = vec![args.subject_list()?];
+    lists.extend(args.rest_lists()?);
+    let fill = args.get("fillvalue")?.unwrap_or_default();
+    args.give_list(rows(&lists, longest, &fill)?)
+}
+
+/// The first items of some lists, then the second ones, and so on.
+pub(super) fn rows(lists: &[List], longest: bool, fill: &Value) -> Result<List> {
+    let lengths = lists.iter().map(Vec::len);
+    let length = if longest {
+        lengths.max()
+    } else {
+        lengths.min()
+    };
+    let length = length.unwrap_or_default();
+    limits::items_of(length.saturating_mul(lists.len()))?;
+    let cell = |list: &List, row: usize| list.get(row).unwrap_or(fill).clone();
+    let row = |row| Value::list(lists.iter().map(|list| cell(list, row)));
+    Ok((0..length).map(row).collect())
+}
+
+fn batch(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let size = args.size("linecount")?.unwrap_or(1).max(1);
+    let fill = args.get("fill_with")?;
+    let items = args.subject_list()?;
+    if fill.is_some() {
+        limits::items_of(size)?;
+    }
+    let rows = items.chunks(size).map(|chunk| {
+        let mut row = chunk.to_vec();
+        if let Some(fill) = &fill {
+            row.resize(size, fill.clone());
+        }
+        Value::from(row)
+    });
+    args.give_list(rows.collect())
+}
+
+fn slice(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let count = args.size("slices")?.unwrap_or(1).max(1);
+    limits::items_of(count)?;
+    let fill = args.get("fill_with")?;
+    let items = args.subject_list()?;
+    let (each, longer) = (items.len() / count, items.len() % count);
+    let mut rest = items.as_slice();
+    let mut rows = List::new();
+    for place in 0..count {
+        let (row, after) = rest.split_at(each + usize::from(place < longer));
+        rest = after;
+        let mut row = row.to_vec();
+        if let Some(fill) = fill.as_ref().filter(|_| place >= longer && longer > 0) {
+            row.push(fill.clone());
+        }
+        rows.push(row.into());
+    }
+    args.give_list(rows)
+}
+
+fn dictsort(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let subject = args.subject()?;
+    let Value::Map(map) = &subject else {
+        return Err(args.fail(format!("takes a map, not {}", subject.kind())));
+    };
+    let by_value = match args.text("by")?.as_deref() {
+        None | Some("key") => false,
+        Some("value") => true,
+        Some(other) => return Err(args.fail(format!("sorts by `key` or `value`, not `{other}`"))),
+    };
+    let case_sensitive = args.flag("case_sensitive", false)?;
+    let reverse = args.flag("reverse", false)?;
+    let pair = |(key, value): (&Arc<str>, &Value)| {
+        let key = Value::Str(Arc::clone(key));
+        let by = if by_value { value.clone() } else { key.clone() };
+        let by = args.give(folded(by, case_sensitive))?;
+        Ok((by, Value::list([key, value.clone()])))
+    };
+    let mut pairs = map.iter().map(pair).collect::<Result<Vec<_>>>()?;
+    pairs.sort_by(|(left, _), (right, _)| {
+        let order = left.cmp(right);
+        if reverse { order.reverse() } else { order }
+    });
+    args.give_list(pairs.into_iter().map(|(_, pair)| pair).collect())
+}
+
+/// Groups, sorted: each a list of the common value and the items, with names for both.
+fn groupby(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let attribute = args.text("attribute")?.unwrap_or_default();
+    let default = args.get("default")?;
+    let case_sensitive = args.flag("case_sensitive", false)?;
+    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut groups: Vec<(JinjaValue, Value, List)> = Vec::new();
+    for item in args.subject_list()? {
+        let value = match part(&item, &attribute) {
+            Value::Null => default.clone().unwrap_or_default(),
+            value => value,
+        };
+        let by = folded(value.clone(), case_sensitive);
+        let place = *places.entry(identity(&by)).or_insert(groups.len());
+        if place == groups.len() {
+            groups.push((args.give(by)?, value, List::new()));
+        }
+        groups[place].2.push(item);
+    }
+    groups.sort_by(|(left, ..), (right, ..)| left.cmp(right));
+    let groups = groups.into_iter().map(|(_, value, items)| {
+        let (value, items) = (args.give(value)?, args.give(items)?);
+        Ok(JinjaValue::from_object(Group { value, items }))
+    });
+    Ok(groups.collect::<Result<Vec<_>>>()?.into())
+}
+
+/// A group: a pair whose parts have the names `grouper` and `list`, too.
+#[derive(Debug)]
+struct Group {
+    value: JinjaValue,
+    items: JinjaValue,
+}
+
+impl minijinja::value::Object for Group {
+    fn repr(self: &Arc<Self>) -> minijinja::value::ObjectRepr {
+        minijinja::value::ObjectRepr::Seq
+    }
+
+    fn get_value(self: &Arc<Self>, key: &JinjaValue) -> Option<JinjaValue> {
+        match (key.as_str(), key.as_usize()) {
+            (Some("grouper"), _) | (_, Some(0)) => Some(self.value.clone()),
+            (Some("list"), _) | (_, Some(1)) => Some(self.items.clone()),
+            _ => None,
+        }
+    }
+
+    fn enumerate(self: &Arc<Self>) -> minijinja::value::Enumerator {
+        minijinja::value::Enumerator::Seq(2)
+    }
+}
+
+fn sum(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let mut items = args.subject_list()?;
+    if let Some(attribute) = args.text("attribute")? {
+        items = items.iter().map(|item| part(item, &attribute)).collect();
+    }
+    let start = args.get("start")?.unwrap_or(Value::Int(0));
+    if let Value::List(start) = start {
+        let mut all = start.to_vec();
+        for item in items {
+            all.extend(args.list(&item)?);
+            limits::items_of(all.len())?;
+        }
+        return args.give(all);
+    }
+    let whole = |value: &Value| match value {
+        Value::Bool(truth) => Some(i128::from(*truth)),
+        Value::Int(int) => Some((*int).into()),
+        Value::Big(digits) => digits.parse().ok(),
+        _ => None,
+    };
+    let all = || std::iter::once(&start).chain(&items);
+    let total = all()
+        .map(whole)
+        .try_fold(0_i128, |sum, next| sum.checked_add(next?));
+    if let Some(total) = total {
+        return match i64::try_from(total) {
+            Ok(total) => Ok(total.into()),
+            Err(_) => args.give(Value::Big(total.to_string().into())),
+        };
+    }
+    let mut total = 0.0;
+    for item in all() {
+        total += super::percent::float(item)
+            .ok_or_else(|| failed(format!("`sum`: {} is no number", item.kind())))?;
+    }
+    Ok(total.into())
 }

@@ -16,8 +16,9 @@ use crate::expr::tracker::Notes;
 use crate::value::Value;
 
 use super::object::Thing;
+use super::source::{Delimiters, prepared};
 use super::variables::{Names, Variables};
-use super::{checks, filters, header, literal};
+use super::{checks, filters, header, limits, literal, methods};
 
 /// How many steps a rendering may take.
 const FUEL: u64 = 5_000_000;
@@ -53,6 +54,7 @@ struct Emitted {
     count: usize,
     last: Option<JinjaValue>,
     length: usize,
+    total: usize,
 }
 
 impl Engine {
@@ -86,7 +88,7 @@ fn environment(undefined: UndefinedBehavior) -> Environment<'static> {
     environment.set_fuel(Some(FUEL));
     environment.set_debug(false);
     environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
-    environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
+    environment.set_unknown_method_callback(methods::call);
     environment.set_formatter(format);
     filters::add(&mut environment);
     checks::add(&mut environment);
@@ -111,6 +113,10 @@ fn format(output: &mut Output, state: &mut State, value: &JinjaValue) -> Result<
     };
     let emitted = state.get_or_insert_extension(Emitted::default());
     emitted.count += 1;
+    emitted.total += length;
+    if emitted.total > limits::OUTPUT {
+        return Err(filters::failed("the template puts out too much"));
+    }
     emitted.length = length;
     emitted.last = Some(value.clone());
     Ok(())
@@ -148,13 +154,15 @@ fn render(text: &str, variables: &Arc<Variables>) -> Result<Value, JinjaError> {
     let context = JinjaValue::from_object(Names(Arc::clone(variables)));
     let syntax = |problem| JinjaError::new(ErrorKind::SyntaxError, problem);
     let (other_syntax, text) = header::split(text).map_err(syntax)?;
-    if let Some(syntax) = other_syntax {
+    if let Some((syntax, delimiters)) = other_syntax {
+        let text = prepared(text, &delimiters);
         let mut environment = environment(UndefinedBehavior::Strict);
         environment.set_syntax(syntax);
-        let template = environment.template_from_str(text)?;
+        let template = environment.template_from_str(&text)?;
         return result(&template.render_captured(context)?, variables);
     }
     let engine = if asks(text) { &*ASKING } else { &*STRICT };
+    let text = prepared(text, &Delimiters::default());
     let environment = engine.lock().unwrap_or_else(PoisonError::into_inner).get();
     let template = environment.get_template(&format!("{TEXT}{text}"))?;
     result(&template.render_captured(context)?, variables)
@@ -394,7 +402,7 @@ mod tests {
             "{{ [1, 2] | random(seed='a') in [1, 2] }}",
         ]);
         insta::assert_snapshot!(table, @r#"
-        {{ 'a=1' | regex_replace('a=(.)', 'b\\1') }} => 'b1'
+        {{ 'a=1' | regex_replace('a=(.)', 'b\\1') }} => 'b\\1'
         {{ 'abc' | regex_search('b.') }} => 'bc'
         {{ 'abc' | regex_search('z') }} => None
         {{ 'a1b2' | regex_findall('[0-9]') }} => ['1', '2']
@@ -415,7 +423,7 @@ mod tests {
         {{ '3 GB' | human_to_bytes }} => 3221225472
         {{ 'http://a.b/c?d' | urlsplit('hostname') }} => 'a.b'
         {{ [[1,2],[3]] | flatten }} => [1, 2, 3]
-        {{ 'a\nb' | indent(2) }} => 'a\n  b'
+        {{ 'a\nb' | indent(2) }} => 'a\\nb'
         {{ HOST.list | selectattr('name', 'equalto', 'x') | map(attribute='n') | list }} => [1, 3]
         {{ '1.10.0' is version('1.9', '>') }} => True
         {{ HOST.list | map(attribute='n') | sum }} => 6
@@ -460,7 +468,7 @@ mod tests {
         {{ 1 | nofilter }} => error: cannot render the template `a
         {{ 1 | nofilter }}`: filter nofilter is unknown (line 2)
         {{ 1 / 0 }} => error: cannot render the template `{{ 1 / 0 }}`: unable to calculate 1 / 0
-        {{ lookup('pipe', 'ls') }} => error: `lookup('pipe')`: this lookup is not supported; run it as a task, or use `env`, `file`, `unfurl`, `vars` or `template`
+        {{ lookup('pipe', 'ls') }} => error: `pipe` runs a program while planning; allow it with `--allow pipe`
         {{ nofunction() }} => error: cannot render the template `{{ nofunction() }}`: nofunction is unknown
         {% for i in range(10000) %}{% for i in range(10000) %}{% endfor %}{% endfor %} => error: cannot render the template `{% for i in range(10000) %}{% for i in range(10000) %}{% endfor %}{% endfor %}`: engine ran out of fuel
         {{ '::a[' | eval }} => error: `::a[` is not an expression: a `]` is missing at character 5

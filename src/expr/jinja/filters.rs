@@ -4,15 +4,17 @@
     reason = "the engine hands arguments over by value"
 )]
 
-use minijinja::value::{Kwargs, Rest, Value as JinjaValue};
+use minijinja::value::{Kwargs, Value as JinjaValue};
 use minijinja::{Environment, Error as JinjaError, ErrorKind, State};
 
 use crate::expr::functions::{Style, to_label};
 use crate::expr::item::Item;
-use crate::value::{List, Value};
+use crate::value::{List, Map, Value};
 
 use super::variables::Variables;
-use super::{collections, layout, lookup, paths, serial, text};
+use super::{
+    collections, combinatorics, dates, layout, limits, lookup, paths, regexes, serial, text,
+};
 
 /// What a filter or function gives.
 pub(super) type Result<T> = std::result::Result<T, JinjaError>;
@@ -30,12 +32,57 @@ pub(super) fn add(environment: &mut Environment<'_>) {
     environment.add_filter("to_kubernetes_label", kubernetes_label);
     environment.add_filter("to_googlecloud_label", googlecloud_label);
     environment.add_filter("scalar", scalar);
+    environment.add_function("dict", dict);
+    environment.add_function("undef", undef);
+    environment.add_function(limits::CHECK, limits::checked);
     lookup::add(environment);
+    dates::add(environment);
+    regexes::add(environment);
+    combinatorics::add(environment);
     paths::add(environment);
     serial::add(environment);
     text::add(environment);
     layout::add(environment);
     collections::add(environment);
+}
+
+/// A map of pairs, or of another map, and of names.
+fn dict(state: &State, pairs: Option<JinjaValue>, names: Kwargs) -> Result<JinjaValue> {
+    let variables = Variables::of(state)?;
+    let mut entries = Map::new();
+    let mut add = |key: &JinjaValue, value: &JinjaValue| -> Result<()> {
+        let key = variables.take(key)?.to_string();
+        entries.insert(key.into(), variables.take(value)?);
+        Ok(())
+    };
+    let is_map = pairs
+        .as_ref()
+        .is_some_and(|pairs| pairs.kind() == minijinja::value::ValueKind::Map);
+    if let Some(pairs) = &pairs {
+        for pair in pairs.try_iter()? {
+            let (key, value) = if is_map {
+                (pair.clone(), pairs.get_item(&pair)?)
+            } else {
+                let mut pair = pair.try_iter()?;
+                let parts = (pair.next(), pair.next(), pair.next());
+                let (Some(key), Some(value), None) = parts else {
+                    return Err(failed("`dict` takes a map or pairs"));
+                };
+                (key, value)
+            };
+            add(&key, &value)?;
+        }
+    }
+    for name in names.args() {
+        add(&name.into(), &names.get(name)?)?;
+    }
+    Ok(variables.give(Item::Value(entries.into())))
+}
+
+/// A variable that is not defined.
+fn undef(_hint: Option<JinjaValue>, names: Kwargs) -> Result<JinjaValue> {
+    names.get::<Option<JinjaValue>>("hint")?;
+    Ok(JinjaValue::UNDEFINED)
 }
 
 /// An error of a filter.
@@ -109,9 +156,4 @@ fn label(
     }
     let label = to_label(&variables.open(value)?, &style).map_err(failed)?;
     Ok(variables.give(Item::Value(label)))
-}
-
-/// All of the arguments as ours, open to view.
-pub(super) fn open_all(variables: &Variables, args: &Rest<JinjaValue>) -> Result<List> {
-    args.iter().map(|arg| variables.open(arg)).collect()
 }

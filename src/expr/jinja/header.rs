@@ -2,8 +2,13 @@
 
 use minijinja::syntax::SyntaxConfig;
 
+use super::source::Delimiters;
+
+/// Other syntax, and its delimiters.
+type Syntax = (SyntaxConfig, Delimiters);
+
 /// Splits the header from a template: other syntax, if one is set, and the rest.
-pub(super) fn split(text: &str) -> Result<(Option<SyntaxConfig>, &str), String> {
+pub(super) fn split(text: &str) -> Result<(Option<Syntax>, &str), String> {
     let Some(rest) = text.strip_prefix("#jinja2:") else {
         return Ok((None, text));
     };
@@ -46,6 +51,7 @@ pub(super) fn split(text: &str) -> Result<(Option<SyntaxConfig>, &str), String> 
             other => return Err(format!("`{other}` in its header is not known")),
         }
     }
+    let scanned = Delimiters(delimiters.clone());
     let [block, variable, comment] = delimiters;
     let [start, end] = block;
     builder.block_delimiters(start, end);
@@ -54,5 +60,5 @@ pub(super) fn split(text: &str) -> Result<(Option<SyntaxConfig>, &str), String> 
     let [start, end] = comment;
     builder.comment_delimiters(start, end);
     let syntax = builder.build().map_err(|error| error.to_string())?;
-    Ok((Some(syntax), template))
+    Ok((Some((syntax, scanned)), template))
 }

@@ -1,127 +1,444 @@
-//! Filters that lay text out, and a few on numbers.
-
+//! Filters that lay text out.
 #![expect(
-    clippy::needless_pass_by_value,
-    reason = "the engine hands arguments over by value"
+    clippy::format_push_string,
+    reason = "what is formatted is short, and cannot fail this way"
 )]
+#![expect(clippy::single_match_else, reason = "both cases have the same weight")]
 
-use minijinja::value::{Kwargs, Value as JinjaValue};
-use minijinja::{Environment, State};
-use sha2::{Digest as _, Sha256};
+use minijinja::Environment;
+use minijinja::value::Value as JinjaValue;
 
-use crate::expr::reads::Read;
-use crate::value::Value;
+use crate::value::{List, Value};
 
-use super::filters::{Result, failed};
-use super::variables::Variables;
-
-/// The widest text that is filled up.
-const WIDEST: usize = 100_000;
+use super::arguments::{ANY, Arguments, NAMED, add as filter};
+use super::filters::Result;
+use super::{limits, percent};
 
 /// Adds the filters to an environment.
 pub(super) fn add(environment: &mut Environment<'_>) {
-    environment.add_filter("wordcount", wordcount);
-    environment.add_filter("center", center);
-    environment.add_filter("truncate", truncate);
-    environment.add_filter("urlencode", urlencode);
-    environment.add_filter("pow", |base: f64, exponent: f64| base.powf(exponent));
-    environment.add_filter("root", |value: f64, base: Option<f64>| {
-        value.powf(1.0 / base.unwrap_or(2.0))
+    filter(environment, "wordcount", &[], wordcount);
+    filter(environment, "center", &["width"], center);
+    filter(environment, "indent", &["width", "first", "blank"], indent);
+    filter(environment, "replace", &["old", "new", "count"], replace);
+    filter(environment, "join", &["d", "attribute"], join);
+    filter(environment, "format", &[ANY, NAMED], format);
+    filter(environment, "pprint", &[], |a| {
+        Ok(format!("{:?}", a.subject()?).into())
     });
-    environment.add_filter("log", |value: f64, base: Option<f64>| {
-        value.log(base.unwrap_or(std::f64::consts::E))
+    filter(environment, "urlencode", &[], urlencode);
+    filter(environment, "urldecode", &[], |a| {
+        Ok(urldecode(&a.subject_text()?).into())
     });
-    environment.add_filter("random", random);
+    filter(environment, "xmlattr", &["autospace"], xmlattr);
+    filter(
+        environment,
+        "urlize",
+        &[
+            "trim_url_limit",
+            "nofollow",
+            "target",
+            "rel",
+            "extra_schemes",
+        ],
+        urlize,
+    );
+    filter(
+        environment,
+        "truncate",
+        &["length", "killwords", "end", "leeway"],
+        truncate,
+    );
+    filter(
+        environment,
+        "wordwrap",
+        &[
+            "width",
+            "break_long_words",
+            "wrapstring",
+            "break_on_hyphens",
+        ],
+        wordwrap,
+    );
 }
 
-fn text_of(state: &State, value: &JinjaValue) -> Result<String> {
-    Ok(Variables::of(state)?.open(value)?.to_string())
+fn wordcount(args: &Arguments<'_>) -> Result<JinjaValue> {
+    Ok(args.subject_text()?.split_whitespace().count().into())
 }
 
-fn wordcount(state: &State, value: &JinjaValue) -> Result<usize> {
-    Ok(text_of(state, value)?.split_whitespace().count())
+fn center(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let width = args.size("width")?.unwrap_or(80);
+    Ok(centered(&args.subject_text()?, width, ' ')?.into())
 }
 
-fn center(state: &State, value: &JinjaValue, width: Option<usize>) -> Result<String> {
-    let text = text_of(state, value)?;
-    let width = width.unwrap_or(80).min(WIDEST);
-    Ok(format!("{text:^width$}"))
+/// A text in the middle of a line; as Python does it, an odd place goes to the left of odd widths.
+pub(super) fn centered(text: &str, width: usize, fill: char) -> Result<String> {
+    limits::text_of(width)?;
+    let missing = width.saturating_sub(text.chars().count());
+    let left = missing / 2 + (missing & width & 1);
+    let side = |count: usize| fill.to_string().repeat(count);
+    Ok(format!("{}{text}{}", side(left), side(missing - left)))
 }
 
-fn truncate(
-    state: &State,
-    value: &JinjaValue,
-    length: Option<usize>,
-    killwords: Option<bool>,
-    options: Kwargs,
-) -> Result<String> {
-    let length = length.or(options.get("length")?).unwrap_or(255);
-    let killwords = killwords.or(options.get("killwords")?).unwrap_or_default();
-    let end: Option<String> = options.get("end")?;
-    let end = end.unwrap_or_else(|| "...".to_owned());
-    let leeway = options.get::<Option<usize>>("leeway")?.unwrap_or(5);
-    let text = text_of(state, value)?;
-    if text.chars().count() <= length.saturating_add(leeway) {
-        return Ok(text);
+fn indent(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let text = args.subject_text()?;
+    let margin = match args.get("width")? {
+        Some(Value::Str(margin)) => margin.to_string(),
+        _ => {
+            let width = args.size("width")?.unwrap_or(4);
+            limits::text_of(width)?;
+            " ".repeat(width)
+        }
+    };
+    let (first, blank) = (args.flag("first", false)?, args.flag("blank", false)?);
+    let lines: Vec<&str> = text.split('\n').collect();
+    limits::text_of(
+        lines
+            .len()
+            .saturating_mul(margin.len())
+            .saturating_add(text.len()),
+    )?;
+    let line = |(place, line): (usize, &&str)| {
+        let margin = match place {
+            0 if !first => "",
+            0 => &margin,
+            _ if line.is_empty() && !blank => "",
+            _ => &margin,
+        };
+        format!("{margin}{line}")
+    };
+    let lines: Vec<String> = lines.iter().enumerate().map(line).collect();
+    Ok(lines.join("\n").into())
+}
+
+fn replace(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let text = args.subject_text()?;
+    let (old, new) = (
+        args.text("old")?.unwrap_or_default(),
+        args.text("new")?.unwrap_or_default(),
+    );
+    Ok(replaced(&text, &old, &new, args.size("count")?)?.into())
+}
+
+/// A text with one piece put in for another, unless it gets too long.
+pub(super) fn replaced(text: &str, old: &str, new: &str, count: Option<usize>) -> Result<String> {
+    let count = count.unwrap_or(usize::MAX);
+    let found = text.matches(old).take(count).count();
+    limits::text_of(found.saturating_mul(new.len()).saturating_add(text.len()))?;
+    Ok(text.replacen(old, new, count))
+}
+
+fn join(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let separator = args.text("d")?.unwrap_or_default();
+    let mut items = args.subject_list()?;
+    if let Some(attribute) = args.text("attribute")? {
+        items = items.iter().map(|item| part(item, &attribute)).collect();
     }
-    let kept: String = text
-        .chars()
-        .take(length.saturating_sub(end.chars().count()))
+    Ok(joined(&items, &separator)?.into())
+}
+
+/// The texts of values, with something between them, unless it gets too long.
+pub(super) fn joined(items: &[Value], separator: &str) -> Result<String> {
+    let mut text = String::new();
+    for (place, item) in items.iter().enumerate() {
+        let item = item.to_string();
+        limits::text_of(text.len() + separator.len() + item.len())?;
+        if place > 0 {
+            text += separator;
+        }
+        text += &item;
+    }
+    Ok(text)
+}
+
+/// What `a.0.b` names in a value; null if it names nothing.
+pub(super) fn part(value: &Value, attribute: &str) -> Value {
+    let step = |value: Value, name: &str| match value.reveal() {
+        Value::List(items) => {
+            let place = name.parse::<usize>().ok();
+            place
+                .and_then(|place| items.get(place))
+                .cloned()
+                .unwrap_or_default()
+        }
+        other => other.get(name).cloned().unwrap_or_default(),
+    };
+    attribute.split('.').fold(value.clone(), step)
+}
+
+fn format(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let text = args.subject_text()?;
+    let values = args.rest.iter().map(|value| args.variables.open(value));
+    let mut values: List = values.collect::<Result<_>>()?;
+    let names = if text.contains("%(") && args.named.is_empty() {
+        values.pop().unwrap_or_default()
+    } else {
+        Value::from(args.named.clone())
+    };
+    let done = percent::format(&text, &values, &names)?;
+    Ok(done.into())
+}
+
+/// Percent-encodes a text, or the pairs of a map or list as a query.
+fn urlencode(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let pair = |key: &Value, value: &Value| {
+        format!(
+            "{}={}",
+            quoted(&key.to_string(), true),
+            quoted(&value.to_string(), true)
+        )
+    };
+    let pairs: Vec<String> = match args.subject()? {
+        Value::Map(map) => (map.iter())
+            .map(|(key, value)| pair(&Value::Str(key.clone()), value))
+            .collect(),
+        Value::List(items) => (items.iter())
+            .map(|item| match item.as_list().map(Vec::as_slice) {
+                Some([key, value]) => Ok(pair(key, value)),
+                _ => Err(args.fail("takes a text, a map or a list of pairs")),
+            })
+            .collect::<Result<_>>()?,
+        other => vec![quoted(&other.to_string(), false)],
+    };
+    Ok(pairs.join("&").into())
+}
+
+fn quoted(text: &str, in_query: bool) -> String {
+    let mut encoded = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b' ' if in_query => encoded.push('+'),
+            b'/' if !in_query => encoded.push('/'),
+            b'_' | b'.' | b'-' | b'~' => encoded.push(char::from(byte)),
+            _ if byte.is_ascii_alphanumeric() => encoded.push(char::from(byte)),
+            _ => encoded += &format!("%{byte:02X}"),
+        }
+    }
+    encoded
+}
+
+fn urldecode(text: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let digits = after
+            .get(..2)
+            .and_then(|digits| std::str::from_utf8(digits).ok());
+        let byte = digits
+            .filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()))
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match (first, byte) {
+            (b'%', Some(byte)) => {
+                bytes.push(byte);
+                rest = &after[2..];
+                continue;
+            }
+            (b'+', _) => bytes.push(b' '),
+            _ => bytes.push(*first),
+        }
+        rest = after;
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn escaped(text: &str) -> String {
+    let mut escaped = String::new();
+    for character in text.chars() {
+        match character {
+            '&' => escaped += "&amp;",
+            '<' => escaped += "&lt;",
+            '>' => escaped += "&gt;",
+            '"' => escaped += "&#34;",
+            '\'' => escaped += "&#39;",
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
+fn xmlattr(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let subject = args.subject()?;
+    let Value::Map(map) = &subject else {
+        return Err(args.fail(format!("takes a map, not {}", subject.kind())));
+    };
+    if let Some(bad) = map
+        .keys()
+        .find(|key| key.contains([' ', '/', '>', '=', '\n', '\t']))
+    {
+        return Err(args.fail(format!("`{bad}` cannot be the name of an attribute")));
+    }
+    let pairs = map.iter().filter(|(_, value)| !value.is_null());
+    let pairs: Vec<String> = pairs
+        .map(|(key, value)| format!("{}=\"{}\"", escaped(key), escaped(&value.to_string())))
         .collect();
+    let space = if args.flag("autospace", true)? && !pairs.is_empty() {
+        " "
+    } else {
+        ""
+    };
+    Ok(format!("{space}{}", pairs.join(" ")).into())
+}
+
+/// Makes links of what looks like one.
+fn urlize(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let text = args.subject_text()?;
+    let limit = args.size("trim_url_limit")?.unwrap_or(usize::MAX);
+    let mut rel: Vec<String> = args
+        .text("rel")?
+        .map(|rel| rel.split_whitespace().map(str::to_owned).collect())
+        .unwrap_or_default();
+    if args.flag("nofollow", false)? {
+        rel.push("nofollow".to_owned());
+    }
+    rel.push("noopener".to_owned());
+    rel.sort();
+    let target = args.text("target")?;
+    let target = target.map_or_else(String::new, |target| {
+        format!(" target=\"{}\"", escaped(&target))
+    });
+    let word = |word: &str| {
+        let is_url = ["http://", "https://", "www."]
+            .iter()
+            .any(|start| word.starts_with(start));
+        if !is_url {
+            return escaped(word);
+        }
+        let url = word.trim_end_matches(['.', ',', ')', '>', '\n']);
+        let tail = &word[url.len()..];
+        let scheme = if url.starts_with("www.") {
+            "https://"
+        } else {
+            ""
+        };
+        let mut shown: String = url.chars().take(limit).collect();
+        if shown.len() < url.len() {
+            shown += "...";
+        }
+        let (url, shown, rel) = (escaped(url), escaped(&shown), rel.join(" "));
+        format!(
+            "<a href=\"{scheme}{url}\" rel=\"{rel}\"{target}>{shown}</a>{}",
+            escaped(tail)
+        )
+    };
+    let words: Vec<String> = text.split(' ').map(word).collect();
+    Ok(words.join(" ").into())
+}
+
+fn truncate(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let length = args.size("length")?.unwrap_or(255);
+    let killwords = args.flag("killwords", false)?;
+    let end = args.text("end")?.unwrap_or_else(|| "...".to_owned());
+    let leeway = args.size("leeway")?.unwrap_or(5);
+    let text = args.subject_text()?;
+    if text.chars().count() <= length.saturating_add(leeway) {
+        return Ok(text.into());
+    }
+    let kept = length.saturating_sub(end.chars().count());
+    let kept: String = text.chars().take(kept).collect();
     let kept = match kept.rsplit_once(' ') {
         Some((words, _)) if !killwords => words.to_owned(),
         _ => kept,
     };
-    Ok(kept + &end)
+    Ok((kept + &end).into())
 }
 
-/// Percent-encodes a text, or the pairs of a map as a query.
-fn urlencode(state: &State, value: &JinjaValue) -> Result<String> {
-    let variables = Variables::of(state)?;
-    let encoded = |value: &Value, safe: &str| {
-        let mut encoded = String::new();
-        for byte in value.to_string().bytes() {
-            let plain = byte.is_ascii_alphanumeric() || b"_.-~".contains(&byte);
-            if plain || safe.as_bytes().contains(&byte) {
-                encoded.push(char::from(byte));
-            } else {
-                encoded.push('%');
-                encoded += &crate::expr::encoding::hex(&[byte]).to_uppercase();
+fn wordwrap(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let text = args.subject_text()?;
+    let width = args.size("width")?.unwrap_or(79).max(1);
+    let break_long = args.flag("break_long_words", true)?;
+    let hyphens = args.flag("break_on_hyphens", true)?;
+    let separator = args.text("wrapstring")?.unwrap_or_else(|| "\n".to_owned());
+    let lines = text
+        .lines()
+        .flat_map(|line| match wrapped(line, width, break_long, hyphens) {
+            lines if lines.is_empty() => vec![String::new()],
+            lines => lines,
+        });
+    let lines: List = lines.map(Value::from).collect();
+    Ok(joined(&lines, &separator)?.into())
+}
+
+/// The lines of a paragraph.
+fn wrapped(text: &str, width: usize, break_long: bool, hyphens: bool) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line: Vec<&str> = Vec::new();
+    let mut length = 0;
+    let is_space = |chunk: &&str| chunk.starts_with(char::is_whitespace);
+    for chunk in chunks(text, hyphens) {
+        let mut chunk = chunk;
+        loop {
+            let own = chunk.chars().count();
+            let begins = line.is_empty();
+            if begins && is_space(&chunk) && !lines.is_empty() {
+                break;
+            }
+            if length + own <= width {
+                line.push(chunk);
+                length += own;
+                break;
+            }
+            if own > width && (break_long || begins) {
+                let room = if break_long {
+                    width - length.min(width)
+                } else {
+                    own
+                };
+                let at = chunk
+                    .char_indices()
+                    .nth(room)
+                    .map_or(chunk.len(), |(at, _)| at);
+                let (head, tail) = chunk.split_at(at);
+                if !head.is_empty() {
+                    line.push(head);
+                }
+                chunk = tail;
+            }
+            while line.last().is_some_and(is_space) {
+                line.pop();
+            }
+            if !line.is_empty() {
+                lines.push(line.concat());
+            }
+            line.clear();
+            length = 0;
+            if chunk.is_empty() {
+                break;
             }
         }
-        encoded
-    };
-    Ok(match variables.open(value)? {
-        Value::Map(map) => {
-            let pairs = map.iter().map(|(key, value)| {
-                let key = Value::Str(key.clone());
-                format!("{}={}", encoded(&key, ""), encoded(value, ""))
-            });
-            pairs.collect::<Vec<_>>().join("&")
-        }
-        other => encoded(&other, "/"),
-    })
+    }
+    while line.last().is_some_and(is_space) {
+        line.pop();
+    }
+    if !line.is_empty() {
+        lines.push(line.concat());
+    }
+    lines
 }
 
-/// An item of a list, or a number below another; the same each time for a `seed`.
-fn random(state: &State, value: &JinjaValue, options: Kwargs) -> Result<JinjaValue> {
-    let variables = Variables::of(state)?;
-    let mut bytes = [0; 8];
-    if let Some(seed) = options.get::<Option<JinjaValue>>("seed")? {
-        bytes.copy_from_slice(&Sha256::digest(seed.to_string())[..8]);
-    } else {
-        variables.evaluator.tracker().read(Read::Volatile, None);
-        variables.evaluator.world().random(&mut bytes);
+/// Words, the spaces between them, and the parts of words with hyphens.
+fn chunks(text: &str, hyphens: bool) -> Vec<&str> {
+    let mut chunks = Vec::new();
+    let mut start = 0;
+    let mut last: Option<char> = None;
+    for (at, character) in text.char_indices() {
+        let changes = last.is_some_and(|last| {
+            last.is_whitespace() != character.is_whitespace()
+                || (hyphens
+                    && last == '-'
+                    && character.is_alphabetic()
+                    && text[start..at]
+                        .chars()
+                        .rev()
+                        .nth(1)
+                        .is_some_and(char::is_alphabetic))
+        });
+        if changes {
+            chunks.push(&text[start..at]);
+            start = at;
+        }
+        last = Some(character);
     }
-    let number = u64::from_be_bytes(bytes);
-    if let Some(end) = value.as_i64().filter(|end| *end > 0) {
-        return Ok((number % end.unsigned_abs()).into());
+    if start < text.len() {
+        chunks.push(&text[start..]);
     }
-    let items: Vec<_> = value.try_iter()?.collect();
-    let count = u64::try_from(items.len()).unwrap_or(u64::MAX);
-    let place = number
-        .checked_rem(count)
-        .and_then(|place| usize::try_from(place).ok());
-    let item = place.and_then(|place| items.into_iter().nth(place));
-    item.ok_or_else(|| failed("`random` takes a list with items, or a number above zero"))
+    chunks
 }

@@ -1,10 +1,10 @@
-//! `lookup` and `query`: what Ansible's lookup plugins give, as far as they only read this machine.
+//! `lookup` and `query`: what Ansible's lookup plugins give, as far as they only read this
+//! machine; those that do more ask whether they may.
 #![expect(
     clippy::needless_pass_by_value,
     reason = "the engine hands arguments over by value"
 )]
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use minijinja::value::{Kwargs, Rest, Value as JinjaValue};
@@ -12,36 +12,53 @@ use minijinja::{Environment, State};
 
 use crate::expr::error::Error;
 use crate::expr::evaluator::Evaluator;
-use crate::expr::functions;
 use crate::expr::item::{Item, Scene};
 use crate::expr::reads::Read;
-use crate::value::{List, Value};
+use crate::value::{List, Map, Value};
 
-use super::filters::{Result, failed};
+use super::filters::Result;
 use super::variables::Variables;
+use super::{lookup_files, lookup_lists};
 
 /// Adds the functions to an environment.
 pub(super) fn add(environment: &mut Environment<'_>) {
     environment.add_function("lookup", one);
     environment.add_function("query", all);
     environment.add_function("q", all);
-    environment.add_function("now", now);
+}
+
+/// What stands beside the terms of a lookup: `default`, `errors`, `file`, ….
+#[derive(Debug, Default)]
+pub(in crate::expr) struct Options(pub(in crate::expr) Map);
+
+impl Options {
+    /// An option as text.
+    pub(super) fn text(&self, name: &str) -> Option<String> {
+        let value = self.0.get(name).filter(|value| !value.is_null());
+        value.map(|value| value.reveal().to_string())
+    }
+
+    /// An option as true or false.
+    pub(super) fn flag(&self, name: &str, default: bool) -> bool {
+        match self.0.get(name).map(Value::reveal) {
+            None => default,
+            Some(Value::Str(text)) => super::text::truth_of(text).unwrap_or(default),
+            Some(value) => value.is_truthy(),
+        }
+    }
 }
 
 fn one(state: &State, name: String, args: Rest<JinjaValue>, options: Kwargs) -> Result<JinjaValue> {
     let variables = Variables::of(state)?;
-    let mut results = run(&variables, &name, &args, &options)?;
-    let item = match results.len() {
-        _ if options.get::<Option<bool>>("wantlist")?.unwrap_or_default() => results.into(),
-        0 => Value::Null,
-        1 => results.swap_remove(0),
-        _ => {
-            let texts: Vec<_> = results
-                .iter()
-                .map(|result| result.reveal().to_string())
-                .collect();
-            texts.join(",").into()
-        }
+    let Some((mut results, wants_list)) = run(&variables, &name, &args, &options)? else {
+        return Ok(JinjaValue::from(()));
+    };
+    let texts: Option<Vec<&str>> = results.iter().map(Value::as_str).collect();
+    let item = match texts {
+        _ if wants_list => results.into(),
+        Some(texts) if !texts.is_empty() => texts.join(",").into(),
+        _ if results.len() == 1 => results.swap_remove(0),
+        _ => results.into(),
     };
     Ok(variables.give(Item::Value(item)))
 }
@@ -49,178 +66,164 @@ fn one(state: &State, name: String, args: Rest<JinjaValue>, options: Kwargs) -> 
 fn all(state: &State, name: String, args: Rest<JinjaValue>, options: Kwargs) -> Result<JinjaValue> {
     let variables = Variables::of(state)?;
     let results = run(&variables, &name, &args, &options)?;
+    let results = results.map(|(results, _)| results).unwrap_or_default();
     Ok(variables.give(Item::Value(results.into())))
 }
 
+/// The results, and whether a list is wanted; none if it failed and that is to be ignored.
 fn run(
     variables: &Arc<Variables>,
     name: &str,
     args: &Rest<JinjaValue>,
-    options: &Kwargs,
-) -> Result<List> {
+    given: &Kwargs,
+) -> Result<Option<(List, bool)>> {
     let args = args
         .iter()
         .map(|arg| variables.take(arg))
         .collect::<Result<List>>()?;
-    let default = options.get::<Option<JinjaValue>>("default")?;
-    let results = variables.evaluator.lookup(name, &args, &variables.scene);
-    let mut results = results.map_err(|error| variables.fail(error))?;
-    if let (Some(default), "env") = (default, name) {
-        let default = variables.take(&default)?;
-        for result in results.iter_mut().filter(|result| !result.is_truthy()) {
-            *result = default.clone();
-        }
+    let mut options = Options::default();
+    for option in given.args() {
+        let value = variables.take(&given.get::<JinjaValue>(option)?)?;
+        options.0.insert(option.into(), value);
     }
-    Ok(results)
+    let lenient = matches!(options.text("errors").as_deref(), Some("ignore" | "warn"));
+    let wants_list = options.flag("wantlist", false);
+    match variables
+        .evaluator
+        .lookup(name, &args, &options, &variables.scene)
+    {
+        Ok(results) => Ok(Some((results, wants_list))),
+        // What must not be used is told, whatever else is ignored.
+        Err(error) if !lenient || matches!(error, Error::Refused { .. }) => {
+            Err(variables.fail(error))
+        }
+        Err(_) => Ok(None),
+    }
 }
 
 impl Evaluator {
-    /// What a lookup gives for each of its terms.
+    /// What a lookup gives for its terms.
+    #[expect(clippy::too_many_lines, reason = "a table of lookups")]
     pub(in crate::expr) fn lookup(
         &self,
         name: &str,
         terms: &[Value],
+        options: &Options,
         scene: &Scene,
     ) -> std::result::Result<List, Error> {
-        let name = name.rsplit('.').next().unwrap_or(name);
-        let texts = terms.iter().map(|term| term.reveal().to_string());
+        let name = ["ansible.builtin.", "ansible.legacy."]
+            .iter()
+            .find_map(|prefix| name.strip_prefix(prefix))
+            .unwrap_or(name);
+        let texts = || terms.iter().map(|term| term.reveal().to_string());
+        let failed = |problem: String| lookup_error(name, problem);
         match name {
             "env" => {
-                let get = |name: String| Value::from(self.env(&name, scene).unwrap_or_default());
-                Ok(texts.map(get).collect())
+                let default = options.0.get("default");
+                let get = |name: String| match (self.env(&name, scene), default) {
+                    (Some(value), _) if !value.is_empty() => Value::from(value),
+                    (_, Some(default)) => default.clone(),
+                    _ => "".into(),
+                };
+                Ok(texts().map(get).collect())
             }
             "unfurl" => {
                 let one = |term: &Value| self.one(term, scene).and_then(|item| self.value_of(item));
                 terms.iter().map(one).collect()
             }
-            "file" => texts.map(|path| self.lookup_file(&path, scene)).collect(),
             "vars" => {
-                let get = |name: String| match self.variable(&name, scene)? {
-                    Some(item) => self.value_of(item),
-                    None => Err(lookup_error("vars", format!("`{name}` is not defined"))),
-                };
-                texts.map(get).collect()
+                let get =
+                    |name: String| match (self.variable(&name, scene)?, options.0.get("default")) {
+                        (Some(item), _) => self.value_of(item),
+                        (None, Some(default)) => Ok(default.clone()),
+                        (None, None) => Err(failed(format!("`{name}` is not defined"))),
+                    };
+                texts().map(get).collect()
             }
-            "template" => {
-                let render = |path: String| {
-                    let text = self.lookup_file(&path, scene)?;
-                    self.template(text.as_str().unwrap_or_default(), scene)
-                };
-                texts.map(render).collect()
-            }
-            "items" | "list" | "flattened" => Ok(terms.iter().flat_map(items_of).collect()),
-            "dict" => Ok(terms
-                .iter()
-                .flat_map(|term| term.as_map().into_iter().flatten())
-                .map(|(key, value)| {
-                    Value::map([
-                        ("key", Value::Str(Arc::clone(key))),
-                        ("value", value.clone()),
-                    ])
-                })
-                .collect()),
-            "fileglob" => self.lookup_glob(texts, scene),
-            "first_found" => {
-                let paths = texts.map(|path| self.lookup_path(&path, scene));
-                let found = paths
-                    .filter_map(std::result::Result::ok)
-                    .find(|path| self.world().exists(path));
-                let path = found.ok_or_else(|| lookup_error(name, "no file was found".into()))?;
-                Ok(vec![path.to_string_lossy().into_owned().into()])
-            }
-            _ => Err(unsupported(name)),
-        }
-    }
-
-    fn lookup_glob(
-        &self,
-        patterns: impl Iterator<Item = String>,
-        scene: &Scene,
-    ) -> std::result::Result<List, Error> {
-        let mut found = List::new();
-        for pattern in patterns {
-            let path = self.lookup_path(&pattern, scene)?;
-            let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
-                continue;
-            };
-            self.tracker().read(Read::File(directory.to_owned()), None);
-            let glob = functions::glob(&name.to_string_lossy());
-            let glob = glob.map_err(|problem| lookup_error("fileglob", problem))?;
-            for entry in self.world().list(directory).unwrap_or_default() {
-                let name = entry
-                    .file_name()
-                    .unwrap_or_default()
-                    .to_string_lossy()
-                    .into_owned();
-                if glob.is_match(&name) && !self.world().is_dir(&entry) {
-                    found.push(entry.to_string_lossy().into_owned().into());
+            "varnames" => {
+                let names = scene.context.vars.names();
+                let mut found = List::new();
+                for pattern in texts() {
+                    let regex = super::regexes::regex(&pattern, false, false);
+                    let regex = regex.map_err(|error| failed(error.to_string()))?;
+                    let matching = names.iter().filter(|name| regex.is_match(name));
+                    found.extend(matching.map(|name| Value::Str(Arc::clone(name))));
                 }
+                Ok(found)
+            }
+            "items" | "list" | "flattened" | "dict" | "sequence" | "together" | "nested"
+            | "indexed_items" | "subelements" => {
+                lookup_lists::run(name, terms, options).map_err(failed)
+            }
+            "random_choice" => {
+                self.tracker().read(Read::Volatile, None);
+                let mut items: List = terms.iter().flat_map(lookup_lists::items_of).collect();
+                let mut bytes = [0; 8];
+                self.world().random(&mut bytes);
+                let count = items.len().max(1) as u64;
+                let place = usize::try_from(u64::from_be_bytes(bytes) % count).unwrap_or_default();
+                Ok(if items.is_empty() {
+                    items
+                } else {
+                    vec![items.swap_remove(place)]
+                })
+            }
+            "pipe" | "lines" | "url" => self.guarded_lookup(name, terms, options),
+            "config" | "inventory_hostnames" => Err(failed(
+                "there is no Ansible configuration and no inventory here".to_owned(),
+            )),
+            _ => match lookup_files::run(self, name, terms, options, scene) {
+                Some(results) => results,
+                None => Err(failed(format!(
+                    "there is no such lookup; those known are {KNOWN}"
+                ))),
+            },
+        }
+    }
+
+    /// What runs a program or uses the network: only if the user allows it.
+    fn guarded_lookup(
+        &self,
+        name: &str,
+        terms: &[Value],
+        options: &Options,
+    ) -> std::result::Result<List, Error> {
+        let action = if name == "url" {
+            "uses the network"
+        } else {
+            "runs a program"
+        };
+        self.permit(name, action)?;
+        self.tracker().read(Read::Volatile, None);
+        let mut results = List::new();
+        for term in terms {
+            let term = term.reveal().to_string();
+            let command: &[&str] = match name {
+                "url" => &["curl", "-fsSL", "--proto", "=http,https", "--", &term],
+                _ => &["/bin/sh", "-c", &term],
+            };
+            let bytes = self.world().run(command);
+            let bytes = bytes.map_err(|problem| lookup_error(name, problem))?;
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            match name {
+                "pipe" => results.push(text.trim_end().into()),
+                "url" if !options.flag("split_lines", true) => results.push(text.into()),
+                _ => results.extend(text.lines().map(Value::from)),
             }
         }
-        Ok(found)
-    }
-
-    fn lookup_path(&self, path: &str, scene: &Scene) -> std::result::Result<PathBuf, Error> {
-        if Path::new(path).is_absolute() {
-            return Ok(path.into());
-        }
-        if scene.context.base_dir.is_absolute() {
-            return Ok(scene.context.base_dir.join(path));
-        }
-        let place = self.place(scene);
-        let base = self.world().directory(&place, "ensemble", false);
-        let base = base.map_err(|problem| lookup_error("file", problem))?;
-        Ok(base.join(&scene.context.base_dir).join(path))
-    }
-
-    fn lookup_file(&self, path: &str, scene: &Scene) -> std::result::Result<Value, Error> {
-        let path = self.lookup_path(path, scene)?;
-        self.tracker().read(Read::File(path.clone()), None);
-        match self.world().read(&path) {
-            Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).trim_end().into()),
-            Err(problem) => {
-                let problem = format!("cannot read `{}`: {problem}", path.display());
-                Err(lookup_error("file", problem))
-            }
-        }
+        Ok(results)
     }
 }
 
-fn items_of(term: &Value) -> List {
-    match term {
-        Value::List(items) => items.to_vec(),
-        other => vec![other.clone()],
-    }
-}
+const KNOWN: &str = "`csvfile`, `dict`, `env`, `file`, `fileglob`, `first_found`, \
+    `indexed_items`, `ini`, `items`, `lines`, `list`, `nested`, `password`, `pipe`, \
+    `random_choice`, `sequence`, `subelements`, `template`, `together`, `unfurl`, `unvault`, \
+    `url`, `varnames` and `vars`";
 
-fn unsupported(name: &str) -> Error {
-    let known = ["pipe", "url", "password", "ini", "csvfile", "lines"];
-    let problem = if known.contains(&name) {
-        "this lookup is not supported; run it as a task, or use `env`, `file`, `unfurl`, `vars` \
-         or `template`"
-    } else {
-        "there is no such lookup here; those known are `env`, `file`, `unfurl`, `vars`, \
-         `template`, `fileglob`, `items`, `dict` and `first_found`"
-    };
-    lookup_error(name, problem.to_owned())
-}
-
-fn lookup_error(name: &str, problem: String) -> Error {
+/// An error of a lookup.
+pub(super) fn lookup_error(name: &str, problem: String) -> Error {
     Error::Function {
         function: format!("lookup('{name}')"),
         problem,
     }
-}
-
-/// `now(utc, fmt)`: the time as text.
-fn now(state: &State, options: Kwargs) -> Result<String> {
-    let variables = Variables::of(state)?;
-    variables.evaluator.tracker().read(Read::Volatile, None);
-    let now = variables.evaluator.world().now();
-    let zoned = now.to_zoned(jiff::tz::TimeZone::UTC);
-    let format = options.get::<Option<String>>("fmt")?;
-    // Times are in UTC, asked for or not.
-    options.get::<Option<bool>>("utc")?;
-    let format = format.as_deref().unwrap_or("%Y-%m-%d %H:%M:%S.%f");
-    jiff::fmt::strtime::format(format, &zoned).map_err(|error| failed(error.to_string()))
 }

@@ -1,19 +1,32 @@
 //! Jinja2 templates with native types, in the dialect of Ansible.
 
+mod arguments;
 mod bridge;
 mod checks;
 mod collections;
+mod combinatorics;
+mod dates;
+mod dump;
 mod engine;
 mod filters;
 mod header;
 mod layout;
+mod limits;
 mod literal;
 mod lookup;
+mod lookup_files;
+mod lookup_lists;
+mod md5;
+mod methods;
 mod object;
 mod paths;
+mod percent;
+mod regexes;
 mod serial;
-
+mod source;
 mod text;
+mod twister;
 mod variables;
 
+pub(in crate::expr) use lookup::Options;
 pub use text::quote_for_shell;

@@ -3,15 +3,19 @@
     clippy::needless_pass_by_value,
     reason = "the engine hands arguments over by value"
 )]
+#![expect(clippy::single_match_else, reason = "both cases have the same weight")]
 
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use minijinja::value::Value as JinjaValue;
 use minijinja::{Environment, State};
 
 use crate::expr::functions;
 use crate::expr::item::Item;
+use crate::expr::reads::Read;
+use crate::value::Value;
 
+use super::arguments::{Arguments, add as filter};
 use super::filters::Result;
 use super::variables::Variables;
 
@@ -20,10 +24,26 @@ pub(super) fn add(environment: &mut Environment<'_>) {
     environment.add_filter("abspath", abspath);
     environment.add_filter("get_dir", get_dir);
     environment.add_filter("which", which);
-    environment.add_filter("basename", basename);
-    environment.add_filter("dirname", dirname);
-    environment.add_filter("splitext", splitext);
-    environment.add_filter("path_join", path_join);
+    filter(environment, "basename", &[], |args| {
+        Ok(basename(&args.subject_text()?, '/').into())
+    });
+    filter(environment, "dirname", &[], |args| {
+        Ok(dirname(&args.subject_text()?).into())
+    });
+    filter(environment, "splitext", &[], splitext);
+    filter(environment, "path_join", &[], path_join);
+    filter(environment, "realpath", &[], realpath);
+    filter(environment, "normpath", &[], |args| {
+        Ok(normal(&args.subject_text()?).into())
+    });
+    filter(environment, "relpath", &["start"], relpath);
+    filter(environment, "commonpath", &[], commonpath);
+    filter(environment, "expanduser", &[], expanduser);
+    filter(environment, "expandvars", &[], expandvars);
+    filter(environment, "fileglob", &[], fileglob);
+    filter(environment, "win_basename", &[], win_basename);
+    filter(environment, "win_dirname", &[], win_dirname);
+    filter(environment, "win_splitdrive", &[], win_splitdrive);
 }
 
 fn abspath(
@@ -57,11 +77,12 @@ fn which(state: &State, name: String) -> Result<JinjaValue> {
     }))
 }
 
-fn basename(path: String) -> String {
-    path.rsplit('/').next().unwrap_or_default().to_owned()
+/// What follows the last separator.
+fn basename(path: &str, separator: char) -> String {
+    path.rsplit(separator).next().unwrap_or_default().to_owned()
 }
 
-fn dirname(path: String) -> String {
+fn dirname(path: &str) -> String {
     match path.rsplit_once('/') {
         Some((head, _)) if head.trim_matches('/').is_empty() => format!("{head}/"),
         Some((head, _)) => head.trim_end_matches('/').to_owned(),
@@ -69,19 +90,182 @@ fn dirname(path: String) -> String {
     }
 }
 
-fn splitext(path: String) -> Vec<String> {
+fn splitext(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let path = args.subject_text()?;
     let name = Path::new(&path)
         .extension()
         .map(|extension| extension.len() + 1);
     let (root, extension) = path.split_at(path.len() - name.unwrap_or_default());
-    vec![root.to_owned(), extension.to_owned()]
+    args.give(Value::list([root.into(), extension.into()]))
 }
 
-fn path_join(state: &State, parts: &JinjaValue) -> Result<String> {
-    let parts = Variables::of(state)?.open(parts)?;
-    let parts = parts.as_list().map(Vec::as_slice).unwrap_or_default();
-    let joined = parts.iter().fold(std::path::PathBuf::new(), |path, part| {
-        path.join(part.to_string())
-    });
-    Ok(joined.to_string_lossy().into_owned())
+fn path_join(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let parts = match args.subject()? {
+        Value::List(parts) => parts.to_vec(),
+        other => vec![other],
+    };
+    let joined = parts
+        .iter()
+        .fold(PathBuf::new(), |path, part| path.join(part.to_string()));
+    Ok(joined.to_string_lossy().into_owned().into())
+}
+
+/// The path without `.`, `..` and doubled slashes.
+fn normal(path: &str) -> String {
+    let is_absolute = path.starts_with('/');
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path
+        .split('/')
+        .filter(|part| !part.is_empty() && *part != ".")
+    {
+        match parts.last() {
+            Some(last) if part == ".." && *last != ".." => drop(parts.pop()),
+            None if part == ".." && is_absolute => {}
+            _ => parts.push(part),
+        }
+    }
+    match (is_absolute, parts.join("/")) {
+        (true, path) => format!("/{path}"),
+        (false, path) if path.is_empty() => ".".to_owned(),
+        (false, path) => path,
+    }
+}
+
+/// The path from the folder of the ensemble.
+fn absolute(args: &Arguments<'_>, path: &str) -> Result<String> {
+    let place = args.evaluator().place(&args.variables.scene);
+    let base = args
+        .evaluator()
+        .world()
+        .directory(&place, "ensemble", false);
+    let base = base.map_err(|problem| args.fail(problem))?;
+    Ok(normal(&base.join(path).to_string_lossy()))
+}
+
+fn realpath(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let path = PathBuf::from(absolute(args, &args.subject_text()?)?);
+    args.evaluator()
+        .tracker()
+        .read(Read::File(path.clone()), None);
+    let real = args.evaluator().world().real_path(&path);
+    Ok(real.to_string_lossy().into_owned().into())
+}
+
+fn relpath(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let path = absolute(args, &args.subject_text()?)?;
+    let start = absolute(args, &args.text("start")?.unwrap_or_else(|| ".".to_owned()))?;
+    let (path, start) = (Path::new(&path), Path::new(&start));
+    let same = path.components().zip(start.components());
+    let same = same.take_while(|(own, other)| own == other).count();
+    let mut relative: PathBuf = start
+        .components()
+        .skip(same)
+        .map(|_| Component::ParentDir)
+        .collect();
+    relative.extend(path.components().skip(same));
+    let relative = relative.to_string_lossy().into_owned();
+    Ok(if relative.is_empty() {
+        ".".into()
+    } else {
+        relative.into()
+    })
+}
+
+fn commonpath(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let paths: Vec<PathBuf> = args
+        .subject_list()?
+        .iter()
+        .map(|path| normal(&path.to_string()).into())
+        .collect();
+    let Some((first, others)) = paths.split_first() else {
+        return Err(args.fail("takes a list with paths"));
+    };
+    let common = first
+        .ancestors()
+        .find(|folder| others.iter().all(|path| path.starts_with(folder)));
+    Ok(common
+        .unwrap_or(Path::new(""))
+        .to_string_lossy()
+        .into_owned()
+        .into())
+}
+
+fn expanduser(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let path = args.subject_text()?;
+    let home = args.evaluator().env("HOME", &args.variables.scene);
+    Ok(match (path.strip_prefix('~'), home) {
+        (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => {
+            format!("{}{rest}", home.trim_end_matches('/')).into()
+        }
+        _ => path.into(),
+    })
+}
+
+/// Puts in `$NAME` and `${NAME}` of variables that are set.
+fn expandvars(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let text = args.subject_text()?;
+    let mut done = String::new();
+    let mut rest = text.as_str();
+    while let Some((before, after)) = rest.split_once('$') {
+        done += before;
+        let braced = after
+            .strip_prefix('{')
+            .and_then(|rest| rest.split_once('}'));
+        let (name, tail) = braced.unwrap_or_else(|| {
+            let word = |c: char| !c.is_ascii_alphanumeric() && c != '_';
+            after.split_at(after.find(word).unwrap_or(after.len()))
+        });
+        match args
+            .evaluator()
+            .env(name, &args.variables.scene)
+            .filter(|_| !name.is_empty())
+        {
+            Some(value) => {
+                done += &value;
+                rest = tail;
+            }
+            None => {
+                done.push('$');
+                rest = after;
+            }
+        }
+    }
+    Ok((done + rest).into())
+}
+
+fn fileglob(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let pattern = args.subject()?;
+    let found = args.evaluator().lookup(
+        "fileglob",
+        &[pattern],
+        &super::lookup::Options::default(),
+        &args.variables.scene,
+    );
+    args.give_list(found.map_err(|error| args.variables.fail(error))?)
+}
+
+fn win_basename(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let path = args.subject_text()?.replace('/', "\\");
+    Ok(basename(drive(&path).1, '\\').into())
+}
+
+fn win_dirname(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let path = args.subject_text()?;
+    let (drive, rest) = drive(&path);
+    let head = rest.rfind(['\\', '/']).map_or("", |at| &rest[..=at]);
+    let short = head.trim_end_matches(['\\', '/']);
+    Ok(format!("{drive}{}", if short.is_empty() { head } else { short }).into())
+}
+
+fn win_splitdrive(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let path = args.subject_text()?;
+    let (drive, rest) = drive(&path);
+    args.give(Value::list([drive.into(), rest.into()]))
+}
+
+/// The drive of a Windows path, and the rest.
+fn drive(path: &str) -> (&str, &str) {
+    let is_drive = path.chars().nth(1) == Some(':');
+    let end = path.char_indices().nth(2).map_or(path.len(), |(at, _)| at);
+    path.split_at(if is_drive { end } else { 0 })
 }

@@ -1,39 +1,87 @@
 //! Filters between values and JSON, YAML, base 64, digests.
 #![expect(
-    clippy::needless_pass_by_value,
-    reason = "the engine hands arguments over by value"
+    clippy::format_push_string,
+    reason = "what is formatted is short, and cannot fail this way"
 )]
 
-use minijinja::value::{Kwargs, Value as JinjaValue};
+use minijinja::value::Value as JinjaValue;
 use minijinja::{Environment, State};
 use serde::Serialize as _;
 use sha1::Sha1;
 use sha2::{Digest as _, Sha224, Sha256, Sha384, Sha512};
 
 use crate::expr::encoding;
-use crate::expr::item::Item;
-use crate::value::Value;
+use crate::value::{List, Value};
 
+use super::arguments::{Arguments, add as filter};
+use super::dump::{Style, dump};
 use super::filters::{Result, failed};
+use super::md5::md5;
 use super::variables::Variables;
+
+/// The name space of identifiers that `to_uuid` makes, unless another is given.
+const NAMESPACE: &str = "361e6d51-faec-444a-9079-341386da8e2e";
+
+/// Options of Python's encoders that change nothing here.
+const JSON: &[&str] = &[
+    "indent",
+    "sort_keys",
+    "ensure_ascii",
+    "separators",
+    "vault_to_text",
+    "preprocess_unsafe",
+    "skipkeys",
+    "allow_nan",
+    "check_circular",
+    "cls",
+    "default",
+];
+const YAML: &[&str] = &[
+    "indent",
+    "width",
+    "sort_keys",
+    "default_flow_style",
+    "allow_unicode",
+    "default_style",
+    "line_break",
+    "explicit_start",
+    "explicit_end",
+    "canonical",
+    "encoding",
+];
 
 /// Adds the filters to an environment.
 pub(super) fn add(environment: &mut Environment<'_>) {
-    environment.add_filter("to_json", to_json);
-    environment.add_filter("tojson", to_json);
-    environment.add_filter("to_nice_json", to_nice_json);
-    environment.add_filter("to_yaml", to_yaml);
-    environment.add_filter("to_nice_yaml", to_yaml);
-    environment.add_filter("from_json", from_json);
-    environment.add_filter("from_yaml", from_yaml);
+    filter(environment, "to_json", JSON, to_json);
+    filter(environment, "tojson", &["indent"], html_json);
+    filter(environment, "to_nice_json", JSON, to_nice_json);
+    filter(environment, "to_yaml", YAML, |args| to_yaml(args, None, 2));
+    filter(environment, "to_nice_yaml", YAML, |args| {
+        to_yaml(args, Some(false), 4)
+    });
+    filter(environment, "from_json", &[], from_json);
+    filter(environment, "from_yaml", &[], from_yaml);
+    filter(environment, "from_yaml_all", &[], from_yaml_all);
     environment.add_filter("string", string);
-    environment.add_filter("b64encode", b64encode);
-    environment.add_filter("b64decode", b64decode);
-    environment.add_filter("hash", hash);
-    environment.add_filter("checksum", sha1_of);
-    environment.add_filter("sha1", sha1_of);
-    environment.add_filter("md5", md5);
-    environment.add_filter("password_hash", password_hash);
+    filter(environment, "b64encode", &["encoding"], b64encode);
+    filter(environment, "b64decode", &["encoding"], b64decode);
+    filter(environment, "hash", &["hashtype"], hash);
+    filter(environment, "checksum", &[], |args| digest(args, "sha1"));
+    filter(environment, "sha1", &[], |args| digest(args, "sha1"));
+    filter(environment, "md5", &[], |args| digest(args, "md5"));
+    filter(environment, "to_uuid", &["namespace"], to_uuid);
+    let password: &[&str] = &[
+        "hashtype",
+        "salt",
+        "salt_size",
+        "rounds",
+        "encrypt",
+        "ident",
+    ];
+    filter(environment, "password_hash", password, password_hash);
+    let vault: &[&str] = &["secret", "salt", "vault_id", "wrap_object", "vaultid"];
+    filter(environment, "vault", vault, vault_here);
+    filter(environment, "unvault", vault, vault_here);
 }
 
 /// Text that stays text, whatever it looks like.
@@ -41,33 +89,66 @@ fn text(text: String) -> JinjaValue {
     JinjaValue::from_safe_string(text)
 }
 
-fn to_json(state: &State, value: &JinjaValue, options: Kwargs) -> Result<JinjaValue> {
-    let value = Variables::of(state)?.open(value)?;
-    let value = match options.get::<Option<bool>>("sort_keys")? {
-        Some(true) => sorted(&value),
-        _ => value,
+fn to_json(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let value = args.subject()?;
+    let value = if args.flag("sort_keys", false)? {
+        sorted(&value)
+    } else {
+        value
     };
-    let indent = options.get::<Option<usize>>("indent")?;
-    let json = match indent {
+    let json = match args.size("indent")? {
         Some(indent) => indented(&value, indent)?,
         None => spaced(&value)?,
     };
-    // Other options of Python's encoder change nothing here.
-    options
-        .args()
-        .for_each(|name| drop(options.get::<JinjaValue>(name)));
-    Ok(text(json))
+    Ok(text(ascii(json, args.flag("ensure_ascii", true)?)))
 }
 
-fn to_nice_json(state: &State, value: &JinjaValue, options: Kwargs) -> Result<JinjaValue> {
-    let value = Variables::of(state)?.open(value)?;
-    let indent = options.get::<Option<usize>>("indent")?.unwrap_or(4);
-    let sort = options.get::<Option<bool>>("sort_keys")?.unwrap_or(true);
-    let value = if sort { sorted(&value) } else { value };
-    options
-        .args()
-        .for_each(|name| drop(options.get::<JinjaValue>(name)));
-    Ok(text(indented(&value, indent)?))
+/// As Jinja2 has it: safe within HTML.
+fn html_json(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let value = sorted(&args.subject()?);
+    let json = match args.size("indent")? {
+        Some(indent) => indented(&value, indent)?,
+        None => spaced(&value)?,
+    };
+    let mut safe = ascii(json, true);
+    for (character, escape) in [
+        ('<', "\\u003c"),
+        ('>', "\\u003e"),
+        ('&', "\\u0026"),
+        ('\'', "\\u0027"),
+    ] {
+        safe = safe.replace(character, escape);
+    }
+    Ok(text(safe))
+}
+
+fn to_nice_json(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let value = args.subject()?;
+    let value = if args.flag("sort_keys", true)? {
+        sorted(&value)
+    } else {
+        value
+    };
+    let json = indented(&value, args.size("indent")?.unwrap_or(4))?;
+    Ok(text(ascii(json, args.flag("ensure_ascii", true)?)))
+}
+
+/// What is not ASCII as escapes, which Python's encoder writes.
+fn ascii(json: String, wanted: bool) -> String {
+    if !wanted || json.is_ascii() {
+        return json;
+    }
+    let mut escaped = String::new();
+    for character in json.chars() {
+        if character.is_ascii() {
+            escaped.push(character);
+            continue;
+        }
+        for unit in character.encode_utf16(&mut [0; 2]) {
+            escaped += &format!("\\u{unit:04x}");
+        }
+    }
+    escaped
 }
 
 /// With a space after commas and colons, as Python writes it.
@@ -134,30 +215,31 @@ fn sorted(value: &Value) -> Value {
     }
 }
 
-fn to_yaml(state: &State, value: &JinjaValue, options: Kwargs) -> Result<JinjaValue> {
-    let variables = Variables::of(state)?;
-    let value = variables.open(value)?;
-    options
-        .args()
-        .for_each(|name| drop(options.get::<JinjaValue>(name)));
-    variables
-        .evaluator
-        .world()
-        .to_yaml(&value)
-        .map(text)
-        .map_err(failed)
+fn to_yaml(args: &Arguments<'_>, brackets: Option<bool>, indent: usize) -> Result<JinjaValue> {
+    let brackets = match args.raw("default_flow_style") {
+        Some(given) if given.is_none() => None,
+        Some(given) => Some(given.is_true()),
+        None => brackets,
+    };
+    let style = Style {
+        indent: args.size("indent")?.unwrap_or(indent).clamp(2, 9),
+        brackets,
+        sorted: args.flag("sort_keys", true)?,
+        width: args.size("width")?.unwrap_or(80),
+    };
+    let yaml = dump(&args.subject()?, style).map_err(|problem| args.fail(problem))?;
+    Ok(text(yaml))
 }
 
-fn from_json(state: &State, json: &JinjaValue) -> Result<JinjaValue> {
-    let variables = Variables::of(state)?;
-    let given = variables.open(json)?;
+fn from_json(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let given = args.subject()?;
     let Some(json) = given.as_str() else {
         // What was a literal already became a value when it was rendered.
-        return Ok(variables.give(Item::Value(given)));
+        return args.give(given);
     };
     let parsed: serde_json::Value =
         serde_json::from_str(json).map_err(|error| failed(format!("this is no JSON: {error}")))?;
-    Ok(variables.give(Item::Value(from_serde(parsed))))
+    args.give(from_serde(parsed))
 }
 
 fn from_serde(value: serde_json::Value) -> Value {
@@ -177,58 +259,164 @@ fn from_serde(value: serde_json::Value) -> Value {
     }
 }
 
-fn from_yaml(state: &State, yaml: &JinjaValue) -> Result<JinjaValue> {
-    let variables = Variables::of(state)?;
-    let given = variables.open(yaml)?;
+fn from_yaml(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let given = args.subject()?;
     let Some(yaml) = given.as_str() else {
-        return Ok(variables.give(Item::Value(given)));
+        return args.give(given);
     };
-    let parsed = variables
-        .evaluator
-        .world()
-        .parse_yaml(yaml)
-        .map_err(failed)?;
-    Ok(variables.give(Item::Value(parsed)))
+    let parsed = args.evaluator().world().parse_yaml(yaml);
+    args.give(parsed.map_err(|problem| args.fail(problem))?)
+}
+
+fn from_yaml_all(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let text = args.subject_text()?;
+    let mut documents = vec![String::new()];
+    for line in text.lines() {
+        let rest = line
+            .strip_prefix("---")
+            .filter(|rest| rest.is_empty() || rest.starts_with(' '));
+        match (rest, documents.last_mut()) {
+            (Some(rest), last) => {
+                if last.is_some_and(|last| last.trim().is_empty()) {
+                    documents.pop();
+                }
+                documents.push(format!("{}\n", rest.trim_start()));
+            }
+            (None, Some(last)) if line != "..." => *last += &format!("{line}\n"),
+            _ => {}
+        }
+    }
+    let world = args.evaluator().world();
+    let parsed = documents.iter().map(|document| match document.trim() {
+        "" => Ok(Value::Null),
+        _ => world
+            .parse_yaml(document)
+            .map_err(|problem| args.fail(problem)),
+    });
+    args.give_list(parsed.collect::<Result<List>>()?)
 }
 
 fn string(state: &State, value: &JinjaValue) -> Result<JinjaValue> {
     if value.is_undefined() {
         return Ok(value.clone());
     }
-    Ok(text(Variables::of(state)?.open(value)?.to_string()))
+    let variables = Variables::of(state)?;
+    Ok(match value.as_str() {
+        Some(own) => text(own.to_owned()),
+        None if value.downcast_object_ref::<super::dates::Time>().is_some() => {
+            text(value.to_string())
+        }
+        None => text(variables.open(value)?.to_string()),
+    })
 }
 
-fn b64encode(text: String) -> String {
-    encoding::base64(text.as_bytes())
+fn b64encode(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let text = args.subject_text()?;
+    let bytes = match encoding_of(args)?.as_str() {
+        "utf-16-le" => text.encode_utf16().flat_map(u16::to_le_bytes).collect(),
+        "utf-16-be" => text.encode_utf16().flat_map(u16::to_be_bytes).collect(),
+        "latin-1" => {
+            let byte = |c: char| {
+                u8::try_from(u32::from(c))
+                    .map_err(|_| args.fail(format!("`{c}` is not in latin-1")))
+            };
+            text.chars().map(byte).collect::<Result<Vec<u8>>>()?
+        }
+        _ => text.into_bytes(),
+    };
+    Ok(encoding::base64(&bytes).into())
 }
 
-fn b64decode(text: String) -> Result<String> {
-    let bytes = encoding::from_base64(&text).ok_or_else(|| failed("this is not base 64"))?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+fn b64decode(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let bytes = encoding::from_base64(&args.subject_text()?);
+    let bytes = bytes.ok_or_else(|| args.fail("this is not base 64"))?;
+    let units = |from: fn([u8; 2]) -> u16| -> String {
+        let units: Vec<u16> = bytes
+            .chunks_exact(2)
+            .map(|pair| from([pair[0], pair[1]]))
+            .collect();
+        String::from_utf16_lossy(&units)
+    };
+    Ok(match encoding_of(args)?.as_str() {
+        "utf-16-le" => units(u16::from_le_bytes),
+        "utf-16-be" => units(u16::from_be_bytes),
+        "latin-1" => bytes.iter().map(|byte| char::from(*byte)).collect(),
+        _ => String::from_utf8_lossy(&bytes).into_owned(),
+    }
+    .into())
 }
 
-fn hash(text: String, kind: Option<String>) -> Result<String> {
+fn encoding_of(args: &Arguments<'_>) -> Result<String> {
+    let name = args.text("encoding")?.unwrap_or_else(|| "utf-8".to_owned());
+    let name = name.to_lowercase().replace('_', "-");
+    match name.as_str() {
+        "utf-8" | "utf8" | "ascii" | "us-ascii" => Ok("utf-8".to_owned()),
+        "utf-16-le" | "utf-16le" => Ok("utf-16-le".to_owned()),
+        "utf-16-be" | "utf-16be" => Ok("utf-16-be".to_owned()),
+        "latin-1" | "latin1" | "iso-8859-1" => Ok("latin-1".to_owned()),
+        other => Err(args.fail(format!("the encoding `{other}` is not known"))),
+    }
+}
+
+fn hash(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let kind = args.text("hashtype")?;
+    digest(args, kind.as_deref().unwrap_or("sha1"))
+}
+
+fn digest(args: &Arguments<'_>, kind: &str) -> Result<JinjaValue> {
+    let text = args.subject_text()?;
     let bytes = text.as_bytes();
-    Ok(match kind.as_deref().unwrap_or("sha1") {
+    let digest = match kind {
+        "md5" => encoding::hex(&md5(bytes)),
         "sha1" => encoding::hex(&Sha1::digest(bytes)),
         "sha224" => encoding::hex(&Sha224::digest(bytes)),
         "sha256" => encoding::hex(&Sha256::digest(bytes)),
         "sha384" => encoding::hex(&Sha384::digest(bytes)),
         "sha512" => encoding::hex(&Sha512::digest(bytes)),
-        other => return Err(failed(format!("the digest `{other}` is not known"))),
-    })
+        other => {
+            let known = "`md5`, `sha1`, `sha224`, `sha256`, `sha384` and `sha512`";
+            return Err(args.fail(format!(
+                "the digest `{other}` is not known; those known are {known}"
+            )));
+        }
+    };
+    Ok(digest.into())
 }
 
-fn sha1_of(text: String) -> String {
-    encoding::hex(&Sha1::digest(text.as_bytes()))
+/// An identifier that is the same for the same text (RFC 9562, version 5).
+fn to_uuid(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let namespace = args.text("namespace")?;
+    let namespace = namespace.as_deref().unwrap_or(NAMESPACE);
+    let digits: String = namespace.chars().filter(char::is_ascii_hexdigit).collect();
+    let number = u128::from_str_radix(&digits, 16)
+        .ok()
+        .filter(|_| digits.len() == 32);
+    let number = number.ok_or_else(|| args.fail(format!("`{namespace}` is no identifier")))?;
+    let hashed = Sha1::new().chain_update(number.to_be_bytes());
+    let hashed = hashed.chain_update(args.subject_text()?).finalize();
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&hashed[..16]);
+    bytes[6] = bytes[6] & 0x0f | 0x50;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    let digits = encoding::hex(&bytes);
+    let parts = [
+        &digits[..8],
+        &digits[8..12],
+        &digits[12..16],
+        &digits[16..20],
+        &digits[20..],
+    ];
+    Ok(parts.join("-").into())
 }
 
-fn md5(_: String) -> Result<String> {
-    Err(failed("`md5` is not supported; use `hash('sha256')`"))
+fn password_hash(args: &Arguments<'_>) -> Result<JinjaValue> {
+    Err(args.fail(
+        "passwords are not hashed in templates; hash them in a task, or keep the hash as a secret",
+    ))
 }
 
-fn password_hash(_: String) -> Result<String> {
-    Err(failed(
-        "`password_hash` is not supported; hash passwords in a task",
+fn vault_here(args: &Arguments<'_>) -> Result<JinjaValue> {
+    Err(args.fail(
+        "templates open and close no vaults; keep the value under `secrets` of the environment",
     ))
 }

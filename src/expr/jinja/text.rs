@@ -1,187 +1,130 @@
 //! Filters on text and numbers.
-#![expect(
-    clippy::needless_pass_by_value,
-    reason = "the engine hands arguments over by value"
-)]
 
-use minijinja::value::{Kwargs, Rest, Value as JinjaValue};
-use minijinja::{Environment, State};
-use regex::{Captures, Regex, RegexBuilder};
+use minijinja::Environment;
+use minijinja::value::Value as JinjaValue;
 
-use crate::expr::item::Item;
 use crate::value::Value;
 
-use super::filters::{Result, failed, open_all};
-use super::variables::Variables;
+use super::arguments::{ANY, Arguments, add as filter};
+use super::filters::Result;
+use super::{limits, percent};
 
 /// Adds the filters to an environment.
+#[expect(clippy::too_many_lines, reason = "a table of filters")]
 pub(super) fn add(environment: &mut Environment<'_>) {
-    environment.add_filter("regex_replace", regex_replace);
-    environment.add_filter("regex_search", regex_search);
-    environment.add_filter("regex_findall", regex_findall);
-    environment.add_filter("regex_escape", regex_escape);
-    environment.add_filter("quote", quote);
-    environment.add_filter("bool", to_bool);
-    environment.add_filter("int", to_int);
-    environment.add_filter("float", to_float);
-    environment.add_filter("human_to_bytes", human_to_bytes);
-    environment.add_filter("human_readable", human_readable);
-    environment.add_filter("urlsplit", urlsplit);
-    environment.add_filter("comment", comment);
-    environment.add_filter("type_debug", type_debug);
-    environment.add_filter("mandatory", mandatory);
-    environment.add_filter("ternary", ternary);
-}
-
-/// A regular expression in Python's writing, as far as it is regular.
-pub(super) fn regex(pattern: &str, ignore_case: bool, multiline: bool) -> Result<Regex> {
-    let pattern = pattern.replace("(?P<", "(?<").replace("\\Z", "\\z");
-    RegexBuilder::new(&pattern)
-        .case_insensitive(ignore_case)
-        .multi_line(multiline)
-        .size_limit(1 << 22)
-        .build()
-        .map_err(|error| failed(format!("cannot use the regular expression: {error}")))
-}
-
-/// The options `ignorecase` and `multiline`.
-pub(super) fn flags(options: &Kwargs) -> Result<(bool, bool)> {
-    let ignore_case = options
-        .get::<Option<bool>>("ignorecase")?
-        .unwrap_or_default();
-    let multiline = options
-        .get::<Option<bool>>("multiline")?
-        .unwrap_or_default();
-    Ok((ignore_case, multiline))
-}
-
-fn text_of(state: &State, value: &JinjaValue) -> Result<String> {
-    Ok(Variables::of(state)?.open(value)?.to_string())
-}
-
-fn regex_replace(
-    state: &State,
-    value: &JinjaValue,
-    pattern: Option<String>,
-    replacement: Option<String>,
-    options: Kwargs,
-) -> Result<String> {
-    let text = text_of(state, value)?;
-    let (ignore_case, multiline) = flags(&options)?;
-    let option = |name| options.get::<Option<String>>(name);
-    let pattern = pattern.or(option("pattern")?).unwrap_or_default();
-    let replacement = replacement.or(option("replacement")?).unwrap_or_default();
-    let count = options.get::<Option<usize>>("count")?.unwrap_or_default();
-    let regex = regex(&pattern, ignore_case, multiline)?;
-    let replace = |found: &Captures<'_>| expanded(&replacement, found);
-    Ok(regex.replacen(&text, count, replace).into_owned())
-}
-
-/// Puts the groups in for `\1` and `\g<name>`.
-fn expanded(replacement: &str, found: &Captures<'_>) -> String {
-    let mut text = String::new();
-    let mut rest = replacement;
-    while let Some((before, after)) = rest.split_once('\\') {
-        text += before;
-        rest = after;
-        if let Some((name, after)) = rest
-            .strip_prefix("g<")
-            .and_then(|rest| rest.split_once('>'))
-        {
-            let group = match name.parse() {
-                Ok(number) => found.get(number),
-                Err(_) => found.name(name),
-            };
-            text += group.map_or("", |group| group.as_str());
-            rest = after;
-            continue;
-        }
-        let Some(next) = rest.chars().next() else {
-            text.push('\\');
-            break;
-        };
-        rest = &rest[next.len_utf8()..];
-        match next {
-            '0'..='9' => {
-                let mut number = next.to_digit(10).unwrap_or_default() as usize;
-                if let Some(digit) = rest.chars().next().and_then(|next| next.to_digit(10)) {
-                    number = number * 10 + digit as usize;
-                    rest = &rest[1..];
-                }
-                text += found.get(number).map_or("", |group| group.as_str());
-            }
-            'n' => text.push('\n'),
-            't' => text.push('\t'),
-            '\\' => text.push('\\'),
-            other => {
-                text.push('\\');
-                text.push(other);
-            }
-        }
-    }
-    text + rest
-}
-
-fn regex_search(
-    state: &State,
-    value: &JinjaValue,
-    pattern: String,
-    groups: Rest<String>,
-    options: Kwargs,
-) -> Result<JinjaValue> {
-    let text = text_of(state, value)?;
-    let (ignore_case, multiline) = flags(&options)?;
-    let regex = regex(&pattern, ignore_case, multiline)?;
-    let Some(found) = regex.captures(&text) else {
-        return Ok(JinjaValue::from(()));
-    };
-    if groups.is_empty() {
-        return Ok(found[0].into());
-    }
-    let group = |name: &String| {
-        let plain = name.trim_start_matches('\\');
-        let plain = plain
-            .strip_prefix("g<")
-            .and_then(|name| name.strip_suffix('>'))
-            .unwrap_or(plain);
-        let group = match plain.parse() {
-            Ok(number) => found.get(number),
-            Err(_) => found.name(plain),
-        };
-        group.map_or(JinjaValue::from(()), |group| group.as_str().into())
-    };
-    Ok(groups.iter().map(group).collect::<Vec<_>>().into())
-}
-
-fn regex_findall(
-    state: &State,
-    value: &JinjaValue,
-    pattern: String,
-    options: Kwargs,
-) -> Result<JinjaValue> {
-    let text = text_of(state, value)?;
-    let (ignore_case, multiline) = flags(&options)?;
-    let regex = regex(&pattern, ignore_case, multiline)?;
-    let text_of = |found: &Captures<'_>, group| {
-        JinjaValue::from(found.get(group).map_or("", |group| group.as_str()))
-    };
-    let found = regex.captures_iter(&text).map(|found| match found.len() {
-        1 => text_of(&found, 0),
-        2 => text_of(&found, 1),
-        count => (1..count)
-            .map(|group| text_of(&found, group))
-            .collect::<Vec<_>>()
-            .into(),
+    filter(environment, "quote", &[], quote);
+    filter(environment, "split", &["sep", "maxsplit"], split);
+    filter(environment, "bool", &[], to_bool);
+    filter(environment, "int", &["default", "base"], to_int);
+    filter(environment, "float", &["default"], to_float);
+    filter(
+        environment,
+        "human_to_bytes",
+        &["default_unit", "isbits"],
+        human_to_bytes,
+    );
+    filter(
+        environment,
+        "human_readable",
+        &["isbits", "unit"],
+        human_readable,
+    );
+    filter(environment, "urlsplit", &["query"], urlsplit);
+    let decoration = &[
+        "style",
+        "newline",
+        "beginning",
+        "prefix",
+        "prefix_count",
+        "decoration",
+        "postfix",
+        "postfix_count",
+        "end",
+    ];
+    filter(environment, "comment", decoration, comment);
+    filter(environment, "type_debug", &[], type_debug);
+    filter(environment, "mandatory", &["msg"], mandatory);
+    filter(
+        environment,
+        "default",
+        &["default_value", "boolean"],
+        default,
+    );
+    filter(environment, "d", &["default_value", "boolean"], default);
+    filter(
+        environment,
+        "ternary",
+        &["true_val", "false_val", "none_val"],
+        ternary,
+    );
+    filter(environment, "pow", &["y"], |args| {
+        powers(args, "y", 1.0, f64::powf)
     });
-    Ok(found.collect::<Vec<_>>().into())
+    filter(environment, "root", &["base"], |args| {
+        powers(args, "base", 2.0, |value, base| {
+            value.powf(1.0 / base).clean()
+        })
+    });
+    filter(environment, "log", &["base"], |args| {
+        powers(
+            args,
+            "base",
+            std::f64::consts::E,
+            |value, base| match base {
+                2.0 => value.log2(),
+                10.0 => value.log10(),
+                std::f64::consts::E => value.ln(),
+                base => value.ln() / base.ln(),
+            },
+        )
+    });
+    filter(environment, "undef", &[ANY], |args| {
+        Err(args.fail("is a function: `undef(hint='…')`"))
+    });
 }
 
-fn regex_escape(text: String) -> String {
-    regex::escape(&text)
+trait Clean {
+    fn clean(self) -> Self;
 }
 
-fn quote(state: &State, value: &JinjaValue) -> Result<String> {
-    Ok(quote_for_shell(&text_of(state, value)?))
+impl Clean for f64 {
+    /// A whole root stays whole, although it was computed with fractions.
+    fn clean(self) -> Self {
+        let near = self.round();
+        if (self - near).abs() < near.abs() * 4.0 * Self::EPSILON {
+            near
+        } else {
+            self
+        }
+    }
+}
+
+fn powers(
+    args: &Arguments<'_>,
+    parameter: &str,
+    usual: f64,
+    of: fn(f64, f64) -> f64,
+) -> Result<JinjaValue> {
+    let number = |value: &Value| {
+        percent::float(value)
+            .ok_or_else(|| args.fail(format!("takes numbers, not {}", value.kind())))
+    };
+    let other = args
+        .get(parameter)?
+        .map_or(Ok(usual), |other| number(&other))?;
+    let power = of(number(&args.subject()?)?, other);
+    if power.is_finite() {
+        Ok(power.into())
+    } else {
+        Err(args.fail("the result is no number"))
+    }
+}
+
+fn quote(args: &Arguments<'_>) -> Result<JinjaValue> {
+    Ok(match args.subject()? {
+        Value::Null => "''".into(),
+        value => quote_for_shell(&value.to_string()).into(),
+    })
 }
 
 /// Quotes a word for a shell, where it needs that.
@@ -194,8 +137,38 @@ pub fn quote_for_shell(word: &str) -> String {
     }
 }
 
-fn to_bool(state: &State, value: &JinjaValue) -> Result<JinjaValue> {
-    let value = Variables::of(state)?.open(value)?;
+fn split(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let text = args.subject_text()?;
+    let most = args
+        .int("maxsplit")?
+        .and_then(|most| usize::try_from(most).ok());
+    let most = most.map_or(usize::MAX, |most| most.saturating_add(1));
+    let parts: Vec<Value> = match args.text("sep")? {
+        Some(separator) if separator.is_empty() => return Err(args.fail("the separator is empty")),
+        Some(separator) => text.splitn(most, &*separator).map(Value::from).collect(),
+        None => words(&text, most),
+    };
+    args.give_list(parts)
+}
+
+/// Words between spaces, so many at most; the last one is the rest.
+pub(super) fn words(text: &str, most: usize) -> Vec<Value> {
+    let mut words = Vec::new();
+    let mut rest = text.trim_start();
+    while !rest.is_empty() {
+        let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
+        if words.len() + 1 >= most {
+            words.push(rest.into());
+            break;
+        }
+        words.push(rest[..end].into());
+        rest = rest[end..].trim_start();
+    }
+    words
+}
+
+fn to_bool(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let value = args.subject()?;
     Ok(match &value {
         Value::Null => JinjaValue::from(()),
         Value::Bool(truth) => (*truth).into(),
@@ -207,16 +180,18 @@ fn to_bool(state: &State, value: &JinjaValue) -> Result<JinjaValue> {
     })
 }
 
-fn to_int(
-    state: &State,
-    value: &JinjaValue,
-    default: Option<i64>,
-    base: Option<u32>,
-    options: Kwargs,
-) -> Result<JinjaValue> {
-    let value = Variables::of(state)?.open(value)?;
-    let default = default.or(options.get("default")?);
-    let base = base.or(options.get("base")?);
+/// Whether a text says yes or no.
+pub(super) fn truth_of(text: &str) -> Option<bool> {
+    match text.to_lowercase().as_str() {
+        "yes" | "on" | "1" | "true" | "t" | "y" => Some(true),
+        "no" | "off" | "0" | "false" | "f" | "n" => Some(false),
+        _ => None,
+    }
+}
+
+fn to_int(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let value = args.subject()?;
+    let base = args.int("base")?.and_then(|base| u32::try_from(base).ok());
     let base = base.unwrap_or(10).clamp(2, 36);
     let number = match &value {
         Value::Int(int) => Some(*int),
@@ -237,7 +212,11 @@ fn to_int(
         }
         _ => None,
     };
-    Ok(number.or(default).unwrap_or_default().into())
+    match (number, args.raw("default")) {
+        (Some(number), _) => Ok(number.into()),
+        (None, Some(default)) => Ok(default.clone()),
+        (None, None) => Ok(0.into()),
+    }
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
@@ -245,73 +224,90 @@ fn truncated(float: f64) -> Option<i64> {
     (float.abs() < 9.2e18).then_some(float as i64)
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "Python makes a float of an integer the same way"
-)]
-fn to_float(
-    state: &State,
-    value: &JinjaValue,
-    default: Option<f64>,
-    options: Kwargs,
-) -> Result<f64> {
-    let value = Variables::of(state)?.open(value)?;
-    let default = default.or(options.get("default")?);
+fn to_float(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let value = args.subject()?;
     let number = match &value {
-        Value::Int(int) => Some(*int as f64),
-        Value::Bool(truth) => Some(u8::from(*truth).into()),
-        Value::Float(float) => Some(*float),
-        other => other.to_string().trim().parse().ok(),
+        Value::Str(text) => text.trim().replace('_', "").parse().ok(),
+        other => percent::float(other),
     };
-    Ok(number.or(default).unwrap_or_default())
+    match (number, args.raw("default")) {
+        (Some(number), _) => Ok(number.into()),
+        (None, Some(default)) => Ok(default.clone()),
+        (None, None) => Ok(0.0.into()),
+    }
 }
 
 const SIZES: &str = "KMGTPEZY";
 
-fn human_to_bytes(state: &State, value: &JinjaValue) -> Result<JinjaValue> {
-    let text = text_of(state, value)?;
+/// The power of 1024 that the first letter of a unit stands for.
+fn power_of(unit: &str) -> Option<i32> {
+    match unit.chars().next().map(|unit| unit.to_ascii_uppercase()) {
+        None | Some('B') => Some(0),
+        Some(unit) => Some(i32::try_from(SIZES.find(unit)?).ok()? + 1),
+    }
+}
+
+fn human_to_bytes(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let text = args.subject_text()?;
     let text = text.trim();
     let end = text
         .find(|c: char| !c.is_ascii_digit() && c != '.')
         .unwrap_or(text.len());
-    let number: f64 = text[..end]
-        .parse()
-        .map_err(|_| failed(format!("`{text}` is no size")))?;
-    let unit = text[end..].trim().to_uppercase();
-    let first = unit.chars().next().filter(|unit| *unit != 'B');
-    let power = match first {
-        None => 0,
-        Some(unit) => {
-            let place = SIZES
-                .find(unit)
-                .ok_or_else(|| failed(format!("`{text}` is no size")))?;
-            i32::try_from(place).unwrap_or_default() + 1
-        }
+    let wrong = || args.fail(format!("`{text}` is no size"));
+    let number: f64 = text[..end].parse().map_err(|_| wrong())?;
+    let unit = match text[end..].trim() {
+        "" => args.text("default_unit")?.unwrap_or_default(),
+        unit => unit.to_owned(),
     };
-    Ok(truncated((number * 1024f64.powi(power)).round())
-        .unwrap_or(i64::MAX)
-        .into())
+    let is_bits = args.flag("isbits", false)?;
+    let rest = unit.get(1..).unwrap_or_default().to_lowercase();
+    let whole = ["b", "bytes", "bits"].contains(&&*unit.to_lowercase());
+    let known: &[&str] = if is_bits {
+        &["", "b", "bit", "bits"]
+    } else {
+        &["", "b", "byte", "bytes"]
+    };
+    let small = whole || known.contains(&&*rest);
+    let power = power_of(&unit).filter(|_| small).ok_or_else(wrong)?;
+    let bytes = (number * 1024f64.powi(power)).round_ties_even();
+    Ok(truncated(bytes).unwrap_or(i64::MAX).into())
 }
 
-fn human_readable(state: &State, value: &JinjaValue) -> Result<String> {
-    let mut size = to_float(
-        state,
-        value,
-        None,
-        std::iter::empty::<(&str, JinjaValue)>().collect(),
-    )?;
-    let mut unit = String::from("bytes");
-    for letter in SIZES.chars() {
-        if size.abs() < 1024.0 {
-            break;
+fn human_readable(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let subject = args.subject()?;
+    let size = match &subject {
+        Value::Str(text) => text.trim().parse().ok(),
+        other => percent::float(other),
+    };
+    let size = size.ok_or_else(|| args.fail(format!("`{subject}` is no number")))?;
+    let is_bits = args.flag("isbits", false)?;
+    let (base, small) = if is_bits {
+        ("bits", "b")
+    } else {
+        ("Bytes", "B")
+    };
+    let power = match args.text("unit")? {
+        Some(unit) => {
+            let power = power_of(&unit);
+            power.ok_or_else(|| args.fail(format!("`{unit}` is no unit")))?
         }
-        size /= 1024.0;
-        unit = format!("{letter}B");
-    }
-    Ok(format!("{size:.2} {unit}"))
+        None => (1..=8)
+            .rev()
+            .find(|power| size >= 1024f64.powi(*power))
+            .unwrap_or(0),
+    };
+    let unit = match usize::try_from(power - 1)
+        .ok()
+        .and_then(|place| SIZES.chars().nth(place))
+    {
+        Some(letter) => format!("{letter}{small}"),
+        None => base.to_owned(),
+    };
+    Ok(format!("{:.2} {unit}", size / 1024f64.powi(power)).into())
 }
 
-fn urlsplit(state: &State, url: String, query: Option<String>) -> Result<JinjaValue> {
+fn urlsplit(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let url = args.subject_text()?;
     let (rest, fragment) = url.split_once('#').unwrap_or((&url, ""));
     let (rest, query_text) = rest.split_once('?').unwrap_or((rest, ""));
     let (scheme, rest) = rest
@@ -344,26 +340,60 @@ fn urlsplit(state: &State, url: String, query: Option<String>) -> Result<JinjaVa
         ("hostname", or_null(&hostname.to_lowercase())),
         ("port", port.parse::<i64>().ok().into()),
     ]);
-    let variables = Variables::of(state)?;
-    let answer = match query.filter(|query| !query.is_empty()) {
-        Some(name) => parts
-            .get(&name)
-            .cloned()
-            .ok_or_else(|| failed(format!("URLs have no `{name}`")))?,
-        None => parts,
+    match args.text("query")?.filter(|query| !query.is_empty()) {
+        Some(name) => {
+            let part = parts.get(&name).cloned();
+            args.give(part.ok_or_else(|| args.fail(format!("URLs have no `{name}`")))?)
+        }
+        None => args.give(parts),
+    }
+}
+
+/// A text as a comment of a language.
+fn comment(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let text = args.subject_text()?;
+    let style = args.text("style")?;
+    let (beginning, prefix, decoration, end) = match style.as_deref().unwrap_or("plain") {
+        "plain" => ("", None, "# ", ""),
+        "erlang" => ("", None, "% ", ""),
+        "c" => ("", None, "// ", ""),
+        "cblock" => ("/*", Some(" *"), " * ", " */"),
+        "xml" => ("<!--", Some(" -"), " - ", "-->"),
+        other => return Err(args.fail(format!("there is no style `{other}`"))),
     };
-    Ok(variables.give(Item::Value(answer)))
+    let given = |name: &str, usual: &str| -> Result<String> {
+        Ok(args.text(name)?.unwrap_or_else(|| usual.to_owned()))
+    };
+    let newline = given("newline", "\n")?;
+    let decoration = given("decoration", decoration)?;
+    let usual = match prefix {
+        Some(prefix) => prefix.to_owned(),
+        None => decoration.trim_end().to_owned(),
+    };
+    let (prefix, postfix) = (given("prefix", &usual)?, given("postfix", &usual)?);
+    let (before, after) = (
+        args.size("prefix_count")?.unwrap_or(1),
+        args.size("postfix_count")?.unwrap_or(1),
+    );
+    limits::text_of(before.saturating_mul(prefix.len() + newline.len()))?;
+    limits::text_of(after.saturating_mul(postfix.len() + newline.len()))?;
+    let (beginning, end) = (given("beginning", beginning)?, given("end", end)?);
+    let mut lines: Vec<String> = Vec::new();
+    if !beginning.is_empty() {
+        lines.push(beginning);
+    }
+    lines.extend(std::iter::repeat_n(prefix, before));
+    let line = |line: &str| format!("{decoration}{line}").trim_end().to_owned();
+    lines.extend(text.split(&*newline).map(line));
+    lines.extend(std::iter::repeat_n(postfix, after));
+    if !end.is_empty() {
+        lines.push(end);
+    }
+    Ok(lines.join(&newline).into())
 }
 
-fn comment(text: String) -> String {
-    let lines = text
-        .lines()
-        .map(|line| format!("# {line}").trim_end().to_owned());
-    format!("#\n{}\n#", lines.collect::<Vec<_>>().join("\n"))
-}
-
-fn type_debug(state: &State, value: &JinjaValue) -> Result<&'static str> {
-    Ok(match Variables::of(state)?.open(value)? {
+fn type_debug(args: &Arguments<'_>) -> Result<JinjaValue> {
+    Ok(match args.subject()? {
         Value::Null => "NoneType",
         Value::Bool(_) => "bool",
         Value::Int(_) | Value::Big(_) => "int",
@@ -371,26 +401,39 @@ fn type_debug(state: &State, value: &JinjaValue) -> Result<&'static str> {
         Value::List(_) => "list",
         Value::Map(_) => "dict",
         _ => "str",
-    })
-}
-
-fn mandatory(value: &JinjaValue, message: Option<String>) -> Result<JinjaValue> {
-    if value.is_undefined() {
-        return Err(failed(
-            message.unwrap_or_else(|| "a mandatory variable is not defined".into()),
-        ));
     }
-    Ok(value.clone())
+    .into())
 }
 
-fn ternary(state: &State, value: &JinjaValue, args: Rest<JinjaValue>) -> Result<JinjaValue> {
-    let values = open_all(&*Variables::of(state)?, &args)?;
-    let place = match values.len() {
-        3 if value.is_none() => 2,
-        2 | 3 => usize::from(!value.is_true()),
-        _ => return Err(failed("`ternary` takes two or three values")),
+fn mandatory(args: &Arguments<'_>) -> Result<JinjaValue> {
+    if args.subject.is_undefined() {
+        let message = args.text("msg")?;
+        return Err(
+            args.fail(message.unwrap_or_else(|| "a mandatory variable is not defined".to_owned()))
+        );
+    }
+    Ok(args.subject.clone())
+}
+
+fn default(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let missing = args.subject.is_undefined();
+    if missing || (args.flag("boolean", false)? && !args.subject.is_true()) {
+        return Ok(args
+            .raw("default_value")
+            .cloned()
+            .unwrap_or_else(|| "".into()));
+    }
+    Ok(args.subject.clone())
+}
+
+fn ternary(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let name = match (args.subject.is_none(), args.raw("none_val")) {
+        (true, Some(_)) => "none_val",
+        _ if args.subject.is_true() => "true_val",
+        _ => "false_val",
     };
-    Ok(args[place].clone())
+    let chosen = args.raw(name).cloned();
+    chosen.ok_or_else(|| args.fail("takes two or three values"))
 }
 
 #[cfg(test)]

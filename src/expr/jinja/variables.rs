@@ -130,7 +130,7 @@ impl Variables {
 }
 
 /// Functions of the engine that are no variables.
-const GLOBALS: [&str; 12] = [
+const GLOBALS: [&str; 14] = [
     "range",
     "dict",
     "debug",
@@ -143,6 +143,8 @@ const GLOBALS: [&str; 12] = [
     "loop",
     "cycler",
     "joiner",
+    "undef",
+    super::limits::CHECK,
 ];
 
 /// The variables as the engine sees them.
@@ -198,6 +200,9 @@ impl Variables {
             let problem = format!("there is no function `{name}`");
             return Err(JinjaError::new(ErrorKind::UnknownFunction, problem));
         };
+        self.evaluator
+            .admit(name)
+            .map_err(|error| self.fail(error))?;
         let (args, options): (&[JinjaValue], Kwargs) = from_args(args)?;
         let mut args = args
             .iter()

@@ -37,6 +37,19 @@ pub fn is_symlink(path: &Path) -> bool {
     path.is_symlink()
 }
 
+/// Whether another file system begins at a path.
+pub fn is_mount(path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    match (
+        std::fs::symlink_metadata(path),
+        std::fs::metadata(path.join("..")),
+    ) {
+        (Ok(own), Ok(_)) if own.is_symlink() => false,
+        (Ok(own), Ok(above)) => own.dev() != above.dev() || own.ino() == above.ino(),
+        _ => false,
+    }
+}
+
 /// Gives the permission bits of a file.
 pub fn mode_of(path: &Path) -> Result<u32, Error> {
     let metadata = std::fs::metadata(path).map_err(because(Action::Inspect, path))?;

@@ -1,0 +1,221 @@
+//! What a filter is called with: by place or by name, as in Python.
+
+use std::sync::Arc;
+
+use minijinja::value::{Kwargs, Rest, Value as JinjaValue};
+use minijinja::{Environment, State};
+
+use crate::expr::evaluator::Evaluator;
+use crate::expr::item::Item;
+use crate::value::{List, Map, Value};
+
+use super::filters::{Result, failed};
+use super::limits;
+use super::variables::Variables;
+
+/// A filter: gets what it is called with, gives a value for the engine.
+pub(super) type Filter = fn(&Arguments<'_>) -> Result<JinjaValue>;
+
+/// Says that a filter takes any number of arguments by place; the others it takes by name.
+pub(super) const ANY: &str = "*";
+
+/// The arguments of a call, by place and by name.
+pub(super) struct Given {
+    pub(super) places: Rest<JinjaValue>,
+    pub(super) names: Kwargs,
+}
+
+/// Says that a filter takes any arguments by name, too.
+pub(super) const NAMED: &str = "**";
+
+/// What a filter is called with.
+#[derive(Debug)]
+pub(super) struct Arguments<'a> {
+    /// The variables of the rendering.
+    pub(super) variables: Arc<Variables>,
+    /// What stands before the `|`.
+    pub(super) subject: &'a JinjaValue,
+    name: &'static str,
+    parameters: &'static [&'static str],
+    given: Vec<Option<JinjaValue>>,
+    /// The arguments by place of a filter that takes any number.
+    pub(super) rest: Vec<JinjaValue>,
+    /// The arguments by name of a filter that takes any.
+    pub(super) named: Map,
+}
+
+/// Adds a filter under its name and those that Ansible gives its own.
+pub(super) fn add(
+    environment: &mut Environment<'_>,
+    name: &'static str,
+    parameters: &'static [&'static str],
+    filter: Filter,
+) {
+    for prefix in ["", "ansible.builtin.", "ansible.legacy."] {
+        environment.add_filter(
+            format!("{prefix}{name}"),
+            move |state: &State, subject: &JinjaValue, places: Rest<JinjaValue>, names: Kwargs| {
+                let variables = Variables::of(state)?;
+                let given = Given { places, names };
+                let answer = filter(&Arguments::new(
+                    variables, name, parameters, subject, &given,
+                )?)?;
+                limits::text_of(answer.as_str().map_or(0, str::len))?;
+                Ok::<_, minijinja::Error>(answer)
+            },
+        );
+    }
+}
+
+impl<'a> Arguments<'a> {
+    pub(super) fn new(
+        variables: Arc<Variables>,
+        name: &'static str,
+        parameters: &'static [&'static str],
+        subject: &'a JinjaValue,
+        args: &Given,
+    ) -> Result<Self> {
+        let Given { places, names } = args;
+        let mut given = vec![None; parameters.len()];
+        let mut rest = Vec::new();
+        let mut named = Map::new();
+        if parameters.first() == Some(&ANY) {
+            rest = places.to_vec();
+        } else {
+            if places.len() > parameters.len() {
+                let problem = format!("`{name}` takes at most {} arguments", parameters.len());
+                return Err(failed(problem));
+            }
+            for (slot, value) in given.iter_mut().zip(places.iter()) {
+                *slot = Some(value.clone());
+            }
+        }
+        for option in names.args() {
+            if parameters.contains(&NAMED) {
+                let value: JinjaValue = names.get(option)?;
+                named.insert(option.into(), variables.open(&value)?);
+                continue;
+            }
+            let Some(place) = parameters.iter().position(|known| *known == option) else {
+                return Err(failed(format!("`{name}` has no argument `{option}`")));
+            };
+            given[place] = Some(names.get(option)?);
+        }
+        Ok(Self {
+            variables,
+            subject,
+            name,
+            parameters,
+            given,
+            rest,
+            named,
+        })
+    }
+
+    pub(super) fn evaluator(&self) -> &Evaluator {
+        &self.variables.evaluator
+    }
+
+    /// An error that names the filter.
+    pub(super) fn fail(&self, problem: impl std::fmt::Display) -> minijinja::Error {
+        failed(format!("`{}`: {problem}", self.name))
+    }
+
+    /// An argument as the engine has it; none if it was not given.
+    pub(super) fn raw(&self, parameter: &str) -> Option<&JinjaValue> {
+        let place = self
+            .parameters
+            .iter()
+            .position(|known| *known == parameter)?;
+        self.given[place].as_ref()
+    }
+
+    /// An argument, open to view; none if it was not given or is null.
+    pub(super) fn get(&self, parameter: &str) -> Result<Option<Value>> {
+        let value = self.raw(parameter).map(|value| self.variables.open(value));
+        Ok(value.transpose()?.filter(|value| !value.is_null()))
+    }
+
+    /// An argument as text.
+    pub(super) fn text(&self, parameter: &str) -> Result<Option<String>> {
+        Ok(self.get(parameter)?.map(|value| value.to_string()))
+    }
+
+    /// An argument as true or false.
+    pub(super) fn flag(&self, parameter: &str, default: bool) -> Result<bool> {
+        Ok(self
+            .get(parameter)?
+            .map_or(default, |value| value.is_truthy()))
+    }
+
+    /// An argument as a whole number.
+    pub(super) fn int(&self, parameter: &str) -> Result<Option<i64>> {
+        let Some(value) = self.get(parameter)? else {
+            return Ok(None);
+        };
+        match (&value, value.to_string().trim().parse()) {
+            (Value::Bool(truth), _) => Ok(Some((*truth).into())),
+            (_, Ok(number)) => Ok(Some(number)),
+            _ => Err(self.fail(format!("`{parameter}` is a whole number, not {value}"))),
+        }
+    }
+
+    /// An argument as a size; less than nothing is nothing.
+    pub(super) fn size(&self, parameter: &str) -> Result<Option<usize>> {
+        let number = self.int(parameter)?;
+        Ok(number.map(|number| usize::try_from(number.max(0)).unwrap_or(usize::MAX)))
+    }
+
+    /// What stands before the `|`, open to view.
+    pub(super) fn subject(&self) -> Result<Value> {
+        self.variables.open(self.subject)
+    }
+
+    /// What stands before the `|`, as text.
+    pub(super) fn subject_text(&self) -> Result<String> {
+        Ok(self.subject()?.to_string())
+    }
+
+    /// What stands before the `|`, as a list.
+    pub(super) fn subject_list(&self) -> Result<List> {
+        self.list(&self.subject()?)
+    }
+
+    /// A value as a list: the keys of a map, the characters of a text.
+    pub(super) fn list(&self, value: &Value) -> Result<List> {
+        match value {
+            Value::List(items) => Ok(items.to_vec()),
+            Value::Map(map) => Ok(map.keys().map(|key| Value::Str(Arc::clone(key))).collect()),
+            Value::Str(text) => Ok(text.chars().map(|c| c.to_string().into()).collect()),
+            other => Err(self.fail(format!("takes a list, not {}", other.kind()))),
+        }
+    }
+
+    /// The arguments by place, each as a list.
+    pub(super) fn rest_lists(&self) -> Result<Vec<List>> {
+        let lists = self.rest.iter();
+        lists
+            .map(|list| self.list(&self.variables.open(list)?))
+            .collect()
+    }
+
+    /// A value for the engine.
+    #[expect(
+        clippy::unnecessary_wraps,
+        reason = "it ends most filters, which can fail"
+    )]
+    pub(super) fn give(&self, value: impl Into<Value>) -> Result<JinjaValue> {
+        Ok(self.variables.give(Item::Value(value.into())))
+    }
+
+    /// A list of values for the engine, unless they are too many.
+    pub(super) fn give_list(&self, items: List) -> Result<JinjaValue> {
+        limits::items_of(items.len())?;
+        self.give(items)
+    }
+
+    /// A map of values for the engine.
+    pub(super) fn give_map(&self, map: Map) -> Result<JinjaValue> {
+        self.give(map)
+    }
+}

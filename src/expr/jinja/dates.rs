@@ -1,0 +1,159 @@
+//! Times: `now`, `to_datetime`, `strftime`. All are in UTC.
+#![expect(clippy::single_match_else, reason = "both cases have the same weight")]
+
+use std::fmt::Formatter;
+use std::sync::Arc;
+
+use jiff::civil::DateTime;
+use minijinja::value::{Kwargs, Object, ObjectRepr, Value as JinjaValue};
+use minijinja::{Environment, State};
+
+use crate::expr::reads::Read;
+
+use super::arguments::{Arguments, add as filter};
+use super::filters::{Result, failed};
+use super::variables::Variables;
+
+/// Adds the filters and functions to an environment.
+pub(super) fn add(environment: &mut Environment<'_>) {
+    environment.add_function("now", now);
+    filter(environment, "to_datetime", &["format"], to_datetime);
+    filter(environment, "strftime", &["second", "utc"], strftime);
+}
+
+/// A time of day on a date.
+#[derive(Debug)]
+pub(super) struct Time(DateTime);
+
+impl Object for Time {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Plain
+    }
+
+    fn get_value(self: &Arc<Self>, key: &JinjaValue) -> Option<JinjaValue> {
+        let time = self.0;
+        Some(match key.as_str()? {
+            "year" => i64::from(time.year()).into(),
+            "month" => i64::from(time.month()).into(),
+            "day" => i64::from(time.day()).into(),
+            "hour" => i64::from(time.hour()).into(),
+            "minute" => i64::from(time.minute()).into(),
+            "second" => i64::from(time.second()).into(),
+            "microsecond" => (i64::from(time.subsec_nanosecond()) / 1000).into(),
+            _ => return None,
+        })
+    }
+
+    fn call_method(
+        self: &Arc<Self>,
+        _state: &mut State<'_, '_>,
+        method: &str,
+        args: &[JinjaValue],
+    ) -> Result<JinjaValue> {
+        let text = |place: usize| args.get(place).and_then(|arg| arg.as_str());
+        let time = self.0;
+        Ok(match method {
+            "strftime" => shown(text(0).unwrap_or_default(), time)?.into(),
+            "isoformat" => {
+                let separator = text(0).unwrap_or("T");
+                time.to_string().replacen('T', separator, 1).into()
+            }
+            "timestamp" => seconds(time)?.into(),
+            "date" => JinjaValue::from(time.date().to_string()),
+            "time" => JinjaValue::from(time.time().to_string()),
+            "weekday" => i64::from(time.weekday().to_monday_zero_offset()).into(),
+            "isoweekday" => i64::from(time.weekday().to_monday_one_offset()).into(),
+            _ => {
+                let problem = format!("times have no method `{method}`");
+                return Err(minijinja::Error::new(
+                    minijinja::ErrorKind::UnknownMethod,
+                    problem,
+                ));
+            }
+        })
+    }
+
+    fn custom_cmp(
+        self: &Arc<Self>,
+        other: &minijinja::value::DynObject,
+    ) -> Option<std::cmp::Ordering> {
+        Some(self.0.cmp(&other.downcast_ref::<Self>()?.0))
+    }
+
+    fn render(self: &Arc<Self>, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0.to_string().replacen('T', " ", 1))
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a time in seconds, as Python gives it"
+)]
+fn seconds(time: DateTime) -> Result<f64> {
+    let zoned = time.to_zoned(jiff::tz::TimeZone::UTC);
+    let zoned = zoned.map_err(|error| failed(error.to_string()))?;
+    Ok(zoned.timestamp().as_microsecond() as f64 / 1e6)
+}
+
+fn shown(format: &str, time: DateTime) -> Result<String> {
+    let problem = |error: jiff::Error| failed(format!("`{format}` shows no time: {error}"));
+    let zoned = time.to_zoned(jiff::tz::TimeZone::UTC).map_err(problem)?;
+    // Python's fractions of seconds have six digits.
+    let format = format.replace("%f", "%6f");
+    jiff::fmt::strtime::format(&format, &zoned).map_err(problem)
+}
+
+/// `now(utc, fmt)`: the time, or a text of it.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the engine hands arguments over by value"
+)]
+fn now(state: &State, options: Kwargs) -> Result<JinjaValue> {
+    let variables = Variables::of(state)?;
+    variables.evaluator.tracker().read(Read::Volatile, None);
+    let now = variables.evaluator.world().now();
+    let now = now.to_zoned(jiff::tz::TimeZone::UTC).datetime();
+    // Times are in UTC, asked for or not.
+    options.get::<Option<bool>>("utc")?;
+    match options.get::<Option<String>>("fmt")? {
+        Some(format) => Ok(shown(&format, now)?.into()),
+        None => Ok(JinjaValue::from_object(Time(now))),
+    }
+}
+
+fn to_datetime(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let text = args.subject_text()?;
+    let format = args.text("format")?;
+    let format = format.as_deref().unwrap_or("%Y-%m-%d %H:%M:%S");
+    let parsed = jiff::fmt::strtime::parse(format, &text)
+        .and_then(|time| time.to_datetime().or_else(|_| Ok(time.to_date()?.into())));
+    let time = parsed.map_err(|error: jiff::Error| {
+        args.fail(format!("`{text}` is not a time as `{format}`: {error}"))
+    })?;
+    Ok(JinjaValue::from_object(Time(time)))
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a time out of range is refused next"
+)]
+fn strftime(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let format = args.subject_text()?;
+    let timestamp = match args.text("second")? {
+        Some(second) => {
+            let second: f64 = second
+                .trim()
+                .parse()
+                .map_err(|_| args.fail(format!("`{second}` is no number of seconds")))?;
+            jiff::Timestamp::from_second(second as i64).map_err(|error| args.fail(error))?
+        }
+        None => {
+            args.evaluator().tracker().read(Read::Volatile, None);
+            args.evaluator().world().now()
+        }
+    };
+    // Times are in UTC, asked for or not.
+    args.flag("utc", false)?;
+    let time = timestamp.to_zoned(jiff::tz::TimeZone::UTC).datetime();
+    Ok(shown(&format, time)?.into())
+}

@@ -1,0 +1,98 @@
+//! How large what templates make may get.
+
+use minijinja::value::{Rest, Value as JinjaValue, ValueKind};
+
+use super::filters::{Result, failed};
+use super::object::Thing;
+
+/// The name of the function that checks what a template has bound to a name.
+pub(super) const CHECK: &str = "__checked";
+
+/// The longest text, in bytes.
+pub(super) const TEXT: usize = 16 << 20;
+
+/// The longest text that a template keeps in a variable; two of them can make a longer one.
+const KEPT: usize = 4 << 20;
+
+/// How many items a list may have.
+pub(super) const ITEMS: usize = 1 << 20;
+
+/// How much all that a template puts out may be.
+pub(super) const OUTPUT: usize = 64 << 20;
+
+/// How deep lists and maps may nest.
+const DEPTH: usize = 100;
+
+/// Refuses a text that would be too long.
+pub(super) fn text_of(length: usize) -> Result<()> {
+    if length > TEXT {
+        return Err(failed(format!(
+            "the text would be longer than {} MiB",
+            TEXT >> 20
+        )));
+    }
+    Ok(())
+}
+
+/// Refuses a list that would have too many items.
+pub(super) fn items_of(count: usize) -> Result<()> {
+    if count > ITEMS {
+        return Err(failed(format!(
+            "the list would have more than {ITEMS} items"
+        )));
+    }
+    Ok(())
+}
+
+/// Refuses values that are too large to be kept.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the engine hands arguments over by value"
+)]
+pub(super) fn checked(values: Rest<JinjaValue>) -> Result<bool> {
+    let mut budget = KEPT;
+    for value in values.iter() {
+        if !fits(value, &mut budget, 0) {
+            return Err(failed(format!(
+                "a variable would hold more than {} MiB",
+                KEPT >> 20
+            )));
+        }
+    }
+    Ok(true)
+}
+
+/// Whether a value fits into a budget of bytes, of which each item takes some.
+fn fits(value: &JinjaValue, budget: &mut usize, depth: usize) -> bool {
+    let own = value.as_str().map_or(4, |text| text.len().max(4));
+    let Some(rest) = budget.checked_sub(own) else {
+        return false;
+    };
+    *budget = rest;
+    if value.downcast_object_ref::<Thing>().is_some() {
+        return true;
+    }
+    match value.kind() {
+        ValueKind::Seq | ValueKind::Map => {
+            let is_map = value.kind() == ValueKind::Map;
+            let Ok(mut items) = value.try_iter() else {
+                return true;
+            };
+            depth < DEPTH
+                && items.all(|item| {
+                    let inner = is_map.then(|| value.get_item(&item).ok()).flatten();
+                    fits(&item, budget, depth + 1)
+                        && inner.is_none_or(|inner| fits(&inner, budget, depth + 1))
+                })
+        }
+        // Lists that were added to each other; streams have no length and are not used up here.
+        ValueKind::Iterable => {
+            let length = value.len().unwrap_or_default().saturating_mul(4);
+            budget.checked_sub(length).is_some_and(|rest| {
+                *budget = rest;
+                true
+            })
+        }
+        _ => true,
+    }
+}

@@ -1,0 +1,403 @@
+//! Lookups that read files.
+
+use std::path::{Path, PathBuf};
+
+use crate::expr::error::Error;
+use crate::expr::evaluator::Evaluator;
+use crate::expr::functions;
+use crate::expr::item::Scene;
+use crate::expr::reads::Read;
+use crate::value::{List, Value};
+
+use super::lookup::{Options, lookup_error};
+use super::lookup_lists::items_of;
+
+type Result<T> = std::result::Result<T, Error>;
+
+/// How long passwords are that `password` makes, unless it is told.
+const PASSWORD: usize = 20;
+
+/// What a lookup gives; nothing if there is none of that name.
+pub(super) fn run(
+    evaluator: &Evaluator,
+    name: &str,
+    terms: &[Value],
+    options: &Options,
+    scene: &Scene,
+) -> Option<Result<List>> {
+    let files = Files {
+        evaluator,
+        name,
+        options,
+        scene,
+    };
+    let texts = || terms.iter().map(|term| term.reveal().to_string());
+    let each = |read: &dyn Fn(&str) -> Result<List>| {
+        let lists: Result<Vec<List>> = texts().map(|text| read(&text)).collect();
+        Some(lists.map(|lists| lists.concat()))
+    };
+    match name {
+        "file" => each(&|path| files.file(path)),
+        "unvault" => each(&|path| files.unvault(path)),
+        "template" => each(&|path| files.template(path)),
+        "fileglob" => each(&|pattern| files.glob(pattern)),
+        "csvfile" => each(&|term| files.csv(term)),
+        "ini" => each(&|term| files.ini(term)),
+        "password" => each(&|term| files.password(term)),
+        "first_found" => Some(files.first_found(terms)),
+        _ => None,
+    }
+}
+
+struct Files<'a> {
+    evaluator: &'a Evaluator,
+    name: &'a str,
+    options: &'a Options,
+    scene: &'a Scene,
+}
+
+impl Files<'_> {
+    fn fail(&self, problem: impl Into<String>) -> Error {
+        lookup_error(self.name, problem.into())
+    }
+
+    /// Where a path leads: from the folder of the text that asks.
+    fn path(&self, path: &str) -> Result<PathBuf> {
+        if Path::new(path).is_absolute() {
+            return Ok(path.into());
+        }
+        let base_dir = &self.scene.context.base_dir;
+        if base_dir.is_absolute() {
+            return Ok(base_dir.join(path));
+        }
+        let place = self.evaluator.place(self.scene);
+        let base = self.evaluator.world().directory(&place, "ensemble", false);
+        Ok(base
+            .map_err(|problem| self.fail(problem))?
+            .join(base_dir)
+            .join(path))
+    }
+
+    fn read(&self, path: &str) -> Result<String> {
+        let path = self.path(path)?;
+        self.evaluator
+            .tracker()
+            .read(Read::File(path.clone()), None);
+        match self.evaluator.world().read(&path) {
+            Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+            Err(problem) => Err(self.fail(format!("cannot read `{}`: {problem}", path.display()))),
+        }
+    }
+
+    fn file(&self, path: &str) -> Result<List> {
+        let text = self.read(path)?;
+        let mut text = text.as_str();
+        if self.options.flag("lstrip", false) {
+            text = text.trim_start();
+        }
+        if self.options.flag("rstrip", true) {
+            text = text.trim_end();
+        }
+        Ok(vec![text.into()])
+    }
+
+    fn unvault(&self, path: &str) -> Result<List> {
+        let text = self.read(path)?;
+        if text.starts_with("$ANSIBLE_VAULT;") {
+            return Err(self.fail(
+                "templates open no vaults; keep the value under `secrets` of the environment",
+            ));
+        }
+        Ok(vec![text.into()])
+    }
+
+    /// Gives text, with the line break that ends the file.
+    fn template(&self, path: &str) -> Result<List> {
+        let text = self.read(path)?;
+        let mut scene = self.scene.clone();
+        if let Some(vars) = self.options.0.get("template_vars").and_then(Value::as_map) {
+            for (name, value) in vars {
+                scene
+                    .context
+                    .vars
+                    .set(std::sync::Arc::clone(name), value.clone());
+            }
+        }
+        let value = self.evaluator.template(&text, &scene)?;
+        let end = if text.ends_with('\n') { "\n" } else { "" };
+        let sensitive = value.has_sensitive();
+        let shown = match functions::revealed(&value) {
+            Value::Null => end.to_owned(),
+            value => format!("{value}{end}"),
+        };
+        Ok(vec![Value::from(shown).sensitive_if(sensitive)])
+    }
+
+    fn glob(&self, pattern: &str) -> Result<List> {
+        let path = self.path(pattern)?;
+        let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
+            return Ok(List::new());
+        };
+        self.evaluator
+            .tracker()
+            .read(Read::File(directory.to_owned()), None);
+        let glob =
+            functions::glob(&name.to_string_lossy()).map_err(|problem| self.fail(problem))?;
+        let world = self.evaluator.world();
+        let entries = world.list(directory).unwrap_or_default().into_iter();
+        let matching = entries.filter(|entry| {
+            let name = entry.file_name().unwrap_or_default().to_string_lossy();
+            glob.is_match(&name) && !world.is_dir(entry)
+        });
+        Ok(matching
+            .map(|entry| entry.to_string_lossy().into_owned().into())
+            .collect())
+    }
+
+    /// The first of some files that is there: in one of the folders, if folders are given.
+    fn first_found(&self, terms: &[Value]) -> Result<List> {
+        let mut skips = self.options.flag("skip", false);
+        let list = |value: Option<&Value>| -> Vec<String> {
+            let items = value.map(items_of).unwrap_or_default().into_iter();
+            items
+                .flat_map(|item| {
+                    let text = item.reveal().to_string();
+                    text.split([',', ';', '\n'])
+                        .map(str::to_owned)
+                        .collect::<Vec<_>>()
+                })
+                .filter(|text| !text.is_empty())
+                .collect()
+        };
+        let mut candidates = Vec::new();
+        let mut add = |files: Vec<String>, folders: Vec<String>| {
+            if folders.is_empty() {
+                candidates.extend(files);
+                return;
+            }
+            for folder in folders {
+                candidates.extend(files.iter().map(|file| format!("{folder}/{file}")));
+            }
+        };
+        for term in terms.iter().flat_map(items_of) {
+            if term.as_map().is_some() {
+                skips |= term.get("skip").is_some_and(Value::is_truthy);
+                add(list(term.get("files")), list(term.get("paths")));
+            } else {
+                add(list(Some(&term)), list(self.options.0.get("paths")));
+            }
+        }
+        add(
+            list(self.options.0.get("files")),
+            list(self.options.0.get("paths")),
+        );
+        for candidate in candidates {
+            let path = self.path(&candidate)?;
+            self.evaluator
+                .tracker()
+                .read(Read::File(path.clone()), None);
+            if self.evaluator.world().exists(&path) {
+                return Ok(vec![path.to_string_lossy().into_owned().into()]);
+            }
+        }
+        if skips {
+            return Ok(List::new());
+        }
+        Err(self.fail("none of the files is there"))
+    }
+
+    /// Splits `key a=b c=d`: what is named in a term comes before what is named beside it.
+    fn term(&self, term: &str) -> (String, impl Fn(&str) -> Option<String>) {
+        let mut named = std::collections::HashMap::new();
+        let mut key = Vec::new();
+        for word in term.split_whitespace() {
+            match word.split_once('=') {
+                Some((name, value)) => drop(named.insert(name.to_owned(), value.to_owned())),
+                None => key.push(word),
+            }
+        }
+        let options = self.options;
+        let get = move |name: &str| named.get(name).cloned().or_else(|| options.text(name));
+        (key.join(" "), get)
+    }
+
+    fn csv(&self, term: &str) -> Result<List> {
+        let (key, option) = self.term(term);
+        let file = option("file").unwrap_or_else(|| "ansible.csv".to_owned());
+        let delimiter = match option("delimiter").as_deref() {
+            None | Some("TAB" | "\\t" | "\t") => '\t',
+            Some(other) => other.chars().next().unwrap_or('\t'),
+        };
+        let column = |name: &str, usual: usize| match option(name) {
+            None => Ok(usual),
+            Some(text) => text
+                .parse()
+                .map_err(|_| self.fail(format!("`{name}` is a number, not `{text}`"))),
+        };
+        let (wanted, by) = (column("col", 1)?, column("keycol", 0)?);
+        for row in rows(&self.read(&file)?, delimiter) {
+            if row.get(by).is_some_and(|cell| *cell == key) {
+                let cell = row.get(wanted).cloned();
+                let problem = || self.fail(format!("the row of `{key}` has no column {wanted}"));
+                return Ok(vec![cell.ok_or_else(problem)?.into()]);
+            }
+        }
+        Ok(option("default").map(Value::from).into_iter().collect())
+    }
+
+    fn ini(&self, term: &str) -> Result<List> {
+        let (key, option) = self.term(term);
+        let file = option("file").unwrap_or_else(|| "ansible.ini".to_owned());
+        let properties = option("type").as_deref() == Some("properties");
+        let section = if properties {
+            None
+        } else {
+            Some(option("section").unwrap_or_else(|| "global".to_owned()))
+        };
+        let exact = option("case_sensitive").is_some_and(|text| text.eq_ignore_ascii_case("true"));
+        let entries = entries(&self.read(&file)?, section.as_deref(), exact);
+        let wanted = if exact {
+            key.clone()
+        } else {
+            key.to_lowercase()
+        };
+        if option("re").is_some_and(|text| text.eq_ignore_ascii_case("true")) {
+            let regex = super::regexes::regex(&format!("^(?:{key})"), !exact, false);
+            let regex = regex.map_err(|error| self.fail(error.to_string()))?;
+            let found = entries.into_iter().filter(|(name, _)| regex.is_match(name));
+            return Ok(found.map(|(_, value)| value.into()).collect());
+        }
+        let found = entries.into_iter().rev().find(|(name, _)| *name == wanted);
+        let value = found.map(|(_, value)| value).or_else(|| option("default"));
+        Ok(vec![value.unwrap_or_default().into()])
+    }
+
+    /// A password from a file; if there is none, one is made and written, if that is allowed.
+    fn password(&self, term: &str) -> Result<List> {
+        let (path, option) = self.term(term);
+        let full = self.path(&path)?;
+        let keeps = path != "/dev/null";
+        self.evaluator
+            .tracker()
+            .read(Read::File(full.clone()), None);
+        if keeps && self.evaluator.world().exists(&full) {
+            let text = self.read(&path)?;
+            let password = text.lines().next().unwrap_or_default();
+            let password = password.split(" salt=").next().unwrap_or_default();
+            return Ok(vec![Value::from(password).sensitive()]);
+        }
+        self.evaluator.permit("password", "writes a file")?;
+        if option("encrypt").is_some() {
+            return Err(self.fail("passwords are not hashed in templates"));
+        }
+        let length = option("length")
+            .and_then(|length| length.parse().ok())
+            .unwrap_or(PASSWORD);
+        if length > 10_000 {
+            return Err(self.fail("the password would be too long"));
+        }
+        let letters = letters(option("chars").as_deref());
+        if letters.is_empty() {
+            return Err(self.fail("there are no characters to choose from"));
+        }
+        let mut bytes = vec![0; length * 4];
+        self.evaluator.world().random(&mut bytes);
+        let letter = |bytes: &[u8]| {
+            let number = bytes
+                .iter()
+                .fold(0_usize, |number, byte| number << 8 | usize::from(*byte));
+            letters[number % letters.len()]
+        };
+        let password: String = bytes.chunks_exact(4).map(letter).collect();
+        if keeps {
+            let line = format!("{password}\n");
+            let written = self.evaluator.world().write(&full, line.as_bytes(), true);
+            written.map_err(|problem| self.fail(problem))?;
+        }
+        Ok(vec![Value::from(password).sensitive()])
+    }
+}
+
+/// The characters that passwords are made of: names of sets, or the characters themselves.
+fn letters(chosen: Option<&str>) -> Vec<char> {
+    let mut letters: Vec<char> = Vec::new();
+    for name in chosen.unwrap_or("ascii_letters,digits,.,:,-,_").split(',') {
+        match name {
+            "ascii_letters" => letters.extend(('a'..='z').chain('A'..='Z')),
+            "ascii_lowercase" => letters.extend('a'..='z'),
+            "ascii_uppercase" => letters.extend('A'..='Z'),
+            "digits" => letters.extend('0'..='9'),
+            "hexdigits" => letters.extend(('0'..='9').chain('a'..='f').chain('A'..='F')),
+            "punctuation" => letters.extend(('!'..='~').filter(char::is_ascii_punctuation)),
+            "" => letters.push(','),
+            other => letters.extend(other.chars().filter(|c| !matches!(c, '"' | '\''))),
+        }
+    }
+    letters
+}
+
+/// The rows of a text with separated values, quoted ones included.
+fn rows(text: &str, delimiter: char) -> Vec<Vec<String>> {
+    let mut rows = Vec::new();
+    let (mut row, mut cell, mut quoted) = (Vec::new(), String::new(), false);
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        match character {
+            '"' if quoted && characters.next_if_eq(&'"').is_some() => cell.push('"'),
+            '"' if quoted || cell.is_empty() => quoted = !quoted,
+            '\r' if !quoted => {}
+            '\n' if !quoted => {
+                row.push(std::mem::take(&mut cell));
+                rows.push(std::mem::take(&mut row));
+            }
+            separator if separator == delimiter && !quoted => row.push(std::mem::take(&mut cell)),
+            other => cell.push(other),
+        }
+    }
+    if !cell.is_empty() || !row.is_empty() {
+        row.push(cell);
+        rows.push(row);
+    }
+    rows
+}
+
+/// The entries of a section; without a section, all.
+fn entries(text: &str, section: Option<&str>, exact: bool) -> Vec<(String, String)> {
+    let mut entries: Vec<(String, String)> = Vec::new();
+    let mut inside = section.is_none();
+    for line in text.lines() {
+        let trimmed = line.trim();
+        if trimmed.starts_with(['#', ';']) {
+            continue;
+        }
+        if let Some(name) = trimmed
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'))
+        {
+            inside = section.is_none_or(|section| section == name);
+            continue;
+        }
+        if !inside {
+            continue;
+        }
+        // A line that is indented goes on with the value before it.
+        if line.starts_with([' ', '\t'])
+            && !trimmed.is_empty()
+            && let Some((_, value)) = entries.last_mut()
+        {
+            *value += "\n";
+            *value += trimmed;
+            continue;
+        }
+        if let Some(at) = trimmed.find(['=', ':']) {
+            let name = trimmed[..at].trim();
+            let name = if exact {
+                name.to_owned()
+            } else {
+                name.to_lowercase()
+            };
+            entries.push((name, trimmed[at + 1..].trim().to_owned()));
+        }
+    }
+    entries
+}

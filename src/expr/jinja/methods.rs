@@ -1,0 +1,231 @@
+//! Methods of Python's texts and lists that the engine does not know.
+
+use minijinja::value::{Kwargs, Value as JinjaValue, ValueKind, from_args};
+use minijinja::{Error as JinjaError, ErrorKind, State};
+
+use crate::value::Value;
+
+use super::filters::{Result, failed};
+use super::layout::{centered, joined, replaced};
+use super::limits;
+use super::text::words;
+use super::variables::Variables;
+
+/// The longest width that `str.format` may be asked for, in digits.
+const DIGITS: usize = 6;
+
+/// Calls a method of a value.
+pub(super) fn call(
+    state: &mut State<'_, '_>,
+    value: &JinjaValue,
+    method: &str,
+    args: &[JinjaValue],
+) -> Result<JinjaValue> {
+    let own = match value.kind() {
+        ValueKind::String => text_method(state, value.as_str().unwrap_or_default(), method, args)?,
+        ValueKind::Seq => list_method(value, method, args)?,
+        _ => None,
+    };
+    match own {
+        Some(answer) => Ok(answer),
+        None => minijinja_contrib::pycompat::unknown_method_callback(state, value, method, args),
+    }
+}
+
+fn list_method(
+    value: &JinjaValue,
+    method: &str,
+    args: &[JinjaValue],
+) -> Result<Option<JinjaValue>> {
+    Ok(match (method, args) {
+        ("index", [item]) => {
+            let place = value.try_iter()?.position(|own| own == *item);
+            Some(
+                place
+                    .ok_or_else(|| failed("the item is not in the list"))?
+                    .into(),
+            )
+        }
+        ("copy", []) => Some(value.clone()),
+        ("append" | "extend" | "insert" | "pop" | "remove" | "sort" | "reverse" | "clear", _) => {
+            let problem = format!(
+                "values do not change, so there is no `{method}`; make a new list with `+`"
+            );
+            return Err(JinjaError::new(ErrorKind::UnknownMethod, problem));
+        }
+        _ => None,
+    })
+}
+
+#[expect(clippy::too_many_lines, reason = "a table of methods")]
+fn text_method(
+    state: &State<'_, '_>,
+    text: &str,
+    method: &str,
+    args: &[JinjaValue],
+) -> Result<Option<JinjaValue>> {
+    let word = |place: usize| args.get(place).and_then(JinjaValue::as_str);
+    let width = || {
+        args.first()
+            .and_then(JinjaValue::as_usize)
+            .unwrap_or_default()
+    };
+    let fill = || word(1).and_then(|fill| fill.chars().next()).unwrap_or(' ');
+    Ok(Some(match method {
+        "ljust" | "rjust" | "center" | "zfill" => aligned(text, method, width(), fill())?.into(),
+        "partition" | "rpartition" => {
+            let separator = word(0).unwrap_or_default();
+            let found = if method == "partition" {
+                text.split_once(separator)
+            } else {
+                text.rsplit_once(separator)
+            };
+            match (found, method) {
+                (Some((head, tail)), _) => vec![head, separator, tail],
+                (None, "partition") => vec![text, "", ""],
+                (None, _) => vec!["", "", text],
+            }
+            .into_iter()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+            .into()
+        }
+        "split" | "rsplit" => {
+            let (separator, most): (Option<Option<String>>, Option<i64>) = split_args(args)?;
+            let most = most.and_then(|most| usize::try_from(most).ok());
+            let most = most.map_or(usize::MAX, |most| most.saturating_add(1));
+            match (separator.flatten(), method) {
+                (Some(separator), _) if separator.is_empty() => {
+                    return Err(failed("the separator is empty"));
+                }
+                (Some(separator), "split") => text
+                    .splitn(most, &*separator)
+                    .map(str::to_owned)
+                    .collect::<Vec<_>>()
+                    .into(),
+                (Some(separator), _) => {
+                    let mut parts: Vec<String> =
+                        text.rsplitn(most, &*separator).map(str::to_owned).collect();
+                    parts.reverse();
+                    parts.into()
+                }
+                (None, "split") => words(text, most)
+                    .iter()
+                    .map(Value::to_string)
+                    .collect::<Vec<_>>()
+                    .into(),
+                (None, _) if most == usize::MAX => text
+                    .split_whitespace()
+                    .map(str::to_owned)
+                    .collect::<Vec<_>>()
+                    .into(),
+                (None, _) => return Ok(None),
+            }
+        }
+        "index" | "rindex" => {
+            let wanted = word(0).unwrap_or_default();
+            let at = if method == "index" {
+                text.find(wanted)
+            } else {
+                text.rfind(wanted)
+            };
+            let at = at.ok_or_else(|| failed(format!("`{wanted}` is not in `{text}`")))?;
+            text[..at].chars().count().into()
+        }
+        "swapcase" => text
+            .chars()
+            .flat_map(|c| {
+                if c.is_uppercase() {
+                    c.to_lowercase().collect::<Vec<_>>()
+                } else {
+                    c.to_uppercase().collect()
+                }
+            })
+            .collect::<String>()
+            .into(),
+        "casefold" => text.to_lowercase().into(),
+        "removeprefix" => text
+            .strip_prefix(word(0).unwrap_or_default())
+            .unwrap_or(text)
+            .into(),
+        "removesuffix" => text
+            .strip_suffix(word(0).unwrap_or_default())
+            .unwrap_or(text)
+            .into(),
+        "encode" | "decode" => text.into(),
+        "isdecimal" => (!text.is_empty() && text.chars().all(|c| c.is_ascii_digit())).into(),
+        "isidentifier" => {
+            let word = text.chars().all(|c| c.is_alphanumeric() || c == '_');
+            (word && !text.is_empty() && !text.starts_with(|c: char| c.is_numeric())).into()
+        }
+        "expandtabs" => replaced(
+            text,
+            "\t",
+            &" ".repeat(if args.is_empty() { 8 } else { width().min(100) }),
+            None,
+        )?
+        .into(),
+        "replace" => {
+            let count = args.get(2).and_then(JinjaValue::as_usize);
+            replaced(
+                text,
+                word(0).unwrap_or_default(),
+                word(1).unwrap_or_default(),
+                count,
+            )?
+            .into()
+        }
+        "join" => {
+            let variables = Variables::of(state)?;
+            let items = args
+                .first()
+                .map(|items| variables.open(items))
+                .transpose()?
+                .unwrap_or_default();
+            let Some(items) = items.as_list() else {
+                return Ok(None);
+            };
+            joined(items, text)?.into()
+        }
+        "format" => {
+            let mut digits = 0;
+            for character in text.chars() {
+                digits = if character.is_ascii_digit() {
+                    digits + 1
+                } else {
+                    0
+                };
+                if digits > DIGITS {
+                    return Err(failed("the text would be too long"));
+                }
+            }
+            return Ok(None);
+        }
+        _ => return Ok(None),
+    }))
+}
+
+#[expect(clippy::option_option, reason = "not given, or given as none")]
+fn split_args(args: &[JinjaValue]) -> Result<(Option<Option<String>>, Option<i64>)> {
+    let (separator, most, names): (Option<Option<String>>, Option<i64>, Kwargs) = from_args(args)?;
+    let separator = separator.or(names.get::<Option<Option<String>>>("sep")?);
+    let most = most.or(names.get::<Option<i64>>("maxsplit")?);
+    names.assert_all_used()?;
+    Ok((separator, most))
+}
+
+fn aligned(text: &str, method: &str, width: usize, fill: char) -> Result<String> {
+    limits::text_of(width)?;
+    let missing = width.saturating_sub(text.chars().count());
+    let side = |fill: char| fill.to_string().repeat(missing);
+    Ok(match method {
+        "ljust" => format!("{text}{}", side(fill)),
+        "rjust" => format!("{}{text}", side(fill)),
+        "center" => centered(text, width, fill)?,
+        _ => {
+            let digits = text.trim_start_matches(['+', '-']);
+            let sign = &text[..text.len() - digits.len()];
+            format!("{sign}{}{digits}", side('0'))
+        }
+    })
+}

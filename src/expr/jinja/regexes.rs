@@ -1,0 +1,202 @@
+//! Filters with regular expressions, in Python's writing as far as they are regular.
+
+use minijinja::Environment;
+use minijinja::value::Value as JinjaValue;
+use regex::{Captures, Regex, RegexBuilder};
+
+use crate::value::{List, Value};
+
+use super::arguments::{ANY, Arguments, add as filter};
+use super::filters::{Result, failed};
+use super::limits;
+
+/// Adds the filters to an environment.
+pub(super) fn add(environment: &mut Environment<'_>) {
+    let replace = &[
+        "pattern",
+        "replacement",
+        "ignorecase",
+        "multiline",
+        "count",
+        "mandatory_count",
+    ];
+    filter(environment, "regex_replace", replace, regex_replace);
+    filter(
+        environment,
+        "regex_search",
+        &[ANY, "ignorecase", "multiline"],
+        regex_search,
+    );
+    let find = &["regex", "multiline", "ignorecase"];
+    filter(environment, "regex_findall", find, regex_findall);
+    filter(environment, "regex_escape", &["re_type"], regex_escape);
+}
+
+/// A regular expression in Python's writing, as far as it is regular.
+pub(super) fn regex(pattern: &str, ignore_case: bool, multiline: bool) -> Result<Regex> {
+    let pattern = pattern.replace("(?P<", "(?<").replace("\\Z", "\\z");
+    RegexBuilder::new(&pattern)
+        .case_insensitive(ignore_case)
+        .multi_line(multiline)
+        .size_limit(1 << 22)
+        .build()
+        .map_err(|error| failed(format!("cannot use the regular expression: {error}")))
+}
+
+fn regex_replace(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let text = args.subject_text()?;
+    let pattern = args.text("pattern")?.unwrap_or_default();
+    let replacement = args.text("replacement")?.unwrap_or_default();
+    let count = args
+        .size("count")?
+        .filter(|count| *count > 0)
+        .unwrap_or(usize::MAX);
+    let regex = regex(
+        &pattern,
+        args.flag("ignorecase", false)?,
+        args.flag("multiline", false)?,
+    )?;
+    let mut done = String::new();
+    let (mut last, mut places) = (0, 0);
+    for found in regex.captures_iter(&text).take(count) {
+        let whole = found.get_match();
+        done += &text[last..whole.start()];
+        done += &expanded(&replacement, &found);
+        limits::text_of(done.len())?;
+        last = whole.end();
+        places += 1;
+    }
+    let wanted = args.size("mandatory_count")?.unwrap_or_default();
+    if wanted > 0 && wanted != places {
+        return Err(args.fail(format!("`{pattern}` is there {places} times, not {wanted}")));
+    }
+    Ok((done + &text[last..]).into())
+}
+
+/// Puts the groups in for `\1` and `\g<name>`.
+fn expanded(replacement: &str, found: &Captures<'_>) -> String {
+    let mut text = String::new();
+    let mut rest = replacement;
+    while let Some((before, after)) = rest.split_once('\\') {
+        text += before;
+        rest = after;
+        if let Some((name, after)) = rest
+            .strip_prefix("g<")
+            .and_then(|rest| rest.split_once('>'))
+        {
+            let group = match name.parse() {
+                Ok(number) => found.get(number),
+                Err(_) => found.name(name),
+            };
+            text += group.map_or("", |group| group.as_str());
+            rest = after;
+            continue;
+        }
+        let Some(next) = rest.chars().next() else {
+            text.push('\\');
+            break;
+        };
+        rest = &rest[next.len_utf8()..];
+        match next {
+            '0'..='9' => {
+                let mut number = next.to_digit(10).unwrap_or_default() as usize;
+                if let Some(digit) = rest.chars().next().and_then(|next| next.to_digit(10)) {
+                    number = number * 10 + digit as usize;
+                    rest = &rest[1..];
+                }
+                text += found.get(number).map_or("", |group| group.as_str());
+            }
+            'n' => text.push('\n'),
+            't' => text.push('\t'),
+            '\\' => text.push('\\'),
+            other => {
+                text.push('\\');
+                text.push(other);
+            }
+        }
+    }
+    text + rest
+}
+
+fn regex_search(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let text = args.subject_text()?;
+    let mut given = args.rest.iter();
+    let pattern = given
+        .next()
+        .ok_or_else(|| args.fail("takes a regular expression"))?;
+    let pattern = args.variables.open(pattern)?.to_string();
+    let regex = regex(
+        &pattern,
+        args.flag("ignorecase", false)?,
+        args.flag("multiline", false)?,
+    )?;
+    let Some(found) = regex.captures(&text) else {
+        return Ok(JinjaValue::from(()));
+    };
+    let mut groups = List::new();
+    for name in given {
+        let name = args.variables.open(name)?.to_string();
+        let plain = name.trim_start_matches('\\');
+        let plain = plain
+            .strip_prefix("g<")
+            .and_then(|name| name.strip_suffix('>'))
+            .unwrap_or(plain);
+        let group = match plain.parse() {
+            Ok(number) => found.get(number),
+            Err(_) => found.name(plain),
+        };
+        groups.push(
+            group
+                .map(|group| Value::from(group.as_str()))
+                .unwrap_or_default(),
+        );
+    }
+    if groups.is_empty() {
+        return Ok(found[0].into());
+    }
+    args.give_list(groups)
+}
+
+fn regex_findall(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let text = args.subject_text()?;
+    let pattern = args.text("regex")?.unwrap_or_default();
+    let regex = regex(
+        &pattern,
+        args.flag("ignorecase", false)?,
+        args.flag("multiline", false)?,
+    )?;
+    let text_of = |found: &Captures<'_>, group| {
+        Value::from(found.get(group).map_or("", |group| group.as_str()))
+    };
+    let found = regex
+        .captures_iter(&text)
+        .take(limits::ITEMS + 1)
+        .map(|found| match found.len() {
+            1 => text_of(&found, 0),
+            2 => text_of(&found, 1),
+            count => Value::list((1..count).map(|group| text_of(&found, group))),
+        });
+    args.give_list(found.collect())
+}
+
+fn regex_escape(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let text = args.subject_text()?;
+    let kind = args.text("re_type")?;
+    let special = match kind.as_deref().unwrap_or("python") {
+        "python" => "()[]{}?*+-|^$\\.&~# \t\n\r\u{b}\u{c}",
+        "posix_basic" => "[].^$*\\",
+        other => {
+            return Err(args.fail(format!(
+                "`{other}` is not supported; `python` and `posix_basic` are"
+            )));
+        }
+    };
+    let mut escaped = String::new();
+    for character in text.chars() {
+        if special.contains(character) {
+            escaped.push('\\');
+        }
+        escaped.push(character);
+    }
+    Ok(escaped.into())
+}

@@ -1,0 +1,186 @@
+//! A world in which there is nothing to read: for expressions that nobody trusts.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::value::Value;
+
+use super::world::{Place, World};
+
+/// Why nothing is read.
+const PROBLEM: &str = "nothing outside of the model is read here";
+
+/// The functions that read nothing outside of the model.
+const SAFE: &[&str] = &[
+    "if",
+    "and",
+    "or",
+    "not",
+    "eq",
+    "ne",
+    "gt",
+    "ge",
+    "lt",
+    "le",
+    "add",
+    "sub",
+    "mul",
+    "div",
+    "truediv",
+    "floordiv",
+    "mod",
+    "pow",
+    "foreach",
+    "q",
+    "is_function_defined",
+    "validate_json",
+    "concat",
+    "token",
+    "get_input",
+    "get_property",
+    "get_attribute",
+    "get_nodes_of_type",
+    "template",
+    "sensitive",
+    "portspec",
+    "to_label",
+    "to_dns_label",
+    "to_kubernetes_label",
+    "to_googlecloud_label",
+    "scalar",
+    "scalar_value",
+    "urljoin",
+    "_generate",
+    "generate_string",
+    "find_connection",
+];
+
+/// Whether a function reads nothing outside of the model.
+pub(super) fn is_safe(function: &str) -> bool {
+    SAFE.contains(&function)
+}
+
+/// A world of which only the clock, chance and the reading of YAML are left.
+pub(super) struct Sealed(pub(super) Arc<dyn World>);
+
+impl World for Sealed {
+    fn env(&self, _name: &str) -> Option<String> {
+        None
+    }
+
+    fn env_all(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
+    fn read(&self, _path: &Path) -> Result<Vec<u8>, String> {
+        Err(PROBLEM.to_owned())
+    }
+
+    fn exists(&self, _path: &Path) -> bool {
+        false
+    }
+
+    fn is_dir(&self, _path: &Path) -> bool {
+        false
+    }
+
+    fn list(&self, _path: &Path) -> Result<Vec<PathBuf>, String> {
+        Err(PROBLEM.to_owned())
+    }
+
+    fn write(&self, _path: &Path, _contents: &[u8], _sensitive: bool) -> Result<(), String> {
+        Err(PROBLEM.to_owned())
+    }
+
+    fn make_dir(&self, _path: &Path) -> Result<(), String> {
+        Err(PROBLEM.to_owned())
+    }
+
+    fn directory(&self, _: &Place, _location: &str, _create: bool) -> Result<PathBuf, String> {
+        Err(PROBLEM.to_owned())
+    }
+
+    fn which(&self, _name: &str) -> Option<PathBuf> {
+        None
+    }
+
+    fn now(&self) -> jiff::Timestamp {
+        self.0.now()
+    }
+
+    fn parse_yaml(&self, text: &str) -> Result<Value, String> {
+        self.0.parse_yaml(text)
+    }
+
+    fn to_yaml(&self, value: &Value) -> Result<String, String> {
+        self.0.to_yaml(value)
+    }
+
+    fn tree_digest(&self, _path: &Path) -> Option<String> {
+        None
+    }
+
+    fn random(&self, bytes: &mut [u8]) {
+        self.0.random(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::context::Context;
+    use super::super::evaluator::Evaluator;
+    use super::super::fixture::{Disk, topology, yaml};
+    use super::*;
+
+    #[test]
+    fn what_nobody_trusts_reads_the_model_only() {
+        let scope = topology();
+        let disk = Arc::new(Disk::default());
+        disk.files
+            .lock()
+            .unwrap()
+            .insert("/e/f".into(), b"hush".to_vec());
+        let evaluator = Evaluator::safe(scope.clone(), disk, Arc::default());
+        let context = Context::new(scope.named("app"));
+        let shown = |text: &str| match evaluator.evaluate(&yaml(text), &context) {
+            Ok(value) => value.to_string(),
+            Err(error) => format!("error: {error}"),
+        };
+        let lines = [
+            "{eval: '::host::ip'}",
+            "{concat: [a, {get_property: [app, port]}]}",
+            "'{{ SELF.port + 1 }}'",
+            "{eval: {file: /e/f}}",
+            "{get_env: HOME}",
+            "'{{ __unfurl.get_env(\"HOME\") }}'",
+            "'{{ lookup(\"file\", \"/e/f\") }}'",
+            "'{{ lookup(\"env\", \"HOME\") }}'",
+            "'{{ \"/e/f\" is exists }}'",
+            "'{{ lookup(\"pipe\", \"ls\") }}'",
+            "{eval: {lookup: {file: /e/f}}}",
+            "{eval: {template: {path: /e/f}}}",
+            "'{{ \"x\" | abspath }}'",
+            "{eval: {python: x.py#f}}",
+        ];
+        let table: Vec<_> = lines
+            .iter()
+            .map(|line| format!("{line} => {}", shown(line)))
+            .collect();
+        insta::assert_snapshot!(table.join("\n"), @r#"
+        {eval: '::host::ip'} => 10.0.0.1
+        {concat: [a, {get_property: [app, port]}]} => a80
+        '{{ SELF.port + 1 }}' => 81
+        {eval: {file: /e/f}} => error: `file` is not evaluated here: only functions that read nothing outside are
+        {get_env: HOME} => error: `get_env` is not evaluated here: only functions that read nothing outside are
+        '{{ __unfurl.get_env("HOME") }}' => error: `get_env` is not evaluated here: only functions that read nothing outside are
+        '{{ lookup("file", "/e/f") }}' => error: `lookup('file')`: cannot read `/e/f`: nothing outside of the model is read here
+        '{{ lookup("env", "HOME") }}' => 
+        '{{ "/e/f" is exists }}' => False
+        '{{ lookup("pipe", "ls") }}' => error: `pipe` runs a program while planning; allow it with `--allow pipe`
+        {eval: {lookup: {file: /e/f}}} => error: `lookup` is not evaluated here: only functions that read nothing outside are
+        {eval: {template: {path: /e/f}}} => error: `template`: cannot read `/e/f`: nothing outside of the model is read here
+        '{{ "x" | abspath }}' => error: `get_dir`: nothing outside of the model is read here
+        {eval: {python: x.py#f}} => error: `python` is not evaluated here: only functions that read nothing outside are
+        "#);
+    }
+}
