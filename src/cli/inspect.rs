@@ -51,7 +51,7 @@ fn lines(topology: &Topology) -> Vec<StatusLine> {
     }];
     for handle in topology.nodes() {
         let entity = topology.entity(handle);
-        let depth = topology.ancestors(handle).len() - 1;
+        let depth = depth_of(topology, handle);
         let is_virtual = entity
             .node()
             .is_some_and(|node| node.template.has_directive("virtual"));
@@ -80,6 +80,17 @@ fn lines(topology: &Topology) -> Vec<StatusLine> {
     lines
 }
 
+/// How many entities an instance stands on. What stands in for another stands on it.
+fn depth_of(topology: &Topology, handle: Handle) -> usize {
+    let mut depth = 0;
+    let mut next = Some(handle);
+    while let Some(at) = next {
+        depth += topology.ancestors(at).len() - 1;
+        next = topology.outside_of(topology.root_of(at));
+    }
+    depth
+}
+
 fn tree(topology: &Topology) -> serde_json::Value {
     let instances = topology
         .nodes()
@@ -90,7 +101,8 @@ fn tree(topology: &Topology) -> serde_json::Value {
 
 fn instance(topology: &Topology, handle: Handle) -> serde_json::Value {
     let entity = topology.entity(handle);
-    let parent = entity.parent.filter(|parent| *parent != topology.root());
+    let parent = entity.parent.filter(|parent| *parent != entity.scope);
+    let parent = parent.or_else(|| topology.outside_of(entity.scope));
     serde_json::json!({
         "name": entity.name.as_str(),
         "template": entity.template_name(),

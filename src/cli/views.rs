@@ -74,7 +74,7 @@ fn included(engine: &Engine, item: Item, audience: Audience) -> bool {
 fn node(engine: &Engine, target: Handle) -> PlanNode {
     let entity = engine.topology.entity(target);
     PlanNode {
-        instance: entity.name.to_string(),
+        instance: entity.local_name().to_owned(),
         nested_name: entity.name.to_string(),
         status: Some(engine.topology.effective(target)),
         local_status: entity.local,
@@ -172,7 +172,7 @@ fn row(engine: &Engine, task: &Task) -> TaskRow {
     TaskRow {
         end,
         status: task.status,
-        target: target.name.to_string(),
+        target: target.local_name().to_owned(),
         nested_name: target.name.to_string(),
         operation: task.reference.operation.to_string(),
         template: target.template_name().to_owned(),

@@ -146,6 +146,12 @@ pub fn task_record(engine: &Engine, task: &Task) -> Map {
     add_dependencies(engine, task, &mut record);
     add_result(task, &mut record);
     add_digest(&engine.digest(task), &mut record);
+    let topology = &engine.topology;
+    if topology.root_of(task.target) != topology.root() {
+        // Which of the targets of this key it is.
+        let whole = topology.whole_key(task.target);
+        record.insert("digestOf".into(), Value::from(whole));
+    }
     record.insert("changed".into(), Value::Bool(task.changed));
     record.insert("summary".into(), Value::from(task_line(engine, task)));
     record
@@ -242,7 +248,7 @@ fn add_digest(digest: &Digest, record: &mut Map) {
 pub(super) fn task_line(engine: &Engine, task: &Task) -> String {
     let target = engine.topology.entity(task.target);
     let template = target.template_name();
-    let name = match target.name.as_str() {
+    let name = match target.local_name() {
         name if name == template => name.to_owned(),
         name => format!("{name} ({template})"),
     };

@@ -139,6 +139,8 @@ impl RecordedHistory {
             exact_keys: list("digestRead"),
             exact_value: field("digestSha256").unwrap_or_default(),
         };
+        // Targets of nested topologies have keys of their own.
+        let target = field("digestOf").unwrap_or(target);
         let last = self.last.entry((target, operation)).or_default();
         if last.id <= record.id {
             *last = record;

@@ -16,4 +16,4 @@ pub use journal::{Journal, JournalError, Recovered};
 pub use lock::{Acquired, Lock, LockError, LockOwner, LockState, TakenOver};
 pub use manifest::{MANIFEST_KEYS, Manifest, ManifestSource};
 pub use publish::{PublishError, Published, job_file_name, publish};
-pub use status::status_section;
+pub use status::{Values, status_section};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::changes::{JobFacts, is_committed, job_record, stamp, task_record};
 use super::jobs_tsv::{job_line, task_line};
 use super::manifest::Manifest;
-use super::status::status_section;
+use super::status::{Values, status_section};
 use crate::job::Engine;
 use crate::system::fs;
 use crate::value::{Map, Value};
@@ -70,7 +70,12 @@ pub fn publish(
     }
     let dry = engine.options.goal.dry_run;
     let (inputs, outputs) = (engine.inputs(), engine.outputs());
-    let status = status_section(&engine.topology, inputs, outputs);
+    let values = Values {
+        inputs,
+        outputs,
+        nested: &|root| engine.nested_values(root),
+    };
+    let status = status_section(&engine.topology, values);
     let id = engine.id()?.to_string();
     let mut record = job_record(engine, &id, facts);
     let name = job_file_name(engine.options.start, &id);

@@ -6,40 +6,74 @@ use crate::name::Status;
 use crate::topology::{Created, Entity, Kind, Topology};
 use crate::value::{Handle, Map, Value};
 
+/// What the inputs and outputs of a topology are.
+#[expect(
+    missing_debug_implementations,
+    reason = "a function has nothing to show"
+)]
+pub struct Values<'a> {
+    /// The inputs.
+    pub inputs: Map,
+    /// The outputs.
+    pub outputs: Map,
+    /// The inputs and outputs of the nested topology with a root.
+    pub nested: &'a dyn Fn(Handle) -> (Map, Map),
+}
+
+/// The records of instances by instance.
+type Records = std::collections::HashMap<Handle, Map>;
+
 /// The `status` section: inputs, outputs and all instances.
-pub fn status_section(topology: &Topology, inputs: Map, outputs: Map) -> Value {
+pub fn status_section(topology: &Topology, values: Values<'_>) -> Value {
     let mut section = Map::new();
-    section.insert("inputs".into(), Value::from(inputs));
-    section.insert("outputs".into(), Value::from(outputs));
-    let instances = instances_on(topology, topology.root());
+    section.insert("inputs".into(), Value::from(values.inputs));
+    section.insert("outputs".into(), Value::from(values.outputs));
+    let instances = instances_on(topology, topology.root(), values.nested);
     section.insert("instances".into(), Value::from(instances));
     Value::from(section)
 }
 
 /// The records of the instances on an instance or on the root. Instances are recorded from the
 /// leaves up, so that a deep tree needs no deep stack.
-fn instances_on(topology: &Topology, root: Handle) -> Map {
-    let mut records: std::collections::HashMap<Handle, Map> = std::collections::HashMap::new();
+fn instances_on(topology: &Topology, root: Handle, nested: &dyn Fn(Handle) -> (Map, Map)) -> Map {
+    let mut records = Records::new();
     let mut order = topology.nodes();
     order.push(root);
     let (nodes, _) = order.split_at(order.len() - 1);
     for handle in nodes.iter().rev() {
+        let within = topology.root_within(*handle);
+        let within = within.map(|root| nested_record(topology, root, nested(root), &mut records));
         let children = collect(topology, *handle, &mut records);
-        if let Some(record) = instance_record(topology, *handle, children) {
+        if let Some(record) = instance_record(topology, *handle, within, children) {
             records.insert(*handle, record);
         }
     }
     collect(topology, root, &mut records)
 }
 
-fn collect(
+/// The record of the topology that stands in for an instance.
+fn nested_record(
     topology: &Topology,
-    parent: Handle,
-    records: &mut std::collections::HashMap<Handle, Map>,
+    root: Handle,
+    (inputs, outputs): (Map, Map),
+    records: &mut Records,
 ) -> Map {
+    let mut record = Map::new();
+    record.insert("inputs".into(), Value::from(inputs));
+    record.insert("outputs".into(), Value::from(outputs));
+    let effective = topology.effective(root).as_str();
+    let ready = Value::map([("effective", Value::from(effective))]);
+    record.insert("readyState".into(), ready);
+    let instances = collect(topology, root, records);
+    record.insert("instances".into(), Value::from(instances));
+    record
+}
+
+fn collect(topology: &Topology, parent: Handle, records: &mut Records) -> Map {
     let children = topology.children(parent).iter().filter_map(|child| {
         let record = records.remove(child)?;
-        Some((topology.entity(*child).name.shared(), Value::from(record)))
+        let name = topology.entity(*child).local_name();
+        Some((name.into(), Value::from(record)))
     });
     let mut all: Map = children.collect();
     for (on, name, record) in topology.orphans() {
@@ -50,11 +84,16 @@ fn collect(
     all
 }
 
-fn instance_record(topology: &Topology, of: Handle, children: Map) -> Option<Map> {
+fn instance_record(
+    topology: &Topology,
+    of: Handle,
+    within: Option<Map>,
+    children: Map,
+) -> Option<Map> {
     let entity = topology.entity(of);
     let node = entity.node()?;
-    let idle = !is_instantiated(entity, node.template.has_directive("default"))
-        || node.template.has_directive("virtual");
+    let only_if_changed = node.template.has_directive("default") || node.template.is_replaced;
+    let idle = !is_instantiated(entity, only_if_changed) || node.template.has_directive("virtual");
     // What exists on an instance is never forgotten, whatever becomes of the instance itself.
     if idle && children.is_empty() {
         return None;
@@ -88,6 +127,9 @@ fn instance_record(topology: &Topology, of: Handle, children: Map) -> Option<Map
             .iter()
             .map(|(key, value)| (Arc::clone(key), value.clone())),
     );
+    if let Some(within) = within {
+        record.insert("substitution".into(), Value::from(within));
+    }
     if !children.is_empty() {
         record.insert("instances".into(), Value::from(children));
     }

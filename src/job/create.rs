@@ -123,7 +123,7 @@ impl Engine {
             ),
             (
                 "target",
-                Value::str(self.topology.entity(task.target).name.as_str()),
+                Value::str(self.topology.entity(task.target).local_name()),
             ),
             ("reason", Value::from(task.reason.to_string())),
             (

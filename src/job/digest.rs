@@ -3,7 +3,7 @@
 use super::engine::{Engine, LastOperation};
 use super::task::{Task, TaskIndex};
 use crate::expr::{Evaluator, Reads};
-use crate::value::{Canonical, Value, upstream_digest};
+use crate::value::{Canonical, Handle, Value, upstream_digest};
 
 /// The digest fields of a task's record.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -73,13 +73,22 @@ impl Engine {
     /// out. An operation without a record, or one that read nothing, has not changed.
     pub(super) fn has_changed(&self, index: TaskIndex) -> (bool, Reads) {
         let task = &self.tasks[index];
-        let key = self.topology.entity(task.target).key.to_string();
-        let Some(last) = self.history.last(&key, task.reference.operation.as_str()) else {
+        let operation = task.reference.operation.as_str();
+        let Some(last) = self.last_operation(task.target, operation) else {
             return (false, Reads::default());
         };
         let evaluator = self.evaluator();
         let changed = self.compare(task, &last, &evaluator);
         (changed, evaluator.take_reads())
+    }
+
+    /// The last record of an operation on an entity. In records of Unfurl the entities of nested
+    /// topologies are not told apart.
+    pub(super) fn last_operation(&self, of: Handle, operation: &str) -> Option<LastOperation> {
+        let key = &self.topology.entity(of).key;
+        let whole = self.topology.whole_key(of);
+        let found = self.history.last(&whole, operation);
+        found.or_else(|| self.history.last(key.as_str(), operation))
     }
 
     fn compare(&self, task: &Task, last: &LastOperation, evaluator: &Evaluator) -> bool {
@@ -125,13 +134,14 @@ impl Engine {
             return Ok(Value::from(self.inputs()));
         }
         if let Some(name) = key.strip_prefix("::root::inputs::") {
-            let inputs = self.topology.inputs();
+            let root = self.topology.root_of(task.target);
+            let inputs = self.topology.inputs_of(root);
             return Ok(evaluator.attribute(inputs, name)?.unwrap_or_default());
         }
         let (entity, name) = key.rsplit_once("::").unwrap_or(("", key));
         if let Some(handle) = entity
             .strip_prefix("::")
-            .and_then(|name| self.topology.find(name))
+            .and_then(|name| self.topology.find_from(task.target, name))
         {
             return Ok(evaluator.attribute(handle, name)?.unwrap_or_default());
         }

@@ -299,8 +299,17 @@ impl Engine {
 
     /// The inputs of the topology, evaluated.
     pub fn inputs(&self) -> Map {
+        self.values_of(self.topology.inputs())
+    }
+
+    /// The inputs and outputs of the nested topology with this root, evaluated.
+    pub fn nested_values(&self, root: Handle) -> (Map, Map) {
+        let inputs = self.values_of(self.topology.inputs_of(root));
+        (inputs, self.values_of(self.topology.outputs_of(root)))
+    }
+
+    fn values_of(&self, handle: Handle) -> Map {
         let evaluator = self.evaluator();
-        let handle = self.topology.inputs();
         let names: Vec<_> = self
             .topology
             .entity(handle)

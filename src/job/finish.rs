@@ -146,7 +146,7 @@ impl Engine {
             && task.reference.operation.as_str() != "check"
             && !customized
         {
-            let Some(last) = self.history.last(entity.key.as_str(), "configure") else {
+            let Some(last) = self.last_operation(target, "configure") else {
                 return;
             };
             let mut changed = task.changes.iter().flat_map(|(of, changes)| {

@@ -23,6 +23,7 @@ impl Engine {
     }
 
     fn observe_one(&mut self, of: Handle, name: &Arc<str>, value: Value) -> Option<bool> {
+        let of = self.topology.stand_in(of).unwrap_or(of);
         let live = is_live(&self.topology, of, name)?;
         let topology = self.topology_mut();
         if live {
@@ -43,6 +44,7 @@ impl Engine {
                 read_inputs = true;
                 continue;
             }
+            let of = self.topology.stand_in(of).unwrap_or(of);
             let Some(live) = self.observe_one(of, &name, value.clone()) else {
                 continue;
             };
@@ -89,6 +91,7 @@ impl Engine {
 
     /// The key of an attribute in records, such as `::web::port`; none for what is not recorded.
     pub(super) fn attribute_key(&self, of: Handle, name: &str) -> Option<String> {
+        let of = self.topology.stand_in(of).unwrap_or(of);
         let entity = self.topology.get(of)?;
         match entity.kind {
             Kind::Outputs => None,
@@ -104,8 +107,12 @@ impl Engine {
         name: &Arc<str>,
         value: Value,
     ) {
+        let of = self.topology.stand_in(of).unwrap_or(of);
         let value = self.mark_sensitive(of, name, value);
+        let was_set = self.topology.entity(of).attributes.contains_key(name);
         let changed = self.topology_mut().set_attribute(of, name, value.clone());
+        // Null where there was nothing is kept, but it is no change.
+        let changed = changed && (was_set || !value.is_null());
         let key = (of, Arc::clone(name));
         let task = &mut self.tasks[index];
         if changed {

@@ -130,9 +130,15 @@ impl Engine {
         let targets = requirements
             .iter()
             .filter_map(|r| self.topology.target_of(*r));
-        targets
-            .chain(entity.parent.filter(|p| *p != self.topology.root()))
-            .collect()
+        let required: Vec<Handle> = targets
+            .chain(entity.parent.filter(|parent| *parent != entity.scope))
+            .collect();
+        let within = required
+            .iter()
+            .flat_map(|required| self.topology.nodes_within(*required));
+        let mut all: Vec<Handle> = within.collect();
+        all.extend(required);
+        all
     }
 
     /// Each step after the one before it, in its unit and between units of one instance.

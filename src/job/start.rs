@@ -387,7 +387,7 @@ impl Engine {
             "HOST" => self.topology.entity(from).parent,
             "SOURCE" => self.topology.source_of(from),
             "TARGET" => self.topology.target_of(from),
-            other => self.topology.find(other),
+            other => self.topology.find_from(from, other),
         }
     }
 

@@ -34,7 +34,7 @@ impl Engine {
         let found = match name {
             "SELF" | ".self" => Some(target),
             "HOST" => Some(self.topology.entity(target).parent.unwrap_or(target)),
-            other => self.topology.find(other),
+            other => self.topology.find_from(target, other),
         };
         match found {
             Some(handle) => self.update_instance(index, handle, fields),
@@ -105,12 +105,8 @@ impl Engine {
             .get("template")
             .and_then(Value::as_str)
             .unwrap_or(name);
-        let found = self
-            .topology
-            .template()
-            .nodes
-            .get(&TemplateName::from(template))
-            .cloned();
+        let whole = TemplateName::new(self.topology.name_within(target, template));
+        let found = self.topology.template().nodes.get(&whole).cloned();
         let template = found.ok_or_else(|| {
             format!("cannot add the instance `{name}`: there is no template `{template}`")
         })?;
@@ -120,17 +116,18 @@ impl Engine {
                 .topology
                 .entity(target)
                 .parent
-                .unwrap_or(self.topology.root()),
-            Some(other) => self.topology.find(other).ok_or_else(|| {
+                .unwrap_or(self.topology.root_of(target)),
+            Some(other) => self.topology.find_from(target, other).ok_or_else(|| {
                 format!("cannot add `{name}`: its parent `{other}` does not exist")
             })?,
-            None => self.topology.root(),
+            None => self.topology.root_of(target),
         };
         let stated = fields
             .get("readyState")
             .is_some_and(|ready| !ready.is_null());
         let status = (!stated).then_some(Status::Pending);
         let key = self.topology.entity(target).key.shared();
+        let name = self.topology.name_within(target, name);
         let topology = self.topology_mut();
         let handle = topology.add_node(name.into(), template, parent, status);
         if stated {

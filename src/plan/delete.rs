@@ -27,9 +27,10 @@ impl Planner<'_> {
         let template = self.goal.template.clone();
         let reason = Reason::Workflow(self.goal.workflow.as_str().into());
         self.remove(&reason, &|entity| {
-            template
-                .as_ref()
-                .is_none_or(|template| entity.template_name() == template.as_str())
+            template.as_ref().is_none_or(|template| {
+                let node = entity.node();
+                node.is_some_and(|node| node.template.is_or_is_in(template))
+            })
         });
     }
 
@@ -120,6 +121,13 @@ impl Planner<'_> {
         let entity = self.topology.entity(node);
         let mut is_virtual = false;
         let mut why = protection(entity);
+        if entity
+            .node()
+            .is_some_and(|node| node.template.stand_in.is_some())
+        {
+            // What stands in for it decides.
+            is_virtual = true;
+        }
         if why.is_none() {
             let directive = entity
                 .node()

@@ -134,8 +134,13 @@ impl Goal {
         self.template.is_some() || !self.instances.is_empty()
     }
 
-    /// Whether an instance passes the filter by name.
+    /// Whether an instance passes the filter by name: its own, or that of an instance whose
+    /// stand-in it is part of.
     pub(super) fn admits(&self, name: &InstanceName) -> bool {
-        self.instances.is_empty() || self.instances.contains(name)
+        let within = |outer: &InstanceName| {
+            let rest = name.as_str().strip_prefix(outer.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+        };
+        self.instances.is_empty() || self.instances.iter().any(within)
     }
 }

@@ -1,5 +1,6 @@
 //! The order of templates: what a template requires comes before it (rules 1 to 3).
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::error::Error;
@@ -7,17 +8,22 @@ use super::goal::Goal;
 use crate::dag::{Cycle, dependencies_first, find_cycle};
 use crate::name::TemplateName;
 use crate::topology::{Topology, is_computed};
-use crate::tosca::{NodeTemplate, Requirement};
+use crate::tosca::{NodeTemplate, RelationshipTemplate, Requirement};
+
+/// Node templates by name.
+type Templates = indexmap::IndexMap<TemplateName, Arc<NodeTemplate>, crate::hash::Fold>;
 
 /// The node templates a workflow applies to, each after those it requires.
 pub fn template_order(topology: &Topology, goal: &Goal) -> Vec<Arc<NodeTemplate>> {
     let nodes = &topology.template().nodes;
+    let excluded = Excluded::of(topology);
+    let within = parts_by_outer(nodes);
     let wanted = nodes.values().filter(|node| {
         let by_filter = goal
             .template
             .as_ref()
-            .is_none_or(|template| *template == node.name);
-        by_filter && is_candidate(topology, node)
+            .is_none_or(|template| node.is_or_is_in(template));
+        by_filter && excluded.admits(node)
     });
     let places = wanted.filter_map(|node| nodes.get_index_of(&node.name));
     let requires = |place: usize| -> Vec<usize> {
@@ -29,13 +35,52 @@ pub fn template_order(topology: &Topology, goal: &Goal) -> Vec<Arc<NodeTemplate>
             .requirements
             .iter()
             .filter_map(|requirement| nodes.get_index_of(requirement.target.as_ref()?));
-        targets.filter(|target| *target != place).collect()
+        let within = within.get(&node.name).into_iter().flatten().copied();
+        let all = targets.chain(within);
+        all.filter(|target| *target != place).collect()
     };
     let order = dependencies_first(places, requires);
     order
         .into_iter()
         .map(|place| Arc::clone(&nodes[place]))
+        .filter(|node| node.nested_in.is_none() || excluded.admits(node))
         .collect()
+}
+
+/// The places of the templates that are part of what stands in for another.
+fn parts_by_outer(nodes: &Templates) -> HashMap<TemplateName, Vec<usize>> {
+    let mut parts: HashMap<TemplateName, Vec<usize>> = HashMap::new();
+    for (place, node) in nodes.values().enumerate() {
+        if let Some(outer) = &node.nested_in {
+            parts.entry(outer.clone()).or_default().push(place);
+        }
+    }
+    parts
+}
+
+/// The templates that no workflow applies to. What stands in for one of them is out as well.
+struct Excluded(HashSet<TemplateName>);
+
+impl Excluded {
+    fn of(topology: &Topology) -> Self {
+        let mut excluded = HashSet::new();
+        // An outer template stands after its parts, so that the walk goes backwards.
+        for node in topology.template().nodes.values().rev() {
+            let outer = node.nested_in.as_ref();
+            let unneeded = node.has_directive("dependent")
+                && topology.templates_requiring(&node.name).is_empty()
+                && topology.instances_of(&node.name).is_empty();
+            let outside = outer.is_some_and(|outer| excluded.contains(outer));
+            if outside || unneeded || !is_candidate(topology, node) {
+                excluded.insert(node.name.clone());
+            }
+        }
+        Self(excluded)
+    }
+
+    fn admits(&self, node: &NodeTemplate) -> bool {
+        !self.0.contains(&node.name)
+    }
 }
 
 fn is_candidate(topology: &Topology, node: &NodeTemplate) -> bool {
@@ -46,19 +91,26 @@ fn is_candidate(topology: &Topology, node: &NodeTemplate) -> bool {
     !node.has_directive("virtual") && !conditional_unmet && connections_exist(topology, node)
 }
 
-/// Whether each connection type that the template's interfaces need has a default connection.
+/// Whether each connection type that the template's interfaces need has a default connection: a
+/// relationship template, or a relationship that a requirement states in place. Nested topologies
+/// see those of the topologies around them.
 fn connections_exist(topology: &Topology, node: &NodeTemplate) -> bool {
-    node.operations.connection_types().iter().all(|wanted| {
-        topology
-            .template()
-            .relationships
-            .values()
-            .any(|relationship| {
-                relationship.default_for.is_some()
-                    && relationship
-                        .relationship_type
-                        .is_derived_from(wanted.as_str())
-            })
+    let template = topology.template();
+    let nested = template.nested.values();
+    let named = template
+        .relationships
+        .values()
+        .chain(nested.flat_map(|nested| nested.topology.relationships.values()));
+    let wanted = node.operations.connection_types();
+    wanted.iter().all(|wanted| {
+        let serves = |relationship: &RelationshipTemplate| {
+            let connection_type = &relationship.relationship_type;
+            relationship.default_for.is_some() && connection_type.is_derived_from(wanted.as_str())
+        };
+        let stated = template.nodes.values().flat_map(|node| &node.requirements);
+        let mut stated = stated.filter(|requirement| requirement.target.is_none());
+        named.clone().any(|relationship| serves(relationship))
+            || stated.any(|requirement| serves(&requirement.relationship))
     })
 }
 
@@ -89,7 +141,10 @@ pub fn refuse_cycles(topology: &Topology) -> Result<(), Error> {
     })
 }
 
-/// The template that a template is hosted on; never itself.
-pub(super) fn host_of(node: &NodeTemplate) -> Option<TemplateName> {
-    node.host().filter(|host| **host != node.name).cloned()
+/// The template that a template is hosted on; never itself, and none of another topology.
+pub(super) fn host_of(topology: &Topology, node: &NodeTemplate) -> Option<TemplateName> {
+    let host = node.host().filter(|host| **host != node.name)?;
+    let found = topology.template().nodes.get(host);
+    let is_near = found.is_none_or(|host| host.nested_in == node.nested_in);
+    is_near.then(|| host.clone())
 }

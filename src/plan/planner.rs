@@ -82,13 +82,14 @@ impl Planner<'_> {
         let referenced = !self.topology.templates_requiring(&template.name).is_empty();
         let unneeded = template.has_directive("dependent") && !referenced;
         let deploys = self.goal.workflow == Workflow::Deploy;
-        let may_add = !deploys || !self.goal.skip_new || self.goal.force;
+        let stands_for = template.has_directive("substitute");
+        let may_add = stands_for || !deploys || !self.goal.skip_new || self.goal.force;
         if unneeded || template.has_directive("select") || !may_add {
             return Ok(());
         }
         let subject = self.draft(template)?;
         self.visited.insert(subject.name.clone());
-        if !template.has_directive("substitute") {
+        if !stands_for {
             self.include(&subject, false);
         }
         Ok(())
@@ -122,7 +123,7 @@ impl Planner<'_> {
         let mut chain = vec![Arc::clone(template)];
         let mut seen = HashSet::from([template.name.clone()]);
         let mut parent = None;
-        while let Some(host) = host_of(&chain[chain.len() - 1]) {
+        while let Some(host) = host_of(self.topology, &chain[chain.len() - 1]) {
             if let Some(name) = self.instance_name_of(&host) {
                 parent = Some(name);
                 break;
@@ -139,7 +140,7 @@ impl Planner<'_> {
             if let Some(taken) = self.topology.find(missing.name.as_str()) {
                 return Err(Error::NameTaken {
                     name: self.topology.entity(taken).name.clone(),
-                    of: TemplateName::new(self.topology.entity(taken).template_name()),
+                    of: self.template_of(taken),
                 });
             }
             parent = Some(self.add_draft(missing, parent));
@@ -152,6 +153,15 @@ impl Planner<'_> {
             handle: None,
             status: Some(status),
         })
+    }
+
+    fn template_of(&self, instance: Handle) -> TemplateName {
+        let entity = self.topology.entity(instance);
+        let node = entity.node();
+        node.map_or_else(
+            || TemplateName::new(entity.template_name()),
+            |node| node.template.name.clone(),
+        )
     }
 
     fn add_draft(&mut self, template: &NodeTemplate, parent: Option<InstanceName>) -> InstanceName {

@@ -94,12 +94,15 @@ pub struct Node {
 /// One entity with its recorded state.
 #[derive(Debug, Clone)]
 pub struct Entity {
-    /// Its name, unique among the node instances of a topology.
+    /// Its name, unique among all node instances: those of nested topologies begin with the name of
+    /// the outer template and a colon.
     pub name: InstanceName,
     /// Its key in records.
     pub key: InstanceKey,
     /// What it is.
     pub kind: Kind,
+    /// The root of the topology it belongs to.
+    pub scope: Handle,
     /// The instance it is part of or hosted on; none for the root.
     pub parent: Option<Handle>,
     /// Attributes that tasks have set.
@@ -134,6 +137,7 @@ impl Entity {
             name,
             key,
             kind,
+            scope: Handle(0),
             parent: None,
             attributes: Map::new(),
             properties: Map::new(),
@@ -195,10 +199,21 @@ impl Entity {
         matches!(self.created, Some(Created::ManagedBy(_)))
     }
 
-    /// The name of its template.
+    /// Its name within its own topology.
+    pub fn local_name(&self) -> &str {
+        let whole = self.name.as_str();
+        let outer = self
+            .node()
+            .and_then(|node| node.template.nested_in.as_ref());
+        outer
+            .and_then(|outer| whole.strip_prefix(outer.as_str())?.strip_prefix(':'))
+            .unwrap_or(whole)
+    }
+
+    /// The name of its template within its own topology.
     pub fn template_name(&self) -> &str {
         match &self.kind {
-            Kind::Node(node) => node.template.name.as_str(),
+            Kind::Node(node) => node.template.local_name(),
             _ => self.name.as_str(),
         }
     }

@@ -43,6 +43,7 @@ const KNOWN: &[&str] = &[
     "capabilities",
     "requirements",
     "instances",
+    "substitution",
 ];
 
 /// Adds the instances of a recorded `status` section. An instance whose template is not in the
@@ -56,7 +57,13 @@ pub fn load(topology: &mut Topology, status: &Value) -> Vec<Error> {
         };
         for (name, record) in instances {
             match add(topology, parent, name, record, &mut errors) {
-                Ok(Some(handle)) => stack.push((handle, record.clone())),
+                Ok(Some(handle)) => {
+                    let within = record.get("substitution");
+                    if let Some((root, within)) = topology.root_within(handle).zip(within) {
+                        stack.push((root, within.clone()));
+                    }
+                    stack.push((handle, record.clone()));
+                }
                 Ok(None) => {}
                 Err(error) => errors.push(error),
             }
@@ -75,27 +82,25 @@ fn add(
     let fields = record
         .as_map()
         .ok_or_else(|| Error::NotAMap(Arc::clone(name)))?;
-    if topology.find(name).is_some() {
-        return Err(Error::Duplicate(Arc::clone(name)));
+    let whole: Arc<str> = topology.name_within(parent, name).into();
+    if topology.find(&whole).is_some() {
+        return Err(Error::Duplicate(whole));
     }
     let template = fields
         .get("template")
         .and_then(Value::as_str)
         .unwrap_or(name);
-    let Some(template) = topology
-        .template()
-        .nodes
-        .get(&TemplateName::from(template))
-        .cloned()
-    else {
+    let template = TemplateName::new(topology.name_within(parent, template));
+    let Some(template) = topology.template().nodes.get(&template).cloned() else {
         topology.keep_orphan(parent, name, record.clone());
         return Ok(None);
     };
-    let handle = topology.add_node(Arc::clone(name).into(), template, parent, None);
+    let handle = topology.add_node(whole.into(), template, parent, None);
+    let has_nested = topology.root_within(handle).is_some();
     read_state(topology, handle, name, fields, errors);
     let extra: Map = fields
         .iter()
-        .filter(|(key, _)| !KNOWN.contains(&&***key))
+        .filter(|(key, _)| !KNOWN.contains(&&***key) || (!has_nested && &***key == "substitution"))
         .map(|(key, value)| (Arc::clone(key), value.clone()))
         .collect();
     topology.record(handle, |entity| entity.extra = extra);
@@ -183,7 +188,9 @@ fn read_state(
 }
 
 fn set_imported(entity: &mut Entity, fields: &Map) {
-    if let (Kind::Node(node), Some(imported)) = (&mut entity.kind, fields.get("imported")) {
+    if let (Kind::Node(node), Some(imported)) = (&mut entity.kind, fields.get("imported"))
+        && node.template.stand_in.is_none()
+    {
         node.imported = imported.as_str().map(Arc::from);
     }
 }

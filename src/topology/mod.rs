@@ -3,6 +3,7 @@
 
 mod entity;
 mod load;
+mod nested;
 mod scope;
 mod status;
 mod topology;

@@ -10,11 +10,19 @@ use crate::value::{Handle, Map, Value};
 
 impl Scope for Topology {
     fn attribute(&self, of: Handle, name: &str) -> Option<Attribute> {
+        if let Some(inner) = self.stand_in(of) {
+            return self.attribute(inner, name);
+        }
         let entity = self.get(of)?;
         let (given, sensitive) = match &entity.kind {
-            Kind::Root => return self.root_attribute(name),
-            Kind::Inputs => (None, self.input_is_sensitive(name)),
-            Kind::Outputs => (None, self.output_is_sensitive(name)),
+            Kind::Root => return self.root_attribute(of, name),
+            Kind::Inputs => {
+                if let Some(outside) = self.input_from_outside(of, name) {
+                    return Some(outside);
+                }
+                (None, self.input_is_sensitive(of, name))
+            }
+            Kind::Outputs => (None, self.output_is_sensitive(of, name)),
             Kind::Node(node) => {
                 declared(&node.template.properties, &node.template.attributes, name)
             }
@@ -26,15 +34,21 @@ impl Scope for Topology {
                 declared(&template.properties, &template.attributes, name)
             }
         };
-        let raw = entity.attributes.get(name).cloned().or(given)?;
+        let own = entity.attributes.get(name).cloned();
+        let outside = entity.node().filter(|_| own.is_none());
+        let outside = outside.filter(|node| node.template.from_outer.contains_key(name));
+        let outside = outside.and_then(|_| self.outside_of(entity.scope));
         Some(Attribute {
-            raw,
+            raw: own.or(given)?,
             sensitive,
-            owner: self.context_of(of),
+            owner: outside.unwrap_or_else(|| self.context_of(of)),
         })
     }
 
     fn attribute_names(&self, of: Handle) -> Vec<Arc<str>> {
+        if let Some(inner) = self.stand_in(of) {
+            return self.attribute_names(inner);
+        }
         let Some(entity) = self.get(of) else {
             return Vec::new();
         };
@@ -79,20 +93,16 @@ impl Scope for Topology {
         self.special_value(of, entity, key)
     }
 
-    fn find(&self, _from: Handle, name: &str) -> Option<Handle> {
-        if name == "root" {
-            Some(self.root())
-        } else {
-            self.find(name)
-        }
+    fn find(&self, from: Handle, name: &str) -> Option<Handle> {
+        self.find_from(from, name)
     }
 
-    fn instances(&self, _from: Handle) -> Vec<Handle> {
-        self.nodes()
+    fn instances(&self, from: Handle) -> Vec<Handle> {
+        self.nodes_of(self.root_of(from))
     }
 
-    fn root(&self, _of: Handle) -> Handle {
-        self.root()
+    fn root(&self, of: Handle) -> Handle {
+        self.root_of(of)
     }
 
     fn key(&self, of: Handle) -> Arc<str> {
@@ -105,6 +115,7 @@ impl Scope for Topology {
     }
 
     fn inherited(&self, of: Handle, name: &str, level: u32) -> Option<Attribute> {
+        let of = self.stand_in(of).unwrap_or(of);
         let Kind::Node(node) = &self.get(of)?.kind else {
             return None;
         };
@@ -137,34 +148,49 @@ impl Topology {
     /// The entity in whose context the values of another are evaluated.
     fn context_of(&self, of: Handle) -> Handle {
         match self.entity(of).kind {
-            Kind::Inputs | Kind::Outputs => self.root(),
+            Kind::Inputs | Kind::Outputs => self.root_of(of),
             _ => of,
         }
     }
 
-    fn root_attribute(&self, name: &str) -> Option<Attribute> {
+    fn root_attribute(&self, root: Handle, name: &str) -> Option<Attribute> {
         let held = match name {
-            "inputs" => self.inputs(),
-            "outputs" => self.outputs(),
+            "inputs" => self.inputs_of(root),
+            "outputs" => self.outputs_of(root),
             _ => return None,
         };
         let raw = Value::Entity(held);
         Some(Attribute {
             raw,
             sensitive: false,
-            owner: self.root(),
+            owner: root,
         })
     }
 
-    fn input_is_sensitive(&self, name: &str) -> bool {
-        self.template()
+    /// An input of a nested topology that is a property of what it stands in for.
+    fn input_from_outside(&self, of: Handle, name: &str) -> Option<Attribute> {
+        let root = self.root_of(of);
+        let (outer, nested) = self.nested_at(root)?;
+        let property = nested.inputs.get(name)?;
+        let template = self.template().nodes.get(outer)?;
+        let no_attributes = indexmap::IndexMap::new();
+        let (raw, sensitive) = declared(&template.properties, &no_attributes, property);
+        Some(Attribute {
+            raw: raw?,
+            sensitive: sensitive || self.input_is_sensitive(of, name),
+            owner: self.outside_of(root)?,
+        })
+    }
+
+    fn input_is_sensitive(&self, of: Handle, name: &str) -> bool {
+        self.template_at(self.root_of(of))
             .inputs
             .get(name)
             .is_some_and(|input| input.is_sensitive())
     }
 
-    fn output_is_sensitive(&self, name: &str) -> bool {
-        self.template()
+    fn output_is_sensitive(&self, of: Handle, name: &str) -> bool {
+        self.template_at(self.root_of(of))
             .outputs
             .get(name)
             .is_some_and(|output| output.sensitive)
@@ -174,12 +200,14 @@ impl Topology {
         Some(match key {
             "." | ".owner" => owner(of, entity),
             ".." | ".parent" => entity.parent.map_or(Value::Null, Value::Entity),
-            ".name" => Value::str(entity.name.as_str()),
+            ".name" => Value::str(entity.local_name()),
             ".type" => Value::str(entity.type_name()),
             ".key" | ".tosca_id" => Value::Str(entity.key.shared()),
             ".tosca_name" | ".template" => Value::str(entity.template_name()),
             ".status" => Value::Int(i64::from(self.effective(of).number())),
-            ".state" => entity
+            ".state" => self
+                .stand_in(of)
+                .map_or(entity, |inner| self.entity(inner))
                 .state
                 .map_or(Value::Null, |state| i64::from(state.number()).into()),
             ".created" => entity
@@ -196,8 +224,9 @@ impl Topology {
                 parents.pop();
                 entities(parents)
             }
-            ".root" | ".apex" => Value::Entity(self.root()),
-            ".all" => self.all(),
+            ".root" => Value::Entity(self.root_of(of)),
+            ".apex" => Value::Entity(self.root()),
+            ".all" => self.all(self.root_of(of)),
             ".instances" => entities(self.children(of).to_vec()),
             ".descendants" | ".descendents" => entities(self.descendants(of)),
             ".source" => self.source_of(of).map_or(Value::Null, Value::Entity),
@@ -206,13 +235,14 @@ impl Topology {
             ".requirements" => entities(entity.node().map_or(vec![], |n| n.requirements.clone())),
             ".relationships" => entities(self.relationships_of(of)),
             ".targets" => self.named_ends(&entity.node()?.requirements, Self::target_of),
-            ".sources" => self.named_ends(&self.incoming(of), Self::source_of),
+            ".sources" => self.named_ends(&self.visible_incoming(of), Self::source_of),
             ".hosted_on" => entities(self.hosted_on(of)),
             ".configured_by" => entities(self.configured_by(of)),
             ".uri" => Value::str(format!("#{}", entity.key)),
             ".deployment" => Value::str(""),
             ".names" => self.names_of(entity),
-            ".artifacts" | ".topology" => Value::map::<&str>([]),
+            ".topology" => Value::from(self.known_by_root(of)),
+            ".artifacts" => Value::map::<&str>([]),
             _ => return None,
         })
     }
@@ -232,14 +262,31 @@ impl Topology {
         order
     }
 
-    fn all(&self) -> Value {
-        let everything = self.descendants(self.root()).into_iter();
-        Value::map(everything.map(|node| (self.entity(node).name.shared(), Value::Entity(node))))
+    fn all(&self, root: Handle) -> Value {
+        let everything = self.descendants(root).into_iter();
+        let named = |node: Handle| Arc::from(self.entity(node).local_name());
+        Value::map::<Arc<str>>(everything.map(|node| (named(node), Value::Entity(node))))
+    }
+
+    /// The relationships that point at an instance without those taken over from outside.
+    fn visible_incoming(&self, of: Handle) -> Vec<Handle> {
+        let mut incoming = self.incoming(of);
+        incoming.retain(|relationship| {
+            let source = self.source_of(*relationship);
+            let source = source.and_then(|source| self.entity(source).node());
+            let source = source.filter(|node| node.template.nested_in.is_some());
+            source.is_none_or(|node| {
+                let place = node.requirements.iter().position(|it| it == relationship);
+                let requirement = place.and_then(|place| node.template.requirements.get(place));
+                requirement.is_none_or(|requirement| !requirement.from_outer)
+            })
+        });
+        incoming
     }
 
     fn relationships_of(&self, of: Handle) -> Vec<Handle> {
         let Kind::Capability { owner, .. } = &self.entity(of).kind else {
-            return self.incoming(of);
+            return self.visible_incoming(of);
         };
         let named = |relationship: &Handle| match &self.entity(*relationship).kind {
             Kind::Relationship { capability, .. } => {

@@ -41,12 +41,17 @@ impl Topology {
         match &entity.kind {
             Kind::Root => self.children(of).to_vec(),
             Kind::Node(node) => {
-                let parent = entity.parent.filter(|parent| *parent != self.root());
+                let parent = entity.parent.filter(|parent| *parent != entity.scope);
                 let requirements = node.requirements.iter().copied().filter(|requirement| {
                     self.target_of(*requirement)
                         .is_none_or(|target| Some(target) != parent)
                 });
-                parent.into_iter().chain(requirements).collect()
+                let within = self.root_within(of);
+                parent
+                    .into_iter()
+                    .chain(requirements)
+                    .chain(within)
+                    .collect()
             }
             Kind::Relationship { .. } => self.target_of(of).into_iter().collect(),
             Kind::Capability { owner, .. } => vec![*owner],
@@ -55,13 +60,31 @@ impl Topology {
     }
 
     /// The node instances that need this one to be operational, each once: sources of its
-    /// relationships, then instances hosted on it.
+    /// relationships, instances hosted on it, and what stands in for it. What needs an instance
+    /// needs all that stands in for it.
     pub fn operational_dependents(&self, of: Handle) -> Vec<Handle> {
-        let incoming = self.incoming(of).into_iter();
-        let sources = incoming.filter_map(|relationship| self.source_of(relationship));
+        if of == self.root() {
+            let everything = self.template().nested.keys();
+            let roots = everything.filter_map(|outer| self.nested_root(outer));
+            let roots = std::iter::once(of).chain(roots);
+            return roots
+                .flat_map(|root| self.children(root))
+                .copied()
+                .collect();
+        }
+        let mut all = Vec::new();
+        let mut next = Some(of);
+        while let Some(at) = next.filter(|at| self.entity(*at).node().is_some()) {
+            let incoming = self.incoming(at).into_iter();
+            all.extend(incoming.filter_map(|relationship| self.source_of(relationship)));
+            all.extend(self.children(at));
+            next = self.outside_of(self.entity(at).scope);
+        }
+        let within = self.root_within(of);
+        all.extend(within.into_iter().flat_map(|root| self.children(root)));
         let mut seen = std::collections::HashSet::new();
-        let all = sources.chain(self.children(of).iter().copied());
-        all.filter(|dependent| seen.insert(*dependent)).collect()
+        all.retain(|dependent| seen.insert(*dependent));
+        all
     }
 
     /// The effective status of an entity. Each is computed once until something below it changes.
@@ -155,8 +178,9 @@ impl Topology {
                 Kind::Node(_) => {
                     stack.extend(self.incoming(handle));
                     stack.extend(self.children(handle));
-                    stack.push(self.root());
+                    stack.push(self.root_of(handle));
                 }
+                Kind::Root => stack.extend(self.outside_of(handle)),
                 Kind::Relationship { source, .. } => stack.push(*source),
                 _ => {}
             }

@@ -21,6 +21,7 @@ pub struct Topology {
     pub(super) entities: Vec<Entity>,
     by_name: FoldMap<InstanceName, Handle>,
     by_template: FoldMap<TemplateName, Vec<Handle>>,
+    on_root: HashMap<Handle, Vec<Handle>>,
     sources: FoldMap<TemplateName, Vec<(TemplateName, usize)>>,
     pub(super) required: FoldMap<TemplateName, bool>,
     generation: u64,
@@ -39,6 +40,7 @@ impl Topology {
             entities: Vec::new(),
             by_name: FoldMap::default(),
             by_template: FoldMap::default(),
+            on_root: HashMap::new(),
             generation: 1,
             versions: HashMap::new(),
             cache: Mutex::default(),
@@ -59,6 +61,7 @@ impl Topology {
             .collect();
         outputs.parent = Some(ROOT);
         topology.entities.push(outputs);
+        topology.add_roots();
         topology
     }
 
@@ -108,13 +111,19 @@ impl Topology {
     }
 
     /// All node instances: those on the root in the order in which they were added, each before
-    /// those hosted on it.
+    /// those of the topology that stands in for it and those hosted on it.
     pub fn nodes(&self) -> Vec<Handle> {
         let mut order = Vec::with_capacity(self.by_name.len());
-        let mut stack: Vec<Handle> = self.children(ROOT).iter().rev().copied().collect();
+        let nested = self.template().nested.keys();
+        let nested = nested.filter(|outer| self.find(outer.as_str()).is_none());
+        let lone = nested.filter_map(|outer| self.nested_root(outer)).rev();
+        let mut stack: Vec<Handle> = lone.chain([ROOT]).collect();
         while let Some(handle) = stack.pop() {
-            order.push(handle);
+            if matches!(self.entity(handle).kind, Kind::Node(_)) {
+                order.push(handle);
+            }
             stack.extend(self.children(handle).iter().rev());
+            stack.extend(self.root_within(handle));
         }
         order
     }
@@ -123,7 +132,7 @@ impl Topology {
     pub fn children(&self, of: Handle) -> &[Handle] {
         match &self.entity(of).kind {
             Kind::Node(node) => &node.instances,
-            Kind::Root => self.by_template.get("").map_or(&[], Vec::as_slice),
+            Kind::Root => self.on_root.get(&of).map_or(&[], Vec::as_slice),
             _ => &[],
         }
     }
@@ -144,7 +153,8 @@ impl Topology {
         }
     }
 
-    /// The relationships that point at an instance, in the order of their sources' templates.
+    /// The relationships that point at an instance, in the order of their sources' templates. Those
+    /// that a nested template takes over from the outer one count twice, once for each.
     pub fn incoming(&self, target: Handle) -> Vec<Handle> {
         let Some(node) = self.entity(target).node() else {
             return Vec::new();
@@ -174,29 +184,45 @@ impl Topology {
         self.sources.get(template).map_or(&[], Vec::as_slice)
     }
 
-    /// Adds an instance with its capabilities and relationships. The name must be free.
+    /// Adds an instance with its capabilities and relationships. The name must be free. A parent of
+    /// another topology is none: the instance then stands on the root of its own.
     pub fn add_node(
         &mut self,
         name: InstanceName,
         template: Arc<NodeTemplate>,
         parent: Handle,
-        local: Option<Status>,
+        status: Option<Status>,
     ) -> Handle {
-        let key = InstanceKey::new(format!("::{name}"));
-        let handle = self.push(Entity::new(name.clone(), key, Kind::Root));
+        let scope = self.scope_of(&template);
+        let parent = Some(parent).filter(|parent| self.root_of(*parent) == scope);
+        let parent = parent.unwrap_or(scope);
+        let outer = template.nested_in.as_ref();
+        let local = outer.and_then(|outer| {
+            let within = name.as_str().strip_prefix(outer.as_str())?;
+            within.strip_prefix(':')
+        });
+        let key = format!("::{}", local.unwrap_or(name.as_str()));
+        let mut entity = Entity::new(name.clone(), InstanceKey::new(key), Kind::Root);
+        entity.scope = scope;
+        let handle = self.push(entity);
         let capabilities = self.add_capabilities(handle, &template);
         let requirements = self.add_relationships(handle, &template);
         let entity = &mut self.entities[handle.0 as usize];
         entity.parent = Some(parent);
-        entity.local = local;
+        entity.local = status;
         entity.computed = is_computed(&template.operations);
+        let imported = template.stand_in.as_ref().map(|inner| format!(":{inner}"));
+        if imported.is_some() {
+            entity.computed = true;
+            entity.local = status.or(Some(Status::Pending));
+        }
         let template_name = template.name.clone();
         let node = Node {
             template,
             capabilities,
             requirements,
             instances: Vec::new(),
-            imported: None,
+            imported: imported.map(Into::into),
         };
         entity.kind = Kind::Node(node);
         self.by_name.insert(name, handle);
@@ -206,13 +232,13 @@ impl Topology {
             .push(handle);
         match &mut self.entities[parent.0 as usize].kind {
             Kind::Node(node) => node.instances.push(handle),
-            _ => self.by_template.entry("".into()).or_default().push(handle),
+            _ => self.on_root.entry(parent).or_default().push(handle),
         }
         self.touch_status(handle);
         handle
     }
 
-    fn push(&mut self, entity: Entity) -> Handle {
+    pub(super) fn push(&mut self, entity: Entity) -> Handle {
         let handle = Handle(u32::try_from(self.entities.len()).unwrap_or(u32::MAX));
         self.entities.push(entity);
         handle
@@ -226,6 +252,7 @@ impl Topology {
             let kind = Kind::Capability { owner, templates };
             let mut entity = Entity::new(Arc::clone(name).into(), key.into(), kind);
             entity.parent = Some(owner);
+            entity.scope = self.root_of(owner);
             entity.local = Some(Status::Ok);
             entity.computed = true;
             handles.push(self.push(entity));
@@ -246,6 +273,7 @@ impl Topology {
             };
             let mut entity = Entity::new(Arc::clone(name).into(), key.into(), kind);
             entity.parent = Some(source);
+            entity.scope = self.root_of(source);
             entity.local = Some(Status::Pending);
             entity.computed = is_computed(&requirement.relationship.operations);
             handles.push(self.push(entity));
@@ -260,12 +288,14 @@ impl Topology {
 
     /// The generation at which an attribute was last written; 0 where it never was.
     pub fn version(&self, of: Handle, name: &str) -> u64 {
+        let of = self.stand_in(of).unwrap_or(of);
         let written = self.versions.get(&of).and_then(|names| names.get(name));
         written.copied().unwrap_or(0)
     }
 
     /// Sets an attribute; says whether its value changed.
     pub fn set_attribute(&mut self, of: Handle, name: &Arc<str>, value: Value) -> bool {
+        let of = self.stand_in(of).unwrap_or(of);
         let entity = &mut self.entities[of.0 as usize];
         if entity.attributes.get(name).is_some_and(|old| *old == value) {
             return false;
@@ -361,11 +391,14 @@ fn sources_of(template: &TopologyTemplate) -> FoldMap<TemplateName, Vec<(Templat
     sources
 }
 
-/// Which templates are required: all but those with the directive `default` that no required
-/// template needs.
+/// Which templates are required: what the template that stands for the topology needs or, if none
+/// does, all but those with the directive `default` that no required template needs.
 fn required_templates(template: &TopologyTemplate) -> FoldMap<TemplateName, bool> {
     let is_default = |node: &NodeTemplate| node.has_directive("default");
-    if !template.nodes.values().any(|node| is_default(node)) {
+    let main = template.substitution.as_ref();
+    let main = main.and_then(|substitution| template.nodes.get(substitution.node.as_ref()?));
+    let may_differ = main.is_some() || !template.nested.is_empty();
+    if !may_differ && !template.nodes.values().any(|node| is_default(node)) {
         return FoldMap::default();
     }
     let mut required: FoldMap<TemplateName, bool> = template
@@ -373,11 +406,14 @@ fn required_templates(template: &TopologyTemplate) -> FoldMap<TemplateName, bool
         .keys()
         .map(|name| (name.clone(), false))
         .collect();
-    let mut stack: Vec<_> = template
-        .nodes
-        .values()
-        .filter(|node| !is_default(node))
-        .collect();
+    let mut stack: Vec<_> = if let Some(main) = main {
+        vec![main]
+    } else {
+        let outermost = template.nodes.values();
+        outermost
+            .filter(|node| node.nested_in.is_none() && !is_default(node))
+            .collect()
+    };
     while let Some(node) = stack.pop() {
         if required.insert(node.name.clone(), true) == Some(true) {
             continue;
@@ -386,7 +422,25 @@ fn required_templates(template: &TopologyTemplate) -> FoldMap<TemplateName, bool
             .requirements
             .iter()
             .filter_map(|requirement| requirement.target.as_ref());
-        stack.extend(targets.filter_map(|target| template.nodes.get(target)));
+        let within = template.nested.get(&node.name);
+        let named = within.into_iter().flat_map(|nested| &nested.named);
+        let needed = targets.chain(&node.stand_in).chain(named);
+        stack.extend(needed.filter_map(|needed| template.nodes.get(needed)));
+        stack.extend(operation_hosts(template, node));
     }
     required
+}
+
+/// The templates that a template's operations name as their hosts.
+fn operation_hosts<'a>(
+    template: &'a TopologyTemplate,
+    node: &'a NodeTemplate,
+) -> impl Iterator<Item = &'a Arc<NodeTemplate>> {
+    let operations = node.operations.iter();
+    let implemented = operations.filter_map(|operation| operation.implementation.as_ref());
+    let hosts = implemented.filter_map(|it| it.operation_host.as_deref());
+    hosts.filter_map(|host| match &node.nested_in {
+        Some(outer) => template.nodes.get(format!("{outer}:{host}").as_str()),
+        None => template.nodes.get(host),
+    })
 }

@@ -9,10 +9,17 @@ use crate::yaml::{Mapping, Node};
 use super::check::is_expression;
 use super::constraint::{is_constraint_name, read_constraint};
 use super::definition::DataKind;
+use super::inference::match_path;
 use super::property::Properties;
 use super::scope::Scope;
 use super::section::Section;
 use super::template::{Artifact, CapabilityTemplate, NodeTemplate};
+
+#[cfg(test)]
+thread_local! {
+    /// How often a template was compared with a filter.
+    pub(super) static COMPARED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
 
 /// What a filter wants set on the node that it finds.
 #[derive(Debug, Clone)]
@@ -42,9 +49,20 @@ enum Condition<'a> {
 }
 
 impl<'a> Filter<'a> {
-    /// Whether a template meets the filter.
+    /// Whether a template meets the filter as it is written.
     pub(super) fn admits(self, template: &NodeTemplate) -> bool {
-        let own = |name: &str| own_value(template, name);
+        self.admits_with(template, &|name| own_value(template, name))
+    }
+
+    /// Whether a template meets the filter, whose own properties have these values. Paths under
+    /// `match` do not count.
+    pub(super) fn admits_with(
+        self,
+        template: &NodeTemplate,
+        own: &dyn Fn(&str) -> Option<(DataKind, Value)>,
+    ) -> bool {
+        #[cfg(test)]
+        COMPARED.with(|compared| compared.set(compared.get() + 1));
         conditions(self.node).all(|(name, _, condition)| self.holds(&condition, own(name)))
             && self.items("capabilities").all(|(name, filter)| {
                 let found = self.capabilities(template, name);
@@ -94,11 +112,52 @@ impl<'a> Filter<'a> {
         wanted
     }
 
-    /// The first condition that is a plain equality, to look candidates up by.
-    pub(super) fn equality(self) -> Option<(Arc<str>, Value)> {
-        conditions(self.node).find_map(|(name, _, condition)| match condition {
-            Condition::Equals(value) => Some((Arc::clone(name), value)),
+    /// The conditions that are plain equalities, to look candidates up by.
+    pub(super) fn equalities(self) -> impl Iterator<Item = (&'a Arc<str>, Value)> {
+        conditions(self.node).filter_map(|(name, _, condition)| match condition {
+            Condition::Equals(value) => Some((name, value)),
             _ => None,
+        })
+    }
+
+    /// The properties that it asks for.
+    pub(super) fn asks(self) -> impl Iterator<Item = &'a Arc<str>> {
+        let conditions = conditions(self.node);
+        let asked =
+            conditions.filter(|(_, _, condition)| !matches!(condition, Condition::Becomes(_)));
+        asked.map(|(name, _, _)| name)
+    }
+
+    /// The properties that it sets on the node that it finds, or on one that is named.
+    pub(super) fn sets(self, is_named: bool) -> impl Iterator<Item = Arc<str>> {
+        let sets = move |condition: &Condition<'_>| match condition {
+            Condition::Becomes(_) => true,
+            Condition::Equals(_) => is_named,
+            Condition::Meets(_) => false,
+        };
+        let conditions = conditions(self.node);
+        let set = conditions.filter(move |(_, _, condition)| sets(condition));
+        set.map(|(name, _, _)| Arc::clone(name))
+    }
+
+    /// What it asks of the requirements of the node that it finds.
+    pub(super) fn restrictions(self) -> impl Iterator<Item = (&'a Arc<str>, Self)> {
+        self.items("requirements").filter_map(move |(name, node)| {
+            let node = node.get("node_filter")?;
+            Some((name, Self { node, ..self }))
+        })
+    }
+
+    /// The paths under `match`: each leads to what it leaves.
+    pub(super) fn paths(self) -> impl Iterator<Item = String> {
+        let items = self.match_items().iter();
+        items.filter_map(|item| match_path(&item.to_value()))
+    }
+
+    fn match_items(self) -> &'a [Node] {
+        let node = self.node.get("match");
+        node.map_or(&[], |node| {
+            node.as_seq().unwrap_or(std::slice::from_ref(node))
         })
     }
 
@@ -155,11 +214,10 @@ impl<'a> Filter<'a> {
 
     /// Whether the template is among those that `match` lists.
     fn matches(self, template: &NodeTemplate) -> bool {
-        let Some(node) = self.node.get("match") else {
-            return true;
-        };
-        let items = node.as_seq().unwrap_or(std::slice::from_ref(node));
-        items.iter().all(|item| {
+        self.match_items().iter().all(|item| {
+            if match_path(&item.to_value()).is_some() {
+                return true;
+            }
             if let Some(name) = item.as_str() {
                 return template.name == name;
             }
@@ -169,9 +227,9 @@ impl<'a> Filter<'a> {
                 return wanted.is_some_and(|wanted| lineage.contains(&wanted));
             }
             self.scope.report(
-                Diagnostic::warning("this expression cannot be used to find a node yet")
+                Diagnostic::warning("this expression cannot be used to find a node")
                     .label(item.span(), "")
-                    .help("name the node or its type"),
+                    .help("give a path, or name the node or its type"),
             );
             false
         })
@@ -222,7 +280,7 @@ fn value_of(properties: &Properties, name: &str) -> Option<(DataKind, Value)> {
     Some((kind.unwrap_or(DataKind::Any), property.value.clone()))
 }
 
-fn own_value(template: &NodeTemplate, name: &str) -> Option<(DataKind, Value)> {
+pub(super) fn own_value(template: &NodeTemplate, name: &str) -> Option<(DataKind, Value)> {
     value_of(&template.properties, name).or_else(|| match name {
         "name" => Some((DataKind::String, template.name.shared().into())),
         "type" => Some((DataKind::String, template.type_name.shared().into())),

@@ -1,8 +1,11 @@
 //! Reads node templates that stand outside of a topology.
 
+use std::collections::HashMap;
+
 use crate::name::TemplateName;
 use crate::yaml::Node;
 
+use super::inference::Known;
 use super::matching::Index;
 use super::node_template::{NodeReader, Unmatched};
 use super::relationship::Plain;
@@ -39,6 +42,8 @@ impl Scope<'_> {
                 plain: Plain::default(),
                 match_declared: false,
                 assignments: Vec::new(),
+                given: &HashMap::new(),
+                known: Known::default(),
             };
             resolver.requirements(place)
         };

@@ -1,14 +1,14 @@
 //! Finds the node templates that fulfil requirements, by indexes instead of by trying all.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 
 use crate::hash::{Fold, FoldMap};
-use crate::name::TemplateName;
 use crate::value::Value;
 
+use super::check::is_expression;
 use super::definition::TypeKey;
 use super::entity::{NodeType, Reference, RelationshipType};
 use super::filter::Filter;
@@ -39,8 +39,14 @@ impl Query {
     }
 }
 
-/// The places of templates whose property has a value, by that value as text.
-type ByValue = HashMap<String, Vec<usize>>;
+/// The places of templates by the value of a property.
+#[derive(Debug, Default)]
+struct ByValue {
+    /// By the value as text.
+    same: HashMap<String, Vec<usize>>,
+    /// Those whose value is computed.
+    computed: Vec<usize>,
+}
 
 /// The templates of a topology, findable by name, by type and by value.
 pub(super) struct Index<'a> {
@@ -115,57 +121,65 @@ impl<'a> Index<'a> {
         places
     }
 
-    /// The templates that fit and that every filter admits, without the one that asks. Templates
-    /// with the directive `default` count only if no other does.
+    /// The templates whose type fits and whose values are not such that a filter cannot admit
+    /// them, in the order of the text. Values of the properties in `unsure` may be others.
     pub(super) fn candidates(
         &mut self,
         query: &Query,
         relationship: &RelationshipType,
         filters: &[Filter<'_>],
-        asking: &TemplateName,
-    ) -> Vec<usize> {
+        unsure: &HashSet<Arc<str>>,
+    ) -> Arc<Vec<usize>> {
         let fitting = self.fitting(query, relationship);
-        let narrowed = self.narrowed(query, &fitting, filters);
-        let mut found: Vec<usize> = narrowed
-            .unwrap_or_else(|| Vec::clone(&fitting))
-            .into_iter()
-            .filter(|place| {
-                let template = self.template(*place);
-                template.name != *asking && filters.iter().all(|filter| filter.admits(template))
-            })
-            .collect();
-        let is_default = |place: &usize| self.template(*place).has_directive("default");
-        if found.len() > 1 && !found.iter().all(is_default) {
-            found.retain(|place| !is_default(place));
+        if fitting.len() < WORTH_AN_INDEX {
+            return fitting;
         }
-        found
+        let mut equalities = filters.iter().flat_map(|filter| filter.equalities());
+        let usable = equalities.find_map(|(property, value)| {
+            let wanted = text_of(&value)?;
+            (!unsure.contains(property)).then_some((property, wanted))
+        });
+        match usable {
+            Some((property, wanted)) => Arc::new(self.of_value(query, &fitting, property, &wanted)),
+            None => fitting,
+        }
     }
 
-    /// Those of many candidates whose property has the value that a filter wants.
-    fn narrowed(
+    /// Whether a template is of a type, named as the service template's file knows it.
+    pub(super) fn is_a(&self, place: usize, type_name: &str) -> bool {
+        self.template(place).is_a(type_name)
+    }
+
+    /// Those of many templates whose property has a value, or one that is computed.
+    fn of_value(
         &mut self,
         query: &Query,
         fitting: &[usize],
-        filters: &[Filter<'_>],
-    ) -> Option<Vec<usize>> {
-        if fitting.len() < WORTH_AN_INDEX {
-            return None;
-        }
-        let (property, value) = filters.iter().find_map(|filter| filter.equality())?;
-        let wanted = text_of(&value)?;
+        property: &Arc<str>,
+        wanted: &str,
+    ) -> Vec<usize> {
         let templates = self.templates;
-        let key = (query.clone(), Arc::clone(&property));
+        let key = (query.clone(), Arc::clone(property));
         let index = self.by_value.entry(key).or_insert_with(|| {
-            let mut index = ByValue::new();
+            let mut index = ByValue::default();
             for place in fitting {
-                let found = templates[*place].template.properties.get(&property);
-                if let Some(text) = found.and_then(|found| text_of(&found.value)) {
-                    index.entry(text).or_default().push(*place);
+                match templates[*place].template.properties.get(property) {
+                    Some(found) if is_expression(&found.value) => index.computed.push(*place),
+                    Some(found) => {
+                        if let Some(text) = text_of(&found.value) {
+                            index.same.entry(text).or_default().push(*place);
+                        }
+                    }
+                    // Some names, such as `name`, are no properties.
+                    None => index.computed.push(*place),
                 }
             }
             index
         });
-        Some(index.get(&wanted).cloned().unwrap_or_default())
+        let same = index.same.get(wanted).map_or(&[][..], Vec::as_slice);
+        let mut all = [same, &index.computed].concat();
+        all.sort_unstable();
+        all
     }
 }
 

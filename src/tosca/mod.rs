@@ -10,6 +10,7 @@ mod entity;
 mod filter;
 mod implementation;
 mod import;
+mod inference;
 mod interface;
 mod keys;
 #[cfg(test)]
@@ -17,12 +18,14 @@ mod lenient_tests;
 mod load;
 mod lone;
 mod matching;
+mod nesting;
 mod node_template;
 mod operation;
 mod origin;
 mod problems;
 mod profile;
 mod property;
+mod query;
 mod read;
 mod references;
 mod relationship;
@@ -34,12 +37,14 @@ mod schema;
 mod scope;
 mod section;
 mod similar;
+mod substitution;
 mod template;
 #[cfg(test)]
 mod testing;
 mod topology;
 mod trigger;
 mod types;
+mod unmet;
 mod unused;
 mod version;
 mod workflow;
@@ -59,8 +64,9 @@ pub use operation::{
 pub use origin::Origin;
 pub use read::{ReadOptions, check_inputs, read, read_node_template, read_relationship_template};
 pub use template::{
-    Artifact, AttributeDecl, CapabilityTemplate, Group, NodeTemplate, Occurrences, Output, Policy,
-    Property, RelationshipTemplate, Requirement, ServiceTemplate, Substitution, TopologyTemplate,
+    Artifact, AttributeDecl, CapabilityTemplate, Group, Mapped, MappedTo, Nested, NodeTemplate,
+    Occurrences, Output, Policy, Property, RelationshipTemplate, Requirement, ServiceTemplate,
+    Substitution, TopologyTemplate,
 };
 pub use trigger::{Facet, Trigger};
 pub use types::Types;

@@ -25,7 +25,7 @@ use super::template::{CapabilityTemplate, NodeTemplate};
 use super::types::strings;
 
 /// A node template with the requirements it states, not resolved yet.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Unmatched {
     pub(super) template: NodeTemplate,
     pub(super) stated: Vec<Arc<RequirementDef>>,
@@ -68,11 +68,7 @@ impl<'a> NodeReader<'a> {
         let map = copied.as_ref().unwrap_or(map);
         let (type_name, node_type) = self.node_type(&what, map, span)?;
         let directives = self.directives(&what, map);
-        let stands_in = directives
-            .iter()
-            .any(|directive| matches!(&**directive, "select" | "substitute"))
-            || map.get("imported").is_some_and(|node| !node.is_null())
-            || self.incomplete.as_ref() == Some(name);
+        let stands_in = self.stands_in(name, map, &directives);
         let (given, inline) = self.given_properties(&what, map, &node_type);
         let metadata = metadata_of(map);
         let open = metadata.get("additionalProperties").map(Value::is_truthy);
@@ -107,11 +103,24 @@ impl<'a> NodeReader<'a> {
             name: TemplateName::new(Arc::clone(name)),
             type_name,
             node_type,
+            nested_in: None,
+            stand_in: None,
+            is_replaced: false,
+            from_outer: IndexMap::new(),
         };
         Some(Unmatched {
             stated: self.stated(name, &what, map),
             template,
         })
+    }
+
+    /// Whether what the type requires to be set may come from elsewhere.
+    fn stands_in(&self, name: &Arc<str>, map: &Mapping, directives: &[Arc<str>]) -> bool {
+        directives
+            .iter()
+            .any(|directive| matches!(&**directive, "select" | "substitute"))
+            || map.get("imported").is_some_and(|node| !node.is_null())
+            || self.incomplete.as_ref() == Some(name)
     }
 
     fn check_name(&self, name: &str, span: Span) {

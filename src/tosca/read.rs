@@ -4,21 +4,20 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use indexmap::IndexMap;
-
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Span};
-use crate::name::{TemplateName, TypeName};
+use crate::name::TemplateName;
 use crate::value::Map;
 use crate::yaml::{Mapping, Node};
 
 use super::check::check;
 use super::import::Importer;
 use super::load::{Loaded, LoadedFile, load};
+use super::nesting::flatten;
 use super::references::dangling;
 use super::scope::{Scope, description, values_at};
 use super::similar::did_you_mean;
 use super::template::{ServiceTemplate, TopologyTemplate};
-use super::topology::TopologyOptions;
+use super::topology::Draft;
 use super::types::{ROOT, Types};
 
 /// How to read a service template.
@@ -84,14 +83,11 @@ pub fn read(
         types: &types,
         namespace: ROOT,
     };
-    let mut topology = scope.topology(
-        map.get("topology_template"),
-        TopologyOptions {
-            match_declared: options.match_declared,
-            overrides: blueprint(scope, map, options),
-        },
-    );
-    topology.nested = nested(&types, &files, options);
+    let overrides = blueprint(scope, map, options);
+    let draft = scope.draft(map.get("topology_template"), overrides);
+    let patterns = patterns(&types, &files);
+    let topology = flatten(&types, draft, &patterns, options.match_declared);
+    drop(patterns);
     if options.check_references {
         for problem in dangling(&topology) {
             types.problems.report(problem);
@@ -153,47 +149,20 @@ fn blueprint<'m>(scope: Scope<'_>, map: &'m Mapping, options: &ReadOptions) -> O
     templates.and_then(Node::as_map)
 }
 
-/// The topologies of imported files that can stand in for a node, by its type.
-fn nested(
-    types: &Types,
-    files: &[LoadedFile],
-    options: &ReadOptions,
-) -> IndexMap<TypeName, Arc<TopologyTemplate>> {
-    let mut nested = IndexMap::new();
-    for file in files.iter().skip(1) {
-        let Some(node) = file.root.get("topology_template") else {
-            continue;
-        };
+/// The topologies of imported files that can stand in for a node template.
+fn patterns<'a>(types: &'a Types, files: &[LoadedFile]) -> Vec<Draft<'a>> {
+    let draft = |file: &LoadedFile| {
+        let node = file.root.get("topology_template")?;
         if node.get("substitution_mappings").is_none() && node.get("root").is_none() {
-            continue;
+            return None;
         }
         let scope = Scope {
             types,
             namespace: file.namespace,
         };
-        let topology = scope.topology(
-            Some(node),
-            TopologyOptions {
-                match_declared: options.match_declared,
-                overrides: None,
-            },
-        );
-        let Some(substitution) = &topology.substitution else {
-            continue;
-        };
-        let inner = substitution
-            .node
-            .as_ref()
-            .and_then(|node| topology.nodes.get(node));
-        let node_type = substitution
-            .node_type
-            .clone()
-            .or_else(|| inner.map(|inner| inner.node_type.name.clone()));
-        if let Some(node_type) = node_type {
-            nested.insert(node_type, Arc::new(topology));
-        }
-    }
-    nested
+        Some(scope.draft(Some(node), None))
+    };
+    files.iter().skip(1).filter_map(draft).collect()
 }
 
 /// Checks the values of a topology's inputs: those that are required and missing, and those that
@@ -626,12 +595,12 @@ topology_template:
         )];
         let text = "
 imports: [nested.yaml]
-topology_template: {node_templates: {outer: {type: Nested, directives: [substitute]}}}
+topology_template: {node_templates: {outer: {type: Nested, directives: [substitute], properties: {p: x}}}}
 ";
         let case = case_with(text, &files, &ReadOptions::default());
         assert_eq!(case.told(), "");
-        let nested = &case.service.topology.nested["Nested"];
-        assert!(nested.nodes.contains_key("inner"));
+        assert_eq!(case.node("outer").stand_in, Some("outer:inner".into()));
+        assert_eq!(case.node("outer:inner").local_name(), "inner");
     }
 
     #[test]

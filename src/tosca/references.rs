@@ -20,7 +20,9 @@ pub(super) fn dangling(topology: &TopologyTemplate) -> Vec<Diagnostic> {
     for (name, output) in &topology.outputs {
         checker.value(&output.value, &format!("output `{name}`"), output.span, 0);
     }
-    for (name, node) in &topology.nodes {
+    // Names inside of nested topologies mean other nodes.
+    let outermost = topology.nodes.iter();
+    for (name, node) in outermost.filter(|(_, node)| node.nested_in.is_none()) {
         for (property, set) in node.properties.iter().filter(|(_, it)| it.set_on_template) {
             let what = format!("property `{property}` of node template `{name}`");
             checker.value(&set.value, &what, set.span, 0);
@@ -75,7 +77,7 @@ impl Checker<'_> {
             );
             let names = template.properties.keys().chain(template.attributes.keys());
             // What stands in for a node has the outputs that it says it has, and no more.
-            let stood_in = self.topology.nested.contains_key(&template.type_name);
+            let stood_in = template.stand_in.is_some();
             let mut problem = if stood_in {
                 Diagnostic::error(message)
             } else {

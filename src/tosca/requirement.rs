@@ -1,16 +1,20 @@
 //! Resolves requirements: their relationships and their targets.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 
 use crate::diagnostic::{Diagnostic, Span};
 use crate::name::TemplateName;
-use crate::value::Map;
+use crate::value::{Map, Value};
 
+use super::check::is_expression;
+use super::definition::DataKind;
 use super::definition::TypeKey;
-use super::entity::{Reference, RequirementDef};
-use super::filter::{Assignment, Filter, with_source};
+use super::entity::{Reference, RelationshipType, RequirementDef};
+use super::filter::{Assignment, Filter, own_value, with_source};
+use super::inference::{Item, Known};
 use super::matching::{Index, Query, capability_of, matching_capability};
 use super::relationship::Plain;
 use super::scope::Scope;
@@ -32,47 +36,52 @@ pub(super) struct Resolver<'a> {
     pub(super) match_declared: bool,
     /// What filters want set on the templates they found, by place.
     pub(super) assignments: Vec<(usize, Assignment)>,
+    /// The requirements that come from outside of the topology, by place: they need no target here.
+    pub(super) given: &'a HashMap<usize, HashSet<Arc<str>>>,
+    /// What is known of matches so far.
+    pub(super) known: Known<'a>,
 }
 
 /// A requirement as its template states it over what its type declares.
-struct Merged<'r> {
-    stated: Option<&'r Arc<RequirementDef>>,
-    declared: Option<&'r Arc<RequirementDef>>,
+#[derive(Clone, Copy)]
+pub(super) struct Merged<'r> {
+    pub(super) stated: Option<&'r Arc<RequirementDef>>,
+    pub(super) declared: Option<&'r Arc<RequirementDef>>,
 }
 
 impl<'r> Merged<'r> {
-    fn both(&self) -> impl Iterator<Item = &'r RequirementDef> {
+    pub(super) fn both(&self) -> impl Iterator<Item = &'r RequirementDef> {
         let declared = self.declared.map(|def| &**def);
         let stated = self.stated.map(|def| &**def);
         stated.into_iter().chain(declared)
     }
 
-    fn first<T>(&self, get: impl Fn(&'r RequirementDef) -> Option<T>) -> Option<T> {
+    pub(super) fn first<T>(&self, get: impl Fn(&'r RequirementDef) -> Option<T>) -> Option<T> {
         self.both().find_map(get)
     }
 
-    fn node(&self) -> Option<&'r Reference> {
+    pub(super) fn node(&self) -> Option<&'r Reference> {
         self.first(|def| def.node.as_ref())
     }
 
-    fn capability(&self) -> Option<&'r Reference> {
+    pub(super) fn capability(&self) -> Option<&'r Reference> {
         self.first(|def| def.capability.as_ref())
     }
 
     /// Whether the template itself says which capability its target must have.
-    fn states_capability(&self) -> bool {
+    pub(super) fn states_capability(&self) -> bool {
         self.stated.is_some_and(|def| def.capability.is_some())
     }
 
-    fn stated_occurrences(&self) -> Option<Occurrences> {
+    pub(super) fn stated_occurrences(&self) -> Option<Occurrences> {
         self.first(|def| def.occurrences)
     }
 
-    fn occurrences(&self) -> Occurrences {
+    pub(super) fn occurrences(&self) -> Occurrences {
         self.stated_occurrences().unwrap_or(Occurrences::ONE)
     }
 
-    fn name(&self) -> &'r Arc<str> {
+    pub(super) fn name(&self) -> &'r Arc<str> {
         &self
             .both()
             .next()
@@ -80,11 +89,11 @@ impl<'r> Merged<'r> {
             .name
     }
 
-    fn span(&self) -> Span {
+    pub(super) fn span(&self) -> Span {
         self.first(|def| Some(def.span)).unwrap_or(Span::NONE)
     }
 
-    fn metadata(&self) -> Map {
+    pub(super) fn metadata(&self) -> Map {
         let declared = self.declared.map(|def| def.metadata.clone());
         let mut metadata = declared.unwrap_or_default();
         if let Some(stated) = self.stated {
@@ -95,35 +104,22 @@ impl<'r> Merged<'r> {
     }
 }
 
-impl Resolver<'_> {
-    /// The requirements of the template at a place.
+impl<'a> Resolver<'a> {
+    /// The requirements of the template at a place, each for itself.
     pub(super) fn requirements(&mut self, place: usize) -> Vec<Requirement> {
-        let unmatched = &self.index.templates[place];
-        let template = &unmatched.template;
+        let items = self.items(place);
+        items.iter().flat_map(|item| self.resolve(item)).collect()
+    }
+
+    /// Finds the targets of a requirement.
+    pub(super) fn resolve(&mut self, item: &Item) -> Vec<Requirement> {
+        let template = &self.index.templates[item.place].template;
+        let merged = self.merged(item);
         let mut found = Vec::new();
-        for stated in &unmatched.stated {
-            let declared = template.node_type.requirements.get(&stated.name);
-            let merged = Merged {
-                stated: Some(stated),
-                declared,
-            };
-            self.stated(template, &merged, &mut found);
-        }
-        for declared in template.node_type.requirements.values() {
-            if !unmatched
-                .stated
-                .iter()
-                .any(|stated| stated.name == declared.name)
-            {
-                let merged = Merged {
-                    stated: None,
-                    declared: Some(declared),
-                };
-                if merged.occurrences().max == Some(0) {
-                    continue;
-                }
-                self.declared(template, &merged, &mut found);
-            }
+        if merged.stated.is_some() {
+            self.stated(template, &merged, item.place, &mut found);
+        } else if merged.occurrences().max != Some(0) {
+            self.declared(template, &merged, item.place, &mut found);
         }
         found
     }
@@ -131,14 +127,15 @@ impl Resolver<'_> {
     fn stated(
         &mut self,
         template: &NodeTemplate,
-        merged: &Merged<'_>,
+        merged: &Merged<'a>,
+        place: usize,
         found: &mut Vec<Requirement>,
     ) {
         let Some(relationship) = self.relationship(template, merged, true) else {
             return;
         };
         if let Some(target) = merged.node().and_then(|node| self.index.place(&node.name)) {
-            found.extend(self.for_template(template, merged, &relationship, target));
+            found.extend(self.for_template(template, merged, (place, target), &relationship));
             return;
         }
         let Some(query) = self.query(merged, &relationship, template) else {
@@ -152,7 +149,7 @@ impl Resolver<'_> {
             }
             return;
         }
-        let Some(targets) = self.targets(template, merged, &query, &relationship) else {
+        let Some(targets) = self.targets((template, place), merged, &query, &relationship) else {
             return;
         };
         if targets.is_empty() {
@@ -168,7 +165,8 @@ impl Resolver<'_> {
     fn declared(
         &mut self,
         template: &NodeTemplate,
-        merged: &Merged<'_>,
+        merged: &Merged<'a>,
+        place: usize,
         found: &mut Vec<Requirement>,
     ) {
         let is_needed = merged.occurrences().min > 0;
@@ -182,7 +180,7 @@ impl Resolver<'_> {
             return;
         };
         if let Some(target) = named {
-            found.extend(self.for_template(template, merged, &relationship, target));
+            found.extend(self.for_template(template, merged, (place, target), &relationship));
             return;
         }
         let query = self.query(merged, &relationship, template);
@@ -190,7 +188,7 @@ impl Resolver<'_> {
             matches && (has_filter || query.says_something(&relationship.relationship_type))
         });
         let targets = match &query {
-            Some(query) => self.targets(template, merged, query, &relationship),
+            Some(query) => self.targets((template, place), merged, query, &relationship),
             None => Some(Vec::new()),
         };
         let Some(targets) = targets else {
@@ -341,9 +339,9 @@ impl Resolver<'_> {
     fn for_template(
         &mut self,
         template: &NodeTemplate,
-        merged: &Merged<'_>,
+        merged: &Merged<'a>,
+        (source, place): (usize, usize),
         relationship: &Arc<RelationshipTemplate>,
-        place: usize,
     ) -> Option<Requirement> {
         let target = self.index.template(place);
         let query = Query {
@@ -359,7 +357,7 @@ impl Resolver<'_> {
                 return None;
             }
         }
-        self.assign(template, merged, place, true);
+        self.assign(merged, (source, place), true);
         Some(self.made(merged, relationship, Some(place), found))
     }
 
@@ -394,6 +392,7 @@ impl Resolver<'_> {
             definition: merged.declared.cloned(),
             occurrences: merged.occurrences(),
             stated: merged.stated.cloned(),
+            from_outer: false,
             node_filter: filters.collect(),
             metadata: merged.metadata(),
             span: merged.span(),
@@ -404,185 +403,97 @@ impl Resolver<'_> {
     /// many of them.
     fn targets(
         &mut self,
-        template: &NodeTemplate,
-        merged: &Merged<'_>,
+        (template, source): (&NodeTemplate, usize),
+        merged: &Merged<'a>,
         query: &Query,
         relationship: &RelationshipTemplate,
     ) -> Option<Vec<usize>> {
-        let filters = filters_of(self.types, merged);
-        let relationship_type = &relationship.relationship_type;
-        let found = self
-            .index
-            .candidates(query, relationship_type, &filters, &template.name);
+        let filters = self.filters(source, merged);
+        let found = self.found(source, query, &relationship.relationship_type, &filters);
         let most = merged.stated_occurrences().and_then(|it| it.max);
         if most.is_some_and(|most| found.len() > most as usize) {
             self.report_ambiguous(template, merged, &found);
             return None;
         }
         for place in &found {
-            self.assign(template, merged, *place, false);
+            self.assign(merged, (source, *place), false);
         }
         Some(found)
     }
 
-    /// Notes what the filters of a requirement want set on its target.
-    fn assign(
+    /// The templates that fit and that every filter admits, without the one that asks. Templates
+    /// with the directive `default` count only if no other does.
+    fn found(
         &mut self,
-        template: &NodeTemplate,
-        merged: &Merged<'_>,
-        place: usize,
-        is_named: bool,
-    ) {
+        source: usize,
+        query: &Query,
+        relationship: &RelationshipType,
+        filters: &[Filter<'a>],
+    ) -> Vec<usize> {
+        let settable = &self.known.settable;
+        let candidates = self
+            .index
+            .candidates(query, relationship, filters, settable);
+        let left = self.left_by_match(source, filters);
+        let mut places: Vec<usize> = match &left {
+            Some(left) => {
+                let fits = |place: &&usize| candidates.binary_search(place).is_ok();
+                left.iter().filter(fits).copied().collect()
+            }
+            None => candidates.to_vec(),
+        };
+        places.sort_unstable();
+        places.retain(|place| {
+            let template = self.index.template(*place);
+            let own = |name: &str| self.own_value(*place, name);
+            let mut filters = filters.iter();
+            *place != source && filters.all(|filter| filter.admits_with(template, &own))
+        });
+        let is_default = |place: &usize| self.index.template(*place).has_directive("default");
+        if places.len() > 1 && !places.iter().all(is_default) {
+            places.retain(|place| !is_default(place));
+        }
+        places
+    }
+
+    /// The value of a property as filters see it, with its kind.
+    fn own_value(&self, place: usize, name: &str) -> Option<(DataKind, Value)> {
+        let template = self.index.template(place);
+        let written = own_value(template, name);
+        let is_computed = written
+            .as_ref()
+            .is_some_and(|(_, value)| is_expression(value));
+        if !is_computed && !self.known.settable.contains(name) {
+            return written;
+        }
+        let kind = written.as_ref().map_or(DataKind::Any, |(kind, _)| *kind);
+        match self.value_now(place, name) {
+            Some(value) => Some((kind, value)),
+            None => written,
+        }
+    }
+
+    /// Notes what the filters of a requirement want set on its target.
+    fn assign(&mut self, merged: &Merged<'a>, (source, place): (usize, usize), is_named: bool) {
         let target = self.index.template(place);
+        let source_name = self.index.template(source).name.clone();
         let mut wanted = Vec::new();
-        for filter in filters_of(self.types, merged) {
+        for filter in self.filters(source, merged) {
             wanted.extend(filter.assignments(target, is_named));
         }
         for mut assignment in wanted {
-            assignment.value = with_source(assignment.value, template.name.as_str());
+            assignment.value = with_source(assignment.value, source_name.as_str());
+            if assignment.capability.is_none() {
+                let value = assignment.value.clone();
+                self.known.assign(place, &assignment.property, value);
+            }
             self.assignments.push((place, assignment));
         }
-    }
-
-    fn no_target(
-        &self,
-        template: &NodeTemplate,
-        merged: &Merged<'_>,
-        relationship: &RelationshipTemplate,
-    ) {
-        let is_needed = merged.occurrences().min > 0
-            && relationship.default_for.is_none()
-            && !template.has_directive("default");
-        let names_node = merged.stated.is_some_and(|def| def.node.is_some());
-        // A type's own idea of the node is no promise of the template's.
-        if !is_needed || (merged.node().is_some() && !names_node) {
-            return;
-        }
-        let what = merged.node().map_or_else(
-            || "no node template fits".to_owned(),
-            |node| format!("no node template of type `{}` fits", node.name),
-        );
-        let message = format!(
-            "{what} requirement `{}` of node template `{}`",
-            merged.name(),
-            template.name
-        );
-        self.types.problems.error(message, merged.span());
-    }
-
-    /// A requirement that the type declares and nothing fulfils. It matters where something
-    /// would be done to the node.
-    fn missing(&self, template: &NodeTemplate, merged: &Merged<'_>) {
-        let exempt = ["select", "substitute", "default", "conditional"];
-        if exempt
-            .iter()
-            .any(|directive| template.has_directive(directive))
-        {
-            return;
-        }
-        let message = format!(
-            "node template `{}` is missing requirement `{}`",
-            template.name,
-            merged.name()
-        );
-        let acts = template
-            .operations
-            .iter()
-            .any(|operation| operation.is_implemented());
-        let problem = if acts {
-            Diagnostic::error(message)
-        } else {
-            Diagnostic::warning(message)
-        };
-        let help = match merged.node() {
-            Some(node) => format!("add a node template of type `{}`", node.name),
-            None => format!("add `{}` to its `requirements`", merged.name()),
-        };
-        let problem = problem
-            .label(template.span, "")
-            .label(merged.span(), "declared here")
-            .help(help);
-        self.types.problems.report(problem);
-    }
-
-    fn report_vague(&self, template: &NodeTemplate, merged: &Merged<'_>) {
-        let message = format!(
-            "requirement `{}` of node template `{}` says nothing about its target",
-            merged.name(),
-            template.name
-        );
-        self.types.problems.report(
-            Diagnostic::error(message)
-                .label(merged.span(), "")
-                .help("give it a `node`, a `capability` or a `node_filter`"),
-        );
-    }
-
-    fn report_ambiguous(&self, template: &NodeTemplate, merged: &Merged<'_>, found: &[usize]) {
-        let most = merged.occurrences().max.unwrap_or(u32::MAX);
-        let names: Vec<_> = found
-            .iter()
-            .take(5)
-            .map(|place| format!("`{}`", self.index.template(*place).name))
-            .collect();
-        let message = format!(
-            "requirement `{}` of node template `{}` takes at most {most} targets, but {} fit",
-            merged.name(),
-            template.name,
-            found.len(),
-        );
-        self.types
-            .problems
-            .report(
-                Diagnostic::error(message)
-                    .label(merged.span(), "")
-                    .help(format!(
-                        "name the one that is meant; among others {}",
-                        names.join(", ")
-                    )),
-            );
-    }
-
-    fn report_no_capability(
-        &self,
-        template: &NodeTemplate,
-        merged: &Merged<'_>,
-        relationship: &RelationshipTemplate,
-        target: &NodeTemplate,
-    ) {
-        let wanted = match merged.capability() {
-            Some(capability) => format!("capability `{}`", capability.name),
-            None => format!("a capability that `{}` can use", relationship.type_name),
-        };
-        let own: Vec<_> = target
-            .node_type
-            .capabilities
-            .keys()
-            .map(|it| format!("`{it}`"))
-            .collect();
-        let message = format!(
-            "requirement `{}` of node template `{}` needs {wanted}, which `{}` does not have",
-            merged.name(),
-            template.name,
-            target.name
-        );
-        // Templates are often sloppy about what only the type asks for.
-        let problem = if merged.states_capability() {
-            Diagnostic::error(message)
-        } else {
-            Diagnostic::warning(message)
-        };
-        self.types.problems.report(
-            problem
-                .label(merged.span(), "")
-                .label(target.span, "the target")
-                .help(format!("it has {}", own.join(", "))),
-        );
     }
 }
 
 /// The filters of a requirement, the stated one first.
-fn filters_of<'a>(types: &'a Types, merged: &Merged<'a>) -> Vec<Filter<'a>> {
+pub(super) fn filters_of<'a>(types: &'a Types, merged: &Merged<'a>) -> Vec<Filter<'a>> {
     let filters = merged.both().flat_map(|def| {
         let scope = Scope {
             types,

@@ -11,7 +11,7 @@ use crate::name::{TemplateName, TypeName};
 use crate::value::{Map, Value};
 use crate::yaml::Node;
 
-use super::definition::{ParameterDef, PropertyDef};
+use super::definition::{ParameterDef, PropertyDef, TypeKey};
 use super::entity::{ArtifactType, CapabilityType, NodeType, RelationshipType, RequirementDef};
 use super::operation::Operations;
 use super::trigger::Trigger;
@@ -57,8 +57,9 @@ pub struct TopologyTemplate {
     pub groups: IndexMap<Arc<str>, Group>,
     /// What it can stand in for, if it says so.
     pub substitution: Option<Substitution>,
-    /// Topologies of imported files that can substitute nodes, by the node type they stand for.
-    pub nested: IndexMap<TypeName, Arc<Self>>,
+    /// The topologies that stand in for node templates, by the name of the outer template. Their
+    /// node templates are among those of this topology, each before the outer one.
+    pub nested: IndexMap<TemplateName, Arc<Nested>>,
 }
 
 /// An output of a topology.
@@ -113,9 +114,34 @@ pub struct NodeTemplate {
     pub instance_keys: Option<Value>,
     /// The directory of the file that declares it.
     pub base_dir: Arc<PathBuf>,
+    /// The template whose stand-in it is part of.
+    pub nested_in: Option<TemplateName>,
+    /// The template inside of a nested topology that stands in for this one.
+    pub stand_in: Option<TemplateName>,
+    /// Whether a template outside takes its place.
+    pub is_replaced: bool,
+    /// Its properties that come from the template it is nested in, each with the name there.
+    pub from_outer: IndexMap<Arc<str>, Arc<str>>,
 }
 
 impl NodeTemplate {
+    /// Its name within its own topology.
+    pub fn local_name(&self) -> &str {
+        let skipped = self
+            .nested_in
+            .as_ref()
+            .map_or(0, |outer| outer.as_str().len() + 1);
+        &self.name.as_str()[skipped..]
+    }
+
+    /// Whether it is the template of a name, or part of what stands in for that one.
+    pub fn is_or_is_in(&self, name: &TemplateName) -> bool {
+        let rest = self.name.as_str().strip_prefix(name.as_str());
+        rest.is_some_and(|rest| {
+            rest.is_empty() || (self.nested_in.is_some() && rest.starts_with(':'))
+        })
+    }
+
     /// Whether it has a directive.
     pub fn has_directive(&self, directive: &str) -> bool {
         self.directives.iter().any(|own| &**own == directive)
@@ -192,6 +218,8 @@ pub struct Requirement {
     pub stated: Option<Arc<RequirementDef>>,
     /// How many targets it needs.
     pub occurrences: Occurrences,
+    /// Whether the template that this one is nested in states it.
+    pub from_outer: bool,
     /// What the target must be like, raw: the type's filter and the template's.
     pub node_filter: Vec<Node>,
     /// Its `metadata`, the template's over the type's.
@@ -332,8 +360,61 @@ pub struct Substitution {
     pub node: Option<TemplateName>,
     /// The node type it stands for.
     pub node_type: Option<TypeName>,
+    pub(super) type_key: Option<TypeKey>,
+    /// Where properties of the outside go, if it says so; otherwise to the inputs of their names.
+    pub properties: Option<IndexMap<Arc<str>, Mapped>>,
+    /// Where attributes of the outside come from.
+    pub attributes: IndexMap<Arc<str>, Mapped>,
+    /// The requirements of the inside that those of the outside fulfil.
+    pub requirements: IndexMap<Arc<str>, Mapped>,
+    /// The capabilities of the inside that stand for those of the outside.
+    pub capabilities: IndexMap<Arc<str>, Mapped>,
+    /// Which templates it can stand in for, raw.
+    pub filter: Option<Node>,
     /// Everything it says, raw.
     pub mapping: Map,
     /// Where it is declared.
     pub span: Span,
+}
+
+/// What a part of the outside is mapped to, and where that is said.
+#[derive(Debug, Clone)]
+pub struct Mapped {
+    /// What it is mapped to.
+    pub to: MappedTo,
+    /// Where it is said.
+    pub span: Span,
+}
+
+/// What a part of the outside is mapped to.
+#[derive(Debug, Clone)]
+pub enum MappedTo {
+    /// An input of the topology; for attributes, an output.
+    Input(Arc<str>),
+    /// A part of a template inside: its name, or the names of a capability and of its property.
+    Member {
+        /// The template.
+        node: TemplateName,
+        /// What of it.
+        path: Vec<Arc<str>>,
+    },
+    /// A value, raw.
+    Value(Value),
+}
+
+/// A topology that stands in for a node template of another.
+#[derive(Debug, Clone)]
+pub struct Nested {
+    /// The template inside that represents it outside, by its whole name.
+    pub node: TemplateName,
+    /// Its inputs, outputs and relationships. Its node templates are those of the whole topology
+    /// whose names start with the outer template's.
+    pub topology: Arc<TopologyTemplate>,
+    /// The properties of the outer template that its inputs take their values from.
+    pub inputs: IndexMap<Arc<str>, Arc<str>>,
+    /// The capabilities inside that stand for those of the outer template: of which template, and
+    /// which one.
+    pub capabilities: IndexMap<Arc<str>, (TemplateName, Arc<str>)>,
+    /// The templates inside that its mapping names: it needs them as much as `node`.
+    pub named: Vec<TemplateName>,
 }

@@ -1,11 +1,11 @@
 //! Reads topology templates.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 
 use crate::diagnostic::Diagnostic;
-use crate::hash::Fold;
 use crate::name::{TemplateName, TypeName};
 use crate::value::{Map, Value};
 use crate::yaml::{Entry, Kind, Mapping, Node};
@@ -13,14 +13,15 @@ use crate::yaml::{Entry, Kind, Mapping, Node};
 use super::check::check;
 use super::definition::{ParameterDef, PropertyDef};
 use super::filter::Assignment;
-use super::keys::{GROUP, PARAMETER, POLICY, SUBSTITUTION, TOPOLOGY};
+use super::inference::Known;
+use super::keys::{GROUP, PARAMETER, POLICY, TOPOLOGY};
 use super::matching::Index;
 use super::node_template::{NodeReader, Unmatched, names_at};
 use super::property::{Declared, Properties};
 use super::relationship::Plain;
 use super::requirement::Resolver;
 use super::resolve::metadata_of;
-use super::scope::{Scope, values};
+use super::scope::Scope;
 use super::section::Section;
 use super::similar::did_you_mean;
 use super::template::{
@@ -28,21 +29,20 @@ use super::template::{
     TopologyTemplate,
 };
 
-/// How to read a topology.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct TopologyOptions<'a> {
-    pub(super) match_declared: bool,
-    /// Node templates that replace or join those of the topology.
-    pub(super) overrides: Option<&'a Mapping>,
+/// The names of the node templates of a topology.
+type Names = IndexSet<TemplateName>;
+
+/// A topology whose requirements are not resolved yet.
+pub(super) struct Draft<'a> {
+    pub(super) scope: Scope<'a>,
+    /// All of it but its node templates.
+    pub(super) topology: TopologyTemplate,
+    pub(super) unmatched: Vec<Unmatched>,
 }
 
-impl Scope<'_> {
-    /// Reads the topology of a file.
-    pub(super) fn topology(
-        self,
-        node: Option<&Node>,
-        options: TopologyOptions<'_>,
-    ) -> TopologyTemplate {
+impl<'a> Scope<'a> {
+    /// Reads the topology of a file. Node templates of `overrides` replace or join its own.
+    pub(super) fn draft(self, node: Option<&Node>, overrides: Option<&Mapping>) -> Draft<'a> {
         let mut topology = TopologyTemplate::default();
         let empty = Mapping::default();
         let map = node
@@ -59,10 +59,11 @@ impl Scope<'_> {
             .as_ref()
             .filter(|_| self.namespace != super::types::ROOT)
             .and_then(|substitution| substitution.node.as_ref().map(TemplateName::shared));
-        let unmatched = self.node_templates(map, options.overrides, incomplete);
-        topology.nodes = self.matched(unmatched, &topology.relationships, options);
-        topology.groups = self.groups(map, &topology.nodes);
-        topology.policies = self.policies(map, &topology);
+        let unmatched = self.node_templates(map, overrides, incomplete);
+        let names = unmatched.iter().map(|it| it.template.name.clone());
+        let names: Names = names.collect();
+        topology.groups = self.groups(map, &names);
+        topology.policies = self.policies(map, &topology.groups, &names);
         for (name, entry) in self.section(map, "workflows") {
             if let Some(workflow) = self.workflow(name, entry) {
                 topology
@@ -70,8 +71,23 @@ impl Scope<'_> {
                     .insert(Arc::clone(name), Arc::new(workflow));
             }
         }
-        self.check_substitution(&topology);
-        topology
+        if let Some(substitution) = &mut topology.substitution {
+            self.check_substitution(substitution, &topology.inputs, &unmatched);
+            let node = substitution.node.as_ref();
+            let inner = unmatched
+                .iter()
+                .find(|it| Some(&it.template.name) == node)
+                .map(|it| &it.template.node_type);
+            if let Some(node_type) = inner.filter(|_| substitution.type_key.is_none()) {
+                substitution.type_key = Some(node_type.key);
+                substitution.node_type = Some(node_type.name.clone());
+            }
+        }
+        Draft {
+            scope: self,
+            topology,
+            unmatched,
+        }
     }
 
     /// The entries of a section of the topology.
@@ -215,43 +231,7 @@ impl Scope<'_> {
         unmatched
     }
 
-    /// Resolves the requirements of all templates.
-    fn matched(
-        self,
-        mut unmatched: Vec<Unmatched>,
-        relationships: &IndexMap<TemplateName, Arc<RelationshipTemplate>>,
-        options: TopologyOptions<'_>,
-    ) -> IndexMap<TemplateName, Arc<NodeTemplate>, Fold> {
-        let mut resolver = Resolver {
-            types: self.types,
-            index: Index::new(self.types, &unmatched),
-            relationships,
-            plain: Plain::default(),
-            match_declared: options.match_declared,
-            assignments: Vec::new(),
-        };
-        let requirements: Vec<_> = (0..unmatched.len())
-            .map(|place| resolver.requirements(place))
-            .collect();
-        let assignments = std::mem::take(&mut resolver.assignments);
-        for (place, assignment) in assignments {
-            assign(&mut unmatched[place].template, assignment);
-        }
-        let templates = unmatched.into_iter().zip(requirements);
-        templates
-            .map(|(unmatched, requirements)| {
-                let mut template = unmatched.template;
-                template.requirements = requirements;
-                (template.name.clone(), Arc::new(template))
-            })
-            .collect()
-    }
-
-    fn groups(
-        self,
-        map: &Mapping,
-        nodes: &IndexMap<TemplateName, Arc<NodeTemplate>, Fold>,
-    ) -> IndexMap<Arc<str>, Group> {
+    fn groups(self, map: &Mapping, nodes: &Names) -> IndexMap<Arc<str>, Group> {
         let mut groups = IndexMap::new();
         for (name, entry) in self.section(map, "groups") {
             let what = format!("group `{name}`");
@@ -269,7 +249,7 @@ impl Scope<'_> {
             let type_name = group_type.name.clone();
             let members = names_at(said, "members");
             for (member, span) in &members {
-                if !nodes.contains_key(&**member) && !Self::has(map, "groups", member) {
+                if !nodes.contains(&**member) && !Self::has(map, "groups", member) {
                     self.unknown_member(&what, member, *span, nodes);
                 }
             }
@@ -295,12 +275,12 @@ impl Scope<'_> {
         what: &str,
         member: &str,
         span: crate::diagnostic::Span,
-        nodes: &IndexMap<TemplateName, Arc<NodeTemplate>, Fold>,
+        nodes: &Names,
     ) {
         let message =
             format!("{what} names `{member}`, which is neither a node template nor a group");
         let mut problem = Diagnostic::error(message).label(span, "");
-        problem.help = did_you_mean(member, nodes.keys().map(TemplateName::as_str));
+        problem.help = did_you_mean(member, nodes.iter().map(TemplateName::as_str));
         self.report(problem);
     }
 
@@ -328,7 +308,12 @@ impl Scope<'_> {
     }
 
     /// Reads policies: a list of maps with one key each, or a map.
-    fn policies(self, map: &Mapping, topology: &TopologyTemplate) -> IndexMap<Arc<str>, Policy> {
+    fn policies(
+        self,
+        map: &Mapping,
+        groups: &IndexMap<Arc<str>, Group>,
+        nodes: &Names,
+    ) -> IndexMap<Arc<str>, Policy> {
         let mut policies = IndexMap::new();
         let Some(node) = map.get("policies").filter(|node| !node.is_null()) else {
             return policies;
@@ -339,7 +324,7 @@ impl Scope<'_> {
                 continue;
             };
             for (name, entry) in entries {
-                if let Some(policy) = self.policy(name, entry, topology) {
+                if let Some(policy) = self.policy(name, entry, groups, nodes) {
                     policies.insert(Arc::clone(name), policy);
                 }
             }
@@ -347,7 +332,13 @@ impl Scope<'_> {
         policies
     }
 
-    fn policy(self, name: &Arc<str>, entry: &Entry, topology: &TopologyTemplate) -> Option<Policy> {
+    fn policy(
+        self,
+        name: &Arc<str>,
+        entry: &Entry,
+        groups: &IndexMap<Arc<str>, Group>,
+        nodes: &Names,
+    ) -> Option<Policy> {
         let what = format!("policy `{name}`");
         let said = self.map(&entry.value, || what.clone())?;
         POLICY.check(self.problems(), &what, said);
@@ -356,8 +347,8 @@ impl Scope<'_> {
         let type_name = policy_type.name.clone();
         let targets = names_at(said, "targets");
         for (target, span) in &targets {
-            if !topology.nodes.contains_key(&**target) && !topology.groups.contains_key(target) {
-                self.unknown_member(&what, target, *span, &topology.nodes);
+            if !nodes.contains(&**target) && !groups.contains_key(target) {
+                self.unknown_member(&what, target, *span, nodes);
             }
         }
         Some(Policy {
@@ -370,39 +361,44 @@ impl Scope<'_> {
             span: entry.key_span,
         })
     }
+}
 
-    fn substitution(self, map: &Mapping) -> Option<Substitution> {
-        let stated = |key| map.entry(key).filter(|entry| !entry.value.is_null());
-        let entry = stated("substitution_mappings").or_else(|| stated("root"))?;
-        let what = || "`substitution_mappings`".to_owned();
-        let said = self.map(&entry.value, what)?;
-        SUBSTITUTION.check(self.problems(), "`substitution_mappings`", said);
-        let type_node = said.get("node_type").or_else(|| said.get("type"));
-        let node_type = type_node.and_then(|node| {
-            let key = self.require(node.as_str()?, Section::Node, node.span())?;
-            Some(self.types.name(key))
-        });
-        Some(Substitution {
-            node: self.text_at(said, "node", what).map(TemplateName::new),
-            node_type,
-            mapping: values(&entry.value),
-            span: entry.key_span,
-        })
+impl Draft<'_> {
+    /// What it can stand in for.
+    pub(super) fn substitution(&self) -> Option<&Substitution> {
+        self.topology.substitution.as_ref()
     }
 
-    fn check_substitution(self, topology: &TopologyTemplate) {
-        let Some(substitution) = &topology.substitution else {
-            return;
+    /// Resolves the requirements of all templates but those that are given.
+    pub(super) fn matched(
+        &self,
+        mut unmatched: Vec<Unmatched>,
+        match_declared: bool,
+        given: &HashMap<usize, HashSet<Arc<str>>>,
+    ) -> Vec<NodeTemplate> {
+        let types = self.scope.types;
+        let mut resolver = Resolver {
+            types,
+            index: Index::new(types, &unmatched),
+            relationships: &self.topology.relationships,
+            plain: Plain::default(),
+            match_declared,
+            assignments: Vec::new(),
+            given,
+            known: Known::default(),
         };
-        let node = substitution.node.as_ref();
-        let Some(node) = node.filter(|node| !topology.nodes.contains_key(*node)) else {
-            return;
-        };
-        let message = format!("`substitution_mappings` names `{node}`, which is no node template");
-        let mut problem = Diagnostic::error(message).label(substitution.span, "");
-        let names = topology.nodes.keys().map(TemplateName::as_str);
-        problem.help = did_you_mean(node.as_str(), names);
-        self.report(problem);
+        let requirements = resolver.infer();
+        let assignments = std::mem::take(&mut resolver.assignments);
+        for (place, assignment) in assignments {
+            assign(&mut unmatched[place].template, assignment);
+        }
+        let templates = unmatched.into_iter().zip(requirements);
+        templates
+            .map(|(unmatched, requirements)| NodeTemplate {
+                requirements,
+                ..unmatched.template
+            })
+            .collect()
     }
 }
 

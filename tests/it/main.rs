@@ -12,6 +12,7 @@ mod export;
 mod expressions;
 mod jobs;
 mod layers;
+mod nested;
 mod python_dsl;
 mod schemas;
 mod support;

@@ -1,0 +1,592 @@
+//! Matches the requirements of a topology in an order in which each knows what it depends on.
+//!
+//! Most requirements depend on no other. Those whose filters follow paths over matches, or ask
+//! for properties that other filters set, wait until what they read is matched. Where nothing can
+//! go on since all wait for each other, the first in the order of the text is matched with what
+//! is known by then. Each requirement is matched once.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+
+use crate::value::Value;
+
+use super::filter::Filter;
+use super::query::{Walk, path_of};
+use super::requirement::{Merged, Resolver};
+use super::template::Requirement;
+
+/// What matching one requirement can wait for: that no requirement of a kind is open.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Wait {
+    /// Those of the template at a place, all or those of a name.
+    Of(usize, Option<Arc<str>>),
+    /// Those of a name.
+    Named(Arc<str>),
+    /// Those whose filters set a property.
+    Sets(Arc<str>),
+    /// Those whose filters restrict requirements of a name.
+    Restricts(Arc<str>),
+    /// All.
+    All,
+}
+
+/// A requirement of a template: as it states it, or as its type alone declares it.
+#[derive(Debug, Clone)]
+pub(super) struct Item {
+    pub(super) place: usize,
+    pub(super) stated: Option<usize>,
+    pub(super) name: Arc<str>,
+}
+
+/// A match, seen from one of its ends.
+#[derive(Debug, Clone)]
+pub(super) struct Edge {
+    /// The other end.
+    pub(super) place: usize,
+    pub(super) requirement: Arc<str>,
+    pub(super) is_host: bool,
+    pub(super) configures: bool,
+}
+
+/// What is known so far.
+#[derive(Default)]
+pub(super) struct Known<'a> {
+    targets: HashMap<usize, Vec<Edge>>,
+    sources: HashMap<usize, Vec<Edge>>,
+    set: HashMap<usize, HashMap<Arc<str>, Value>>,
+    restricted: HashMap<usize, HashMap<Arc<str>, Vec<Filter<'a>>>>,
+    /// How many open requirements are of a kind.
+    open: HashMap<Wait, usize>,
+    /// The properties that some filter sets.
+    pub(super) settable: HashSet<Arc<str>>,
+    /// The templates whose property of a name is computed.
+    pub(super) computed: HashMap<Arc<str>, Vec<usize>>,
+}
+
+impl<'a> Known<'a> {
+    /// What filters have set so far.
+    pub(super) fn assigned(&self, place: usize, name: &str) -> Option<&Value> {
+        self.set.get(&place)?.get(name)
+    }
+
+    pub(super) fn assign(&mut self, place: usize, name: &Arc<str>, value: Value) {
+        let set = self.set.entry(place).or_default();
+        set.insert(Arc::clone(name), value);
+    }
+
+    /// The filters of other requirements that restrict one.
+    pub(super) fn restrictions(&self, place: usize, name: &str) -> &[Filter<'a>] {
+        let found = self.restricted.get(&place).and_then(|it| it.get(name));
+        found.map_or(&[], Vec::as_slice)
+    }
+
+    pub(super) fn targets(&self, place: usize) -> &[Edge] {
+        self.targets.get(&place).map_or(&[], Vec::as_slice)
+    }
+
+    pub(super) fn sources(&self, place: usize) -> &[Edge] {
+        self.sources.get(&place).map_or(&[], Vec::as_slice)
+    }
+
+    /// The kind, if a requirement of it is open besides the one that asks.
+    fn is_open(&self, wait: Wait, own: &[Wait]) -> Option<Wait> {
+        let open = self.open.get(&wait).copied().unwrap_or(0);
+        (open > usize::from(own.contains(&wait))).then_some(wait)
+    }
+
+    /// Whether a requirement of a template is open.
+    pub(super) fn open_item(&self, place: usize, name: Option<&str>, own: &[Wait]) -> Option<Wait> {
+        self.is_open(Wait::Of(place, name.map(Arc::from)), own)
+    }
+
+    /// Whether a requirement of a name is open.
+    pub(super) fn open_name(&self, name: &str, own: &[Wait]) -> Option<Wait> {
+        let wait = match name {
+            "*" | "" => Wait::All,
+            name => Wait::Named(name.into()),
+        };
+        self.is_open(wait, own)
+    }
+
+    fn add(&mut self, source: usize, found: &[(Requirement, Option<usize>)]) {
+        for (requirement, target) in found {
+            let Some(target) = *target else {
+                continue;
+            };
+            let relationship = &requirement.relationship.relationship_type;
+            let edge = |place| Edge {
+                place,
+                requirement: Arc::clone(&requirement.name),
+                is_host: requirement.is_host(),
+                configures: relationship.is_derived_from("unfurl.relationships.Configures"),
+            };
+            self.targets.entry(source).or_default().push(edge(target));
+            self.sources.entry(target).or_default().push(edge(source));
+        }
+    }
+}
+
+/// The requirements that are open, and who waits for what.
+struct Agenda {
+    items: Vec<Item>,
+    kinds: Vec<Vec<Wait>>,
+    queue: VecDeque<usize>,
+    waiting: HashMap<Wait, Vec<usize>>,
+    done: Vec<bool>,
+}
+
+impl<'a> Resolver<'a> {
+    /// Matches all requirements; gives those of each template, in the order of the text.
+    pub(super) fn infer(&mut self) -> Vec<Vec<Requirement>> {
+        let mut agenda = self.agenda();
+        let mut found: Vec<Vec<Requirement>> = vec![Vec::new(); agenda.items.len()];
+        let mut forced = 0;
+        loop {
+            while let Some(item) = agenda.queue.pop_front() {
+                if agenda.done[item] {
+                    continue;
+                }
+                match self.waits_for(&agenda.items[item], &agenda.kinds[item]) {
+                    Some(wait) => agenda.waiting.entry(wait).or_default().push(item),
+                    None => found[item] = self.settle(&mut agenda, item),
+                }
+            }
+            while agenda.done.get(forced) == Some(&true) {
+                forced += 1;
+            }
+            if forced == agenda.items.len() {
+                break;
+            }
+            found[forced] = self.settle(&mut agenda, forced);
+        }
+        let mut by_place = vec![Vec::new(); self.index.templates.len()];
+        for (item, found) in agenda.items.iter().zip(found) {
+            by_place[item.place].extend(found);
+        }
+        by_place
+    }
+
+    /// The requirements of the template at a place that are to be matched.
+    pub(super) fn items(&self, place: usize) -> Vec<Item> {
+        let unmatched = &self.index.templates[place];
+        let given = self.given.get(&place);
+        let is_given = |name: &Arc<str>| given.is_some_and(|given| given.contains(name));
+        let stated = unmatched.stated.iter().enumerate();
+        let mut items: Vec<Item> = stated
+            .filter(|(_, stated)| !is_given(&stated.name))
+            .map(|(at, stated)| Item {
+                place,
+                stated: Some(at),
+                name: Arc::clone(&stated.name),
+            })
+            .collect();
+        let names: HashSet<&Arc<str>> = unmatched.stated.iter().map(|it| &it.name).collect();
+        for name in unmatched.template.node_type.requirements.keys() {
+            if !names.contains(name) && !is_given(name) {
+                items.push(Item {
+                    place,
+                    stated: None,
+                    name: Arc::clone(name),
+                });
+            }
+        }
+        items
+    }
+
+    fn agenda(&mut self) -> Agenda {
+        let items: Vec<Item> = (0..self.index.templates.len())
+            .flat_map(|place| self.items(place))
+            .collect();
+        let kinds: Vec<Vec<Wait>> = items.iter().map(|item| self.kinds_of(item)).collect();
+        for kind in kinds.iter().flatten() {
+            *self.known.open.entry(kind.clone()).or_default() += 1;
+            if let Wait::Sets(name) = kind {
+                self.known.settable.insert(Arc::clone(name));
+            }
+        }
+        self.note_computed(&items);
+        Agenda {
+            queue: (0..items.len()).collect(),
+            done: vec![false; items.len()],
+            waiting: HashMap::new(),
+            items,
+            kinds,
+        }
+    }
+
+    /// What others may wait for that depends on a requirement.
+    fn kinds_of(&self, item: &Item) -> Vec<Wait> {
+        let mut kinds = vec![
+            Wait::Of(item.place, None),
+            Wait::Of(item.place, Some(Arc::clone(&item.name))),
+            Wait::Named(Arc::clone(&item.name)),
+            Wait::All,
+        ];
+        let merged = self.merged(item);
+        let is_named = merged
+            .node()
+            .is_some_and(|node| self.index.place(&node.name).is_some());
+        for filter in self.filters(item.place, &merged) {
+            let set = filter.sets(is_named).map(Wait::Sets);
+            kinds.extend(set);
+            let restricted = filter.restrictions().map(|(name, _)| name);
+            kinds.extend(restricted.map(|name| Wait::Restricts(Arc::clone(name))));
+        }
+        // One that is listed twice would count twice.
+        let mut seen = HashSet::new();
+        kinds.retain(|kind| seen.insert(kind.clone()));
+        kinds
+    }
+
+    /// Notes which templates compute the properties that filters ask for.
+    fn note_computed(&mut self, items: &[Item]) {
+        let mut asked = HashSet::new();
+        for item in items {
+            for filter in self.filters(item.place, &self.merged(item)) {
+                asked.extend(filter.asks().cloned());
+            }
+        }
+        if asked.is_empty() {
+            return;
+        }
+        for (place, unmatched) in self.index.templates.iter().enumerate() {
+            for (name, property) in &*unmatched.template.properties {
+                if asked.contains(name) && super::check::is_expression(&property.value) {
+                    let computed = self.known.computed.entry(Arc::clone(name)).or_default();
+                    computed.push(place);
+                }
+            }
+        }
+    }
+
+    /// What has to be matched before a requirement can be.
+    fn waits_for(&self, item: &Item, own: &[Wait]) -> Option<Wait> {
+        let known = &self.known;
+        let restricts = Wait::Restricts(Arc::clone(&item.name));
+        if let Some(wait) = known.is_open(restricts, own) {
+            return Some(wait);
+        }
+        let filters = self.filters(item.place, &self.merged(item));
+        for filter in filters {
+            for name in filter.asks() {
+                if known.settable.contains(name)
+                    && let Some(wait) = known.is_open(Wait::Sets(Arc::clone(name)), own)
+                {
+                    return Some(wait);
+                }
+                let computed = known.computed.get(name);
+                for place in computed.into_iter().flatten() {
+                    let mut walk = Walk::new(&self.index, known, own);
+                    let _value = walk.property(*place, name);
+                    if walk.waits.is_some() {
+                        return walk.waits;
+                    }
+                }
+            }
+            for path in filter.paths() {
+                let mut walk = Walk::new(&self.index, known, own);
+                let _found = walk.path(item.place, &path);
+                if walk.waits.is_some() {
+                    return walk.waits;
+                }
+            }
+        }
+        None
+    }
+
+    /// Matches a requirement with what is known, and wakes those that waited for it.
+    fn settle(&mut self, agenda: &mut Agenda, at: usize) -> Vec<Requirement> {
+        agenda.done[at] = true;
+        let item = &agenda.items[at];
+        let found = self.resolve(item);
+        let found: Vec<_> = found
+            .into_iter()
+            .map(|requirement| {
+                let target = requirement.target.as_ref();
+                let place = target.and_then(|target| self.index.place(target.as_str()));
+                (requirement, place)
+            })
+            .collect();
+        self.known.add(item.place, &found);
+        for filter in self.filters(item.place, &self.merged(item)) {
+            for (name, restriction) in filter.restrictions() {
+                for target in found.iter().filter_map(|(_, target)| *target) {
+                    let of = self.known.restricted.entry(target).or_default();
+                    of.entry(Arc::clone(name)).or_default().push(restriction);
+                }
+            }
+        }
+        for kind in &agenda.kinds[at] {
+            let open = self
+                .known
+                .open
+                .get_mut(kind)
+                .expect("all kinds are counted");
+            *open -= 1;
+            // The last one that is open may be the one that waits.
+            if *open <= 1 {
+                agenda
+                    .queue
+                    .extend(agenda.waiting.remove(kind).into_iter().flatten());
+            }
+        }
+        found
+            .into_iter()
+            .map(|(requirement, _)| requirement)
+            .collect()
+    }
+
+    /// A requirement as its template states it over what its type declares.
+    pub(super) fn merged(&self, item: &Item) -> Merged<'a> {
+        let unmatched = &self.index.templates[item.place];
+        Merged {
+            stated: item.stated.map(|at| &unmatched.stated[at]),
+            declared: unmatched.template.node_type.requirements.get(&item.name),
+        }
+    }
+
+    /// The filters of a requirement: its own, and those of requirements that lead to its template.
+    pub(super) fn filters(&self, place: usize, merged: &Merged<'a>) -> Vec<Filter<'a>> {
+        let mut filters = super::requirement::filters_of(self.types, merged);
+        filters.extend(self.known.restrictions(place, merged.name()));
+        filters
+    }
+
+    /// The templates that the `match` of filters leaves; nothing if none has one.
+    pub(super) fn left_by_match(
+        &self,
+        place: usize,
+        filters: &[Filter<'a>],
+    ) -> Option<HashSet<usize>> {
+        let mut left: Option<HashSet<usize>> = None;
+        for path in filters.iter().flat_map(|filter| filter.paths()) {
+            let mut walk = Walk::new(&self.index, &self.known, &[]);
+            let found = walk.path(place, &path).unwrap_or_default();
+            let nodes: HashSet<usize> = found
+                .into_iter()
+                .filter_map(|found| match found {
+                    super::query::Found::Node(place) => Some(place),
+                    _ => None,
+                })
+                .collect();
+            left = Some(match left {
+                None => nodes,
+                Some(left) => left.intersection(&nodes).copied().collect(),
+            });
+        }
+        left
+    }
+
+    /// The value of a property, as far as it can be told now.
+    pub(super) fn value_now(&self, place: usize, name: &str) -> Option<Value> {
+        Walk::new(&self.index, &self.known, &[]).property(place, name)
+    }
+}
+
+/// The path of an item of `match`, if it is one.
+pub(super) fn match_path(value: &Value) -> Option<String> {
+    let path = path_of(value)?;
+    let is_path = path.starts_with('.') || path.contains("::") || value.as_map().is_some();
+    is_path.then_some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use super::super::filter::COMPARED;
+    use super::super::testing::{Case, case};
+
+    const TYPES: &str = "
+node_types:
+  Thing: {properties: {size: {type: integer, default: 1}, kind: {type: string, required: false}}}
+  Host: {requirements: [{thing: {node: Thing}}]}
+  App:
+    properties: {computed: {type: integer, default: {eval: '.targets::shortcut::size'}}}
+    requirements:
+      - host: {node: Host}
+      - shortcut: {node: Thing, node_filter: {match: [{eval: '.targets::host::.targets::thing'}]}}
+  User: {requirements: [{app: {node: App}}, {any: {node: Thing, occurrences: [0, UNBOUNDED]}}]}
+topology_template:
+  node_templates:
+";
+
+    fn read(templates: &str) -> Case {
+        case(format!("{TYPES}{templates}").leak())
+    }
+
+    const TWO_APPS: &str = "
+    user: {type: User, requirements: [{app: {node_filter: {properties: [{computed: 2}]}}}]}
+    one: {type: App, requirements: [{host: first}]}
+    two: {type: App, requirements: [{host: second}]}
+    first: {type: Host, requirements: [{thing: small}]}
+    second: {type: Host, requirements: [{thing: big}]}
+    small: {type: Thing}
+    big: {type: Thing, properties: {size: 2}}
+";
+
+    #[test]
+    fn a_match_follows_what_other_requirements_find() {
+        let case = read(TWO_APPS);
+        assert_eq!(case.told(), "");
+        let shortcut = |name: &str| case.node(name).requirements[1].target.clone();
+        assert_eq!(shortcut("one"), Some("small".into()));
+        assert_eq!(shortcut("two"), Some("big".into()));
+    }
+
+    #[test]
+    fn a_filter_sees_what_a_property_is_computed_from() {
+        let case = read(TWO_APPS);
+        assert_eq!(case.node("user").requirements[0].target, Some("two".into()));
+        let none = TWO_APPS
+            .replace("{computed: 2}", "{computed: 3}")
+            .replace("{app: {node_filter", "{app: {node: App, node_filter");
+        let told = read(none.leak()).told();
+        assert!(
+            told.contains("no node template of type `App` fits"),
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn a_filter_restricts_the_requirements_of_its_target() {
+        let case = read(
+            "
+    app: {type: App, requirements: [{host: {node_filter: {requirements: [{thing: {node_filter: {properties: [{size: {in_range: [5, UNBOUNDED]}}]}}}]}}}]}
+    host: {type: Host}
+    small: {type: Thing}
+    big: {type: Thing, properties: {size: 9}}
+",
+        );
+        assert_eq!(case.told(), "");
+        insta::assert_snapshot!(case.targets("host"), @"thing → big (tosca.relationships.Root, feature)");
+        insta::assert_snapshot!(case.targets("app"), @"
+        host → host (tosca.relationships.Root, feature)
+        shortcut → big (tosca.relationships.Root, feature)
+        ");
+    }
+
+    #[test]
+    fn what_one_filter_sets_another_asks_for_whatever_their_order() {
+        let sets = "    sets: {type: User, requirements: [{any: {node: b, node_filter: {properties: [{kind: {q: chosen}}]}}}]}\n";
+        let asks = "    asks: {type: User, requirements: [{any: {node_filter: {properties: [{kind: chosen}]}}}]}\n";
+        let things = "    a: {type: Thing, properties: {kind: x}}\n    b: {type: Thing}\n";
+        for order in [
+            [sets, asks, things],
+            [things, asks, sets],
+            [asks, things, sets],
+        ] {
+            let case = read(&order.concat());
+            let any = case.node("asks").requirements.iter();
+            let any: Vec<_> = any.filter(|it| &*it.name == "any").collect();
+            assert_eq!(any.len(), 1);
+            assert_eq!(any[0].target, Some("b".into()));
+        }
+    }
+
+    #[test]
+    fn requirements_that_wait_for_each_other_are_matched_in_the_order_of_the_text() {
+        let case = read(
+            "
+    one: {type: User, requirements: [{any: {node_filter: {match: ['::two::.targets::any']}}}, {app: app}]}
+    two: {type: User, requirements: [{any: {node_filter: {match: ['::one::.targets::any']}}}, {app: app}]}
+    app: {type: App, requirements: [{host: host}]}
+    host: {type: Host}
+    thing: {type: Thing}
+",
+        );
+        assert_eq!(case.node("one").requirements[0].target, None);
+        assert_eq!(case.node("two").requirements[0].target, None);
+    }
+
+    #[test]
+    fn paths_that_cannot_be_followed_are_told() {
+        let told = |path: &str| {
+            let any = format!("{{any: {{node_filter: {{match: [{path}]}}}}}}");
+            read(&format!(
+                "    user: {{type: User, requirements: [{any}, {{app: app}}]}}
+    app: {{type: App, requirements: [{{host: host}}]}}
+    host: {{type: Host}}
+    thing: {{type: Thing}}
+"
+            ))
+            .told()
+        };
+        assert!(told("{concat: [a, b]}").contains("cannot be used to find a node"));
+        assert_eq!(
+            told("'.targets::app::.hosted_on[.type=Host]::.targets::thing'"),
+            ""
+        );
+        assert_eq!(told("{get_nodes_of_type: Thing}"), "");
+    }
+
+    #[test]
+    fn filters_compare_templates_of_fitting_types_only() {
+        const TYPES_OF_DATABASES: usize = 100;
+        let mut text = "\nnode_types:\n".to_owned();
+        for kind in 0..TYPES_OF_DATABASES {
+            writeln!(
+                text,
+                "  Db{kind}: {{properties: {{size: {{type: integer}}}}}}"
+            )
+            .unwrap();
+            writeln!(
+                text,
+                "  App{kind}: {{requirements: [{{db: {{node: Db{kind}}}}}]}}"
+            )
+            .unwrap();
+        }
+        text.push_str("topology_template:\n  node_templates:\n");
+        for place in 0..1000 {
+            let kind = place % TYPES_OF_DATABASES;
+            let filter = format!("{{properties: [{{size: {{equal: {place}}}}}]}}");
+            let requirement = format!("{{db: {{node_filter: {filter}}}}}");
+            writeln!(
+                text,
+                "    app{place}: {{type: App{kind}, requirements: [{requirement}]}}"
+            )
+            .unwrap();
+            writeln!(
+                text,
+                "    db{place}: {{type: Db{kind}, properties: {{size: {place}}}}}"
+            )
+            .unwrap();
+        }
+        COMPARED.set(0);
+        let case = case(text.leak());
+        assert_eq!(case.told(), "");
+        let target = &case.node("app999").requirements[0].target;
+        assert_eq!(*target, Some("db999".into()));
+        // Ten of each type, for a thousand requirements.
+        assert_eq!(COMPARED.get(), 1000 * 10);
+    }
+
+    #[test]
+    fn a_long_chain_of_matches_is_followed_once() {
+        const LENGTH: usize = 2000;
+        let mut text = "
+node_types: {Link: {requirements: [{next: {node: Link, occurrences: [0, 1]}}, {same: {node: Link, occurrences: [0, 1]}}]}}
+topology_template:
+  node_templates:
+    link0: {type: Link, requirements: [{next: end}, {same: end}]}
+    end: {type: Link, directives: [default]}
+"
+        .to_owned();
+        for place in (1..LENGTH).rev() {
+            let before = place - 1;
+            let path = format!("::link{before}::.targets::same");
+            let same = format!("{{same: {{node_filter: {{match: ['{path}']}}}}}}");
+            writeln!(
+                text,
+                "    link{place}: {{type: Link, requirements: [{same}]}}"
+            )
+            .unwrap();
+        }
+        COMPARED.set(0);
+        let case = case(text.leak());
+        assert_eq!(case.told(), "");
+        let last = &case.node("link1999").requirements[0];
+        assert_eq!(last.target, Some("end".into()));
+        assert!(COMPARED.get() <= LENGTH);
+    }
+}

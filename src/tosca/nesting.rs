@@ -1,0 +1,465 @@
+//! Puts topologies in the place of node templates that others can stand in for.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use crate::diagnostic::Diagnostic;
+use crate::hash::Fold;
+use crate::name::TemplateName;
+use crate::value::Value;
+
+use super::check::is_expression;
+use super::node_template::Unmatched;
+use super::scope::Scope;
+use super::template::{
+    AttributeDecl, Mapped, MappedTo, Nested, NodeTemplate, Property, Requirement, Substitution,
+    TopologyTemplate,
+};
+use super::topology::Draft;
+use super::types::Types;
+
+/// How deep topologies can be nested in each other.
+const MOST_LEVELS: usize = 20;
+
+/// How many node templates there can be with all that are nested.
+const MOST_TEMPLATES: usize = 200_000;
+
+/// Resolves the requirements of a topology and of all that stand in for its node templates.
+pub(super) fn flatten(
+    types: &Types,
+    mut root: Draft<'_>,
+    patterns: &[Draft<'_>],
+    match_declared: bool,
+) -> TopologyTemplate {
+    let mut nesting = Nesting {
+        types,
+        patterns,
+        match_declared,
+        nodes: IndexMap::default(),
+        nested: IndexMap::new(),
+        open: Vec::new(),
+        is_full: false,
+    };
+    let given = HashMap::new();
+    let unmatched = std::mem::take(&mut root.unmatched);
+    let templates = root.matched(unmatched, match_declared, &given);
+    nesting.place(root.scope, templates);
+    TopologyTemplate {
+        nodes: nesting.nodes,
+        nested: nesting.nested,
+        ..root.topology
+    }
+}
+
+struct Nesting<'a> {
+    types: &'a Types,
+    /// The topologies of imported files that can stand in for a template.
+    patterns: &'a [Draft<'a>],
+    match_declared: bool,
+    nodes: IndexMap<TemplateName, Arc<NodeTemplate>, Fold>,
+    nested: IndexMap<TemplateName, Arc<Nested>>,
+    /// The topologies that are being put in place, the outermost first.
+    open: Vec<usize>,
+    is_full: bool,
+}
+
+/// Names of requirements that come from outside, by the place of their template.
+type Given = HashMap<usize, HashSet<Arc<str>>>;
+
+impl Nesting<'_> {
+    /// Adds the templates of one topology, each after those nested in it.
+    fn place(&mut self, scope: Scope<'_>, templates: Vec<NodeTemplate>) {
+        for mut template in templates {
+            if template.has_directive("substitute") {
+                self.substitute(scope, &mut template);
+            }
+            if self.nodes.contains_key(&template.name) {
+                let message = format!("two node templates are named `{}`", template.name);
+                self.types.problems.error(message, template.span);
+            }
+            self.nodes.insert(template.name.clone(), Arc::new(template));
+        }
+    }
+
+    /// Puts a copy of the first topology that can stand in for a template in its place.
+    fn substitute(&mut self, scope: Scope<'_>, outer: &mut NodeTemplate) {
+        let patterns = self.patterns;
+        let found = patterns.iter().enumerate().find_map(|(place, draft)| {
+            let substitution = draft.substitution()?;
+            let fits = !self.open.contains(&place) && draft.scope.can_replace(substitution, outer);
+            fits.then_some((place, draft, substitution))
+        });
+        let Some((place, draft, substitution)) = found else {
+            let mut open = self.open.iter().map(|place| &patterns[*place]);
+            let itself = open.any(|draft| {
+                let substitution = draft.substitution();
+                substitution.is_some_and(|it| draft.scope.can_replace(it, outer))
+            });
+            return report_none(scope, outer, itself);
+        };
+        let size = self.nodes.len() + draft.unmatched.len();
+        if self.open.len() >= MOST_LEVELS || size > MOST_TEMPLATES {
+            if !std::mem::replace(&mut self.is_full, true) {
+                let message = format!("too much is nested in node template `{}`", outer.name);
+                self.types.problems.error(message, outer.span);
+            }
+            return;
+        }
+        let mut copy = Copy {
+            outer,
+            substitution,
+            draft,
+            unmatched: draft.unmatched.clone(),
+            given: Given::new(),
+        };
+        let Some(root) = copy.root() else {
+            return;
+        };
+        let root_name = copy.qualified(copy.unmatched[root].template.name.as_str());
+        copy.take_properties(root);
+        copy.take_attributes(root);
+        copy.take_requirements(root);
+        let nested = Nested {
+            node: root_name.clone(),
+            inputs: copy.inputs(),
+            capabilities: copy.capabilities(),
+            named: copy.named(),
+            topology: Arc::new(draft.topology.clone()),
+        };
+        let unmatched = std::mem::take(&mut copy.unmatched);
+        let mut templates = draft.matched(unmatched, self.match_declared, &copy.given);
+        copy.finish(&mut templates, root);
+        outer.stand_in = Some(root_name);
+        self.nested.insert(outer.name.clone(), Arc::new(nested));
+        self.open.push(place);
+        self.place(draft.scope, templates);
+        self.open.pop();
+    }
+}
+
+fn report_none(scope: Scope<'_>, outer: &NodeTemplate, itself: bool) {
+    let message = format!(
+        "no topology can stand in for node template `{}`",
+        outer.name
+    );
+    let help = if itself {
+        "a topology cannot be nested in itself; leave out `substitute`".to_owned()
+    } else {
+        format!(
+            "import a file whose `substitution_mappings` names `{}`, or leave out `substitute`",
+            outer.type_name
+        )
+    };
+    scope.report(Diagnostic::error(message).label(outer.span, "").help(help));
+}
+
+/// One copy of a topology that is to stand in for a template.
+struct Copy<'c> {
+    outer: &'c NodeTemplate,
+    substitution: &'c Substitution,
+    draft: &'c Draft<'c>,
+    unmatched: Vec<Unmatched>,
+    given: Given,
+}
+
+impl Copy<'_> {
+    fn place_of(&self, name: &str) -> Option<usize> {
+        let mut templates = self.unmatched.iter();
+        templates.position(|unmatched| unmatched.template.name == *name)
+    }
+
+    fn qualified(&self, name: &str) -> TemplateName {
+        TemplateName::new(format!("{}:{name}", self.outer.name))
+    }
+
+    /// The place of the template that stands for the outside.
+    fn root(&mut self) -> Option<usize> {
+        if let Some(node) = &self.substitution.node {
+            return self.place_of(node.as_str());
+        }
+        let made = self.draft.scope.made_node(self.substitution)?;
+        self.unmatched.push(made);
+        Some(self.unmatched.len() - 1)
+    }
+
+    /// Which input takes its value from which property of the outer template.
+    fn inputs(&self) -> IndexMap<Arc<str>, Arc<str>> {
+        let is_set = |name: &Arc<str>| self.outer.properties.contains_key(name);
+        let Some(mapped) = &self.substitution.properties else {
+            let names = self.draft.topology.inputs.keys();
+            let named = names.filter(|name| is_set(name));
+            return named
+                .map(|name| (Arc::clone(name), Arc::clone(name)))
+                .collect();
+        };
+        let to_input = |(name, mapped): (&Arc<str>, &Mapped)| match &mapped.to {
+            MappedTo::Input(input) if is_set(name) => Some((Arc::clone(input), Arc::clone(name))),
+            _ => None,
+        };
+        mapped.iter().filter_map(to_input).collect()
+    }
+
+    fn capabilities(&self) -> IndexMap<Arc<str>, (TemplateName, Arc<str>)> {
+        let to_member = |(name, mapped): (&Arc<str>, &Mapped)| match &mapped.to {
+            MappedTo::Member { node, path } => {
+                let capability = Arc::clone(path.first()?);
+                Some((
+                    Arc::clone(name),
+                    (self.qualified(node.as_str()), capability),
+                ))
+            }
+            _ => None,
+        };
+        let mapped = self.substitution.capabilities.iter();
+        mapped.filter_map(to_member).collect()
+    }
+
+    /// The templates inside that the mapping names.
+    fn named(&self) -> Vec<TemplateName> {
+        let names = |(_, _, mapped): (&'static str, _, &Mapped)| match &mapped.to {
+            MappedTo::Member { node, .. } => Some(self.qualified(node.as_str())),
+            _ => None,
+        };
+        self.substitution.parts().filter_map(names).collect()
+    }
+
+    /// Gives the inside what the outer template sets.
+    fn take_properties(&mut self, root: usize) {
+        if self.substitution.node.is_none() {
+            self.take_defaults(root);
+        }
+        let outer = self.outer;
+        for (name, property) in &*outer.properties {
+            self.take_property(root, name, name, property);
+        }
+        for (name, mapped) in self.substitution.properties.iter().flatten() {
+            let Some(property) = outer.properties.get(name) else {
+                continue;
+            };
+            let MappedTo::Member { node, path } = &mapped.to else {
+                continue;
+            };
+            let Some(place) = self.place_of(node.as_str()) else {
+                continue;
+            };
+            match &path[..] {
+                [own] => self.take_property(place, own, name, property),
+                [capability, own, ..] => {
+                    self.take_capability_property(place, (capability, own), name, property);
+                }
+                [] => {}
+            }
+        }
+        self.check_required(root);
+    }
+
+    /// What inputs have as their defaults, on the template that is made.
+    fn take_defaults(&mut self, root: usize) {
+        let inputs = &self.draft.topology.inputs;
+        let default = |input: &str| Some((inputs.get(input)?.default.clone()?, inputs[input].span));
+        let defaults: Vec<_> = match &self.substitution.properties {
+            None => inputs
+                .keys()
+                .filter_map(|name| Some((Arc::clone(name), default(name)?)))
+                .collect(),
+            Some(mapped) => mapped
+                .iter()
+                .filter_map(|(name, mapped)| match &mapped.to {
+                    MappedTo::Input(input) => Some((Arc::clone(name), default(input)?)),
+                    MappedTo::Value(value) => {
+                        Some((Arc::clone(name), (value.clone(), mapped.span)))
+                    }
+                    MappedTo::Member { .. } => None,
+                })
+                .collect(),
+        };
+        let template = &mut self.unmatched[root].template;
+        for (name, (value, span)) in defaults {
+            if let Some(definition) = template.node_type.properties.get(&name).cloned() {
+                let property = Property {
+                    value,
+                    definition: Some(definition),
+                    set_on_template: false,
+                    span,
+                };
+                Arc::make_mut(&mut template.properties).insert(name, property);
+            }
+        }
+    }
+
+    fn take_property(&mut self, place: usize, own: &Arc<str>, name: &Arc<str>, from: &Property) {
+        let template = &mut self.unmatched[place].template;
+        let declared = template.node_type.properties.get(own).cloned();
+        let property = Property {
+            value: from.value.clone(),
+            definition: declared.or_else(|| from.definition.clone()),
+            ..from.clone()
+        };
+        Arc::make_mut(&mut template.properties).insert(Arc::clone(own), property);
+        if from.set_on_template {
+            template
+                .from_outer
+                .insert(Arc::clone(own), Arc::clone(name));
+        }
+    }
+
+    fn take_capability_property(
+        &mut self,
+        place: usize,
+        (capability, own): (&Arc<str>, &Arc<str>),
+        name: &Arc<str>,
+        from: &Property,
+    ) {
+        let mut property = from.clone();
+        if is_expression(&property.value) {
+            let path = format!("::{}::{name}", self.outer.name);
+            property.value = expression(path);
+        }
+        let template = &mut self.unmatched[place].template;
+        let capabilities = Arc::make_mut(&mut template.capabilities);
+        if let Some(found) = capabilities.get_mut(capability) {
+            Arc::make_mut(&mut found.properties).insert(Arc::clone(own), property);
+        }
+    }
+
+    /// What is required of the template that stands for the outside must be set by now.
+    fn check_required(&self, root: usize) {
+        let template = &self.unmatched[root].template;
+        let is_missing = |name: &Arc<str>| !template.properties.contains_key(name);
+        for (name, def) in &template.node_type.properties {
+            if def.required && def.default.is_none() && is_missing(name) {
+                let message = format!(
+                    "node template `{}` lacks property `{name}`, which `{}` requires",
+                    self.outer.name, self.outer.type_name
+                );
+                let problem = Diagnostic::error(message).label(self.outer.span, "");
+                self.draft
+                    .scope
+                    .report(problem.label(def.span, "declared here"));
+            }
+        }
+    }
+
+    /// The attributes of the template that is made come from inside: as they are mapped, or else
+    /// from the outputs of their names.
+    fn take_attributes(&mut self, root: usize) {
+        if self.substitution.node.is_some() {
+            return;
+        }
+        let outputs = self.draft.topology.outputs.keys();
+        let declared = &self.unmatched[root].template.node_type.attributes;
+        let mut paths: IndexMap<Arc<str>, String> = outputs
+            .filter(|name| declared.contains_key(*name))
+            .map(|name| (Arc::clone(name), format!("::root::outputs::{name}")))
+            .collect();
+        for (name, mapped) in &self.substitution.attributes {
+            let path = match &mapped.to {
+                MappedTo::Input(output) => format!("::root::outputs::{output}"),
+                MappedTo::Member { node, path } => self.member_path(node.as_str(), path),
+                MappedTo::Value(_) => continue,
+            };
+            paths.insert(Arc::clone(name), path);
+        }
+        if paths.is_empty() {
+            return;
+        }
+        let template = &mut self.unmatched[root].template;
+        let attributes = Arc::make_mut(&mut template.attributes);
+        for (name, path) in paths {
+            let known = attributes.get(&name);
+            let attribute = AttributeDecl {
+                default: Some(expression(path)),
+                definition: known.and_then(|known| known.definition.clone()),
+                sensitive: known.is_some_and(|known| known.sensitive),
+            };
+            attributes.insert(name, attribute);
+        }
+    }
+
+    fn member_path(&self, node: &str, path: &[Arc<str>]) -> String {
+        let template = self.place_of(node).map(|place| &self.unmatched[place]);
+        let of_capability = path.len() > 1
+            && template.is_some_and(|it| it.template.capabilities.contains_key(&path[0]));
+        let (capability, rest) = if of_capability {
+            (format!("::.capabilities::[.name={}]", path[0]), &path[1..])
+        } else {
+            (String::new(), path)
+        };
+        format!("::{node}{capability}::{}", rest.join("::"))
+    }
+
+    /// Notes which requirements come from outside.
+    fn take_requirements(&mut self, root: usize) {
+        let stated: HashSet<_> = stated(self.outer).map(|it| Arc::clone(&it.name)).collect();
+        for (name, mapped) in &self.substitution.requirements {
+            if let (true, MappedTo::Member { node, path }) = (stated.contains(name), &mapped.to)
+                && let Some(place) = self.place_of(node.as_str())
+                && let Some(own) = path.first()
+            {
+                let given = self.given.entry(place).or_default();
+                given.insert(Arc::clone(own));
+            }
+        }
+        self.given.entry(root).or_default().extend(stated);
+    }
+
+    /// Gives resolved templates their whole names and the requirements that come from outside.
+    fn finish(&self, templates: &mut [NodeTemplate], root: usize) {
+        let places: HashMap<TemplateName, usize> = templates
+            .iter()
+            .enumerate()
+            .map(|(place, template)| (template.name.clone(), place))
+            .collect();
+        let replaced: HashMap<&str, &Requirement> = stated(self.outer)
+            .filter(|it| it.target.is_some() && places.contains_key(&*it.name))
+            .map(|it| (&*it.name, it))
+            .collect();
+        for template in &mut *templates {
+            for requirement in &mut template.requirements {
+                let Some(target) = &requirement.target else {
+                    continue;
+                };
+                requirement.target = match replaced.get(target.as_str()) {
+                    Some(outside) => outside.target.clone(),
+                    None => Some(self.qualified(target.as_str())),
+                };
+            }
+            template.is_replaced = replaced.contains_key(template.name.as_str());
+            template.name = self.qualified(template.name.as_str());
+            template.nested_in = Some(self.outer.name.clone());
+        }
+        for (name, mapped) in &self.substitution.requirements {
+            let MappedTo::Member { node, path } = &mapped.to else {
+                continue;
+            };
+            if let (Some(place), Some(own)) = (places.get(node), path.first()) {
+                let outside = stated(self.outer).filter(|it| it.name == *name);
+                let given: Vec<_> = outside.map(|it| from_outside(it, own)).collect();
+                templates[*place].requirements.splice(0..0, given);
+            }
+        }
+        let outside = stated(self.outer).map(|it| from_outside(it, &it.name));
+        let given: Vec<_> = outside.collect();
+        templates[root].requirements.splice(0..0, given);
+    }
+}
+
+/// The requirements that a template itself states.
+fn stated(template: &NodeTemplate) -> impl Iterator<Item = &Requirement> {
+    let requirements = template.requirements.iter();
+    requirements.filter(|requirement| requirement.stated.is_some() || requirement.from_outer)
+}
+
+fn from_outside(requirement: &Requirement, name: &Arc<str>) -> Requirement {
+    Requirement {
+        name: Arc::clone(name),
+        from_outer: true,
+        ..requirement.clone()
+    }
+}
+
+fn expression(path: String) -> Value {
+    Value::map([("eval", Value::from(path))])
+}

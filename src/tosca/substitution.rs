@@ -1,0 +1,401 @@
+//! Reads `substitution_mappings`: what a topology can stand in for, and how the inside meets the
+//! outside.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use crate::diagnostic::Diagnostic;
+use crate::name::TemplateName;
+use crate::yaml::{Entry, Kind, Mapping, Node};
+
+use super::definition::ParameterDef;
+use super::filter::Filter;
+use super::keys::SUBSTITUTION;
+use super::node_template::{NodeReader, Unmatched};
+use super::scope::{Scope, values};
+use super::section::Section;
+use super::similar::did_you_mean;
+use super::template::{Mapped, MappedTo, NodeTemplate, Substitution};
+
+/// The name of the template that is made where a mapping names a type and no template.
+const MADE_NODE: &str = "_substitution_mapping";
+
+/// The sections that say which part of the inside stands for which part of the outside.
+const PARTS: &[&str] = &["properties", "attributes", "requirements", "capabilities"];
+
+impl Scope<'_> {
+    /// What a topology says that it can stand in for.
+    pub(super) fn substitution(self, map: &Mapping) -> Option<Substitution> {
+        let says_nothing =
+            |node: &Node| node.is_null() || node.as_map().is_some_and(Mapping::is_empty);
+        let stated = |key| map.entry(key).filter(|entry| !says_nothing(&entry.value));
+        let entry = stated("substitution_mappings").or_else(|| stated("root"))?;
+        let what = || "`substitution_mappings`".to_owned();
+        let said = self.map(&entry.value, what)?;
+        SUBSTITUTION.check(self.problems(), "`substitution_mappings`", said);
+        let type_node = said.get("node_type").or_else(|| said.get("type"));
+        let key =
+            type_node.and_then(|node| self.require(node.as_str()?, Section::Node, node.span()));
+        let node = self.text_at(said, "node", what).map(TemplateName::new);
+        if node.is_none() && type_node.is_none() {
+            let message = "`substitution_mappings` says neither `node` nor `node_type`";
+            let problem = Diagnostic::error(message).label(entry.key_span, "");
+            self.report(problem.help("name the type that the topology can stand in for"));
+        }
+        if node.is_some() {
+            self.refuse_parts(said);
+        }
+        self.check_interfaces(said);
+        let filter = said.get("substitution_filter");
+        Some(Substitution {
+            node,
+            node_type: key.map(|key| self.types.name(key)),
+            type_key: key,
+            properties: said
+                .get("properties")
+                .filter(|node| !node.is_null())
+                .map(|_| self.mapped(said, "properties")),
+            attributes: self.mapped(said, "attributes"),
+            requirements: self.mapped(said, "requirements"),
+            capabilities: self.mapped(said, "capabilities"),
+            filter: filter.filter(|node| !node.is_null()).cloned(),
+            mapping: values(&entry.value),
+            span: entry.key_span,
+        })
+    }
+
+    /// A template of the inside that stands for the outside does so with all its parts.
+    fn refuse_parts(self, said: &Mapping) {
+        for key in PARTS {
+            let Some(entry) = said.entry(key).filter(|entry| !entry.value.is_null()) else {
+                continue;
+            };
+            let message = format!("`substitution_mappings` cannot have `{key}` beside `node`");
+            let problem = Diagnostic::error(message).label(entry.key_span, "");
+            self.report(problem.help("say `node_type` instead of `node`, or leave it out"));
+        }
+    }
+
+    fn check_interfaces(self, said: &Mapping) {
+        let Some(entry) = said
+            .entry("interfaces")
+            .filter(|entry| !entry.value.is_null())
+        else {
+            return;
+        };
+        let what = || "`interfaces` of `substitution_mappings`".to_owned();
+        if self.map(&entry.value, what).is_some() {
+            let message = "`interfaces` of `substitution_mappings` has no effect";
+            let problem = Diagnostic::warning(message).label(entry.key_span, "");
+            self.report(problem.help("the operations of the templates inside run"));
+        }
+    }
+
+    /// A section of the mapping: a map, or a list of maps with one key each.
+    fn mapped(self, said: &Mapping, key: &str) -> IndexMap<Arc<str>, Mapped> {
+        let mut mapped = IndexMap::new();
+        let Some(node) = said.get(key).filter(|node| !node.is_null()) else {
+            return mapped;
+        };
+        let items = node.as_seq().unwrap_or(std::slice::from_ref(node));
+        for item in items {
+            let what = || format!("`{key}` of `substitution_mappings`");
+            for (name, entry) in self.map(item, what).into_iter().flatten() {
+                let to = mapped_to(&entry.value, key == "properties");
+                if to.is_none() {
+                    let message = format!(
+                        "`{name}` in `{key}` of `substitution_mappings` is mapped to nothing"
+                    );
+                    let problem = Diagnostic::error(message).label(entry.value.span(), "");
+                    self.report(problem.help("give a list: the node template, then the name"));
+                }
+                let span = entry.key_span;
+                mapped.extend(to.map(|to| (Arc::clone(name), Mapped { to, span })));
+            }
+        }
+        mapped
+    }
+
+    /// Checks that what a mapping names is there.
+    pub(super) fn check_substitution(
+        self,
+        substitution: &Substitution,
+        inputs: &IndexMap<Arc<str>, Arc<ParameterDef>>,
+        unmatched: &[Unmatched],
+    ) {
+        let names = || unmatched.iter().map(|it| it.template.name.as_str());
+        if let Some(node) = &substitution.node
+            && !names().any(|name| *node == name)
+        {
+            let message =
+                format!("`substitution_mappings` names `{node}`, which is no node template");
+            let mut problem = Diagnostic::error(message).label(substitution.span, "");
+            problem.help = did_you_mean(node.as_str(), names());
+            self.report(problem);
+        }
+        let by_name: HashMap<&str, &Unmatched> = unmatched
+            .iter()
+            .map(|it| (it.template.name.as_str(), it))
+            .collect();
+        for (section, name, mapped) in substitution.parts() {
+            let unknown = match &mapped.to {
+                MappedTo::Value(_) => None,
+                MappedTo::Input(input) => (section == "properties" && !inputs.contains_key(input))
+                    .then(|| format!("the input `{input}`, which does not exist")),
+                MappedTo::Member { node, path } => match by_name.get(node.as_str()) {
+                    None => Some(format!("`{node}`, which is no node template")),
+                    Some(found) => unknown_member(section, found, path),
+                },
+            };
+            if let Some(unknown) = unknown {
+                let message =
+                    format!("`{name}` in `{section}` of `substitution_mappings` names {unknown}");
+                self.problems().error(message, mapped.span);
+            }
+        }
+    }
+
+    /// The template inside that stands for the outside, made if the mapping names a type alone.
+    pub(super) fn made_node(self, substitution: &Substitution) -> Option<Unmatched> {
+        let stated = ["node_type", "type"].map(|key| substitution.mapping.get(key));
+        let name: Arc<str> = stated.into_iter().flatten().next()?.as_str()?.into();
+        let mut said = Mapping::default();
+        let entry = Entry {
+            key_span: substitution.span,
+            value: Node::new(Kind::Str(name), substitution.span, None),
+        };
+        said.insert("type", entry);
+        let node = Node::new(Kind::Map(said), substitution.span, None);
+        let mut reader = NodeReader::new(self);
+        reader.incomplete = Some(MADE_NODE.into());
+        reader.read(&MADE_NODE.into(), &node, substitution.span)
+    }
+
+    /// Whether a topology can stand in for a template.
+    pub(super) fn can_replace(self, substitution: &Substitution, template: &NodeTemplate) -> bool {
+        let lineage = self.types.lineage(template.node_type.key);
+        let fits = substitution
+            .type_key
+            .is_some_and(|key| lineage.contains(&key));
+        fits && substitution.filter.as_ref().is_none_or(|node| {
+            let scope = self;
+            Filter { scope, node }.admits(template)
+        })
+    }
+}
+
+impl Substitution {
+    /// Each part that is mapped: its section, its name and what it is mapped to.
+    pub(super) fn parts(&self) -> impl Iterator<Item = (&'static str, &Arc<str>, &Mapped)> {
+        let properties = self.properties.iter().flatten();
+        let named = |section| move |(name, mapped)| (section, name, mapped);
+        properties
+            .map(named("properties"))
+            .chain(self.attributes.iter().map(named("attributes")))
+            .chain(self.requirements.iter().map(named("requirements")))
+            .chain(self.capabilities.iter().map(named("capabilities")))
+    }
+}
+
+/// What of a template is not there.
+fn unknown_member(section: &str, found: &Unmatched, path: &[Arc<str>]) -> Option<String> {
+    let template = &found.template;
+    let first = path.first()?;
+    let has_capability = template.capabilities.contains_key(first);
+    let (is_known, what) = match section {
+        "requirements" => {
+            let declared = template.node_type.requirements.contains_key(first);
+            let stated = found.stated.iter().any(|def| def.name == *first);
+            (declared || stated, "requirement")
+        }
+        "capabilities" => (has_capability, "capability"),
+        "properties" => {
+            let own = template.node_type.properties.contains_key(first)
+                || template.properties.contains_key(first)
+                || template.node_type.open;
+            (own || (path.len() > 1 && has_capability), "property")
+        }
+        // Attributes may come with the first run.
+        _ => (true, "attribute"),
+    };
+    (!is_known).then(|| {
+        format!(
+            "the {what} `{first}` of `{}`, which it does not have",
+            template.name
+        )
+    })
+}
+
+/// What a part is mapped to: a list, alone or under `mapping`, or a `value`.
+fn mapped_to(node: &Node, takes_values: bool) -> Option<MappedTo> {
+    if let Some(map) = node.as_map() {
+        if let Some(inner) = map.get("mapping") {
+            return inner.as_map().is_none().then(|| mapped_to(inner, false))?;
+        }
+        let value = map.get("value").filter(|_| takes_values);
+        return value.map(|value| MappedTo::Value(value.to_value()));
+    }
+    if let Some(name) = node.as_str() {
+        return Some(MappedTo::Input(name.into()));
+    }
+    let items = node.as_seq()?;
+    let mut names = items.iter().map(|item| item.as_str().map(Arc::from));
+    let first: Arc<str> = names.next()??;
+    let path = names.collect::<Option<Vec<_>>>()?;
+    Some(if path.is_empty() {
+        MappedTo::Input(first)
+    } else {
+        let node = TemplateName::new(first);
+        MappedTo::Member { node, path }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::read::ReadOptions;
+    use super::super::testing::{Case, case, case_with};
+
+    const TYPES: &str = "
+node_types:
+  Outer:
+    properties: {p: {type: string, default: x}, q: {type: string, required: false}}
+    attributes: {a: {type: string}}
+    capabilities: {c: tosca.capabilities.Endpoint}
+    requirements: [{r: {node: Inner, occurrences: [0, 1]}}]
+  Inner:
+    properties: {p: {type: string, required: false}}
+    capabilities: {c: tosca.capabilities.Endpoint}
+    requirements: [{r: {node: Inner, occurrences: [0, 1]}}]
+topology_template:
+  inputs: {i: {type: string, default: none}}
+  node_templates: {inner: {type: Inner}}
+";
+
+    fn told(mapping: &str) -> String {
+        let text = format!("{TYPES}  substitution_mappings: {mapping}\n");
+        case(text.leak()).told()
+    }
+
+    #[test]
+    fn every_form_of_a_mapping_is_read() {
+        let forms = [
+            "{}",
+            "{node: inner}",
+            "{type: Outer}",
+            "{node_type: Outer, properties: {p: i, q: {value: 1}}}",
+            "{node_type: Outer, properties: {p: [i], q: {mapping: [i]}}}",
+            "{node_type: Outer, properties: [{p: [inner, p]}, {q: [inner, c, port]}]}",
+            "{node_type: Outer, attributes: {a: [inner, c, port]}}",
+            "{node_type: Outer, requirements: [{r: [inner, r]}], capabilities: [{c: [inner, c]}]}",
+            "{node_type: Outer, requirements: {r: {mapping: [inner, r]}}, capabilities: {c: [inner, c]}}",
+            "{node_type: Outer, substitution_filter: {properties: [{p: x}]}}",
+        ];
+        for form in forms {
+            assert_eq!(told(form), "", "{form}");
+        }
+    }
+
+    #[test]
+    fn what_a_mapping_names_must_be_there() {
+        let told = [
+            "{properties: {}}",
+            "{node_type: Outr}",
+            "{node: inner, properties: {p: i}}",
+            "{node_type: Outer, properties: {p: j}}",
+            "{node_type: Outer, properties: {p: [inner, z]}}",
+            "{node_type: Outer, requirements: {r: [nobody, r]}}",
+            "{node_type: Outer, requirements: {r: [inner, z]}}",
+            "{node_type: Outer, capabilities: {c: [inner, z]}}",
+            "{node_type: Outer, capabilities: {c: 1}}",
+            "{node_type: Outer, interfaces: {Standard: {create: w}}}",
+        ]
+        .map(told);
+        insta::assert_snapshot!(told.join("\n"), @"
+        service.yaml:15:3: `substitution_mappings` says neither `node` nor `node_type`
+          hint: name the type that the topology can stand in for
+        service.yaml:15:38: there is no node type `Outr`
+          hint: did you mean `Outer`?
+        service.yaml:15:40: `substitution_mappings` cannot have `properties` beside `node`
+          hint: say `node_type` instead of `node`, or leave it out
+        service.yaml:15:58: `p` in `properties` of `substitution_mappings` names the input `j`, which does not exist
+        service.yaml:15:58: `p` in `properties` of `substitution_mappings` names the property `z` of `inner`, which it does not have
+        service.yaml:15:60: `r` in `requirements` of `substitution_mappings` names `nobody`, which is no node template
+        service.yaml:15:60: `r` in `requirements` of `substitution_mappings` names the requirement `z` of `inner`, which it does not have
+        service.yaml:15:60: `c` in `capabilities` of `substitution_mappings` names the capability `z` of `inner`, which it does not have
+        service.yaml:15:63: `c` in `capabilities` of `substitution_mappings` is mapped to nothing
+          hint: give a list: the node template, then the name
+        service.yaml:15:45: `interfaces` of `substitution_mappings` has no effect
+          hint: the operations of the templates inside run
+        ");
+    }
+
+    fn nested(main: &str, file: &'static str) -> Case {
+        let text = format!(
+            "
+imports: [nested.yaml]
+topology_template:
+  node_templates: {{{main}}}
+"
+        );
+        case_with(
+            text.leak(),
+            &[("nested.yaml", file)],
+            &ReadOptions::default(),
+        )
+    }
+
+    #[test]
+    fn a_filter_chooses_what_a_topology_stands_in_for() {
+        let file = "
+node_types: {T: {properties: {p: {type: string, default: x}}}}
+topology_template: {substitution_mappings: {node_type: T, substitution_filter: {properties: [{p: y}]}}}
+";
+        let main = "a: {type: T, directives: [substitute], properties: {p: y}}, b: {type: T, directives: [substitute]}";
+        let case = nested(main, file);
+        assert!(case.node("a").stand_in.is_some());
+        insta::assert_snapshot!(case.told(), @"
+        service.yaml:4:80: no topology can stand in for node template `b`
+          hint: import a file whose `substitution_mappings` names `T`, or leave out `substitute`
+        ");
+    }
+
+    #[test]
+    fn a_topology_is_not_nested_in_itself() {
+        let file = "
+node_types: {T: {}}
+topology_template:
+  root: {node: main}
+  node_templates: {main: {type: T, requirements: [{dependency: again}]}, again: {type: T, directives: [substitute]}}
+";
+        let case = nested("a: {type: T, directives: [substitute]}", file);
+        insta::assert_snapshot!(case.told(), @"
+        nested.yaml:5:74: no topology can stand in for node template `a:again`
+          hint: a topology cannot be nested in itself; leave out `substitute`
+        ");
+        assert_eq!(case.node("a:main").local_name(), "main");
+    }
+
+    #[test]
+    fn what_the_type_inside_requires_must_be_set_outside() {
+        let file = "
+node_types: {T: {properties: {p: {type: string}}, requirements: [{r: {node: T, occurrences: [0, 1]}}]}}
+topology_template:
+  root: {node: main}
+  node_templates: {main: {type: T, requirements: [{r: other}]}, other: {type: T, properties: {p: x}}}
+";
+        let main = "a: {type: T, directives: [substitute], requirements: [{r: b}]}, b: {type: T, properties: {p: y}}";
+        let case = nested(main, file);
+        insta::assert_snapshot!(case.told(), @"service.yaml:4:20: node template `a` lacks property `p`, which `T` requires");
+        insta::assert_snapshot!(case.targets("a:main"), @"r → b (tosca.relationships.Root, feature)");
+        let names: Vec<_> = case
+            .service
+            .topology
+            .nodes
+            .keys()
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(names, ["a:main", "a:other", "a", "b"]);
+    }
+}
