@@ -417,6 +417,9 @@ keys! {
         "attributes" Any, "Its attributes outside, and whose they are";
         "interfaces" Any, "Its interfaces outside, and whose they are";
     }
+    SUBSTITUTION_FILTER Error "substitution_filter" "Which nodes a topology can stand in for" {
+        "node_filter" Of(&NODE_FILTER.table), "What the node must be like";
+    }
 }
 
 impl Keys {

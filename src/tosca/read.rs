@@ -87,9 +87,12 @@ pub fn read(
     let draft = scope.draft(map.get("topology_template"), overrides);
     let patterns = patterns(&types, &files);
     let topology = flatten(&types, draft, &patterns, options.match_declared);
+    let substitutable = patterns.iter().filter_map(Draft::substitution);
+    let substitutable = substitutable.filter_map(|substitution| substitution.type_key);
+    let substitutable = substitutable.collect();
     drop(patterns);
     if options.check_references {
-        for problem in dangling(&topology) {
+        for problem in dangling(&topology, &substitutable) {
             types.problems.report(problem);
         }
     }

@@ -1,9 +1,12 @@
 //! Checks what `get_property` and `get_attribute` name, as far as it can be told without values.
 
+use std::collections::HashSet;
+
 use crate::diagnostic::{Diagnostic, Span};
 use crate::name::TemplateName;
 use crate::value::Value;
 
+use super::definition::TypeKey;
 use super::similar::did_you_mean;
 use super::template::{NodeTemplate, TopologyTemplate};
 
@@ -11,10 +14,14 @@ use super::template::{NodeTemplate, TopologyTemplate};
 const DEEPEST: usize = 64;
 
 /// Gives a problem for each function that reads from a node which the topology does not have, or
-/// what the node does not declare.
-pub(super) fn dangling(topology: &TopologyTemplate) -> Vec<Diagnostic> {
+/// what the node does not declare. `substitutable` are the types that topologies can stand in for.
+pub(super) fn dangling(
+    topology: &TopologyTemplate,
+    substitutable: &HashSet<TypeKey>,
+) -> Vec<Diagnostic> {
     let mut checker = Checker {
         topology,
+        substitutable,
         problems: Vec::new(),
     };
     for (name, output) in &topology.outputs {
@@ -33,6 +40,7 @@ pub(super) fn dangling(topology: &TopologyTemplate) -> Vec<Diagnostic> {
 
 struct Checker<'t> {
     topology: &'t TopologyTemplate,
+    substitutable: &'t HashSet<TypeKey>,
     problems: Vec<Diagnostic>,
 }
 
@@ -77,7 +85,8 @@ impl Checker<'_> {
             );
             let names = template.properties.keys().chain(template.attributes.keys());
             // What stands in for a node has the outputs that it says it has, and no more.
-            let stood_in = template.stand_in.is_some();
+            let stood_in =
+                template.stand_in.is_some() || self.substitutable.contains(&template.node_type.key);
             let mut problem = if stood_in {
                 Diagnostic::error(message)
             } else {

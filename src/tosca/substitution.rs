@@ -12,7 +12,7 @@ use crate::yaml::{Entry, Kind, Mapping, Node};
 
 use super::definition::ParameterDef;
 use super::filter::Filter;
-use super::keys::SUBSTITUTION;
+use super::keys::{NODE_FILTER, SUBSTITUTION, SUBSTITUTION_FILTER};
 use super::node_template::{NodeReader, Unmatched};
 use super::scope::{Scope, values};
 use super::section::Section;
@@ -48,7 +48,6 @@ impl Scope<'_> {
             self.refuse_parts(said);
         }
         self.check_interfaces(said);
-        let filter = said.get("substitution_filter");
         Some(Substitution {
             node,
             node_type: key.map(|key| self.types.name(key)),
@@ -60,7 +59,7 @@ impl Scope<'_> {
             attributes: self.mapped(said, "attributes"),
             requirements: self.mapped(said, "requirements"),
             capabilities: self.mapped(said, "capabilities"),
-            filter: filter.filter(|node| !node.is_null()).cloned(),
+            filter: self.substitution_filter(said),
             mapping: values(&entry.value),
             span: entry.key_span,
         })
@@ -118,6 +117,64 @@ impl Scope<'_> {
         mapped
     }
 
+    /// What a template must be like to be replaced: a node filter, alone or under `node_filter`.
+    fn substitution_filter(self, said: &Mapping) -> Option<Node> {
+        let what = "`substitution_filter`";
+        let node = said
+            .get("substitution_filter")
+            .filter(|node| !node.is_null())?;
+        let mut map = self.map(node, || what.to_owned())?;
+        let mut filter = node;
+        if let Some(inner) = map.get("node_filter") {
+            SUBSTITUTION_FILTER.check(self.problems(), what, map);
+            map = self.map(inner, || format!("`node_filter` of {what}"))?;
+            filter = inner;
+        }
+        NODE_FILTER.check(self.problems(), what, map);
+        for key in ["properties", "capabilities"] {
+            self.list_at(map, key, || what.to_owned());
+        }
+        Some(filter.clone())
+    }
+
+    /// Where no property is mapped, each input takes the property of its name: what the type
+    /// requires must have somewhere to go, and what the inside needs must come from somewhere.
+    fn check_inputs_by_name(
+        self,
+        substitution: &Substitution,
+        inputs: &IndexMap<Arc<str>, Arc<ParameterDef>>,
+    ) {
+        let node_type = substitution
+            .type_key
+            .filter(|_| substitution.node.is_none() && substitution.properties.is_none());
+        let Some(node_type) = node_type.and_then(|key| self.types.node_type_of(key)) else {
+            return;
+        };
+        let needs = |def: &ParameterDef| def.required && def.default.is_none();
+        for (name, def) in &node_type.properties {
+            if needs(def) && !inputs.contains_key(name) {
+                let message = format!(
+                    "`{}` requires property `{name}`, for which the topology has no input",
+                    node_type.name
+                );
+                let problem = Diagnostic::error(message)
+                    .label(substitution.span, "stands for it")
+                    .label(def.span, "declared here");
+                self.report(problem.help(format!("add an input `{name}`, or map the property")));
+            }
+        }
+        for (name, def) in inputs {
+            if needs(def) && !node_type.properties.contains_key(name) {
+                let message = format!(
+                    "input `{name}` has no default, and `{}` no property of that name",
+                    node_type.name
+                );
+                let problem = Diagnostic::error(message).label(def.span, "declared here");
+                self.report(problem.help("give it a default, or map a property to it"));
+            }
+        }
+    }
+
     /// Checks that what a mapping names is there.
     pub(super) fn check_substitution(
         self,
@@ -135,6 +192,7 @@ impl Scope<'_> {
             problem.help = did_you_mean(node.as_str(), names());
             self.report(problem);
         }
+        self.check_inputs_by_name(substitution, inputs);
         let by_name: HashMap<&str, &Unmatched> = unmatched
             .iter()
             .map(|it| (it.template.name.as_str(), it))
@@ -240,7 +298,11 @@ fn mapped_to(node: &Node, takes_values: bool) -> Option<MappedTo> {
     if let Some(name) = node.as_str() {
         return Some(MappedTo::Input(name.into()));
     }
-    let items = node.as_seq()?;
+    let Some(items) = node.as_seq() else {
+        // A value alone is one that the property must have.
+        let is_value = takes_values && !node.is_null();
+        return is_value.then(|| MappedTo::Value(node.to_value()));
+    };
     let mut names = items.iter().map(|item| item.as_str().map(Arc::from));
     let first: Arc<str> = names.next()??;
     let path = names.collect::<Option<Vec<_>>>()?;
