@@ -8,8 +8,10 @@ use indexmap::IndexMap;
 
 use crate::diagnostic::Diagnostic;
 use crate::name::TemplateName;
+use crate::value::Value;
 use crate::yaml::{Entry, Kind, Mapping, Node};
 
+use super::check::is_expression;
 use super::definition::ParameterDef;
 use super::filter::Filter;
 use super::keys::{NODE_FILTER, SUBSTITUTION, SUBSTITUTION_FILTER};
@@ -175,6 +177,30 @@ impl Scope<'_> {
         }
     }
 
+    /// A text that a property is mapped to is a value where no input has that name, as in
+    /// descriptors of network functions.
+    pub(super) fn settle_values(
+        self,
+        substitution: &mut Substitution,
+        inputs: &IndexMap<Arc<str>, Arc<ParameterDef>>,
+    ) {
+        for (name, mapped) in substitution.properties.iter_mut().flatten() {
+            let MappedTo::Input(text) = &mapped.to else {
+                continue;
+            };
+            if inputs.contains_key(text) {
+                continue;
+            }
+            if let Some(similar) = did_you_mean(text, inputs.keys().map(|input| &**input)) {
+                let message =
+                    format!("property `{name}` is mapped to the value `{text}`, not to an input");
+                let problem = Diagnostic::warning(message).label(mapped.span, "");
+                self.report(problem.help(similar));
+            }
+            mapped.to = MappedTo::Value(Value::Str(Arc::clone(text)));
+        }
+    }
+
     /// Checks that what a mapping names is there.
     pub(super) fn check_substitution(
         self,
@@ -199,9 +225,7 @@ impl Scope<'_> {
             .collect();
         for (section, name, mapped) in substitution.parts() {
             let unknown = match &mapped.to {
-                MappedTo::Value(_) => None,
-                MappedTo::Input(input) => (section == "properties" && !inputs.contains_key(input))
-                    .then(|| format!("the input `{input}`, which does not exist")),
+                MappedTo::Value(_) | MappedTo::Input(_) => None,
                 MappedTo::Member { node, path } => match by_name.get(node.as_str()) {
                     None => Some(format!("`{node}`, which is no node template")),
                     Some(found) => unknown_member(section, found, path),
@@ -237,10 +261,23 @@ impl Scope<'_> {
         let fits = substitution
             .type_key
             .is_some_and(|key| lineage.contains(&key));
-        fits && substitution.filter.as_ref().is_none_or(|node| {
-            let scope = self;
-            Filter { scope, node }.admits(template)
-        })
+        let properties = substitution.properties.iter().flatten();
+        let mut values = properties.filter_map(|(name, mapped)| match &mapped.to {
+            MappedTo::Value(value) => Some((name, value)),
+            _ => None,
+        });
+        let agrees = values.all(|(name, value)| {
+            let set = template
+                .properties
+                .get(name)
+                .map(|property| &property.value);
+            set.is_none_or(|set| is_expression(set) || is_expression(value) || set == value)
+        });
+        fits && agrees
+            && substitution.filter.as_ref().is_none_or(|node| {
+                let scope = self;
+                Filter { scope, node }.admits(template)
+            })
     }
 }
 
@@ -331,7 +368,7 @@ node_types:
     capabilities: {c: tosca.capabilities.Endpoint}
     requirements: [{r: {node: Inner, occurrences: [0, 1]}}]
 topology_template:
-  inputs: {i: {type: string, default: none}}
+  inputs: {input: {type: string, default: none}}
   node_templates: {inner: {type: Inner}}
 ";
 
@@ -365,7 +402,7 @@ topology_template:
             "{properties: {}}",
             "{node_type: Outr}",
             "{node: inner, properties: {p: i}}",
-            "{node_type: Outer, properties: {p: j}}",
+            "{node_type: Outer, properties: {p: nput}}",
             "{node_type: Outer, properties: {p: [inner, z]}}",
             "{node_type: Outer, requirements: {r: [nobody, r]}}",
             "{node_type: Outer, requirements: {r: [inner, z]}}",
@@ -381,7 +418,8 @@ topology_template:
           hint: did you mean `Outer`?
         service.yaml:15:40: `substitution_mappings` cannot have `properties` beside `node`
           hint: say `node_type` instead of `node`, or leave it out
-        service.yaml:15:58: `p` in `properties` of `substitution_mappings` names the input `j`, which does not exist
+        service.yaml:15:58: property `p` is mapped to the value `nput`, not to an input
+          hint: did you mean `input`?
         service.yaml:15:58: `p` in `properties` of `substitution_mappings` names the property `z` of `inner`, which it does not have
         service.yaml:15:60: `r` in `requirements` of `substitution_mappings` names `nobody`, which is no node template
         service.yaml:15:60: `r` in `requirements` of `substitution_mappings` names the requirement `z` of `inner`, which it does not have
@@ -419,6 +457,21 @@ topology_template: {substitution_mappings: {node_type: T, substitution_filter: {
         assert!(case.node("a").stand_in.is_some());
         insta::assert_snapshot!(case.told(), @"
         service.yaml:4:80: no topology can stand in for node template `b`
+          hint: import a file whose `substitution_mappings` names `T`, or leave out `substitute`
+        ");
+    }
+
+    #[test]
+    fn a_value_that_a_property_must_have_chooses_as_well() {
+        let file = "
+node_types: {T: {properties: {flavour: {type: string, default: simple}}}}
+topology_template: {substitution_mappings: {node_type: T, properties: {flavour: simple}}}
+";
+        let main = "a: {type: T, directives: [substitute]}, b: {type: T, directives: [substitute], properties: {flavour: complex}}";
+        let case = nested(main, file);
+        assert!(case.node("a").stand_in.is_some());
+        insta::assert_snapshot!(case.told(), @"
+        service.yaml:4:60: no topology can stand in for node template `b`
           hint: import a file whose `substitution_mappings` names `T`, or leave out `substitute`
         ");
     }

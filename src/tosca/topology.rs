@@ -72,6 +72,7 @@ impl<'a> Scope<'a> {
             }
         }
         if let Some(substitution) = &mut topology.substitution {
+            self.settle_values(substitution, &topology.inputs);
             self.check_substitution(substitution, &topology.inputs, &unmatched);
             let node = substitution.node.as_ref();
             let inner = unmatched
