@@ -125,6 +125,9 @@ pub(super) fn load(found: Found, options: &SessionOptions) -> Result<Session, Fa
     } = found;
     let mut loader = FileLoader::new(&mut sources, &env, Limits::default());
     loader.set_trust(&located.trust, located.folder());
+    let project = located.project.as_ref();
+    let root = project.map(|project| project.root.as_path());
+    loader.set_places(located.folder(), root);
     let result = read(&located, &mut loader, &env, options);
     let mut warnings = located.warnings.clone();
     warnings.append(loader.take_warnings());

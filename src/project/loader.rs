@@ -6,6 +6,7 @@ use std::string::FromUtf8Error;
 use std::sync::Arc;
 
 use super::Trust;
+use super::embedded;
 use super::python::{Converted, Python, report};
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources, Span};
 use crate::system::env::Env;
@@ -13,13 +14,15 @@ use crate::system::{archive, fs};
 use crate::yaml::{IncludeRequest, Limits, Loaded, Loader, Node, parse};
 
 /// Reads files for [`crate::yaml::expand`]: relative ones from the folder of the text that asks,
-/// those of a repository from where that is on this machine. Goes to no network.
+/// those of a repository from where that is on this machine, those of the repository `unfurl` from
+/// the binary itself. Goes to no network.
 #[derive(Debug)]
 pub struct FileLoader<'a> {
     sources: &'a mut Sources,
     env: &'a Env,
     limits: Limits,
     repositories: HashMap<String, PathBuf>,
+    predefined: HashMap<&'static str, PathBuf>,
     read: HashMap<PathBuf, (SourceId, Node)>,
     python: Python<'a>,
     converted: HashMap<PathBuf, Result<(SourceId, Node), Diagnostics>>,
@@ -50,6 +53,7 @@ impl<'a> FileLoader<'a> {
             env,
             limits,
             repositories: HashMap::new(),
+            predefined: HashMap::from([("unfurl", embedded::root())]),
             read: HashMap::new(),
             python: Python::new(env),
             converted: HashMap::new(),
@@ -69,6 +73,7 @@ impl<'a> FileLoader<'a> {
                 .label(start, "")
                 .help("a CSAR is a zip or tar file with a service template")
         })?;
+        self.set_places(&path, None);
         self.archive = Some(Archive { root: path, files });
         Ok(())
     }
@@ -77,6 +82,7 @@ impl<'a> FileLoader<'a> {
     pub fn is_file(&self, path: &Path) -> bool {
         let path = fs::normalize(path);
         match &self.archive {
+            _ if embedded::text(&path).is_some() => true,
             Some(archive) => archive.get(&path).is_some(),
             None => fs::is_file(&path),
         }
@@ -103,6 +109,9 @@ impl<'a> FileLoader<'a> {
     }
 
     fn content(&mut self, path: &Path) -> Result<String, Diagnostic> {
+        if let Some(text) = embedded::text(path) {
+            return Ok(text.to_owned());
+        }
         let bytes = match &self.archive {
             None => fs::read(path).map_err(|error| {
                 let diagnostic = Diagnostic::error(&error);
@@ -146,6 +155,15 @@ impl<'a> FileLoader<'a> {
     /// Tells where a repository is on this machine.
     pub fn add_repository(&mut self, name: impl Into<String>, folder: impl Into<PathBuf>) {
         self.repositories.insert(name.into(), folder.into());
+    }
+
+    /// Tells where the ensemble is, and the project it belongs to: the repositories `self`, `spec`
+    /// and `project`, unless repositories of these names are declared.
+    pub fn set_places(&mut self, ensemble: &Path, project: Option<&Path>) {
+        let mut set = |name, folder: &Path| drop(self.predefined.insert(name, folder.to_owned()));
+        set("self", ensemble);
+        set("spec", project.unwrap_or(ensemble));
+        set("project", project.unwrap_or(ensemble));
     }
 
     /// The home folder of the user.
@@ -260,11 +278,16 @@ impl<'a> FileLoader<'a> {
         let stated = request.repository_url.clone();
         let url = stated.or_else(|| name.and_then(|name| url_in(&request.document, name)));
         let Some(url) = url else {
-            return Ok(match name {
-                Some("self" | "project") => Some(here),
-                _ => None,
-            });
+            let Some(name) = name else {
+                return Ok(None);
+            };
+            let is_place = ["self", "spec", "project"].contains(&name);
+            let known = self.predefined.get(name).cloned();
+            return Ok(known.or_else(|| is_place.then_some(here)));
         };
+        if embedded::is_address(&url) {
+            return Ok(Some(embedded::root()));
+        }
         match local_folder(&url, &here) {
             Some(folder) => Ok(Some(folder)),
             None => Err(Diagnostic::error(format!(
@@ -298,6 +321,15 @@ fn converted_name(path: &Path) -> PathBuf {
 fn python_for(path: &Path) -> Option<PathBuf> {
     let is_yaml = path.extension().is_some_and(|end| end == "yaml");
     is_yaml.then(|| path.with_extension("py"))
+}
+
+/// What is wrong with the path of a file that the repository `unfurl` has not got.
+fn not_embedded(path: &Path, span: Span) -> Diagnostic {
+    let message = format!("there is no file `{}`", path.display());
+    let names: Vec<_> = embedded::names().collect();
+    Diagnostic::error(message)
+        .label(span, "asked for here")
+        .help(format!("the repository `unfurl` has {}", names.join(", ")))
 }
 
 /// The URL of a repository that a document declares.
@@ -364,8 +396,14 @@ impl Loader for FileLoader<'_> {
         } else {
             self.folder_of(request.from)
         };
-        let mut path = fs::absolute(Path::new(file), &folder);
+        let within = [Path::new(file), &folder.join(file)]
+            .into_iter()
+            .find_map(embedded::path_within);
+        let mut path = within.unwrap_or_else(|| fs::absolute(Path::new(file), &folder));
         if !self.is_file(&path) {
+            if !request.optional && embedded::path_within(&path).is_some() {
+                return Err(not_embedded(&path, request.span).into());
+            }
             path = match python_for(&path).filter(|python| self.is_file(python)) {
                 Some(python) => python,
                 None => return Ok(Loaded::Missing),
@@ -471,6 +509,96 @@ mod tests {
         let mut loader = FileLoader::new(&mut place.sources, &place.env, Limits::default());
         loader.add_repository("r", &path);
         assert!(matches!(loader.load(&request), Ok(Loaded::Found { .. })));
+    }
+
+    #[test]
+    fn the_repository_unfurl_is_in_the_binary() {
+        let mut place = Place::new(&[("mine/tosca_plugins/k8s.yaml", "a: 1")]);
+        let mut request = place.request("tosca_plugins/k8s.yaml");
+        request.repository = Some("unfurl".into());
+        let mut loader = FileLoader::new(&mut place.sources, &place.env, Limits::default());
+        let source = |loaded: Result<Loaded, Diagnostics>| match loaded {
+            Ok(Loaded::Found { source, .. }) => source,
+            other => panic!("{other:?}"),
+        };
+        let first = source(loader.load(&request));
+        assert_eq!(loader.folder_of(first), Path::new("unfurl:tosca_plugins"));
+        request.file = "configurators/../tosca_plugins/k8s.yaml".into();
+        assert_eq!(source(loader.load(&request)), first);
+        let mut beside = request.clone();
+        (beside.repository, beside.from) = (None, first);
+        beside.file = "../configurators/templates/helm.yaml".into();
+        let helm = source(loader.load(&beside));
+        let shown = loader.sources().get(helm).unwrap().path.clone();
+        assert_eq!(shown, Path::new("unfurl:configurators/templates/helm.yaml"));
+
+        let mine = place.folder.path().join("mine");
+        let mut loader = FileLoader::new(&mut place.sources, &place.env, Limits::default());
+        loader.add_repository("unfurl", &mine);
+        let own = source(loader.load(&request));
+        assert_eq!(loader.folder_of(own), mine.join("tosca_plugins"));
+    }
+
+    #[test]
+    fn the_address_of_unfurl_means_the_files_in_the_binary() {
+        let mut place = Place::new(&[]);
+        let mut request = place.request("tosca_plugins/localhost.yaml");
+        request.repository = Some("there".into());
+        request.repository_url = Some("https://github.com/onecommons/unfurl.git#v1.2.0".into());
+        assert!(place.load(&request).unwrap().contains("Localhost"));
+    }
+
+    #[test]
+    fn a_file_that_the_repository_unfurl_has_not_got_is_told_with_those_it_has() {
+        let mut place = Place::new(&[]);
+        for file in [
+            "tosca_plugins/aws.yaml",
+            "../../etc/passwd",
+            "tosca_plugins",
+            "",
+        ] {
+            let mut request = place.request(file);
+            request.repository = Some("unfurl".into());
+            let problems = place.load(&request).unwrap_err();
+            let problem = problems.iter().next().unwrap();
+            let told = "there is no file `unfurl:";
+            assert!(problem.message.starts_with(told), "{}", problem.message);
+            let help = problem.help.as_deref().unwrap();
+            assert!(help.contains("configurators/templates/dns.yaml"), "{help}");
+            request.optional = true;
+            assert_eq!(place.load(&request).unwrap(), "missing", "{file}");
+        }
+    }
+
+    #[test]
+    fn the_ensemble_and_its_project_are_repositories() {
+        let mut place = Place::new(&[
+            ("x/self.yaml", "a: self"),
+            ("self.yaml", "a: project"),
+            ("sub/self.yaml", "a: here"),
+        ]);
+        let mut request = place.request("self.yaml");
+        let root = place.folder.path().to_owned();
+        let ensemble = root.join("x");
+        for (project, name, expected) in [
+            (Some(&*root), "self", "x"),
+            (Some(&*root), "spec", ""),
+            (Some(&*root), "project", ""),
+            (None, "self", "x"),
+            (None, "spec", "x"),
+        ] {
+            let mut loader = FileLoader::new(&mut place.sources, &place.env, Limits::default());
+            loader.set_places(&ensemble, project);
+            request.repository = Some(name.into());
+            let Ok(Loaded::Found { source, .. }) = loader.load(&request) else {
+                panic!("{name}");
+            };
+            assert_eq!(
+                loader.folder_of(source),
+                fs::normalize(&root.join(expected))
+            );
+        }
+        assert_eq!(place.load(&request).unwrap(), "{'a': 'here'}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Finds and merges projects and their environments; loads included files.
 
 mod csar;
+mod embedded;
 mod env_rules;
 mod environment;
 mod error;

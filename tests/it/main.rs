@@ -13,6 +13,7 @@ mod expressions;
 mod jobs;
 mod layers;
 mod nested;
+mod predefined;
 mod python_dsl;
 mod schemas;
 mod support;

@@ -77,5 +77,6 @@ fn set_trust(
     };
     let trust = project::trust(&request, folder, loader)?;
     loader.set_trust(&trust, folder);
+    loader.set_places(folder, None);
     Ok(())
 }
