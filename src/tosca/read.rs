@@ -78,6 +78,7 @@ pub fn read(
         conditions,
     } = load(root, base_dir, importer, &options.skipped_imports);
     types.directories.clone_from(&options.directories);
+    types.strict = options.check_references;
     types.check_ancestry();
     let scope = Scope {
         types: &types,

@@ -146,9 +146,9 @@ impl Scope<'_> {
         substitution: &Substitution,
         inputs: &IndexMap<Arc<str>, Arc<ParameterDef>>,
     ) {
-        let node_type = substitution
-            .type_key
-            .filter(|_| substitution.node.is_none() && substitution.properties.is_none());
+        let node_type = substitution.type_key.filter(|_| {
+            self.types.strict && substitution.node.is_none() && substitution.properties.is_none()
+        });
         let Some(node_type) = node_type.and_then(|key| self.types.node_type_of(key)) else {
             return;
         };

@@ -44,6 +44,8 @@ pub struct Types {
     prefixed: OnceLock<HashMap<TypeKey, Vec<TypeName>>>,
     lookups: Mutex<Lookups>,
     pub(super) problems: Problems,
+    /// Whether the rules of TOSCA count that Unfurl is lenient about.
+    pub(super) strict: bool,
 }
 
 /// One declared type.
@@ -106,6 +108,7 @@ impl Types {
             prefixed: OnceLock::new(),
             lookups: Mutex::default(),
             problems: Problems::default(),
+            strict: false,
         };
         types.namespaces[ROOT as usize].base_dir = base_dir;
         for found in built_in_types() {
