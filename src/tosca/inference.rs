@@ -5,9 +5,10 @@
 //! go on since all wait for each other, the first in the order of the text is matched with what
 //! is known by then. Each requirement is matched once.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
+use crate::hash::{FoldMap, FoldSet};
 use crate::value::Value;
 
 use super::filter::Filter;
@@ -51,16 +52,16 @@ pub(super) struct Edge {
 /// What is known so far.
 #[derive(Default)]
 pub(super) struct Known<'a> {
-    targets: HashMap<usize, Vec<Edge>>,
-    sources: HashMap<usize, Vec<Edge>>,
-    set: HashMap<usize, HashMap<Arc<str>, Value>>,
-    restricted: HashMap<usize, HashMap<Arc<str>, Vec<Filter<'a>>>>,
+    targets: FoldMap<usize, Vec<Edge>>,
+    sources: FoldMap<usize, Vec<Edge>>,
+    set: FoldMap<usize, FoldMap<Arc<str>, Value>>,
+    restricted: FoldMap<usize, FoldMap<Arc<str>, Vec<Filter<'a>>>>,
     /// How many open requirements are of a kind.
-    open: HashMap<Wait, usize>,
+    open: FoldMap<Wait, usize>,
     /// The properties that some filter sets.
-    pub(super) settable: HashSet<Arc<str>>,
+    pub(super) settable: FoldSet<Arc<str>>,
     /// The templates whose property of a name is computed.
-    pub(super) computed: HashMap<Arc<str>, Vec<usize>>,
+    pub(super) computed: FoldMap<Arc<str>, Vec<usize>>,
 }
 
 impl<'a> Known<'a> {
@@ -131,14 +132,20 @@ struct Agenda {
     items: Vec<Item>,
     kinds: Vec<Vec<Wait>>,
     queue: VecDeque<usize>,
-    waiting: HashMap<Wait, Vec<usize>>,
+    waiting: FoldMap<Wait, Vec<usize>>,
     done: Vec<bool>,
 }
 
 impl<'a> Resolver<'a> {
     /// Matches all requirements; gives those of each template, in the order of the text.
     pub(super) fn infer(&mut self) -> Vec<Vec<Requirement>> {
-        let mut agenda = self.agenda();
+        let items: Vec<Item> = (0..self.index.templates.len())
+            .flat_map(|place| self.items(place))
+            .collect();
+        if !items.iter().any(|item| self.merged(item).has_filter()) {
+            return self.one_by_one(&items);
+        }
+        let mut agenda = self.agenda(items);
         let mut found: Vec<Vec<Requirement>> = vec![Vec::new(); agenda.items.len()];
         let mut forced = 0;
         loop {
@@ -180,7 +187,7 @@ impl<'a> Resolver<'a> {
                 name: Arc::clone(&stated.name),
             })
             .collect();
-        let names: HashSet<&Arc<str>> = unmatched.stated.iter().map(|it| &it.name).collect();
+        let names: FoldSet<&Arc<str>> = unmatched.stated.iter().map(|it| &it.name).collect();
         for name in unmatched.template.node_type.requirements.keys() {
             if !names.contains(name) && !is_given(name) {
                 items.push(Item {
@@ -193,10 +200,16 @@ impl<'a> Resolver<'a> {
         items
     }
 
-    fn agenda(&mut self) -> Agenda {
-        let items: Vec<Item> = (0..self.index.templates.len())
-            .flat_map(|place| self.items(place))
-            .collect();
+    /// Matches requirements without filters: none depends on another.
+    fn one_by_one(&mut self, items: &[Item]) -> Vec<Vec<Requirement>> {
+        let mut by_place = vec![Vec::new(); self.index.templates.len()];
+        for item in items {
+            by_place[item.place].extend(self.resolve(item));
+        }
+        by_place
+    }
+
+    fn agenda(&mut self, items: Vec<Item>) -> Agenda {
         let kinds: Vec<Vec<Wait>> = items.iter().map(|item| self.kinds_of(item)).collect();
         for kind in kinds.iter().flatten() {
             *self.known.open.entry(kind.clone()).or_default() += 1;
@@ -208,7 +221,7 @@ impl<'a> Resolver<'a> {
         Agenda {
             queue: (0..items.len()).collect(),
             done: vec![false; items.len()],
-            waiting: HashMap::new(),
+            waiting: FoldMap::default(),
             items,
             kinds,
         }
@@ -233,14 +246,14 @@ impl<'a> Resolver<'a> {
             kinds.extend(restricted.map(|name| Wait::Restricts(Arc::clone(name))));
         }
         // One that is listed twice would count twice.
-        let mut seen = HashSet::new();
+        let mut seen = FoldSet::default();
         kinds.retain(|kind| seen.insert(kind.clone()));
         kinds
     }
 
     /// Notes which templates compute the properties that filters ask for.
     fn note_computed(&mut self, items: &[Item]) {
-        let mut asked = HashSet::new();
+        let mut asked = FoldSet::default();
         for item in items {
             for filter in self.filters(item.place, &self.merged(item)) {
                 asked.extend(filter.asks().cloned());
@@ -357,12 +370,12 @@ impl<'a> Resolver<'a> {
         &self,
         place: usize,
         filters: &[Filter<'a>],
-    ) -> Option<HashSet<usize>> {
-        let mut left: Option<HashSet<usize>> = None;
+    ) -> Option<FoldSet<usize>> {
+        let mut left: Option<FoldSet<usize>> = None;
         for path in filters.iter().flat_map(|filter| filter.paths()) {
             let mut walk = Walk::new(&self.index, &self.known, &[]);
             let found = walk.path(place, &path).unwrap_or_default();
-            let nodes: HashSet<usize> = found
+            let nodes: FoldSet<usize> = found
                 .into_iter()
                 .filter_map(|found| match found {
                     super::query::Found::Node(place) => Some(place),

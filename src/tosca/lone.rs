@@ -1,7 +1,6 @@
 //! Reads node templates that stand outside of a topology.
 
-use std::collections::HashMap;
-
+use crate::hash::FoldMap;
 use crate::name::TemplateName;
 use crate::yaml::Node;
 
@@ -42,7 +41,7 @@ impl Scope<'_> {
                 plain: Plain::default(),
                 match_declared: false,
                 assignments: Vec::new(),
-                given: &HashMap::new(),
+                given: &FoldMap::default(),
                 known: Known::default(),
             };
             resolver.requirements(place)

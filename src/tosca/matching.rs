@@ -1,11 +1,10 @@
 //! Finds the node templates that fulfil requirements, by indexes instead of by trying all.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::hash::{Fold, FoldMap};
+use crate::hash::{Fold, FoldMap, FoldSet};
 use crate::value::Value;
 
 use super::check::is_expression;
@@ -43,7 +42,7 @@ impl Query {
 #[derive(Debug, Default)]
 struct ByValue {
     /// By the value as text.
-    same: HashMap<String, Vec<usize>>,
+    same: FoldMap<String, Vec<usize>>,
     /// Those whose value is computed.
     computed: Vec<usize>,
 }
@@ -54,8 +53,8 @@ pub(super) struct Index<'a> {
     pub(super) templates: &'a [Unmatched],
     by_name: FoldMap<&'a str, usize>,
     by_type: IndexMap<TypeKey, (Arc<NodeType>, Vec<usize>), Fold>,
-    found: HashMap<Query, Arc<Vec<usize>>>,
-    by_value: HashMap<(Query, Arc<str>), ByValue>,
+    found: FoldMap<Query, Arc<Vec<usize>>>,
+    by_value: FoldMap<(Query, Arc<str>), ByValue>,
 }
 
 impl<'a> Index<'a> {
@@ -75,8 +74,8 @@ impl<'a> Index<'a> {
             templates,
             by_name,
             by_type,
-            found: HashMap::new(),
-            by_value: HashMap::new(),
+            found: FoldMap::default(),
+            by_value: FoldMap::default(),
         }
     }
 
@@ -128,7 +127,7 @@ impl<'a> Index<'a> {
         query: &Query,
         relationship: &RelationshipType,
         filters: &[Filter<'_>],
-        unsure: &HashSet<Arc<str>>,
+        unsure: &FoldSet<Arc<str>>,
     ) -> Arc<Vec<usize>> {
         let fitting = self.fitting(query, relationship);
         if fitting.len() < WORTH_AN_INDEX {

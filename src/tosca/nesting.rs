@@ -1,12 +1,11 @@
 //! Puts topologies in the place of node templates that others can stand in for.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 
 use crate::diagnostic::Diagnostic;
-use crate::hash::Fold;
+use crate::hash::{Fold, FoldMap, FoldSet};
 use crate::name::TemplateName;
 use crate::value::Value;
 
@@ -42,7 +41,7 @@ pub(super) fn flatten(
         open: Vec::new(),
         is_full: false,
     };
-    let given = HashMap::new();
+    let given = FoldMap::default();
     let unmatched = std::mem::take(&mut root.unmatched);
     let templates = root.matched(unmatched, match_declared, &given);
     nesting.place(root.scope, templates);
@@ -66,7 +65,7 @@ struct Nesting<'a> {
 }
 
 /// Names of requirements that come from outside, by the place of their template.
-type Given = HashMap<usize, HashSet<Arc<str>>>;
+type Given = FoldMap<usize, FoldSet<Arc<str>>>;
 
 impl Nesting<'_> {
     /// Adds the templates of one topology, each after those nested in it.
@@ -112,7 +111,7 @@ impl Nesting<'_> {
             substitution,
             draft,
             unmatched: draft.unmatched.clone(),
-            given: Given::new(),
+            given: Given::default(),
         };
         let Some(root) = copy.root() else {
             return;
@@ -392,7 +391,7 @@ impl Copy<'_> {
 
     /// Notes which requirements come from outside.
     fn take_requirements(&mut self, root: usize) {
-        let stated: HashSet<_> = stated(self.outer).map(|it| Arc::clone(&it.name)).collect();
+        let stated: FoldSet<_> = stated(self.outer).map(|it| Arc::clone(&it.name)).collect();
         for (name, mapped) in &self.substitution.requirements {
             if let (true, MappedTo::Member { node, path }) = (stated.contains(name), &mapped.to)
                 && let Some(place) = self.place_of(node.as_str())
@@ -407,12 +406,12 @@ impl Copy<'_> {
 
     /// Gives resolved templates their whole names and the requirements that come from outside.
     fn finish(&self, templates: &mut [NodeTemplate], root: usize) {
-        let places: HashMap<TemplateName, usize> = templates
+        let places: FoldMap<TemplateName, usize> = templates
             .iter()
             .enumerate()
             .map(|(place, template)| (template.name.clone(), place))
             .collect();
-        let replaced: HashMap<&str, &Requirement> = stated(self.outer)
+        let replaced: FoldMap<&str, &Requirement> = stated(self.outer)
             .filter(|it| it.target.is_some() && places.contains_key(&*it.name))
             .map(|it| (&*it.name, it))
             .collect();

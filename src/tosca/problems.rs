@@ -1,9 +1,9 @@
 //! The problems found while reading, each told once.
 
-use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
+use crate::hash::FoldSet;
 
 /// Collects problems. A definition is read again for each type that inherits it; its problems
 /// count once.
@@ -13,7 +13,7 @@ pub(super) struct Problems(Mutex<Found>);
 #[derive(Debug, Default)]
 struct Found {
     all: Diagnostics,
-    told: HashSet<(String, Option<Span>)>,
+    told: FoldSet<(String, Option<Span>)>,
 }
 
 impl Problems {

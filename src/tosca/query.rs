@@ -1,8 +1,8 @@
 //! Follows paths over templates while requirements are still being matched.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
+use crate::hash::FoldSet;
 use crate::value::Value;
 
 use super::inference::{Edge, Known, Wait};
@@ -228,7 +228,8 @@ impl<'w, 'a> Walk<'w, 'a> {
         next: fn(&mut Self, usize) -> Vec<Edge>,
         is_wanted: fn(&Edge) -> bool,
     ) -> Vec<Found> {
-        let mut seen = HashSet::from([from]);
+        let mut seen = FoldSet::default();
+        seen.insert(from);
         let (mut found, mut open) = (Vec::new(), vec![from]);
         while let Some(place) = open.pop() {
             for edge in next(self, place).into_iter().filter(is_wanted) {

@@ -1,11 +1,11 @@
 //! Resolves requirements: their relationships and their targets.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 
 use crate::diagnostic::{Diagnostic, Span};
+use crate::hash::{FoldMap, FoldSet};
 use crate::name::TemplateName;
 use crate::value::{Map, Value};
 
@@ -37,7 +37,7 @@ pub(super) struct Resolver<'a> {
     /// What filters want set on the templates they found, by place.
     pub(super) assignments: Vec<(usize, Assignment)>,
     /// The requirements that come from outside of the topology, by place: they need no target here.
-    pub(super) given: &'a HashMap<usize, HashSet<Arc<str>>>,
+    pub(super) given: &'a FoldMap<usize, FoldSet<Arc<str>>>,
     /// What is known of matches so far.
     pub(super) known: Known<'a>,
 }
@@ -66,6 +66,11 @@ impl<'r> Merged<'r> {
 
     pub(super) fn capability(&self) -> Option<&'r Reference> {
         self.first(|def| def.capability.as_ref())
+    }
+
+    /// Whether it has any filter.
+    pub(super) fn has_filter(&self) -> bool {
+        self.both().any(|def| !def.node_filter.is_empty())
     }
 
     /// Whether the template itself says which capability its target must have.

@@ -1,11 +1,11 @@
 //! Reads topology templates.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use indexmap::{IndexMap, IndexSet};
 
 use crate::diagnostic::Diagnostic;
+use crate::hash::{FoldMap, FoldSet};
 use crate::name::{TemplateName, TypeName};
 use crate::value::{Map, Value};
 use crate::yaml::{Entry, Kind, Mapping, Node};
@@ -375,7 +375,7 @@ impl Draft<'_> {
         &self,
         mut unmatched: Vec<Unmatched>,
         match_declared: bool,
-        given: &HashMap<usize, HashSet<Arc<str>>>,
+        given: &FoldMap<usize, FoldSet<Arc<str>>>,
     ) -> Vec<NodeTemplate> {
         let types = self.scope.types;
         let mut resolver = Resolver {

@@ -1,12 +1,12 @@
 //! All types of a service template, resolved when they are first asked for.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::dag::find_cycle;
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Span};
-use crate::hash::FoldMap;
+use crate::hash::{FoldMap, FoldSet};
 use crate::name::TypeName;
 use crate::yaml::Node;
 
@@ -31,7 +31,7 @@ pub(super) const ROOT: u32 = 1;
 const MOST_CANDIDATES: usize = 2_000;
 
 /// What names mean in namespaces, as far as it was asked.
-type Lookups = HashMap<(u32, Arc<str>), Option<TypeKey>>;
+type Lookups = FoldMap<(u32, Arc<str>), Option<TypeKey>>;
 
 /// All types of a service template, its own, the imported and the built-in ones.
 #[derive(Debug)]
@@ -39,10 +39,14 @@ pub struct Types {
     pub(super) decls: Vec<Decl>,
     pub(super) namespaces: Vec<Namespace>,
     /// The directories of texts that merge directives included.
-    pub(super) directories: HashMap<SourceId, Arc<PathBuf>>,
+    pub(super) directories: std::collections::HashMap<SourceId, Arc<PathBuf>>,
     /// The prefixed names by which the service template's file knows imported types.
-    prefixed: OnceLock<HashMap<TypeKey, Vec<TypeName>>>,
+    prefixed: OnceLock<FoldMap<TypeKey, Vec<TypeName>>>,
     lookups: Mutex<Lookups>,
+    /// The names of all types that files declare, and how many do.
+    declared: FoldMap<Arc<str>, u32>,
+    /// The files that the service template's file imports without a prefix, directly or not.
+    reached: OnceLock<FoldSet<u32>>,
     pub(super) problems: Problems,
     /// Whether the rules of TOSCA count that Unfurl is lenient about.
     pub(super) strict: bool,
@@ -84,7 +88,7 @@ pub(super) enum Resolved {
 pub(super) struct Namespace {
     pub(super) names: FoldMap<Arc<str>, TypeKey>,
     /// Types that share their name with a later one of another section.
-    pub(super) shadowed: HashMap<(Section, Arc<str>), TypeKey>,
+    pub(super) shadowed: FoldMap<(Section, Arc<str>), TypeKey>,
     pub(super) imports: Vec<(u32, Option<Arc<str>>)>,
     pub(super) base_dir: Arc<PathBuf>,
 }
@@ -104,9 +108,11 @@ impl Types {
         let mut types = Self {
             decls: Vec::with_capacity(built_in_types().len() + 16),
             namespaces: vec![Namespace::default(), Namespace::default()],
-            directories: HashMap::new(),
+            directories: std::collections::HashMap::new(),
             prefixed: OnceLock::new(),
             lookups: Mutex::default(),
+            declared: FoldMap::default(),
+            reached: OnceLock::new(),
             problems: Problems::default(),
             strict: false,
         };
@@ -128,6 +134,9 @@ impl Types {
         body: Body,
     ) {
         let key = TypeKey(u32::try_from(self.decls.len()).unwrap_or(u32::MAX));
+        if namespace != BUILT_IN {
+            *self.declared.entry(Arc::clone(&name)).or_default() += 1;
+        }
         let here = &mut self.namespaces[namespace as usize];
         if let Some(before) = here.names.insert(Arc::clone(&name), key) {
             let section = self.decls[before.0 as usize].section;
@@ -199,7 +208,7 @@ impl Types {
         if let Some(key) = start.names.get(name) {
             return Some(*key);
         }
-        if start.imports.is_empty() {
+        if start.imports.is_empty() || !self.may_be_declared(name) {
             return None;
         }
         let memo = (namespace, Arc::from(name));
@@ -212,11 +221,27 @@ impl Types {
         found
     }
 
+    /// Whether any file declares a type of that name, or of what follows a prefix.
+    fn may_be_declared(&self, name: &str) -> bool {
+        let mut ends = name.match_indices(['.', ':']);
+        self.declared.contains_key(name)
+            || ends.any(|(place, _)| self.declared.contains_key(&name[place + 1..]))
+    }
+
     /// Searches what a file imports, depth first, the last import first.
     fn search_imports(&self, namespace: u32, name: &str) -> Option<TypeKey> {
-        let mut seen = HashSet::new();
-        let mut stack = vec![(namespace, name)];
-        while let Some((namespace, name)) = stack.pop() {
+        // Where only one file can be meant, the nearest are looked at first.
+        let is_only = self.is_declared_once(name);
+        let mut seen = FoldSet::default();
+        let mut stack = VecDeque::from([(namespace, name)]);
+        let next = |stack: &mut VecDeque<_>| {
+            if is_only {
+                stack.pop_front()
+            } else {
+                stack.pop_back()
+            }
+        };
+        while let Some((namespace, name)) = next(&mut stack) {
             if !seen.insert((namespace, name)) {
                 continue;
             }
@@ -233,18 +258,47 @@ impl Types {
                         .and_then(|rest| rest.strip_prefix(['.', ':'])),
                 };
                 if let Some(local) = local {
-                    stack.push((*imported, local));
+                    stack.push_back((*imported, local));
                 }
             }
         }
         None
     }
 
+    /// Whether one file alone declares a type of that name, and none one of what follows a
+    /// prefix in it.
+    fn is_declared_once(&self, name: &str) -> bool {
+        let mut ends = name.match_indices(['.', ':']);
+        self.declared.get(name) == Some(&1)
+            && !ends.any(|(place, _)| self.declared.contains_key(&name[place + 1..]))
+    }
+
+    /// Whether the service template's file knows a type by its own name.
+    fn is_known_to_root(&self, key: TypeKey) -> bool {
+        let decl = self.decl(key);
+        if !self.is_declared_once(&decl.name) {
+            return self.find_declared(ROOT, &decl.name) == Some(key);
+        }
+        let reached = self.reached.get_or_init(|| {
+            let mut reached = FoldSet::default();
+            let mut stack = vec![ROOT];
+            while let Some(namespace) = stack.pop() {
+                if reached.insert(namespace) {
+                    let imports = self.namespaces[namespace as usize].imports.iter();
+                    let plain = imports.filter(|(_, prefix)| prefix.is_none());
+                    stack.extend(plain.map(|(imported, _)| *imported));
+                }
+            }
+            reached
+        });
+        reached.contains(&decl.namespace)
+    }
+
     /// The type and its ancestors: itself, then each parent followed by its own ancestors.
     pub(super) fn lineage(&self, key: TypeKey) -> Arc<[TypeKey]> {
         let decl = self.decl(key);
         Arc::clone(decl.lineage.get_or_init(|| {
-            let mut seen = HashSet::new();
+            let mut seen = FoldSet::default();
             let mut order = Vec::new();
             let mut stack = vec![key];
             while let Some(next) = stack.pop() {
@@ -297,7 +351,7 @@ impl Types {
     pub(super) fn name(&self, key: TypeKey) -> TypeName {
         let decl = self.decl(key);
         let local = TypeName::new(Arc::clone(&decl.name));
-        if self.find_declared(ROOT, &decl.name) != Some(key) && decl.namespace != BUILT_IN {
+        if decl.namespace != BUILT_IN && !self.is_known_to_root(key) {
             let names = self.prefixed().get(&key);
             return names
                 .and_then(|names| names.first().cloned())
@@ -321,10 +375,10 @@ impl Types {
         names
     }
 
-    fn prefixed(&self) -> &HashMap<TypeKey, Vec<TypeName>> {
+    fn prefixed(&self) -> &FoldMap<TypeKey, Vec<TypeName>> {
         self.prefixed.get_or_init(|| {
-            let mut names: HashMap<TypeKey, Vec<TypeName>> = HashMap::new();
-            let mut seen = HashSet::new();
+            let mut names: FoldMap<TypeKey, Vec<TypeName>> = FoldMap::default();
+            let mut seen = FoldSet::default();
             let mut stack = vec![(ROOT, String::new(), 0)];
             while let Some((namespace, prefix, depth)) = stack.pop() {
                 if depth > 8 || !seen.insert((namespace, prefix.clone())) {
