@@ -66,7 +66,7 @@ impl<'a> FileLoader<'a> {
     /// Opens an archive: from now on its files stand below its path, and nothing else is read.
     pub fn open_archive(&mut self, path: &Path) -> Result<(), Diagnostic> {
         let path = fs::normalize(path);
-        let bytes = fs::read(&path).map_err(Diagnostic::error)?;
+        let bytes = fs::read_within(&path, LARGEST).map_err(Diagnostic::error)?;
         let files = archive::read(&bytes, is_text).map_err(|error| {
             let start = self.start_of(&path);
             Diagnostic::error(format!("`{}` is no CSAR: {error}", path.display()))
@@ -113,7 +113,7 @@ impl<'a> FileLoader<'a> {
             return Ok(text.to_owned());
         }
         let bytes = match &self.archive {
-            None => fs::read(path).map_err(|error| {
+            None => fs::read_within(path, LARGEST).map_err(|error| {
                 let diagnostic = Diagnostic::error(&error);
                 match error.hint() {
                     Some(hint) => diagnostic.help(hint),
@@ -299,6 +299,9 @@ impl<'a> FileLoader<'a> {
         }
     }
 }
+
+/// How large a text or an archive may be, in bytes.
+const LARGEST: u64 = 1 << 30;
 
 /// Whether a file of an archive is read as text; of all others it is enough that they are there.
 fn is_text(path: &Path) -> bool {

@@ -1,6 +1,7 @@
 //! Reading, and finding out what paths name.
 #![expect(clippy::disallowed_methods, reason = "this is the door")]
 
+use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
 
@@ -10,6 +11,22 @@ use super::{Action, Error};
 /// Reads all of a file.
 pub fn read(path: &Path) -> Result<Vec<u8>, Error> {
     std::fs::read(path).map_err(because(Action::Read, path))
+}
+
+/// Reads all of a file, unless it is larger than `most` bytes or, as a device, never ends.
+pub fn read_within(path: &Path, most: u64) -> Result<Vec<u8>, Error> {
+    let file = std::fs::File::open(path).map_err(because(Action::Read, path))?;
+    let mut bytes = Vec::new();
+    let mut limited = file.take(most.saturating_add(1));
+    limited
+        .read_to_end(&mut bytes)
+        .map_err(because(Action::Read, path))?;
+    if bytes.len() as u64 > most {
+        let message = format!("it has more than {} MiB", most >> 20);
+        let source = std::io::Error::new(std::io::ErrorKind::FileTooLarge, message);
+        return Err(because(Action::Read, path)(source));
+    }
+    Ok(bytes)
 }
 
 /// Reads all of a file as text.
@@ -96,6 +113,20 @@ pub fn normalize(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_without_end_is_refused() {
+        let error = read_within(Path::new("/dev/zero"), 1 << 20).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "could not read `/dev/zero`: it has more than 1 MiB"
+        );
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        std::fs::write(&path, "abc").unwrap();
+        assert_eq!(read_within(&path, 3).unwrap(), b"abc");
+        assert!(read_within(&path, 2).is_err());
+    }
 
     #[test]
     fn dots_are_taken_out_by_their_letters() {
