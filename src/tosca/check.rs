@@ -85,6 +85,13 @@ pub(super) fn check(
     (value, told.collect())
 }
 
+/// What is wrong about a value that an operation gave as an output, in words.
+pub fn check_output(types: &Types, def: &PropertyDef, value: &Value) -> Vec<String> {
+    let subject = format_args!("output `{}`", def.name);
+    let (_, problems) = check(types, def, value, subject, (None, Span::NONE));
+    problems.into_iter().map(|it| it.message).collect()
+}
+
 /// The place of a part of a value; of the nearest part that the text has.
 fn place_of(node: &Node, path: &[Step]) -> Span {
     let mut node = node;

@@ -7,16 +7,42 @@ use std::time::Duration;
 use indexmap::IndexMap;
 
 use crate::diagnostic::Diagnostic;
+use crate::name::OperationRef;
 use crate::value::{Map, Value};
 use crate::yaml::{Entry, Mapping, Node};
 
 use super::keys::IMPLEMENTATION;
-use super::operation::{Dependency, Implementation, ImplementationKind, short_name};
+use super::operation::{Dependency, Implementation, ImplementationKind, Operations, short_name};
 use super::scope::{Scope, values};
 use super::template::Artifact;
 
 /// Artifacts by name.
 pub(super) type ArtifactMap = IndexMap<Arc<str>, Arc<Artifact>>;
+
+/// How the names of artifacts begin that operations state in place.
+const IN_PLACE: &str = "__primary_";
+
+/// Whether an operation states the artifact in place; such artifacts have no name of their own.
+pub(super) fn is_in_place(name: &str) -> bool {
+    name.starts_with(IN_PLACE)
+}
+
+/// Lets the artifacts that operations state in place stand among those of their entity.
+pub(super) fn join_in_place(artifacts: &mut Arc<ArtifactMap>, operations: &Operations) {
+    let implementations = operations
+        .iter()
+        .filter_map(|it| it.implementation.as_ref());
+    let stated = implementations.filter_map(|it| it.primary.as_ref());
+    let stated: Vec<_> = stated.filter(|it| is_in_place(&it.name)).collect();
+    let is_stale = artifacts.keys().any(|name| is_in_place(name));
+    if stated.is_empty() && !is_stale {
+        return;
+    }
+    let all = Arc::make_mut(artifacts);
+    all.retain(|name, _| !is_in_place(name));
+    let named = |artifact: &Arc<Artifact>| (Arc::clone(&artifact.name), Arc::clone(artifact));
+    all.extend(stated.into_iter().map(named));
+}
 
 /// The artifacts that implementations can name.
 #[derive(Debug, Clone, Copy)]
@@ -47,6 +73,24 @@ impl<'a> Artifacts<'a> {
 
     fn get(&self, name: &str) -> Option<&'a Arc<Artifact>> {
         self.named?.get(name)
+    }
+}
+
+impl Implementation {
+    /// Gives an artifact that is stated in place the name under which it stands.
+    pub(super) fn name_in_place(&mut self, reference: &OperationRef, node: &Node) {
+        if node.get("primary").is_none_or(|it| it.as_map().is_none()) {
+            return;
+        }
+        let Some(artifact) = &mut self.primary else {
+            return;
+        };
+        let (interface, operation) = (&reference.interface, &reference.operation);
+        let name: Arc<str> = format!("{IN_PLACE}{interface}_{operation}").into();
+        Arc::make_mut(artifact).name = Arc::clone(&name);
+        if let ImplementationKind::Artifact(named) = &mut self.kind {
+            *named = name;
+        }
     }
 }
 
@@ -241,15 +285,25 @@ fn seconds(value: &Value) -> Option<Duration> {
     }
 }
 
-/// The configurator that an artifact's type names, if it does.
+/// What runs an artifact: the class that its `execute` operation names, or else the configurator
+/// that its type does.
 fn class_of(artifact: &Artifact) -> Option<Arc<str>> {
+    let execute = artifact.execute();
+    let execute = execute.and_then(|operation| operation.implementation.as_ref()?.class.clone());
+    if let Some(class) = execute.filter(|class| class.contains(':')) {
+        return Some(class);
+    }
     let value = &artifact.properties.get("className")?.value;
     value.as_str().map(Arc::from)
 }
 
 fn kind_of_artifact(artifact: &Artifact, class: Option<&str>) -> ImplementationKind {
+    let is_untyped = artifact.type_name.as_str() == "tosca.artifacts.Root";
     match class {
-        None => ImplementationKind::Artifact(Arc::clone(&artifact.name)),
+        None => match artifact.file.as_str().filter(|_| is_untyped) {
+            Some(command) => ImplementationKind::Command(command.trim_start().into()),
+            None => ImplementationKind::Artifact(Arc::clone(&artifact.name)),
+        },
         Some(class) => match short_name(class) {
             Some(short) => ImplementationKind::Configurator(short.into()),
             None => ImplementationKind::Unsupported(class.into()),

@@ -11,7 +11,7 @@ use crate::value::Map;
 use crate::yaml::{Entry, Mapping, Node};
 
 use super::implementation::Artifacts;
-use super::keys::{INTERFACE, INTERFACE_DEFAULTS, OPERATION};
+use super::keys::{INTERFACE, INTERFACE_DEFAULTS, OPERATION, OUTPUT};
 use super::operation::{
     Interface, Operation, Operations, short_interface_name, type_of_short_name,
 };
@@ -41,6 +41,7 @@ struct Shared {
     inputs: Map,
     input_defs: Defs,
     outputs: Map,
+    output_defs: Defs,
     implementation: Option<Text>,
 }
 
@@ -310,6 +311,7 @@ impl Merger<'_> {
             self.inputs(shared, inputs, splits);
         }
         shared.outputs.extend(values_at(said, "outputs"));
+        self.output_defs(shared, said);
         if let Some(node) = said.get("implementation").filter(|node| !node.is_null()) {
             shared.implementation = Some(self.text(node));
         }
@@ -351,6 +353,22 @@ impl Merger<'_> {
                 shared.inputs.insert(Arc::clone(name), default.clone());
             }
             shared.input_defs.insert(Arc::clone(name), Arc::new(def));
+        }
+    }
+
+    /// Outputs that are maps with a `type` are definitions.
+    fn output_defs(&self, shared: &mut Shared, said: &Mapping) {
+        let outputs = said.get("outputs").and_then(Node::as_map);
+        for (name, entry) in outputs.into_iter().flatten() {
+            if entry.value.get("type").and_then(Node::as_str).is_none() {
+                continue;
+            }
+            let what = format!("output `{name}` of {}", self.what);
+            let base = shared.output_defs.get(name);
+            let def = self.scope.definition(&OUTPUT, &what, name, entry, base);
+            if let Some(def) = def {
+                shared.output_defs.insert(Arc::clone(name), Arc::new(def));
+            }
         }
     }
 
@@ -465,6 +483,7 @@ impl Finisher<'_> {
         let mut inputs = Map::default();
         let mut input_defs = Defs::default();
         let mut outputs = Map::default();
+        let mut output_defs = Defs::default();
         for layer in layers {
             let own = layer.inputs.iter().map(|(k, v)| (Arc::clone(k), v.clone()));
             inputs.extend(own);
@@ -475,6 +494,8 @@ impl Finisher<'_> {
                 .iter()
                 .map(|(k, v)| (Arc::clone(k), v.clone()));
             outputs.extend(own);
+            let defs = layer.output_defs.iter();
+            output_defs.extend(defs.map(|(k, v)| (Arc::clone(k), Arc::clone(v))));
         }
         let shared = [&draft.shared, self.shared]
             .into_iter()
@@ -495,13 +516,17 @@ impl Finisher<'_> {
                 types: self.types,
                 namespace: text.namespace,
             };
-            scope.implementation(&what, &text.node, said.extras.as_ref(), self.artifacts)
+            let extras = said.extras.as_ref();
+            let mut found = scope.implementation(&what, &text.node, extras, self.artifacts)?;
+            found.name_in_place(&reference, &text.node);
+            Some(found)
         });
         Operation {
             implementation,
             inputs,
             input_defs,
             outputs,
+            output_defs,
             entry_state: said.entry_state.clone(),
             invoke: said.invoke.clone(),
             metadata: said.metadata.clone(),
@@ -565,7 +590,7 @@ topology_template:
         Standard.configure: Configurator("Template") as unfurl.configurators.TemplateConfigurator [shared=1, own=2]
         Standard.start: Configurator("Shell") as unfurl.configurators.shell.ShellConfigurator [shared=1]
         Standard.stop: Configurator("Shell") as unfurl.configurators.shell.ShellConfigurator [shared=1]
-        Standard.delete: Artifact("plain") as unfurl.configurators.shell.ShellConfigurator [shared=1]
+        Standard.delete: Command("run.sh") as unfurl.configurators.shell.ShellConfigurator [shared=1]
         Install.check: nothing []
         Configure.add_source: Configurator("Shell") as unfurl.configurators.shell.ShellConfigurator []
         Configure.add_target: Unsupported("unfurl.configurators.dns.DNSConfigurator") as unfurl.configurators.dns.DNSConfigurator []
@@ -581,6 +606,92 @@ topology_template:
         assert!(by_type.is_some());
         assert!(a.operations.implemented("Install", "check"));
         assert!(!a.operations.implemented("Install", "discover"));
+    }
+
+    #[test]
+    fn artifacts_stated_in_place_stand_among_those_of_the_node() {
+        let case = case(
+            "
+node_types:
+  T:
+    derived_from: tosca.nodes.Root
+    interfaces:
+      Standard:
+        create: {implementation: {primary: {type: unfurl.artifacts.ShellExecutable, file: a.sh}}}
+        delete: {implementation: {primary: {type: unfurl.artifacts.ShellExecutable, file: b.sh}}}
+topology_template:
+  node_templates:
+    shared: {type: T}
+    same: {type: T, properties: {}}
+    other:
+      type: T
+      artifacts: {own: c.sh}
+      interfaces: {Standard: {create: echo hi, start: {implementation: {primary: {file: d.sh}}}}}
+",
+        );
+        assert_eq!(case.told(), "");
+        let names = |node: &str| {
+            let node = case.node(node);
+            let names = node.artifacts.keys().map(ToString::to_string);
+            names.collect::<Vec<_>>().join(" ")
+        };
+        let stated = "__primary_Standard_create __primary_Standard_delete";
+        assert_eq!(names("shared"), stated);
+        let shared = [case.node("shared"), case.node("same")].map(|node| node.artifacts.clone());
+        assert!(std::sync::Arc::ptr_eq(&shared[0], &shared[1]));
+        let own = "own __primary_Standard_delete __primary_Standard_start";
+        assert_eq!(names("other"), own);
+    }
+
+    #[test]
+    fn outputs_with_a_type_are_definitions() {
+        let case = case(
+            "
+topology_template:
+  node_templates:
+    a:
+      type: tosca.nodes.Root
+      interfaces:
+        Standard:
+          create:
+            implementation: echo hi
+            outputs: {plain: port, typed: {type: integer, mapping: [SELF, port]}}
+",
+        );
+        assert_eq!(case.told(), "");
+        let create = case.node("a").operations.get("Standard", "create");
+        let create = create.expect("it is stated").clone();
+        let typed: Vec<_> = create.output_defs.keys().map(|name| &**name).collect();
+        assert_eq!(typed, ["typed"]);
+        assert_eq!(create.outputs.len(), 2);
+    }
+
+    #[test]
+    fn the_class_that_execute_names_runs_an_artifact() {
+        let case = case(
+            "
+artifact_types:
+  Py:
+    derived_from: unfurl.artifacts.ShellExecutable
+    interfaces: {Executable: {execute: {implementation: {className: 'service:Py.run'}}}}
+  Plain:
+    derived_from: unfurl.artifacts.ShellExecutable
+    interfaces: {Executable: {execute: {inputs: {a: 1}}}}
+topology_template:
+  node_templates:
+    a:
+      type: tosca.nodes.Root
+      interfaces:
+        Standard:
+          create: {implementation: {primary: {type: Py, file: a.sh}}}
+          start: {implementation: {primary: {type: Plain, file: a.sh}}}
+",
+        );
+        assert_eq!(case.told(), "");
+        insta::assert_snapshot!(operations(&case, "a"), @r#"
+        Standard.create: Unsupported("service:Py.run") as service:Py.run []
+        Standard.start: Configurator("Shell") as unfurl.configurators.shell.ShellConfigurator []
+        "#);
     }
 
     #[test]

@@ -214,6 +214,21 @@ keys! {
         "title" Text, "What people call it";
         "sensitive" Flag, "Whether its value must not be shown";
     }
+    OUTPUT Warning "operation_output" "An output of an operation" {
+        "type" Text, "What its values are: string, integer, list, a data type, …";
+        "mapping" Any, "The attribute that it goes to";
+        "description" Text, "What it is for";
+        "default" Any, "The value when none is given";
+        "value" Any, "The value of an output, often an expression";
+        "constraints" List, "What its values must meet";
+        "required" Flag, "Whether a value must be given; true if it does not say";
+        "status" Text, "supported, unsupported, experimental or deprecated";
+        "key_schema" TextOr(&PROPERTY.table), "What the keys of a map must be";
+        "entry_schema" TextOr(&PROPERTY.table), "What the items of a list or a map must be";
+        "metadata" Map, "Facts such as `sensitive`";
+        "title" Text, "What people call it";
+        "sensitive" Flag, "Whether its value must not be shown";
+    }
     NODE_TEMPLATE Error "node_template" "A node to be deployed" {
         "type" Text, "Its node type";
         "description" Text, "What it is for";

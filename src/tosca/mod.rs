@@ -50,6 +50,7 @@ mod version;
 mod workflow;
 mod workflow_read;
 
+pub use check::check_output;
 pub use constraint::{Constraint, Rule};
 pub use definition::{DataKind, ParameterDef, PropertyDef, ScalarKind, Schema, TypeKey};
 pub use entity::{

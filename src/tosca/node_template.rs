@@ -12,7 +12,7 @@ use crate::value::Value;
 use crate::yaml::{Entry, Mapping, Node};
 
 use super::entity::{NodeType, RequirementDef};
-use super::implementation::{ArtifactMap, Artifacts};
+use super::implementation::{ArtifactMap, Artifacts, join_in_place};
 use super::interface::{Interfaces, Speaker};
 use super::keys::NODE_TEMPLATE;
 use super::operation::Operations;
@@ -78,7 +78,7 @@ impl<'a> NodeReader<'a> {
             ..Declared::of(type_name.as_str(), &node_type)
         };
         let properties = scope.properties(&what, declared, given.as_deref(), span);
-        let artifacts = self.artifacts(&what, map, &node_type, span);
+        let (artifacts, operations) = self.implemented(&what, map, &node_type, span);
         let attributes = scope.attributes(
             &what,
             &node_type.attributes,
@@ -94,7 +94,7 @@ impl<'a> NodeReader<'a> {
             attributes,
             requirements: Vec::new(),
             capabilities: self.capabilities(&what, map, &node_type, &inline),
-            operations: self.operations(&what, map, &node_type, &artifacts),
+            operations,
             artifacts,
             occurrences: scope.occurrences_at(map, &what),
             node_filter: scope.node_filter(map, &what),
@@ -231,6 +231,22 @@ impl<'a> NodeReader<'a> {
             }
         }
         Arc::new(capabilities)
+    }
+
+    /// The artifacts and the operations, which may state artifacts in place.
+    fn implemented(
+        &self,
+        what: &str,
+        map: &Mapping,
+        node_type: &NodeType,
+        span: Span,
+    ) -> (Arc<ArtifactMap>, Arc<Operations>) {
+        let mut artifacts = self.artifacts(what, map, node_type, span);
+        let operations = self.operations(what, map, node_type, &artifacts);
+        if !Arc::ptr_eq(&operations, &node_type.operations) {
+            join_in_place(&mut artifacts, &operations);
+        }
+        (artifacts, operations)
     }
 
     fn artifacts(

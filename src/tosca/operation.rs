@@ -126,6 +126,8 @@ pub struct Operation {
     pub input_defs: IndexMap<Arc<str>, Arc<PropertyDef>>,
     /// Where its outputs go, raw.
     pub outputs: Map,
+    /// The definitions of those outputs that declare a type.
+    pub output_defs: IndexMap<Arc<str>, Arc<PropertyDef>>,
     /// The node state it asks for, instead of the one its name implies.
     pub entry_state: Option<Arc<str>>,
     /// The operation it stands for: `Interface.operation`.

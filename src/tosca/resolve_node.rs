@@ -11,7 +11,7 @@ use crate::yaml::{Entry, Mapping, Node};
 
 use super::definition::TypeKey;
 use super::entity::{CapabilityDef, ExpectedArtifact, NodeType, RequirementDef};
-use super::implementation::Artifacts;
+use super::implementation::{Artifacts, join_in_place};
 use super::keys::{CAPABILITY, NODE_FILTER, REQUIREMENT};
 use super::property::{Declared, Defs};
 use super::resolve::{TypeArtifacts, metadata_of};
@@ -30,6 +30,8 @@ impl Types {
         let (artifacts, expected_artifacts) = self.artifacts(key);
         let own = Artifacts::new(&artifacts, false);
         let operations = Arc::new(interfaces.finish(self, what, &own, None));
+        let mut artifacts = Arc::new(artifacts);
+        join_in_place(&mut artifacts, &operations);
         let default_capabilities = capabilities
             .iter()
             .map(|(name, def)| (Arc::clone(name), scope.capability(what, def, None, None)))
@@ -41,7 +43,7 @@ impl Types {
             requirements: self.requirement_defs(key),
             operations,
             interfaces: Arc::new(interfaces),
-            artifacts: Arc::new(artifacts),
+            artifacts,
             expected_artifacts,
             properties,
             attributes,

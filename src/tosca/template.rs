@@ -13,7 +13,7 @@ use crate::yaml::Node;
 
 use super::definition::{ParameterDef, PropertyDef, TypeKey};
 use super::entity::{ArtifactType, CapabilityType, NodeType, RelationshipType, RequirementDef};
-use super::operation::Operations;
+use super::operation::{Operation, Operations};
 use super::trigger::Trigger;
 use super::types::Types;
 use super::workflow::Workflow;
@@ -284,7 +284,7 @@ pub struct RelationshipTemplate {
 /// A file or image that operations use.
 #[derive(Debug, Clone)]
 pub struct Artifact {
-    /// Its name; inline artifacts are named after their file.
+    /// Its name; what an operation states in place is `__primary_<interface>_<operation>`.
     pub name: Arc<str>,
     /// The name of its type; `tosca.artifacts.Root` if none is given.
     pub type_name: TypeName,
@@ -311,6 +311,18 @@ pub struct Artifact {
 }
 
 impl Artifact {
+    /// The operation that says what executing it takes, if it declares one.
+    pub fn execute(&self) -> Option<&Operation> {
+        let interface = self.operations.interface("Executable")?;
+        let execute = interface.operations.get("execute");
+        execute.or(interface.default.as_ref()).map(|it| &**it)
+    }
+
+    /// Whether an operation states it in place: then nobody has named it.
+    pub fn is_in_place(&self) -> bool {
+        super::implementation::is_in_place(&self.name)
+    }
+
     /// One of its other keys, such as `intent`, as text.
     pub fn field(&self, key: &str) -> Option<&str> {
         self.fields.get(key).and_then(Value::as_str)

@@ -209,6 +209,7 @@ impl Writer<'_> {
             ])
         });
         let occurrences = node.occurrences.map(bounds);
+        let named = |(_, artifact): &(_, &Arc<Artifact>)| !artifact.is_in_place();
         object([
             ("type", node.node_type.name.as_str().into()),
             ("description", text(node.description.as_ref())),
@@ -231,7 +232,10 @@ impl Writer<'_> {
                 each(&*node.capabilities, |it| self.capability(it)),
             ),
             ("interfaces", self.interfaces(&node.operations)),
-            ("artifacts", each(&*node.artifacts, |it| self.artifact(it))),
+            (
+                "artifacts",
+                each(node.artifacts.iter().filter(named), |it| self.artifact(it)),
+            ),
             ("node_filter", nodes(node.node_filter.as_slice())),
         ])
     }

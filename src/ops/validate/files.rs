@@ -39,7 +39,8 @@ impl Files<'_, '_> {
         let Some(file) = artifact.file.as_str() else {
             return;
         };
-        if artifact.repository.is_none() {
+        let has_contents = artifact.fields.contains_key("contents");
+        if artifact.repository.is_none() && !has_contents {
             self.file(file, &artifact.base_dir, artifact.span);
         }
     }
