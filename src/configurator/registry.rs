@@ -39,17 +39,28 @@ pub fn choose(operation: &Operation) -> Result<(Arc<dyn Configurator>, Map), Str
                 inputs
             };
             find(name).map(|configurator| (configurator, inputs)).ok_or_else(|| {
-                format!("there is no configurator `{name}`; known are Shell, Cmd, Template, Delegate")
+                let from = wanted_by(implementation);
+                format!("there is no configurator `{name}`{from}; known are Shell, Cmd, Template, Delegate")
             })
         }
         ImplementationKind::Command(command) => local(implementation, command, inputs),
         ImplementationKind::Unsupported(class) => Err(format!(
-            "the Python class `{class}` cannot be run; use a shell command instead"
+            "the Python class `{class}`{} cannot be run; use a shell command instead",
+            wanted_by(implementation)
         )),
         ImplementationKind::Artifact(artifact) => Err(format!(
             "artifact `{artifact}` cannot be run: its type names no configurator"
         )),
     }
+}
+
+/// Which artifact asks for a configurator, if one does.
+fn wanted_by(implementation: &Implementation) -> String {
+    let artifact = implementation.primary.as_ref();
+    artifact.map_or_else(String::new, |artifact| {
+        let (name, of) = (&artifact.name, &artifact.type_name);
+        format!(" for artifact `{name}` of type `{of}`")
+    })
 }
 
 fn local(

@@ -37,7 +37,8 @@ impl Configurator for Shell {
         let Some(command) = command.filter(Value::is_truthy) else {
             return Err(Refusal("missing command to execute".to_owned()));
         };
-        let shell = task.raw("shell").is_some_and(Value::is_truthy);
+        let shell = task.input("shell").ok().flatten();
+        let shell = shell.is_some_and(|shell| shell.is_truthy());
         if let Some(words) = command.as_list()
             && !shell
         {

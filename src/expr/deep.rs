@@ -37,6 +37,11 @@ impl Evaluator {
             return Ok(Some(Item::Value(value)));
         }
         self.tracker().read(read.clone(), None);
+        if let Some(scene) = self.task_scene(of) {
+            return self
+                .apart(&slot, raw, &scene, attribute.sensitive)
+                .map(Some);
+        }
         let item = self.element(
             raw,
             &|| self.owner_scene(attribute.owner),
@@ -47,6 +52,29 @@ impl Evaluator {
             self.tracker().read(read, Some(value.clone()));
         }
         Ok(Some(item))
+    }
+
+    /// An attribute that is evaluated for a task and not remembered.
+    fn apart(
+        &self,
+        slot: &Slot,
+        raw: Value,
+        scene: &Scene,
+        sensitive: bool,
+    ) -> Result<Item, Error> {
+        if !self.tracker().begin_apart(slot) {
+            return Ok(Item::Value(Value::Null));
+        }
+        let level = self.tracker().enter();
+        let item = level.and_then(|_level| self.element(raw, &|| scene.clone(), None, sensitive));
+        self.tracker().end_apart(slot);
+        let item = item?;
+        if let Item::Value(value) = &item {
+            let (of, name) = (slot.of, Arc::clone(&slot.name));
+            let read = Read::Attribute { of, name };
+            self.tracker().read(read, Some(value.clone()));
+        }
+        Ok(item)
     }
 
     /// The surroundings in which the attributes of an entity are evaluated.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::value::{Handle, Value};
 
 use super::cache::Cache;
-use super::context::{Context, Inputs, KnownInput, Var};
+use super::context::{Bound, Context, Inputs, KnownInput, Var};
 use super::error::Error;
 use super::form;
 use super::item::{Item, Scene};
@@ -35,6 +35,8 @@ struct Shared {
     paths: Cache<Arc<[Segment]>>,
     /// Whether only what reads nothing outside of the model is evaluated.
     safe: bool,
+    /// The entity whose attributes see the variables of a task, and their surroundings.
+    around: Option<(Handle, Context)>,
 }
 
 impl Debug for Evaluator {
@@ -63,7 +65,50 @@ impl Evaluator {
             tracker: Tracker::new(limit),
             paths: Cache::default(),
             safe: false,
+            around: None,
         }))
+    }
+
+    /// The same evaluator, for a task: the attributes of `of`, the artifact that it executes, see
+    /// the variables of the task, and what they give is not remembered for others.
+    #[must_use]
+    pub fn around(self, of: Handle, task: &Context) -> Self {
+        let mut context = task.clone();
+        context.target = of;
+        if let Some(Var::Inputs(inputs)) = task.vars.get("inputs") {
+            let scene = Arc::new(Scene::new(task.clone()));
+            let inputs = Item::Inputs(Arc::clone(inputs), scene);
+            context.vars.set("inputs", Var::Bound(Bound(inputs)));
+        }
+        context.vars.set("SELF", Var::Attributes(task.target));
+        if let Some(Value::Entity(host)) = self.scope().special(task.target, ".parent") {
+            context.vars.set("HOST", Var::Attributes(host));
+        }
+        let shared = &self.0;
+        Self(Arc::new(Shared {
+            scope: Arc::clone(&shared.scope),
+            world: Arc::clone(&shared.world),
+            memo: Arc::clone(&shared.memo),
+            tracker: Tracker::new(DEPTH),
+            paths: Cache::default(),
+            safe: shared.safe,
+            around: Some((of, context)),
+        }))
+    }
+
+    /// The surroundings of a task, if the attributes of an entity are evaluated in them. What is
+    /// remembered must not depend on a task.
+    pub(super) fn task_scene(&self, of: Handle) -> Option<Scene> {
+        let (artifact, context) = self.0.around.as_ref()?;
+        if *artifact != of || self.tracker().is_in_slot() {
+            return None;
+        }
+        let mut context = context.clone();
+        let base_dir = self.scope().base_dir(of);
+        if base_dir.is_absolute() {
+            context.base_dir = base_dir;
+        }
+        Some(Scene::new(context))
     }
 
     /// Makes an evaluator for what nobody trusts: it evaluates only functions that read nothing
@@ -76,6 +121,7 @@ impl Evaluator {
             tracker: Tracker::new(DEPTH),
             paths: Cache::default(),
             safe: true,
+            around: None,
         }))
     }
 
@@ -282,6 +328,7 @@ mod tests {
     use super::super::context::Environ;
     use super::super::fixture::{Disk, Fake, evaluator, topology, yaml};
     use super::*;
+    use crate::value::Map;
 
     fn names(reads: &Reads) -> Vec<String> {
         reads
@@ -501,6 +548,32 @@ mod tests {
     }
 
     #[test]
+    fn the_artifact_of_a_task_sees_its_variables_and_is_not_remembered() {
+        let scope = topology();
+        let evaluator = evaluator(&scope);
+        let (host, app) = (scope.named("host"), scope.named("app"));
+        scope.write(app, "said", "{{ inputs.word }} {{ SELF.ip }}");
+        scope.write(app, "loop", "{{ '.::loop' | eval }}");
+        scope.write(host, "again", yaml("{eval: '::app::said'}"));
+        let task = |word: &str| {
+            let inputs = Map::from_iter([("word".into(), Value::from(word))]);
+            evaluator
+                .clone()
+                .around(app, &Context::new(host).with("inputs", inputs))
+        };
+        for (word, said) in [("{{ SELF.ip }}", "10.0.0.1 10.0.0.1"), ("b", "b 10.0.0.1")] {
+            let around = task(word);
+            assert_eq!(around.attribute(app, "said").unwrap(), Some(said.into()));
+            let reads = around.take_reads();
+            assert!(reads.get(&Read::Input("word".into())).is_some());
+        }
+        assert!(evaluator.attribute(app, "said").is_err());
+        assert!(task("c").attribute(host, "again").is_err());
+        let empty = task("d").attribute(app, "loop").unwrap();
+        assert_eq!(empty, Some(Value::Null));
+    }
+
+    #[test]
     fn what_needs_no_evaluation_is_shared() {
         let scope = topology();
         let evaluator = evaluator(&scope);
@@ -586,7 +659,7 @@ mod tests {
             .unwrap();
         }
         let scope = Fake::new(&text);
-        let mut outputs = crate::value::Map::new();
+        let mut outputs = Map::new();
         outputs.insert("o0".into(), 1.into());
         for place in 1..50 {
             let both = format!(

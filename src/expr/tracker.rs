@@ -23,6 +23,7 @@ struct State {
     /// What is being evaluated within what; the first frame is that of the caller.
     frames: Vec<Frame>,
     slots: HashSet<Slot>,
+    apart: HashSet<Slot>,
     inputs: HashSet<(usize, String)>,
     depth: usize,
     /// How many evaluations that somebody asked for are within each other, and the steps they took.
@@ -144,6 +145,22 @@ impl Tracker {
         }
         state.frames.push(Frame::default());
         true
+    }
+
+    /// Whether something that will be remembered is under evaluation.
+    pub(super) fn is_in_slot(&self) -> bool {
+        !self.state().slots.is_empty()
+    }
+
+    /// Begins the evaluation of an attribute that will not be remembered, unless it is under
+    /// evaluation already. What it reads counts for whoever asked.
+    pub(super) fn begin_apart(&self, slot: &Slot) -> bool {
+        self.state().apart.insert(slot.clone())
+    }
+
+    /// Ends the evaluation of an attribute that will not be remembered.
+    pub(super) fn end_apart(&self, slot: &Slot) {
+        self.state().apart.remove(slot);
     }
 
     /// Ends the frame of a slot.

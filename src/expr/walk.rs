@@ -7,6 +7,7 @@ use crate::value::{External, ExternalKind, Handle, Value};
 use super::context::Var;
 use super::error::Error;
 use super::evaluator::Evaluator;
+use super::functions::absolute_path;
 use super::item::{Item, Scene};
 use super::path::{self, Key, Modifier, Segment, Test};
 use super::reads::Read;
@@ -268,8 +269,25 @@ impl Evaluator {
                 Ok(Some(Item::Super(of, level + 1)))
             }
             ".attributes" => Ok(Some(Item::Attributes(of))),
-            _ => Ok(self.special(of, name).map(Item::Value)),
+            ".path" => self.path_of(of, scene).map(|path| path.map(Item::Value)),
+            _ => match self.special(of, name) {
+                Some(value) => Ok(Some(Item::Value(value))),
+                // What is said of an artifact is special too.
+                None if self.scope().is_type(of, "tosca.artifacts.Root") => {
+                    self.attribute_item(of, &name[1..])
+                }
+                None => Ok(None),
+            },
         }
+    }
+
+    /// The path of an artifact's file, as a value that stands for what is there.
+    fn path_of(&self, of: Handle, scene: &Scene) -> Result<Option<Value>, Error> {
+        let path = self.special(of, ".path");
+        let Some(text) = path.as_ref().and_then(Value::as_str) else {
+            return Ok(path);
+        };
+        absolute_path(self, scene, text, None, false).map(Some)
     }
 
     fn inherited(&self, of: Handle, name: &str, level: u32) -> Result<Option<Item>, Error> {

@@ -39,8 +39,9 @@ impl Engine {
                     .map(|(name, value)| (Arc::clone(name), value.clone())),
             );
         }
-        raw.entry("arguments".into())
-            .or_insert_with(|| Value::from(Map::new()));
+        let artifact = self.executed(target, &operation);
+        self.add_arguments(target, artifact, &operation, &mut raw);
+        self.add_properties(artifact, &operation, &mut raw);
         let mut context = Context::new(target);
         context.base_dir.clone_from(&self.options.base_dir);
         context.place = self.place(target, &reference);
@@ -71,6 +72,7 @@ impl Engine {
             target_status: self.topology.entity(target).local,
             target_state: self.topology.entity(target).state,
             folders: Vec::new(),
+            artifact,
             inputs: Arc::new(raw),
             context,
             rendered: None,
@@ -100,6 +102,9 @@ impl Engine {
             }
             Kind::Capability { owner, .. } => {
                 format!("{}~c~{}", self.topology.entity(*owner).name, entity.name)
+            }
+            Kind::Artifact { owner, .. } => {
+                format!("{}~a~{}", self.topology.entity(*owner).name, entity.name)
             }
             _ => entity.name.to_string(),
         }
@@ -137,7 +142,8 @@ impl Engine {
         }
         vars.set("task", Var::Value(settings));
         vars.set("connections", Var::Value(Value::from(Map::new())));
-        vars.set("implementation", Var::Value(Value::Null));
+        let artifact = task.artifact.map_or(Value::Null, Value::Entity);
+        vars.set("implementation", Var::Value(artifact));
         let arguments = Value::map([("eval", Value::from("$inputs::arguments"))]);
         vars.set("arguments", Var::Lazy(arguments));
         let inputs = Inputs::new(task.inputs.as_ref().clone());

@@ -77,7 +77,7 @@ impl Engine {
         let Some(last) = self.last_operation(task.target, operation) else {
             return (false, Reads::default());
         };
-        let evaluator = self.evaluator();
+        let evaluator = self.evaluator_for(index);
         let changed = self.compare(task, &last, &evaluator);
         (changed, evaluator.take_reads())
     }
@@ -144,6 +144,14 @@ impl Engine {
             .and_then(|name| self.topology.find_from(task.target, name))
         {
             return Ok(evaluator.attribute(handle, name)?.unwrap_or_default());
+        }
+        let artifact = entity.strip_prefix("::").and_then(|entity| {
+            let (node, artifact) = entity.split_once("::.artifacts::")?;
+            let node = self.topology.find_from(task.target, node)?;
+            self.topology.artifact_of(node, artifact)
+        });
+        if let Some(artifact) = artifact {
+            return Ok(evaluator.attribute(artifact, name)?.unwrap_or_default());
         }
         let mut results = evaluator.query(&Value::from(key), &task.context)?;
         Ok(if results.len() == 1 {

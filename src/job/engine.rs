@@ -192,6 +192,15 @@ impl Engine {
         Evaluator::new(scope, Arc::clone(&self.world), Arc::clone(&self.memo))
     }
 
+    /// An evaluator for a task: the artifact that it executes sees the task's variables.
+    pub(super) fn evaluator_for(&self, index: TaskIndex) -> Evaluator {
+        let task = &self.tasks[index];
+        match task.artifact {
+            Some(artifact) => self.evaluator().around(artifact, &task.context),
+            None => self.evaluator(),
+        }
+    }
+
     /// The topology, to be changed. Evaluators are short-lived, so that nobody else holds it.
     pub(super) fn topology_mut(&mut self) -> &mut Topology {
         Arc::get_mut(&mut self.topology)

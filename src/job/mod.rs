@@ -1,6 +1,7 @@
 //! Runs a plan: order, limits, transitions of status and node state. The coordinator is the only
 //! writer of the topology; it asks a runner for effects and performs none itself.
 
+mod artifact;
 mod create;
 mod digest;
 mod engine;

@@ -38,7 +38,7 @@ impl Engine {
     pub(super) fn commit_reads(&mut self, index: TaskIndex, reads: &Reads) {
         let mut read_inputs = false;
         // The evaluator is gone before the topology changes.
-        let closure = self.evaluator().closure(reads, MAX_DEPENDENCIES);
+        let closure = self.evaluator_for(index).closure(reads, MAX_DEPENDENCIES);
         for (of, name, value) in closure {
             if of == self.topology.inputs() {
                 read_inputs = true;
@@ -159,6 +159,7 @@ pub(super) fn is_live(topology: &Topology, of: Handle, name: &str) -> Option<boo
             .capability()
             .map(|template| !template.properties.contains_key(name)),
         Kind::Relationship { template, .. } => Some(!template.properties.contains_key(name)),
+        Kind::Artifact { .. } => Some(false),
     }
 }
 

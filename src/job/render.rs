@@ -175,7 +175,7 @@ impl Engine {
             return (steps, awaited);
         }
         let own = self.tasks[index].target;
-        let nested = self.evaluator().closure(reads, usize::MAX);
+        let nested = self.evaluator_for(index).closure(reads, usize::MAX);
         let absent = self.memo.absent(reads, usize::MAX);
         let absent = absent
             .iter()

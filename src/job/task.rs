@@ -113,6 +113,8 @@ pub struct Task {
     pub target_state: Option<NodeState>,
     /// The folders of its rendered files.
     pub folders: Vec<(String, std::path::PathBuf)>,
+    /// The artifact that it executes.
+    pub(super) artifact: Option<Handle>,
     pub(super) inputs: Arc<Map>,
     pub(super) context: Context,
     pub(super) rendered: Option<Rendered>,

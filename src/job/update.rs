@@ -145,14 +145,37 @@ impl Engine {
 
     /// Maps the outputs of an operation to attributes, status and node state.
     pub(super) fn apply_outputs(&mut self, index: TaskIndex, outcome: &mut Outcome) {
+        let operation = Arc::clone(&self.tasks[index].operation);
+        let secret = operation
+            .output_defs
+            .iter()
+            .filter(|(_, def)| def.is_sensitive());
+        for (name, _) in secret {
+            if let Some(value) = outcome.outputs.as_mut().and_then(|it| it.get_mut(name)) {
+                *value = std::mem::take(value).sensitive();
+            }
+        }
         let Some(outputs) = outcome.outputs.clone() else {
             return;
         };
-        let operation = Arc::clone(&self.tasks[index].operation);
+        let wrong = self.wrong_outputs(&operation, &outputs);
+        if !wrong.is_empty() {
+            outcome.errors.extend(wrong);
+            outcome.success = false;
+            return;
+        }
         for (name, value) in &outputs {
             let mapping = operation.outputs.get(name);
-            let mapping = mapping.and_then(|m| m.get("mapping").cloned().or(Some(m.clone())));
+            // A map defines the output; it may say where it goes.
+            let mapping = mapping.and_then(|mapping| match mapping.as_map() {
+                Some(definition) => definition.get("mapping").cloned(),
+                None => Some(mapping.clone()),
+            });
             let Some(mapping) = mapping.filter(|mapping| !mapping.is_null()) else {
+                if self.sets_attribute(&self.tasks[index], name) {
+                    let target = self.tasks[index].target;
+                    self.set_attribute(index, target, name, value.clone());
+                }
                 continue;
             };
             if let Err(message) = self.map_output(index, &mapping, value) {

@@ -19,7 +19,7 @@ impl Engine {
         look: impl FnOnce(&TaskView<'_>) -> T,
     ) -> (T, Reads) {
         let task = &self.tasks[index];
-        let evaluator = self.evaluator();
+        let evaluator = self.evaluator_for(index);
         let mut context = task.context.clone();
         context.strict = strict;
         let environment = TaskEnvironment {

@@ -1,9 +1,9 @@
-//! One entity of a topology: the root, a node instance, a capability, a relationship.
+//! One entity of a topology: the root, a node instance, a capability, an artifact, a relationship.
 
 use std::sync::Arc;
 
 use crate::name::{ChangeId, InstanceKey, InstanceName, NodeState, Priority, Status, TemplateName};
-use crate::tosca::{CapabilityTemplate, NodeTemplate, RelationshipTemplate};
+use crate::tosca::{Artifact, CapabilityTemplate, NodeTemplate, RelationshipTemplate};
 use crate::value::{Handle, Map, Value};
 
 /// Who made an instance.
@@ -63,6 +63,13 @@ pub enum Kind {
         /// The capabilities that the author described; the entity's name is the key.
         templates: Arc<indexmap::IndexMap<Arc<str>, CapabilityTemplate>>,
     },
+    /// An artifact of a node instance.
+    Artifact {
+        /// The node instance.
+        owner: Handle,
+        /// What the author described.
+        artifact: Arc<Artifact>,
+    },
     /// A requirement of a node instance, met by another.
     Relationship {
         /// The node instance whose requirement it is.
@@ -85,6 +92,8 @@ pub struct Node {
     pub capabilities: Vec<Handle>,
     /// Its relationships, in the order of the template's requirements.
     pub requirements: Vec<Handle>,
+    /// Its artifacts, in the order of the template.
+    pub artifacts: Vec<Handle>,
     /// The instances hosted on it.
     pub instances: Vec<Handle>,
     /// The imported instance it stands for.
@@ -170,6 +179,14 @@ impl Entity {
         }
     }
 
+    /// What the author described, if it is an artifact.
+    pub fn artifact(&self) -> Option<&Arc<Artifact>> {
+        match &self.kind {
+            Kind::Artifact { artifact, .. } => Some(artifact),
+            _ => None,
+        }
+    }
+
     /// Whether it is of a type or of one derived from it.
     pub fn is_a(&self, type_name: &str) -> bool {
         match &self.kind {
@@ -180,6 +197,7 @@ impl Entity {
             Kind::Capability { .. } => self
                 .capability()
                 .is_some_and(|template| template.capability_type.is_derived_from(type_name)),
+            Kind::Artifact { artifact, .. } => artifact.artifact_type.is_derived_from(type_name),
             Kind::Root | Kind::Inputs | Kind::Outputs => false,
         }
     }
@@ -226,6 +244,7 @@ impl Entity {
                 .capability()
                 .map_or("", |template| template.type_name.as_str()),
             Kind::Relationship { template, .. } => template.type_name.as_str(),
+            Kind::Artifact { artifact, .. } => artifact.type_name.as_str(),
             Kind::Root | Kind::Inputs | Kind::Outputs => "",
         }
     }

@@ -1,6 +1,7 @@
 //! What exists now: instances with their attributes, status and node states, and what expressions
 //! see of them. Decides nothing and runs nothing.
 
+mod artifact;
 mod entity;
 mod load;
 mod nested;

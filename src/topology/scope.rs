@@ -1,7 +1,9 @@
 //! What expressions see of a topology.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::artifact;
 use super::entity::{Created, Entity, Kind};
 use super::topology::Topology;
 use crate::expr::{Attribute, Scope};
@@ -33,6 +35,7 @@ impl Scope for Topology {
             Kind::Relationship { template, .. } => {
                 declared(&template.properties, &template.attributes, name)
             }
+            Kind::Artifact { artifact, .. } => artifact::attribute(artifact, name),
         };
         let own = entity.attributes.get(name).cloned();
         let outside = entity.node().filter(|_| own.is_none());
@@ -71,6 +74,7 @@ impl Scope for Topology {
                 template.properties.keys().cloned().collect()
             }),
             Kind::Relationship { template, .. } => template.properties.keys().cloned().collect(),
+            Kind::Artifact { artifact, .. } => artifact::attribute_names(artifact),
         };
         let known: std::collections::HashSet<_> = names.iter().cloned().collect();
         names.extend(
@@ -91,6 +95,15 @@ impl Scope for Topology {
             return None;
         }
         self.special_value(of, entity, key)
+    }
+
+    fn base_dir(&self, of: Handle) -> PathBuf {
+        let artifact = self.get(of).and_then(Entity::artifact);
+        artifact.map_or_else(PathBuf::new, |artifact| artifact.base_dir.to_path_buf())
+    }
+
+    fn artifact(&self, of: Handle, name: &str) -> Option<Value> {
+        self.artifact_value(of, name)
     }
 
     fn find(&self, from: Handle, name: &str) -> Option<Handle> {
@@ -242,7 +255,9 @@ impl Topology {
             ".deployment" => Value::str(""),
             ".names" => self.names_of(entity),
             ".topology" => Value::from(self.known_by_root(of)),
-            ".artifacts" => Value::map::<&str>([]),
+            ".artifacts" => self.artifacts_by_name(of),
+            ".file" => entity.artifact()?.file.clone(),
+            ".path" => self.path_of_artifact(of)?,
             _ => return None,
         })
     }
@@ -403,7 +418,7 @@ fn entities(handles: Vec<Handle>) -> Value {
 }
 
 /// What is declared of an attribute or property: its value, and whether it is sensitive.
-fn declared(
+pub(super) fn declared(
     properties: &indexmap::IndexMap<Arc<str>, Property>,
     attributes: &indexmap::IndexMap<Arc<str>, AttributeDecl>,
     name: &str,
@@ -422,7 +437,7 @@ fn declared(
 
 fn owner(of: Handle, entity: &Entity) -> Value {
     match &entity.kind {
-        Kind::Capability { owner, .. } => Value::Entity(*owner),
+        Kind::Capability { owner, .. } | Kind::Artifact { owner, .. } => Value::Entity(*owner),
         _ => Value::Entity(of),
     }
 }

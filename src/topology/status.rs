@@ -54,7 +54,7 @@ impl Topology {
                     .collect()
             }
             Kind::Relationship { .. } => self.target_of(of).into_iter().collect(),
-            Kind::Capability { owner, .. } => vec![*owner],
+            Kind::Capability { owner, .. } | Kind::Artifact { owner, .. } => vec![*owner],
             Kind::Inputs | Kind::Outputs => Vec::new(),
         }
     }

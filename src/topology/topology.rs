@@ -207,6 +207,7 @@ impl Topology {
         let handle = self.push(entity);
         let capabilities = self.add_capabilities(handle, &template);
         let requirements = self.add_relationships(handle, &template);
+        let artifacts = self.add_artifacts(handle, &template);
         let entity = &mut self.entities[handle.0 as usize];
         entity.parent = Some(parent);
         entity.local = status;
@@ -221,6 +222,7 @@ impl Topology {
             template,
             capabilities,
             requirements,
+            artifacts,
             instances: Vec::new(),
             imported: imported.map(Into::into),
         };

@@ -5,6 +5,7 @@
     reason = "a test fails by panicking, and prepares the world by itself"
 )]
 
+mod artifacts;
 mod bad_input;
 mod documents;
 mod examples;

@@ -5,6 +5,7 @@ use crate::expr::item::{Item, Scene};
 use crate::value::{List, Value};
 
 use super::call::Call;
+use super::files::absolute_path;
 
 pub(super) fn get_input(call: &Call<'_>) -> Result<Item, Error> {
     let (name, default) = match call.raw {
@@ -160,7 +161,14 @@ pub(super) fn get_artifact(call: &Call<'_>) -> Result<Item, Error> {
     };
     let scope = call.evaluator.scope();
     let artifact = entities.into_iter().find_map(|of| scope.artifact(of, name));
-    Ok(Item::Value(artifact.unwrap_or_default()))
+    let artifact = artifact.unwrap_or_default();
+    Ok(Item::Value(match artifact.as_str() {
+        Some(path) if path.starts_with('/') => {
+            absolute_path(call.evaluator, call.scene, path, None, false)?
+        }
+        Some(image) if !image.contains("://") => super::image::make(image),
+        _ => artifact,
+    }))
 }
 
 pub(super) fn find_connection(call: &Call<'_>) -> Result<Item, Error> {

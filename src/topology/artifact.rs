@@ -1,0 +1,116 @@
+//! Artifacts of node instances as entities.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::entity::{Entity, Kind};
+use super::scope::declared;
+use super::topology::Topology;
+use crate::name::Status;
+use crate::tosca::{Artifact, NodeTemplate};
+use crate::value::{Handle, Map, Value};
+
+/// What every artifact has besides its properties, set or not.
+const FIELDS: &[&str] = &[
+    "file",
+    "repository",
+    "deploy_path",
+    "version",
+    "checksum",
+    "checksum_algorithm",
+    "mime_type",
+    "file_extensions",
+    "permissions",
+    "intent",
+    "target",
+    "order",
+    "contents",
+    "dependencies",
+];
+
+/// The type of container images.
+const IMAGE: &str = "tosca.artifacts.Deployment.Image.Container.Docker";
+
+/// What is declared of an attribute of an artifact: its value, and whether it is sensitive.
+pub(super) fn attribute(artifact: &Artifact, name: &str) -> (Option<Value>, bool) {
+    let (value, sensitive) = declared(&artifact.properties, &indexmap::IndexMap::new(), name);
+    let field = || match name {
+        "file" => Some(artifact.file.clone()),
+        "repository" => Some(Value::from(artifact.repository.as_deref())),
+        name => {
+            let given = artifact.fields.get(name).cloned();
+            given.or_else(|| FIELDS.contains(&name).then_some(Value::Null))
+        }
+    };
+    (value.or_else(field), sensitive)
+}
+
+/// The properties of an artifact and what else is said of it.
+pub(super) fn attribute_names(artifact: &Artifact) -> Vec<Arc<str>> {
+    let properties = artifact.properties.keys().cloned();
+    let fields = artifact.fields.keys().cloned();
+    let always = ["file", "repository"].map(Arc::from);
+    properties.chain(always).chain(fields).collect()
+}
+
+impl Topology {
+    /// The artifact of a name that an instance has.
+    pub fn artifact_of(&self, node: Handle, name: &str) -> Option<Handle> {
+        let node = self.stand_in(node).unwrap_or(node);
+        let artifacts = &self.get(node)?.node()?.artifacts;
+        let mut artifacts = artifacts.iter().copied();
+        artifacts.find(|artifact| self.entity(*artifact).name.as_str() == name)
+    }
+
+    pub(super) fn add_artifacts(&mut self, owner: Handle, template: &NodeTemplate) -> Vec<Handle> {
+        let mut handles = Vec::with_capacity(template.artifacts.len());
+        for (name, artifact) in &*template.artifacts {
+            let key = format!("{}::.artifacts::{name}", self.entity(owner).key);
+            let artifact = Arc::clone(artifact);
+            let kind = Kind::Artifact { owner, artifact };
+            let mut entity = Entity::new(Arc::clone(name).into(), key.into(), kind);
+            entity.parent = Some(owner);
+            entity.scope = self.root_of(owner);
+            entity.local = Some(Status::Ok);
+            entity.computed = true;
+            handles.push(self.push(entity));
+        }
+        handles
+    }
+
+    pub(super) fn artifacts_by_name(&self, of: Handle) -> Value {
+        let of = self.stand_in(of).unwrap_or(of);
+        let artifacts = self.entity(of).node().map(|node| &node.artifacts);
+        let artifacts = artifacts.into_iter().flatten();
+        let named = artifacts.map(|it| (self.entity(*it).name.shared(), Value::Entity(*it)));
+        Value::from(named.collect::<Map>())
+    }
+
+    /// Where the file of an artifact is; nothing where it is no file of this machine.
+    pub(super) fn path_of_artifact(&self, of: Handle) -> Option<Value> {
+        let artifact = self.entity(of).artifact()?;
+        let file = artifact.file.as_str()?;
+        let repository = artifact.repository.as_deref();
+        // A repository that is a node holds no files: it says where programs are.
+        let is_near = |name: &str| name == "self" || self.find_from(of, name).is_some();
+        if !repository.is_none_or(is_near) || file.contains("://") {
+            return Some(Value::Null);
+        }
+        let (file, _) = file.split_once('#').unwrap_or((file, ""));
+        let path = artifact.base_dir.join(Path::new(file));
+        Some(Value::from(path.display().to_string()))
+    }
+
+    /// What `get_artifact` gives: the name of an image, an address, or a path.
+    pub(super) fn artifact_value(&self, of: Handle, name: &str) -> Option<Value> {
+        let own = self.entity(of).artifact().map(|_| of);
+        let of = own.or_else(|| self.artifact_of(of, name))?;
+        let entity = self.entity(of);
+        let artifact = entity.artifact()?;
+        let file = artifact.file.as_str()?;
+        if entity.is_a(IMAGE) || file.contains("://") {
+            return Some(artifact.file.clone());
+        }
+        self.path_of_artifact(of)
+    }
+}

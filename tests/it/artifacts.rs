@@ -1,0 +1,352 @@
+//! Artifacts: what expressions see of them, and operations that execute them.
+
+use super::support::TestEnv;
+
+const HEAD: &str = "apiVersion: unfurl/v1.0.0
+kind: Ensemble
+spec:
+  service_template:
+    tosca_definitions_version: tosca_simple_unfurl_1_0_0
+";
+
+/// A type of scripts whose output is data, with what executing them takes.
+const SCRIPT: &str = "    artifact_types:
+      Script:
+        derived_from: unfurl.artifacts.ShellExecutable
+        properties:
+          outputsTemplate: {type: any, required: false, default: '{{ stdout | trim }}'}
+          color: {type: string, default: red, metadata: {input_match: true}}
+        interfaces:
+          Executable:
+            type: unfurl.interfaces.Executable
+            operations:
+              execute:
+                metadata: {input_match: [shape]}
+                inputs:
+                  size: {type: integer, default: 3}
+                  name: {type: string}
+";
+
+fn ensemble(rest: &str) -> TestEnv {
+    TestEnv::with_ensemble(&format!("{HEAD}{rest}"))
+}
+
+/// A node whose operation `create` is the given text.
+fn node_with(create: &str) -> TestEnv {
+    ensemble(&format!(
+        "    topology_template:
+      node_templates:
+        web:
+          type: unfurl.nodes.Generic
+          interfaces:
+            Standard:
+              operations:
+                create:
+{create}"
+    ))
+}
+
+fn deploy(env: &TestEnv) -> serde_json::Value {
+    env.unfurl(["deploy", "--approve", "--output", "json"])
+        .succeeds()
+        .json()
+}
+
+/// The second deploy finds nothing to do and leaves every tracked byte as it is.
+#[track_caller]
+fn stays_as_it_is(env: &TestEnv) {
+    let before = env.tracked();
+    let again = deploy(env);
+    assert_eq!(again["job"]["changed"], 0, "{again}");
+    assert_eq!(again["job"]["ok"], 0, "{again}");
+    assert!(before == env.tracked(), "the second deploy changed a file");
+}
+
+/// The lines of all records of changes.
+fn changes(env: &TestEnv) -> String {
+    let files = env.tracked().into_iter();
+    let records = files.filter(|(path, _)| path.to_string_lossy().contains("/changes/"));
+    records
+        .map(|(_, bytes)| String::from_utf8(bytes).unwrap())
+        .collect()
+}
+
+#[test]
+fn contents_see_the_inputs_of_the_task_and_outputs_are_recorded() {
+    let env = node_with(
+        "                  implementation:
+                    primary:
+                      type: unfurl.artifacts.ShellExecutable
+                      file: none.sh
+                      contents: 'echo {{ inputs.word }} {{ SELF[\".name\"] }}'
+                      properties:
+                        outputsTemplate: {said: '{{ stdout | trim }}'}
+                  inputs: {word: {eval: '.::greeting'}}
+                  outputs: {said: {type: string, mapping: heard}}
+          properties: {greeting: hello}
+",
+    );
+    let summary = deploy(&env);
+    assert_eq!(summary["job"]["status"], "ok");
+    let web = &env.ensemble()["status"]["instances"]["web"];
+    assert_eq!(web["attributes"]["heard"], "hello web");
+    let changes = changes(&env);
+    assert!(changes.contains("said: hello web"), "{changes}");
+    assert!(
+        changes.contains("::web::.artifacts::__primary_Standard_create::contents"),
+        "{changes}"
+    );
+    stays_as_it_is(&env);
+}
+
+#[test]
+fn an_output_of_the_wrong_type_fails_the_task() {
+    let env = node_with(
+        "                  implementation:
+                    primary:
+                      type: unfurl.artifacts.ShellExecutable
+                      file: none.sh
+                      contents: echo many
+                      properties: {outputsTemplate: {count: '{{ stdout | trim }}'}}
+                  outputs:
+                    count: {type: integer, mapping: count}
+                    other: {type: string}
+                    loose: {type: string, required: false}
+",
+    );
+    let run = env.unfurl(["deploy", "--approve"]).exits(64);
+    run.says(&["output `count`", "the required output `other` is missing"]);
+    let web = &env.ensemble()["status"]["instances"]["web"];
+    assert_eq!(web["readyState"]["local"], "unknown");
+    assert!(web["attributes"].is_null(), "{web}");
+}
+
+#[test]
+fn arguments_are_gathered_from_execute_properties_and_inputs() {
+    let env = ensemble(&format!(
+        "{SCRIPT}    node_types:
+      Shaped:
+        derived_from: tosca.nodes.Root
+        properties:
+          form: {{type: string, metadata: {{input_match: shape}}}}
+          aside: {{type: string, metadata: {{input_match: other}}}}
+        interfaces:
+          Standard:
+            create:
+              implementation: script
+              inputs: {{name: 'a b', unrelated: 1}}
+    topology_template:
+      node_templates:
+        web:
+          type: Shaped
+          properties: {{form: round, aside: no}}
+          artifacts: {{script: {{type: Script, file: say.sh, properties: {{outputsTemplate: {{said: '{{{{ stdout | trim }}}}'}}, command: ./say.sh}}}}}}
+"
+    ));
+    env.write(
+        "say.sh",
+        "#!/bin/sh\nfor a in \"$@\"; do printf '[%s]' \"$a\"; done\n",
+    );
+    make_executable(&env, "say.sh");
+    deploy(&env);
+    let changes = changes(&env);
+    let said = "said: '[--size][3][--color][red][--form][round][--name][a b]'";
+    assert!(changes.contains(said), "{changes}");
+    stays_as_it_is(&env);
+}
+
+#[test]
+fn only_the_inputs_that_metadata_lists_are_arguments() {
+    let env = node_with(
+        "                  implementation: {primary: script}
+                  metadata: {arguments: [one]}
+                  inputs: {command: ./say.sh, one: 1, two: 2, outputsTemplate: {said: '{{ stdout | trim }}'}}
+          artifacts: {script: {type: unfurl.artifacts.ShellExecutable, file: say.sh}}
+",
+    );
+    env.write("say.sh", "#!/bin/sh\necho \"$@\"\n");
+    make_executable(&env, "say.sh");
+    deploy(&env);
+    let changes = changes(&env);
+    assert!(changes.contains("said: --one 1\n"), "{changes}");
+}
+
+#[test]
+fn a_script_runs_again_when_its_file_changes() {
+    let env = ensemble(
+        "    topology_template:
+      node_templates:
+        web:
+          type: unfurl.nodes.Generic
+          artifacts: {script: {type: unfurl.artifacts.ShellExecutable, file: say.sh}}
+          interfaces: {Standard: {configure: script}}
+",
+    );
+    env.write("say.sh", "#!/bin/sh\necho one\n");
+    make_executable(&env, "say.sh");
+    deploy(&env);
+    stays_as_it_is(&env);
+    env.write("say.sh", "#!/bin/sh\necho two\n");
+    assert_eq!(deploy(&env)["job"]["ok"], 1);
+    stays_as_it_is(&env);
+}
+
+#[test]
+fn secrets_in_the_properties_of_an_artifact_are_not_shown() {
+    let env = ensemble(
+        "    artifact_types:
+      Login:
+        derived_from: unfurl.artifacts.ShellExecutable
+        properties: {token: {type: string, metadata: {sensitive: true}}}
+    topology_template:
+      outputs: {token: {value: {eval: '::web::.artifacts::login::token'}}}
+      node_templates:
+        web:
+          type: unfurl.nodes.Generic
+          artifacts:
+            login:
+              type: Login
+              file: none
+              contents: 'echo {{ inputs.token }} >> out.txt; echo {{ inputs.token }}'
+              properties: {token: hush-hush, outputsTemplate: {said: '{{ stdout }}'}}
+          interfaces: {Standard: {configure: login}}
+",
+    );
+    let run = env.unfurl(["deploy", "--approve"]).succeeds();
+    assert!(!run.stdout.contains("hush-hush"), "{run}");
+    assert!(!run.stderr.contains("hush-hush"), "{run}");
+    assert_eq!(env.read("out.txt"), "hush-hush\n");
+    let model = env.read("ensemble.yaml");
+    assert_eq!(model.matches("hush-hush").count(), 1, "{model}");
+    let records = changes(&env);
+    assert!(!records.contains("hush-hush"), "{records}");
+    stays_as_it_is(&env);
+}
+
+#[test]
+fn expressions_see_artifacts() {
+    let env = ensemble(
+        "    topology_template:
+      outputs:
+        names: {value: {eval: '::web::.artifacts::*::.name'}}
+        intent: {value: {eval: '::web::.artifacts::page::intent'}}
+        owner: {value: {eval: '::web::.artifacts::page::.owner::.name'}}
+        type: {value: {eval: '::web::.artifacts::page::.type'}}
+        deployed: {value: {eval: '::web::.artifacts::*::[intent=deploy]::.name'}}
+        path: {value: {get_artifact: [web, page]}}
+        same: {value: {eval: '::web::.artifacts::page::.path'}}
+        image: {value: {get_artifact: [web, image]}}
+        nothing: {value: {get_artifact: [web, nope]}}
+        text: {value: \"{{ '::web::.artifacts::page' | eval | attr('contents') }}\"}
+      node_templates:
+        web:
+          type: tosca.nodes.Root
+          artifacts:
+            page: {file: pages/a.html, intent: deploy, contents: 'I am {{ \".name\" | eval }}'}
+            image: {type: tosca.artifacts.Deployment.Image.Container.Docker, file: 'registry.example.com/team/app:1.0'}
+",
+    );
+    let summary = deploy(&env);
+    let outputs = &summary["outputs"];
+    let path = env.work().canonicalize().unwrap().join("pages/a.html");
+    assert_eq!(outputs["names"], serde_json::json!(["page", "image"]));
+    assert_eq!(outputs["intent"], "deploy");
+    assert_eq!(outputs["owner"], "web");
+    assert_eq!(outputs["type"], "tosca.artifacts.Root");
+    assert_eq!(outputs["deployed"], "page");
+    assert_eq!(outputs["path"], path.to_str().unwrap());
+    assert_eq!(outputs["same"], path.to_str().unwrap());
+    assert_eq!(outputs["image"], "registry.example.com/team/app:1.0");
+    assert!(outputs["nothing"].is_null(), "{outputs}");
+    assert_eq!(outputs["text"], "I am page");
+}
+
+#[test]
+fn an_artifact_that_nothing_can_execute_is_named() {
+    let env = node_with(
+        "                  implementation: {primary: book}
+          artifacts: {book: {type: unfurl.artifacts.AnsiblePlaybook, file: a.yaml}}
+",
+    );
+    let run = env.unfurl(["deploy", "--approve"]).exits(64);
+    run.says(&[
+        "there is no configurator `Ansible` for artifact `book` of type `unfurl.artifacts.AnsiblePlaybook`",
+    ]);
+}
+
+#[test]
+fn outputs_become_the_attributes_that_ask_for_them() {
+    let env = ensemble(&format!(
+        "{SCRIPT}    node_types:
+      Seen:
+        derived_from: tosca.nodes.Root
+        attributes:
+          all: {{type: string, required: false, metadata: {{output_match: true}}}}
+          mine: {{type: string, required: false, metadata: {{output_match: [script]}}}}
+          other: {{type: string, required: false, metadata: {{output_match: [another]}}}}
+        interfaces: {{Standard: {{create: {{implementation: script}}}}}}
+    topology_template:
+      node_templates:
+        web:
+          type: Seen
+          artifacts:
+            script:
+              type: Script
+              file: none
+              contents: echo hello
+              properties: {{outputsTemplate: {{all: '{{{{ stdout | trim }}}}', mine: 1, other: 2}}}}
+"
+    ));
+    deploy(&env);
+    let web = &env.ensemble()["status"]["instances"]["web"];
+    assert_eq!(
+        web["attributes"],
+        serde_json::json!({"all": "hello", "mine": 1})
+    );
+    stays_as_it_is(&env);
+}
+
+#[test]
+fn a_relationship_executes_an_artifact_by_its_properties() {
+    let env = ensemble(
+        "    topology_template:
+      node_templates:
+        base: {type: tosca.nodes.Root}
+        web:
+          type: tosca.nodes.Root
+          requirements:
+          - dependency:
+              node: base
+              relationship:
+                type: tosca.relationships.Root
+                interfaces:
+                  Configure:
+                    operations:
+                      pre_configure_source:
+                        implementation:
+                          primary:
+                            type: unfurl.artifacts.ShellExecutable
+                            file: none
+                            properties: {command: 'echo joined > out.txt'}
+",
+    );
+    deploy(&env);
+    assert_eq!(env.read("out.txt"), "joined\n");
+}
+
+#[test]
+fn an_artifact_without_a_type_is_a_command() {
+    let env = node_with(
+        "                  implementation: hello
+          artifacts: {hello: 'echo hello > out.txt'}
+",
+    );
+    deploy(&env);
+    assert_eq!(env.read("out.txt"), "hello\n");
+}
+
+fn make_executable(env: &TestEnv, path: &str) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(env.work().join(path), mode).unwrap();
+}
