@@ -123,8 +123,12 @@ impl Engine {
             }
             Rendering::Failed(message) => {
                 self.say(Level::Error, format!("{}: {message}", self.label(index)));
-                self.tasks[index].stage = Stage::Unrenderable;
-                self.tasks[index].errors.push(message);
+                let task = &mut self.tasks[index];
+                task.stage = Stage::Unrenderable;
+                // What made the task impossible from the start is among them already.
+                if !task.errors.contains(&message) {
+                    task.errors.push(message);
+                }
             }
         }
         false

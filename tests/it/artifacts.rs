@@ -262,6 +262,48 @@ fn expressions_see_artifacts() {
 }
 
 #[test]
+fn each_copy_of_a_nested_topology_executes_its_own_artifact() {
+    let env = ensemble(
+        "    imports: [sub/nested.yaml]
+    topology_template:
+      outputs: {path: {value: {eval: '::one::.artifacts::script::.path'}}}
+      node_templates:
+        one: {type: Outer, directives: [substitute], properties: {text: first}}
+        two: {type: Outer, directives: [substitute], properties: {text: second}}
+",
+    );
+    env.write(
+        "sub/nested.yaml",
+        "tosca_definitions_version: tosca_simple_unfurl_1_0_0
+node_types:
+  Outer: {derived_from: tosca.nodes.Root, properties: {text: {type: string}}}
+topology_template:
+  root: {node: main}
+  node_templates:
+    main:
+      type: Outer
+      properties: {text: own}
+      artifacts:
+        script:
+          type: unfurl.artifacts.ShellExecutable
+          file: say.sh
+          properties: {command: \"{{ '.path' | eval }} {{ SELF.text }} {{ inputs.more }}\"}
+      interfaces: {Standard: {configure: {implementation: script, inputs: {more: {eval: '.::text'}}}}}
+",
+    );
+    env.write("sub/say.sh", "#!/bin/sh\necho \"$@\" >> out.txt\n");
+    make_executable(&env, "sub/say.sh");
+    let summary = env
+        .unfurl(["deploy", "--approve", "--parallel", "1", "--output", "json"])
+        .succeeds()
+        .json();
+    assert_eq!(env.read("out.txt"), "first first\nsecond second\n");
+    let path = env.work().canonicalize().unwrap().join("sub/say.sh");
+    assert_eq!(summary["outputs"]["path"], path.to_str().unwrap());
+    stays_as_it_is(&env);
+}
+
+#[test]
 fn an_artifact_that_nothing_can_execute_is_named() {
     let env = node_with(
         "                  implementation: {primary: book}
@@ -269,9 +311,14 @@ fn an_artifact_that_nothing_can_execute_is_named() {
 ",
     );
     let run = env.unfurl(["deploy", "--approve"]).exits(64);
-    run.says(&[
+    let run = run.says(&[
         "there is no configurator `Ansible` for artifact `book` of type `unfurl.artifacts.AnsiblePlaybook`",
     ]);
+    let aborting = run
+        .stderr
+        .lines()
+        .find(|line| line.contains("Aborting job"));
+    assert_eq!(aborting.unwrap().matches("`Ansible`").count(), 1);
 }
 
 #[test]
