@@ -63,7 +63,10 @@ impl Scope<'_> {
             let (value, problems) =
                 check(self.types, def, default, subject, (None, def.default_span));
             for problem in problems {
-                self.report(problem);
+                // A default that is inherited from a built-in type stands in no text.
+                let has_place = problem.span().is_some();
+                let own = if has_place { Span::NONE } else { def.span };
+                self.report(problem.label(own, "its default is inherited"));
             }
             let property = Property {
                 value,

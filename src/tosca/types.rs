@@ -30,6 +30,9 @@ pub(super) const ROOT: u32 = 1;
 /// How many names are compared to one that is not known.
 const MOST_CANDIDATES: usize = 2_000;
 
+/// For how many names that are not known similar ones are looked for.
+const MOST_HINTS: usize = 100;
+
 /// What names mean in namespaces, as far as it was asked.
 type Lookups = FoldMap<(u32, Arc<str>), Option<TypeKey>>;
 
@@ -43,6 +46,8 @@ pub struct Types {
     /// The prefixed names by which the service template's file knows imported types.
     prefixed: OnceLock<FoldMap<TypeKey, Vec<TypeName>>>,
     lookups: Mutex<Lookups>,
+    /// What could be meant by names that are not known.
+    hints: Mutex<FoldMap<Arc<str>, Option<String>>>,
     /// The names of all types that files declare, and how many do.
     declared: FoldMap<Arc<str>, u32>,
     /// The files that the service template's file imports without a prefix, directly or not.
@@ -111,6 +116,7 @@ impl Types {
             directories: std::collections::HashMap::new(),
             prefixed: OnceLock::new(),
             lookups: Mutex::default(),
+            hints: Mutex::default(),
             declared: FoldMap::default(),
             reached: OnceLock::new(),
             problems: Problems::default(),
@@ -460,12 +466,27 @@ impl Types {
         let noun = section.noun();
         let mut diagnostic =
             Diagnostic::error(format!("there is no {noun} `{name}`")).label(span, "");
+        let hint = self.similar_type(namespace, name);
+        let otherwise = || format!("declare it under `{}` or import it", section.key());
+        diagnostic.help = Some(hint.unwrap_or_else(otherwise));
+        diagnostic
+    }
+
+    /// Looks for a type of a similar name, once for each name, and for the first of many only.
+    fn similar_type(&self, namespace: u32, name: &str) -> Option<String> {
+        let mut hints = self.hints.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(hint) = hints.get(name) {
+            return hint.clone();
+        }
+        if hints.len() >= MOST_HINTS {
+            return None;
+        }
         let own = self.namespaces[namespace as usize].names.keys();
         let all = self.namespaces.iter().flat_map(|other| other.names.keys());
         let candidates = own.chain(all).map(|name| &**name);
-        diagnostic.help = did_you_mean(name, candidates.take(MOST_CANDIDATES))
-            .or_else(|| Some(format!("declare it under `{}` or import it", section.key())));
-        diagnostic
+        let hint = did_you_mean(name, candidates.take(MOST_CANDIDATES));
+        hints.insert(name.into(), hint.clone());
+        hint
     }
 
     /// Takes the problems found since the last time; types are resolved, and so checked, when
