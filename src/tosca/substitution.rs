@@ -171,7 +171,7 @@ impl Scope<'_> {
                     "input `{name}` has no default, and `{}` no property of that name",
                     node_type.name
                 );
-                let problem = Diagnostic::error(message).label(def.span, "declared here");
+                let problem = Diagnostic::warning(message).label(def.span, "declared here");
                 self.report(problem.help("give it a default, or map a property to it"));
             }
         }
