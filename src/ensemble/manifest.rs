@@ -156,6 +156,13 @@ impl Manifest {
             .filter(|node| !node.is_null())
     }
 
+    /// The deployment blueprints that the specification gives besides those of its template.
+    pub fn blueprints(&self) -> Option<&Node> {
+        let spec = self.root().get("spec")?;
+        spec.get("deployment_blueprints")
+            .filter(|node| !node.is_null())
+    }
+
     /// The inputs that the specification gives.
     pub fn spec_inputs(&self) -> Map {
         let inputs = self.root().get("spec").and_then(|spec| spec.get("inputs"));

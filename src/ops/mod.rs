@@ -1,6 +1,7 @@
 //! One file per use case. Each wires the layers below and holds no rules of its own; faces show
 //! what comes back.
 
+mod blueprint;
 mod conditions;
 pub mod deploy;
 pub mod export;

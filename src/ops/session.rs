@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::blueprint;
 use super::conditions::read_service;
 use super::failure::{Failure, FailureKind};
 use super::imports::FileImporter;
@@ -170,8 +171,12 @@ fn read(
     let without = root.is_none();
     let nothing = || Node::new(Kind::Null, manifest.root().span(), None);
     let root = root.unwrap_or_else(nothing);
+    let of_spec = manifest.blueprints().cloned();
+    let mut chosen = Diagnostics::default();
     let read_options = ReadOptions {
         check_unused: options.check_unused,
+        blueprint: blueprint::choose(&root, of_spec.as_ref(), &environment, &mut chosen),
+        blueprints: of_spec,
         directories: directories_of_includes(loader.sources()),
         ..ReadOptions::default()
     };
@@ -183,6 +188,7 @@ fn read(
     };
     let base = located.folder();
     let (service, mut problems) = read_service(&root, base, &mut importer, &read_options, env);
+    problems.append(chosen);
     let Some(service) = service.filter(|_| !problems.has_errors()) else {
         return Err(problems);
     };

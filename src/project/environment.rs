@@ -191,6 +191,13 @@ impl Environment {
     pub fn deployment_blueprint(&self) -> Option<&str> {
         self.section("deployment_blueprint")?.as_str()
     }
+
+    /// The type of the connection that is the primary provider: the cloud to deploy to.
+    pub fn cloud(&self) -> Option<&str> {
+        let name = self.section("primary_provider").and_then(Node::as_str);
+        let provider = self.connections()?.get(name.unwrap_or("primary_provider"));
+        provider?.get("type")?.as_str()
+    }
 }
 
 impl RemoteLock {

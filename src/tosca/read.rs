@@ -1,5 +1,6 @@
 //! Reads a service template.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,8 +32,11 @@ pub struct ReadOptions {
     /// Whether functions may only read what their nodes declare, as in TOSCA; in Unfurl tasks can
     /// set attributes that nothing declares.
     pub check_references: bool,
-    /// The deployment blueprint whose node templates replace or join those of the topology.
-    pub blueprint: Option<Arc<str>>,
+    /// The deployment blueprint whose node templates replace or join those of the topology, and
+    /// where it is named.
+    pub blueprint: Option<(Arc<str>, Span)>,
+    /// Deployment blueprints that go before those of the service template.
+    pub blueprints: Option<Node>,
     /// Imports that are left out, by the places where they are stated.
     pub skipped_imports: HashSet<Span>,
     /// The directories of texts that merge directives included, for names relative to them.
@@ -46,6 +50,7 @@ impl Default for ReadOptions {
             check_unused: false,
             check_references: false,
             blueprint: None,
+            blueprints: None,
             skipped_imports: HashSet::new(),
             directories: HashMap::new(),
         }
@@ -85,7 +90,7 @@ pub fn read(
         namespace: ROOT,
     };
     let overrides = blueprint(scope, map, options);
-    let draft = scope.draft(map.get("topology_template"), overrides);
+    let draft = scope.draft(map.get("topology_template"), overrides.as_deref());
     let patterns = patterns(&types, &files);
     let topology = flatten(&types, draft, &patterns, options.match_declared);
     let substitutable = patterns.iter().filter_map(Draft::substitution);
@@ -136,21 +141,36 @@ fn metadata(map: &Mapping) -> Map {
 }
 
 /// The node templates of the blueprint that the options ask for.
-fn blueprint<'m>(scope: Scope<'_>, map: &'m Mapping, options: &ReadOptions) -> Option<&'m Mapping> {
-    let wanted = options.blueprint.as_ref()?;
-    let blueprints = map.get("deployment_blueprints").and_then(Node::as_map);
-    let Some(found) = blueprints.and_then(|map| map.get(wanted)) else {
+fn blueprint<'m>(
+    scope: Scope<'_>,
+    map: &'m Mapping,
+    options: &'m ReadOptions,
+) -> Option<Cow<'m, Mapping>> {
+    let (wanted, span) = options.blueprint.as_ref()?;
+    let sections = [
+        options.blueprints.as_ref(),
+        map.get("deployment_blueprints"),
+    ];
+    let sections = sections.into_iter().flatten().filter_map(Node::as_map);
+    let Some(found) = sections.clone().find_map(|map| map.get(wanted)) else {
         let message = format!("there is no deployment blueprint `{wanted}`");
-        let mut problem = Diagnostic::error(message);
-        let names = blueprints.into_iter().flatten().map(|(name, _)| &**name);
+        let mut problem = Diagnostic::error(message).label(*span, "asked for here");
+        let names = sections.flatten().map(|(name, _)| &**name);
         problem.help = did_you_mean(wanted, names);
         scope.report(problem);
         return None;
     };
-    let templates = found
-        .get("node_templates")
-        .or_else(|| found.get("resource_templates"));
-    templates.and_then(Node::as_map)
+    if let Some(names) = found.get("resourceTemplates").and_then(Node::as_seq) {
+        let own = found.get("ResourceTemplate").and_then(Node::as_map)?;
+        let named = names.iter().filter_map(Node::as_str);
+        let named = named.filter_map(|name| Some((Arc::from(name), own.entry(name)?.clone())));
+        return Some(Cow::Owned(named.collect()));
+    }
+    let mut sections = ["resource_templates", "node_templates"]
+        .into_iter()
+        .filter_map(|key| found.get(key)?.as_map());
+    let templates = sections.find(|templates| !templates.is_empty());
+    templates.map(Cow::Borrowed)
 }
 
 /// The topologies of imported files that can stand in for a node template.
@@ -570,7 +590,7 @@ deployment_blueprints:
   dev: {node_templates: {a: {type: tosca:Root, requirements: [{dependency: c}]}, c: {type: tosca:Root}}}
 ";
         let options = ReadOptions {
-            blueprint: Some("dev".into()),
+            blueprint: Some(("dev".into(), Span::NONE)),
             ..ReadOptions::default()
         };
         let case = case_with(text, &[], &options);

@@ -13,6 +13,7 @@ mod export;
 mod expressions;
 mod jobs;
 mod layers;
+mod model;
 mod nested;
 mod predefined;
 mod python_dsl;
