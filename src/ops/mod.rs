@@ -8,6 +8,7 @@ pub mod export;
 mod failure;
 mod hands;
 mod imports;
+mod instances;
 pub mod lock;
 mod log;
 pub mod plan;

@@ -8,6 +8,7 @@ use super::blueprint;
 use super::conditions::read_service;
 use super::failure::{Failure, FailureKind};
 use super::imports::FileImporter;
+use super::instances;
 use super::world::RealWorld;
 use crate::diagnostic::{Diagnostic, Diagnostics, Source, SourceId, Sources};
 use crate::ensemble::{Manifest, ManifestSource, RecordedHistory};
@@ -177,6 +178,7 @@ fn read(
         check_unused: options.check_unused,
         blueprint: blueprint::choose(&root, of_spec.as_ref(), &environment, &mut chosen),
         blueprints: of_spec,
+        added: instances::templates(manifest.root().get("spec"), &root),
         directories: directories_of_includes(loader.sources()),
         ..ReadOptions::default()
     };
@@ -330,6 +332,8 @@ impl Session {
             let span = span.unwrap_or(crate::diagnostic::Span::NONE);
             problems.push(Diagnostic::error(error).label(span, "recorded here"));
         }
+        let spec = self.manifest.root().get("spec");
+        instances::add(&mut topology, spec, &mut problems);
         for (_, name, _) in topology.orphans() {
             let message = format!(
                 "the template of the recorded instance `{name}` is not in the model any more"

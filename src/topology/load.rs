@@ -49,8 +49,14 @@ const KNOWN: &[&str] = &[
 /// Adds the instances of a recorded `status` section. An instance whose template is not in the
 /// model is kept as it was recorded.
 pub fn load(topology: &mut Topology, status: &Value) -> Vec<Error> {
+    let root = topology.root();
+    load_on(topology, root, status)
+}
+
+/// As [`load`], where the instances stand on another.
+pub fn load_on(topology: &mut Topology, on: Handle, status: &Value) -> Vec<Error> {
     let mut errors = Vec::new();
-    let mut stack = vec![(topology.root(), status.clone())];
+    let mut stack = vec![(on, status.clone())];
     while let Some((parent, record)) = stack.pop() {
         let Some(instances) = record.get("instances").and_then(Value::as_map) else {
             continue;

@@ -10,5 +10,5 @@ mod status;
 mod topology;
 
 pub use entity::{Created, Entity, Kind, Node};
-pub use load::{Error, load};
+pub use load::{Error, load, load_on};
 pub use topology::{Topology, is_computed};

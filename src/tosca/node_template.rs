@@ -96,6 +96,7 @@ impl<'a> NodeReader<'a> {
             capabilities: self.capabilities(&what, map, &node_type, &inline),
             operations,
             artifacts,
+            imported: map.get("imported").and_then(Node::as_str).map(Arc::from),
             occurrences: scope.occurrences_at(map, &what),
             node_filter: scope.node_filter(map, &what),
             instance_keys: map.get("instance_keys").map(Node::to_value),

@@ -37,6 +37,8 @@ pub struct ReadOptions {
     pub blueprint: Option<(Arc<str>, Span)>,
     /// Deployment blueprints that go before those of the service template.
     pub blueprints: Option<Node>,
+    /// More node templates; they go before those of the topology, after those of the blueprint.
+    pub added: Mapping,
     /// Imports that are left out, by the places where they are stated.
     pub skipped_imports: HashSet<Span>,
     /// The directories of texts that merge directives included, for names relative to them.
@@ -51,6 +53,7 @@ impl Default for ReadOptions {
             check_references: false,
             blueprint: None,
             blueprints: None,
+            added: Mapping::default(),
             skipped_imports: HashSet::new(),
             directories: HashMap::new(),
         }
@@ -89,7 +92,17 @@ pub fn read(
         types: &types,
         namespace: ROOT,
     };
-    let overrides = blueprint(scope, map, options);
+    let overrides = match blueprint(scope, map, options) {
+        Some(blueprint) if options.added.is_empty() => Some(blueprint),
+        Some(blueprint) => {
+            let mut all = options.added.clone();
+            for (name, entry) in &*blueprint {
+                all.insert(Arc::clone(name), entry.clone());
+            }
+            Some(Cow::Owned(all))
+        }
+        None => Some(Cow::Borrowed(&options.added)).filter(|added| !added.is_empty()),
+    };
     let draft = scope.draft(map.get("topology_template"), overrides.as_deref());
     let patterns = patterns(&types, &files);
     let topology = flatten(&types, draft, &patterns, options.match_declared);

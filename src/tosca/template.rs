@@ -106,6 +106,8 @@ pub struct NodeTemplate {
     pub operations: Arc<Operations>,
     /// Its artifacts by name.
     pub artifacts: Arc<IndexMap<Arc<str>, Arc<Artifact>>>,
+    /// The instance of another ensemble that it stands for, if it says so.
+    pub imported: Option<Arc<str>>,
     /// How many instances it may have, if it says so.
     pub occurrences: Option<Occurrences>,
     /// The filter a `select` or `substitute` directive uses, raw.
@@ -145,6 +147,11 @@ impl NodeTemplate {
     /// Whether it has a directive.
     pub fn has_directive(&self, directive: &str) -> bool {
         self.directives.iter().any(|own| &**own == directive)
+    }
+
+    /// Whether it stands for an instance of another ensemble.
+    pub fn is_selected(&self) -> bool {
+        self.imported.is_some() || self.has_directive("select")
     }
 
     /// Whether its type is, or derives from, the one named.

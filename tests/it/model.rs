@@ -103,3 +103,69 @@ environments:
     assert_eq!(steps, 1);
     assert!(said.contains("none is in use"), "{said}");
 }
+
+#[test]
+fn instances_of_the_specification_exist_with_templates_of_their_own() {
+    let env = TestEnv::with_ensemble(
+        "apiVersion: unfurl/v1.0.0
+kind: Ensemble
+spec:
+  instances:
+    plain: {attributes: {a: 1}}
+    inline: {template: {type: N, properties: {p: x}}, attributes: {b: 2}}
+    on: {template: {name: other, type: N, properties: {p: z}}, parent: inline, created: false}
+    named: {template: t, readyState: pending}
+  discovered:
+    inline: {type: N, properties: {p: old}}
+    found: {type: N, properties: {p: f}}
+  service_template:
+    tosca_definitions_version: tosca_simple_unfurl_1_0_0
+    node_types:
+      N:
+        derived_from: tosca.nodes.Root
+        properties: {p: {type: string}}
+        interfaces: {Standard: {configure: {implementation: Template, inputs: {done: {status: ok}, run: '{{ SELF.p }}'}}}}
+    topology_template:
+      outputs: {o: {value: '{{ \"::plain::a\" | eval }} {{ \"::inline::p\" | eval }} {{ \"::found::p\" | eval }}'}}
+      node_templates: {t: {type: N, properties: {p: y}}}
+status:
+  instances: {found: {template: found, readyState: {local: ok}}}
+",
+    );
+    let summary = deploy(&env);
+    assert_eq!(summary["outputs"]["o"], "1 x f");
+    assert_eq!(summary["job"]["changed"], 1, "{summary}");
+    let instances = env.ensemble()["status"]["instances"].clone();
+    assert_eq!(instances["plain"]["created"], "::root");
+    assert_eq!(instances["plain"]["readyState"]["local"], "ok");
+    assert_eq!(instances["inline"]["template"], "inline");
+    assert_eq!(instances["inline"]["attributes"]["b"], 2);
+    let on = &instances["inline"]["instances"]["on"];
+    assert_eq!(
+        (on["template"].as_str(), on["created"].as_bool()),
+        (Some("other"), Some(false))
+    );
+    assert_eq!(instances["named"]["readyState"]["state"], "configured");
+    let before = env.tracked();
+    assert_eq!(deploy(&env)["job"]["changed"], 0);
+    assert_eq!(env.tracked(), before);
+}
+
+#[test]
+fn an_instance_of_the_specification_without_a_template_is_refused() {
+    let env = TestEnv::with_ensemble(
+        "apiVersion: unfurl/v1.0.0
+kind: Ensemble
+spec:
+  instances:
+    a: {template: nowhere}
+    b: {parent: nobody}
+",
+    );
+    env.unfurl(["plan"]).exits(64).says(&[
+        "the instance `a` has no template in the model",
+        "ensemble.yaml:5:5",
+        "the instance `b` stands on `nobody`, which is not there",
+        "ensemble.yaml:6:5",
+    ]);
+}

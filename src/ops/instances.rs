@@ -1,0 +1,149 @@
+//! Instances that the specification lists, and node templates that tasks have discovered.
+
+use std::sync::Arc;
+
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::topology::{self, Topology};
+use crate::value::{Map, Value};
+use crate::yaml::{Entry, Kind, Mapping, Node};
+
+/// The type of an instance that states none.
+const DEFAULT_TYPE: &str = "unfurl.nodes.Default";
+
+/// What an instance says besides its template.
+const OF_INSTANCES: &[&str] = &[
+    "attributes",
+    "created",
+    "customized",
+    "imported",
+    "install",
+    "instances",
+    "lastConfigChange",
+    "lastStateChange",
+    "parent",
+    "priority",
+    "protected",
+    "readyState",
+    "substitution",
+];
+
+/// The node templates that instances of the specification and discoveries bring along.
+pub(super) fn templates(spec: Option<&Node>, service: &Node) -> Mapping {
+    let own = service
+        .get("topology_template")
+        .and_then(|topology| topology.get("node_templates"));
+    let is_default = |node: &Node| {
+        let directives = node.get("directives").and_then(Node::as_seq);
+        let mut directives = directives.into_iter().flatten();
+        directives.any(|directive| directive.as_str() == Some("default"))
+    };
+    let mut added = Mapping::default();
+    for (name, entry) in section(spec, "instances") {
+        let own = own.and_then(|own| own.get(name));
+        if own.is_some_and(|own| !is_default(own)) {
+            continue;
+        }
+        let value = match (entry.value.get("template"), entry.value.as_map()) {
+            (None, Some(map)) => of_instance(map, &entry.value),
+            (Some(template), _) if template.as_map().is_some() => template.clone(),
+            _ => continue,
+        };
+        let (name, value) = named(name, value);
+        let key_span = entry.key_span;
+        added.insert(name, Entry { key_span, value });
+    }
+    for (name, entry) in section(spec, "discovered") {
+        let known = own.and_then(|own| own.get(name)).is_some() || added.get(name).is_some();
+        if !known && !name.contains(':') {
+            added.insert(Arc::clone(name), entry.clone());
+        }
+    }
+    added
+}
+
+fn section<'n>(
+    spec: Option<&'n Node>,
+    name: &str,
+) -> impl Iterator<Item = (&'n Arc<str>, &'n Entry)> {
+    let section = spec.and_then(|spec| spec.get(name)?.as_map());
+    section.into_iter().flatten()
+}
+
+/// The template that an instance is by itself.
+fn of_instance(instance: &Mapping, node: &Node) -> Node {
+    let own = instance
+        .iter()
+        .filter(|(key, _)| !OF_INSTANCES.contains(&&***key));
+    let mut template: Mapping = own
+        .map(|(key, entry)| (Arc::clone(key), entry.clone()))
+        .collect();
+    if template.get("type").is_none() {
+        let key_span = node.span();
+        let value = Node::new(Kind::Str(DEFAULT_TYPE.into()), key_span, None);
+        template.insert("type", Entry { key_span, value });
+    }
+    Node::new(Kind::Map(template), node.span(), None)
+}
+
+/// An inline template may have a name of its own.
+fn named(name: &Arc<str>, template: Node) -> (Arc<str>, Node) {
+    let stated = template.get("name").and_then(Node::as_str).map(Arc::from);
+    let Some((stated, map)) = stated.zip(template.as_map()) else {
+        return (Arc::clone(name), template);
+    };
+    let mut map = map.clone();
+    map.remove("name");
+    let template = Node::new(Kind::Map(map), template.span(), None);
+    (stated, template)
+}
+
+/// Adds the instances of the specification that no record has.
+pub(super) fn add(topology: &mut Topology, spec: Option<&Node>, problems: &mut Diagnostics) {
+    for (name, entry) in section(spec, "instances") {
+        let Value::Map(fields) = entry.value.to_value() else {
+            let message = format!("the instance `{name}` must be a map");
+            problems.push(Diagnostic::error(message).label(entry.key_span, ""));
+            continue;
+        };
+        if topology.find(name).is_some() {
+            continue;
+        }
+        let mut record = Map::clone(&fields);
+        if let Some(template) = fields.get("template").filter(|it| it.as_map().is_some()) {
+            let stated = template.get("name").cloned();
+            let stated = stated.unwrap_or_else(|| Value::Str(Arc::clone(name)));
+            record.insert("template".into(), stated);
+        }
+        record
+            .entry("readyState".into())
+            .or_insert_with(|| "ok".into());
+        record
+            .entry("created".into())
+            .or_insert_with(|| "::root".into());
+        let parent = record.shift_remove("parent");
+        let parent = parent.as_ref().and_then(Value::as_str);
+        let parent = parent.filter(|parent| !matches!(*parent, "root" | "SELF" | ".self" | "HOST"));
+        let on = match parent {
+            None => Some(topology.root()),
+            Some(parent) => topology.find(parent),
+        };
+        let label =
+            |message: String| Diagnostic::error(message).label(entry.key_span, "stated here");
+        let Some(on) = on else {
+            let parent = parent.unwrap_or_default();
+            let message = format!("the instance `{name}` stands on `{parent}`, which is not there");
+            problems.push(label(message));
+            continue;
+        };
+        let record = Value::map([(Arc::clone(name), Value::from(record))]);
+        let record = Value::map([("instances", record)]);
+        for error in topology::load_on(topology, on, &record) {
+            problems.push(label(error.to_string()));
+        }
+        if topology.find(name).is_none() {
+            let message = format!("the instance `{name}` has no template in the model");
+            let help = "state its `template`: the name of a node template, or one inline";
+            problems.push(label(message).help(help));
+        }
+    }
+}
