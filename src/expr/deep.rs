@@ -17,6 +17,10 @@ impl Evaluator {
     /// An attribute as it is evaluated on access: maps and lists stay lazy.
     pub(super) fn attribute_item(&self, of: Handle, name: &str) -> Result<Option<Item>, Error> {
         let name = self.memo().name(name);
+        if let Some(found) = self.scope().elsewhere(of, &name) {
+            // No job changes it, and no record names it.
+            return Ok(found?.map(Item::Value));
+        }
         let Some(attribute) = self.scope().attribute(of, &name) else {
             self.tracker().read(Read::Absent { of, name }, None);
             return Ok(None);

@@ -31,6 +31,7 @@ pub use context::{Bound, Context, Environ, Inputs, Var, Vars};
 pub use error::Error;
 pub use evaluator::Evaluator;
 pub use form::is_stand_alone;
+pub use functions::admits;
 pub use jinja::quote_for_shell;
 pub use memo::Memo;
 pub use reads::{Read, Reads};

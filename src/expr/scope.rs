@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::error::Error;
 use crate::value::{Handle, Value};
 
 /// What expressions see of a topology. A handle names an entity: a node instance, a relationship,
@@ -11,6 +12,16 @@ pub trait Scope: Send + Sync {
     /// An attribute as it is written, not evaluated: a stored attribute, a property, or the
     /// declared default of an attribute. A root has `inputs` and `outputs`, maps of raw values.
     fn attribute(&self, of: Handle, name: &str) -> Option<Attribute>;
+
+    /// The value of an attribute that another ensemble evaluates; none for entities of this one.
+    fn elsewhere(&self, _of: Handle, _name: &str) -> Option<Result<Option<Value>, Error>> {
+        None
+    }
+
+    /// What the name of another ensemble stands for.
+    fn external(&self, _name: &str) -> Option<Handle> {
+        None
+    }
 
     /// The names of all attributes and properties, in order.
     fn attribute_names(&self, of: Handle) -> Vec<Arc<str>>;

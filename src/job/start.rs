@@ -359,7 +359,11 @@ impl Engine {
     fn subtask(&self, parent: TaskIndex, subtask: &Subtask) -> Result<super::task::Task, String> {
         let target = match &subtask.target {
             None => self.tasks[parent].target,
-            Some(Value::Entity(handle)) => *handle,
+            Some(Value::Entity(handle)) if self.topology.get(*handle).is_some() => *handle,
+            Some(Value::Entity(_)) => {
+                let message = "an operation of another ensemble's instance cannot be delegated to";
+                return Err(message.to_owned());
+            }
             Some(name) => {
                 let from = self.tasks[parent].target;
                 let found = name.as_str().and_then(|name| self.named(from, name));

@@ -37,6 +37,9 @@ impl Engine {
             other => self.topology.find_from(target, other),
         };
         match found {
+            Some(handle) if self.topology.is_foreign(handle) => Err(format!(
+                "`{name}` is an instance of another ensemble, which alone can change it"
+            )),
             Some(handle) => self.update_instance(index, handle, fields),
             None => self.add_instance(index, name, fields),
         }

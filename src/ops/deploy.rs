@@ -79,7 +79,7 @@ pub(super) fn prepare(
     folders: &Folders,
 ) -> Result<Prepared, Failure> {
     let began = std::time::Instant::now();
-    let topology = session.topology()?;
+    let topology = session.topology_of_job()?;
     let history = session.history()?;
     let previous = history
         .last_job()

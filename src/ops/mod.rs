@@ -5,6 +5,7 @@ mod blueprint;
 mod conditions;
 pub mod deploy;
 pub mod export;
+mod externals;
 mod failure;
 mod hands;
 mod imports;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::blueprint;
 use super::conditions::read_service;
+use super::externals;
 use super::failure::{Failure, FailureKind};
 use super::imports::FileImporter;
 use super::instances;
@@ -15,7 +16,7 @@ use crate::ensemble::{Manifest, ManifestSource, RecordedHistory};
 use crate::expr::{Context, Evaluator, Memo};
 use crate::name::ChangeId;
 use crate::plan::Goal;
-use crate::project::{self, Environment, FileLoader, Located, Trust};
+use crate::project::{self, Environment, FileLoader, Located, Project, Trust};
 use crate::system::env::Env;
 use crate::system::{env, fs};
 use crate::topology::{self, Topology};
@@ -82,6 +83,12 @@ pub(super) struct Session {
     pub(super) env: Env,
     pub(super) project: PathBuf,
     pub(super) trust: Trust,
+    /// How it was asked for.
+    pub(super) options: SessionOptions,
+    /// The project that it is in.
+    pub(super) located_project: Option<Project>,
+    /// Its own manifest, and those of the ensembles that use it.
+    pub(super) used_by: Vec<PathBuf>,
     inputs: Map,
 }
 
@@ -136,6 +143,7 @@ pub(super) fn load(found: Found, options: &SessionOptions) -> Result<Session, Fa
     drop(loader);
     let project = located.project.as_ref().map(|project| project.root.clone());
     let project = project.unwrap_or_else(|| located.folder().to_path_buf());
+    let own = fs::canonicalize(&located.manifest).unwrap_or_else(|_| located.manifest.clone());
     match result {
         Ok((manifest, service, environment, inputs, problems)) => {
             warnings.append(problems);
@@ -149,6 +157,9 @@ pub(super) fn load(found: Found, options: &SessionOptions) -> Result<Session, Fa
                 env,
                 project,
                 trust: located.trust,
+                options: options.clone(),
+                located_project: located.project,
+                used_by: vec![own],
                 inputs,
             })
         }
@@ -322,18 +333,39 @@ fn parse_value(text: &str) -> Result<Value, String> {
 }
 
 impl Session {
+    /// The topology with all that is recorded, and what stands for instances of other ensembles.
+    pub(super) fn topology_of_job(&mut self) -> Result<Topology, Failure> {
+        let mut topology = self.topology()?;
+        let mut problems = Diagnostics::default();
+        externals::select(self, &mut topology, &mut problems);
+        if problems.is_empty() {
+            return Ok(topology);
+        }
+        let sources = self.sources.clone();
+        Err(Failure::with_places(FailureKind::Load, problems, sources))
+    }
+
     /// The topology with all that is recorded.
     pub(super) fn topology(&mut self) -> Result<Topology, Failure> {
         let mut topology = Topology::new(Arc::clone(&self.service), self.inputs.clone());
+        let mut problems = Diagnostics::default();
+        externals::add(self, &mut topology, &mut problems);
         let errors = topology::load(&mut topology, &self.manifest.status());
         let span = self.manifest.root().get("status").map(Node::span);
-        let mut problems = Diagnostics::default();
         for error in errors {
             let span = span.unwrap_or(crate::diagnostic::Span::NONE);
             problems.push(Diagnostic::error(error).label(span, "recorded here"));
         }
         let spec = self.manifest.root().get("spec");
         instances::add(&mut topology, spec, &mut problems);
+        for (name, imported) in topology.show_imported() {
+            let message = format!(
+                "the recorded instance `{name}` stands for `{imported}`, which is not in another \
+                 ensemble"
+            );
+            let span = span.unwrap_or(crate::diagnostic::Span::NONE);
+            problems.push(externals::not_there(message, span, &imported));
+        }
         for (_, name, _) in topology.orphans() {
             let message = format!(
                 "the template of the recorded instance `{name}` is not in the model any more"

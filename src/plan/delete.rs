@@ -179,8 +179,7 @@ impl Planner<'_> {
 
 fn protection(entity: &Entity) -> Option<String> {
     let node = entity.node()?;
-    let abstract_one =
-        node.template.has_directive("select") || node.template.has_directive("substitute");
+    let abstract_one = node.template.is_selected() || node.template.has_directive("substitute");
     if node.imported.is_some() || abstract_one {
         Some("read-only instance".to_owned())
     } else if node.template.has_directive("protected") {

@@ -28,7 +28,7 @@ pub fn template_order(topology: &Topology, goal: &Goal) -> Vec<Arc<NodeTemplate>
     let places = wanted.filter_map(|node| nodes.get_index_of(&node.name));
     let requires = |place: usize| -> Vec<usize> {
         let node = &nodes[place];
-        if node.has_directive("select") {
+        if node.is_selected() {
             return Vec::new();
         }
         let targets = node

@@ -84,7 +84,7 @@ impl Planner<'_> {
         let deploys = self.goal.workflow == Workflow::Deploy;
         let stands_for = template.has_directive("substitute");
         let may_add = stands_for || !deploys || !self.goal.skip_new || self.goal.force;
-        if unneeded || template.has_directive("select") || !may_add {
+        if unneeded || template.is_selected() || !may_add {
             return Ok(());
         }
         let subject = self.draft(template)?;

@@ -98,6 +98,8 @@ pub struct Node {
     pub instances: Vec<Handle>,
     /// The imported instance it stands for.
     pub imported: Option<Arc<str>>,
+    /// That instance, where it is one of another ensemble.
+    pub external: Option<Handle>,
 }
 
 /// One entity with its recorded state.

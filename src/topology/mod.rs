@@ -3,6 +3,7 @@
 
 mod artifact;
 mod entity;
+mod foreign;
 mod load;
 mod nested;
 mod scope;
@@ -10,5 +11,6 @@ mod status;
 mod topology;
 
 pub use entity::{Created, Entity, Kind, Node};
+pub use foreign::Foreign;
 pub use load::{Error, load, load_on};
 pub use topology::{Topology, is_computed};

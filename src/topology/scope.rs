@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::artifact;
 use super::entity::{Created, Entity, Kind};
 use super::topology::Topology;
-use crate::expr::{Attribute, Scope};
+use crate::expr::{Attribute, Error, Scope};
 use crate::tosca::{AttributeDecl, Property};
 use crate::value::{Handle, Map, Value};
 
@@ -48,7 +48,18 @@ impl Scope for Topology {
         })
     }
 
+    fn elsewhere(&self, of: Handle, name: &str) -> Option<Result<Option<Value>, Error>> {
+        self.attribute_elsewhere(of, name)
+    }
+
+    fn external(&self, name: &str) -> Option<Handle> {
+        self.external(name)
+    }
+
     fn attribute_names(&self, of: Handle) -> Vec<Arc<str>> {
+        if let Some((foreign, inner)) = self.home_of(self.shown_by(of).unwrap_or(of)) {
+            return foreign.topology().attribute_names(inner);
+        }
         if let Some(inner) = self.stand_in(of) {
             return self.attribute_names(inner);
         }
@@ -90,6 +101,9 @@ impl Scope for Topology {
     }
 
     fn special(&self, of: Handle, key: &str) -> Option<Value> {
+        if let Some(found) = self.special_elsewhere(of, key) {
+            return found;
+        }
         let entity = self.get(of)?;
         if matches!(entity.kind, Kind::Inputs | Kind::Outputs) && !matches!(key, "." | "..") {
             return None;
@@ -107,24 +121,43 @@ impl Scope for Topology {
     }
 
     fn find(&self, from: Handle, name: &str) -> Option<Handle> {
-        self.find_from(from, name)
+        match self.home_of(from) {
+            Some((foreign, inner)) => {
+                let topology = foreign.topology();
+                let found = topology.find_from(inner, name)?;
+                Some(foreign.outward(found))
+            }
+            None => self.find_from(from, name),
+        }
     }
 
     fn instances(&self, from: Handle) -> Vec<Handle> {
-        self.nodes_of(self.root_of(from))
+        match self.home_of(from) {
+            Some((foreign, inner)) => {
+                let nodes = Scope::instances(foreign.topology(), inner);
+                nodes
+                    .into_iter()
+                    .map(|node| foreign.outward(node))
+                    .collect()
+            }
+            None => self.nodes_of(self.root_of(from)),
+        }
     }
 
     fn root(&self, of: Handle) -> Handle {
-        self.root_of(of)
+        match self.home_of(of) {
+            Some((foreign, inner)) => foreign.outward(foreign.topology().root_of(inner)),
+            None => self.root_of(of),
+        }
     }
 
     fn key(&self, of: Handle) -> Arc<str> {
-        self.get(of)
+        self.known(of)
             .map_or_else(|| "".into(), |entity| entity.key.shared())
     }
 
     fn is_type(&self, of: Handle, type_name: &str) -> bool {
-        self.get(of).is_some_and(|entity| entity.is_a(type_name))
+        self.known(of).is_some_and(|entity| entity.is_a(type_name))
     }
 
     fn inherited(&self, of: Handle, name: &str, level: u32) -> Option<Attribute> {
@@ -158,6 +191,14 @@ impl Scope for Topology {
 }
 
 impl Topology {
+    /// An entity of this ensemble or of another.
+    fn known(&self, of: Handle) -> Option<&Entity> {
+        match self.home_of(of) {
+            Some((foreign, inner)) => Some(foreign.entity(inner)),
+            None => self.get(of),
+        }
+    }
+
     /// The entity in whose context the values of another are evaluated.
     fn context_of(&self, of: Handle) -> Handle {
         match self.entity(of).kind {

@@ -89,6 +89,9 @@ impl Topology {
 
     /// The effective status of an entity. Each is computed once until something below it changes.
     pub fn effective(&self, of: Handle) -> Status {
+        if let Some((foreign, inner)) = self.home_of(of) {
+            return foreign.effective(inner);
+        }
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(status) = cache.get(of) {
             return status;

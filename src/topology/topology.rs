@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use super::entity::{Created, Entity, Kind, Node};
+use super::foreign::Foreign;
 use super::status::StatusCache;
 use crate::hash::FoldMap;
 use crate::name::{ChangeId, InstanceKey, InstanceName, NodeState, Status, TemplateName};
@@ -28,6 +29,7 @@ pub struct Topology {
     versions: HashMap<Handle, HashMap<Arc<str>, u64>>,
     pub(super) cache: Mutex<StatusCache>,
     orphans: Vec<(Handle, Arc<str>, Value)>,
+    pub(super) foreign: Vec<Foreign>,
 }
 
 impl Topology {
@@ -45,6 +47,7 @@ impl Topology {
             versions: HashMap::new(),
             cache: Mutex::default(),
             orphans: Vec::new(),
+            foreign: Vec::new(),
         };
         let mut root = Entity::new("root".into(), "::root".into(), Kind::Root);
         root.computed = true;
@@ -92,7 +95,10 @@ impl Topology {
 
     /// An entity.
     pub fn entity(&self, handle: Handle) -> &Entity {
-        &self.entities[handle.0 as usize]
+        match self.home_of(handle) {
+            Some((foreign, inner)) => foreign.entity(inner),
+            None => &self.entities[handle.0 as usize],
+        }
     }
 
     /// The entity of a handle, or none where the handle is not of this topology.
@@ -225,6 +231,7 @@ impl Topology {
             artifacts,
             instances: Vec::new(),
             imported: imported.map(Into::into),
+            external: None,
         };
         entity.kind = Kind::Node(node);
         self.by_name.insert(name, handle);
@@ -298,7 +305,9 @@ impl Topology {
     /// Sets an attribute; says whether its value changed.
     pub fn set_attribute(&mut self, of: Handle, name: &Arc<str>, value: Value) -> bool {
         let of = self.stand_in(of).unwrap_or(of);
-        let entity = &mut self.entities[of.0 as usize];
+        let Some(entity) = self.entities.get_mut(of.0 as usize) else {
+            return false;
+        };
         if entity.attributes.get(name).is_some_and(|old| *old == value) {
             return false;
         }
@@ -311,9 +320,9 @@ impl Topology {
 
     /// Remembers the value that a property was seen to have.
     pub fn observe_property(&mut self, of: Handle, name: &Arc<str>, value: Value) {
-        self.entities[of.0 as usize]
-            .properties
-            .insert(Arc::clone(name), value);
+        if let Some(entity) = self.entities.get_mut(of.0 as usize) {
+            entity.properties.insert(Arc::clone(name), value);
+        }
     }
 
     /// Sets the status of an entity itself.

@@ -169,3 +169,213 @@ spec:
         "ensemble.yaml:6:5",
     ]);
 }
+
+/// Two ensembles of one project: `net` with an instance, and `app` that uses it; `external` and
+/// `net` are the environment's `external` and what `app` says of the template `net`.
+fn two_ensembles(external: &str, net: &str) -> TestEnv {
+    let types = "node_types:
+      Net:
+        derived_from: tosca.nodes.Root
+        properties: {cidr: {type: string}, twice: {type: string, default: '{{ SELF.cidr }} {{ SELF.cidr }}'}}
+        attributes: {id: {type: string, required: false}}
+        capabilities: {port: {type: tosca.capabilities.Endpoint}}
+        interfaces:
+          Standard:
+            configure:
+              implementation: Template
+              inputs: {done: {status: ok}, resultTemplate: {attributes: {id: '{{ SELF.cidr }}-id'}}}
+            delete: {implementation: Template, inputs: {done: {status: absent}}}
+      App:
+        derived_from: tosca.nodes.Root
+        requirements: [{net: {node: Net, occurrences: [0, 1]}}]
+        interfaces:
+          Standard:
+            configure:
+              implementation: Template
+              inputs: {done: {status: ok}, run: '{{ \".targets::net::id\" | eval }} {{ \"::net::twice\" | eval }} {{ \"::net::.name\" | eval }}'}
+            delete: {implementation: Template, inputs: {done: {status: absent}}}";
+    let head = "apiVersion: unfurl/v1.0.0
+kind: Ensemble
+spec:
+  service_template:
+    tosca_definitions_version: tosca_simple_unfurl_1_0_0
+    ";
+    let env = TestEnv::new();
+    env.write(
+        "unfurl.yaml",
+        &format!(
+            "apiVersion: unfurl/v1.0.0
+kind: Project
+ensembles: [{{alias: nets, file: net/ensemble.yaml}}]
+environments:
+  defaults:
+    external: {{{external}}}
+"
+        ),
+    );
+    env.write(
+        "net/ensemble.yaml",
+        &format!(
+            "{head}{types}
+    topology_template:
+      outputs: {{where: {{value: {{eval: '::own::id'}}}}}}
+      node_templates: {{own: {{type: Net, properties: {{cidr: ten}}}}, net: {{type: Net, properties: {{cidr: two}}}}}}
+"
+        ),
+    );
+    env.write(
+        "app/ensemble.yaml",
+        &format!(
+            "{head}{types}
+    topology_template:
+      outputs: {{id: {{value: {{eval: '::net::id'}}}}}}
+      node_templates:
+        net: {{type: Net{net}}}
+        app: {{type: App, requirements: [{{net: net}}]}}
+"
+        ),
+    );
+    env
+}
+
+const BASE: &str = "base: {manifest: {file: net/ensemble.yaml}}";
+const IMPORTED: &str = ", directives: [select], imported: 'base:own'";
+
+fn in_folder(env: &TestEnv, folder: &str, command: &str) -> Json {
+    env.unfurl([command, "--approve", "--output", "json", folder])
+        .succeeds()
+        .json()
+}
+
+fn ensemble_of(env: &TestEnv, folder: &str) -> Json {
+    serde_yaml::from_str(&env.read(&format!("{folder}/ensemble.yaml"))).unwrap()
+}
+
+#[test]
+fn a_template_stands_for_an_instance_of_another_ensemble() {
+    let env = two_ensembles(BASE, IMPORTED);
+    in_folder(&env, "net", "deploy");
+    let net = env.read("net/ensemble.yaml");
+    let summary = in_folder(&env, "app", "deploy");
+    assert_eq!(summary["job"]["total"], 1, "{summary}");
+    assert_eq!(summary["outputs"]["id"], "ten-id");
+    let record = ensemble_of(&env, "app")["status"]["instances"]["net"].clone();
+    let expected = serde_json::json!(
+        {"template": "net", "imported": "base:own", "priority": "required"});
+    assert_eq!(record, expected);
+    let changes = std::fs::read_dir(env.work().join("app/changes")).unwrap();
+    let changes: Vec<_> = changes.map(|entry| entry.unwrap().path()).collect();
+    let changes = std::fs::read_to_string(&changes[0]).unwrap();
+    assert!(changes.contains("run: ten-id ten ten net\n"), "{changes}");
+    assert!(changes.contains("digestKeys: run\n"), "{changes}");
+    // What is recorded is read as it is now.
+    let again = in_folder(&env, "app", "deploy");
+    assert_eq!(again["job"]["changed"], 0);
+    env.write("net/ensemble.yaml", &net.replace("ten-id", "other-id"));
+    let changed = in_folder(&env, "app", "deploy");
+    assert_eq!(changed["outputs"]["id"], "other-id");
+    assert_eq!(changed["job"]["ok"], 1, "{changed}");
+    let torn = in_folder(&env, "app", "teardown");
+    assert_eq!(torn["job"]["total"], 1, "{torn}");
+    assert!(env.read("net/ensemble.yaml").contains("local: ok"));
+}
+
+#[test]
+fn a_template_finds_the_instance_of_its_name_where_all_may_be_searched() {
+    let external = "base: {manifest: {file: net/ensemble.yaml}, instance: '*'}";
+    let env = two_ensembles(external, ", directives: [select]");
+    in_folder(&env, "net", "deploy");
+    assert_eq!(in_folder(&env, "app", "deploy")["outputs"]["id"], "two-id");
+    let record = ensemble_of(&env, "app")["status"]["instances"]["net"].clone();
+    assert_eq!(record["imported"], "base:net");
+    let env = two_ensembles(BASE, ", directives: [select]");
+    env.unfurl(["plan", "app"])
+        .succeeds()
+        .says(&["no other ensemble has an instance for the node template `net`"]);
+}
+
+#[test]
+fn an_ensemble_of_the_project_is_known_by_its_name() {
+    let env = two_ensembles("", ", imported: 'nets:own'");
+    in_folder(&env, "net", "deploy");
+    assert_eq!(in_folder(&env, "app", "deploy")["outputs"]["id"], "ten-id");
+}
+
+#[test]
+fn what_is_missing_in_another_ensemble_is_told_with_its_place() {
+    let env = two_ensembles(BASE, ", imported: 'base:nothing'");
+    env.unfurl(["plan", "app"]).exits(64).says(&[
+        "node template `net` stands for `base:nothing`, which is not in another ensemble",
+        "app/ensemble.yaml:30:9",
+    ]);
+    let env = two_ensembles("base: {manifest: {file: nowhere.yaml}}", IMPORTED);
+    env.unfurl(["plan", "app"]).exits(64).says(&[
+        "the external ensemble `base` cannot be used: there is no file",
+        "unfurl.yaml:6:16",
+    ]);
+    let env = two_ensembles(
+        "base: {manifest: {file: net/ensemble.yaml}, instance: nobody}",
+        IMPORTED,
+    );
+    env.unfurl(["plan", "app"])
+        .exits(64)
+        .says(&["it has no instance `nobody`"]);
+    let env = two_ensembles(BASE, IMPORTED);
+    in_folder(&env, "net", "deploy");
+    in_folder(&env, "app", "deploy");
+    let text = env.read("app/ensemble.yaml");
+    env.write(
+        "app/ensemble.yaml",
+        &text.replace("imported: base:own", "imported: base:gone"),
+    );
+    env.unfurl(["plan", "app"]).exits(64).says(&[
+        "the recorded instance `net` stands for `base:gone`, which is not in another ensemble",
+    ]);
+}
+
+#[test]
+fn values_of_another_ensemble_are_as_its_schema_says() {
+    let ensemble = |select: &str| {
+        let env = TestEnv::with_ensemble(&format!(
+            "apiVersion: unfurl/v1.0.0
+kind: Ensemble
+environment:
+  external:
+    other:
+      manifest: {{file: other.yaml}}
+      instance: it
+      schema: {{number: {{type: number}}, more: {{default: fallback}}}}
+spec:
+  service_template:
+    tosca_definitions_version: tosca_simple_unfurl_1_0_0
+    topology_template:
+      outputs: {{o: {{value: {{eval: {{external: other}}, select: {select}}}}}}}
+      node_templates: {{}}
+"
+        ));
+        env.write(
+            "other.yaml",
+            "{apiVersion: unfurl/v1.0.0, kind: Ensemble, spec: {instances: {it: {attributes: {number: x, text: y}}}}}",
+        );
+        env
+    };
+    let deployed = deploy(&ensemble("more"));
+    assert_eq!(deployed["outputs"]["o"], "fallback");
+    assert_eq!(deploy(&ensemble("text"))["outputs"]["o"], "y");
+    ensemble("number")
+        .unfurl(["deploy", "--approve"])
+        .does_not_panic()
+        .says(&[
+            "the attribute `number` of the external ensemble `other` is not as its `schema` says",
+        ]);
+}
+
+#[test]
+fn ensembles_that_use_each_other_are_read_once() {
+    let env = two_ensembles(
+        "base: {manifest: {file: net/ensemble.yaml}}, user: {manifest: {file: app/ensemble.yaml}}",
+        IMPORTED,
+    );
+    in_folder(&env, "net", "deploy");
+    assert_eq!(in_folder(&env, "app", "deploy")["outputs"]["id"], "ten-id");
+}

@@ -5,6 +5,11 @@ use crate::value::Value;
 /// How deep schemas may nest.
 const DEPTH: usize = 128;
 
+/// Whether a value is as a schema says, or why that cannot be told.
+pub fn admits(value: &Value, schema: &Value) -> Result<bool, String> {
+    is_valid(value, schema, 0)
+}
+
 /// Whether a value is as a schema says.
 pub(super) fn is_valid(value: &Value, schema: &Value, depth: usize) -> Result<bool, String> {
     if depth > DEPTH {

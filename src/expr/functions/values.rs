@@ -33,8 +33,9 @@ pub(super) fn context_value(call: &Call<'_>) -> Result<Item, Error> {
 pub(super) fn external(call: &Call<'_>) -> Result<Item, Error> {
     let name = call.value()?;
     let name = name.as_str().unwrap_or_default();
-    let found = call.evaluator.find(call.scene.entity(), name);
-    let missing = || call.fail(format!("there is no import `{name}`"));
+    let found = call.evaluator.scope().external(name);
+    let found = found.or_else(|| call.evaluator.find(call.scene.entity(), name));
+    let missing = || call.fail(format!("there is no external ensemble `{name}`"));
     found.map(Item::entity).ok_or_else(missing)
 }
 

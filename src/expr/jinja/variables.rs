@@ -78,7 +78,11 @@ impl Variables {
             "HOST" => attributes(special(".parent").or_else(|| special(".."))),
             "SOURCE" => attributes(special(".source")),
             "TARGET" => attributes(special(".target")),
-            "ORCHESTRATOR" => attributes(self.evaluator.scope().find(entity, "localhost")),
+            "ORCHESTRATOR" => {
+                let scope = self.evaluator.scope();
+                let own = scope.find(entity, "localhost");
+                attributes(own.or_else(|| scope.external("localhost")))
+            }
             "__now" => Some(Item::Value(self.now())),
             "__python_executable" => Some(Item::Value("python3".into())),
             _ => None,

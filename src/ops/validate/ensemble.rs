@@ -26,7 +26,7 @@ fn check(options: &SessionOptions) -> Result<Checked, Failure> {
         ..options.clone()
     };
     let mut session = session::load(found, &options)?;
-    let topology = session.topology()?;
+    let topology = session.topology_of_job()?;
     let mut problems = session.warnings;
     if let Err(error) = plan::refuse_cycles(&topology) {
         problems.push(Diagnostic::from(error));

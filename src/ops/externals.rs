@@ -1,0 +1,306 @@
+//! Loads the other ensembles whose instances an ensemble uses.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::failure::Failure;
+use super::session::{self, Session, SessionOptions};
+use super::world::RealWorld;
+use crate::diagnostic::{Diagnostic, Diagnostics, Span};
+use crate::system::fs;
+use crate::topology::{Foreign, Topology};
+use crate::value::Value;
+use crate::yaml::{Entry, Node};
+
+/// How many ensembles may use each other in a row.
+const DEPTH: usize = 16;
+
+/// Why an external ensemble cannot be used.
+struct Unusable {
+    message: String,
+    help: Option<String>,
+}
+
+impl From<String> for Unusable {
+    fn from(message: String) -> Self {
+        Self {
+            message,
+            help: None,
+        }
+    }
+}
+
+impl From<Failure> for Unusable {
+    fn from(failure: Failure) -> Self {
+        let first = failure.problems.iter().next();
+        let place = first.and_then(|problem| failure.sources.place(problem.span()?));
+        let message = first.map_or_else(String::new, |problem| problem.message.clone());
+        let help = first.and_then(|problem| problem.help.clone());
+        let message = match place {
+            Some(place) => format!("{message} ({place})"),
+            None => message,
+        };
+        Self { message, help }
+    }
+}
+
+/// Adds the ensembles that the environment names under `external`, and those of the project that
+/// templates and records name.
+pub(super) fn add(session: &mut Session, topology: &mut Topology, problems: &mut Diagnostics) {
+    let external = session.environment.external().and_then(Node::as_map);
+    let named: Vec<(Arc<str>, Entry)> = external
+        .into_iter()
+        .flatten()
+        .map(|(name, entry)| (Arc::clone(name), entry.clone()))
+        .collect();
+    for (name, entry) in &named {
+        let span = entry.key_span;
+        match stated(session, name, &entry.value) {
+            Ok(None) => {}
+            Ok(Some(foreign)) => {
+                if !topology.add_foreign(foreign) {
+                    let why = "there are too many instances in all".to_owned();
+                    report(session, problems, name, span, why.into());
+                }
+            }
+            Err(why) => report(session, problems, name, span, why),
+        }
+    }
+    for (imported, span) in imported_names(session, topology) {
+        let name = imported.split(':').next().unwrap_or_default();
+        if topology.external(name).is_some() || named.iter().any(|(known, _)| **known == *name) {
+            continue;
+        }
+        let project = session.located_project.as_ref();
+        let Some(file) = project.and_then(|it| Some(it.path_of(it.entry_named(name)?))) else {
+            continue;
+        };
+        let found = load(session, &file, None).map(|found| {
+            let (topology, world) = found?;
+            Foreign::new(name, topology, world, None)
+        });
+        match found {
+            Ok(Some(foreign)) => drop(topology.add_foreign(foreign)),
+            Ok(None) => {}
+            Err(why) => report(session, problems, name, span, why),
+        }
+    }
+}
+
+/// An external ensemble that cannot be used is an error where this project names it. What the home
+/// project names for all is no reason to stop.
+fn report(
+    session: &mut Session,
+    problems: &mut Diagnostics,
+    name: &str,
+    span: Span,
+    why: Unusable,
+) {
+    let message = format!(
+        "the external ensemble `{name}` cannot be used: {}",
+        why.message
+    );
+    let source = session.sources.get(span.source);
+    let home = session.options.home.as_ref();
+    let is_homes = source.zip(home).is_some_and(|(source, home)| {
+        let folder = if fs::is_dir(home) {
+            home.as_path()
+        } else {
+            home.parent().unwrap_or(Path::new("/"))
+        };
+        source.path.starts_with(folder)
+    });
+    let mut diagnostic = if is_homes {
+        Diagnostic::warning(message)
+    } else {
+        Diagnostic::error(message)
+    };
+    diagnostic = diagnostic.label(span, "named here");
+    diagnostic.help = why.help;
+    if is_homes {
+        session.warnings.push(diagnostic);
+    } else {
+        problems.push(diagnostic);
+    }
+}
+
+/// What templates and records say that they stand for.
+fn imported_names(session: &Session, topology: &Topology) -> Vec<(Arc<str>, Span)> {
+    let nodes = topology.template().nodes.values();
+    let stated = nodes.filter_map(|node| Some((node.imported.clone()?, node.span)));
+    let mut names: Vec<(Arc<str>, Span)> = stated.collect();
+    let status = session.manifest.root().get("status");
+    let recorded = status.and_then(|status| status.get("instances")?.as_map());
+    for (_, entry) in recorded.into_iter().flatten() {
+        if let Some(imported) = entry.value.get("imported").and_then(Node::as_str) {
+            names.push((imported.into(), entry.key_span));
+        }
+    }
+    names.retain(|(name, _)| !name.starts_with(':'));
+    names
+}
+
+/// The ensemble that an entry of `external` names; none if it is this one.
+fn stated(session: &Session, name: &str, entry: &Node) -> Result<Option<Foreign>, Unusable> {
+    let Some(location) = entry.get("manifest") else {
+        return Err("it has no `manifest`".to_owned().into());
+    };
+    let file = file_of(session, location)?;
+    let text = |key: &str| entry.get(key).and_then(Node::as_str);
+    let environment = location.get("environment").and_then(Node::as_str);
+    let Some((topology, world)) = load(session, &file, environment)? else {
+        return Ok(None);
+    };
+    if let Some(version) = text("version") {
+        check_version(&topology, version)?;
+    }
+    let instance = text("instance");
+    let schema = entry.get("schema").map(Node::to_value);
+    let schema = schema.as_ref().and_then(Value::as_map).cloned();
+    let Some(foreign) = Foreign::new(name, topology, world, instance) else {
+        let instance = instance.unwrap_or("root");
+        return Err(format!("it has no instance `{instance}`").into());
+    };
+    Ok(Some(foreign.with_schema(schema.unwrap_or_default())))
+}
+
+fn check_version(topology: &Topology, wanted: &str) -> Result<(), Unusable> {
+    let own = topology.service().metadata.get("template_version");
+    let Some(own) = own.filter(|own| !own.is_null()) else {
+        let message = format!("it says no version, and version `{wanted}` is needed");
+        return Err(message.into());
+    };
+    let own = own.to_string();
+    let major = |version: &str| version.split('.').next().map(str::to_owned);
+    let parts = |version: &str| -> Vec<u64> {
+        let parts = version.split('.');
+        parts.map(|part| part.parse().unwrap_or(0)).collect()
+    };
+    if major(&own) == major(wanted) && parts(&own) >= parts(wanted) {
+        return Ok(());
+    }
+    Err(format!("its version is `{own}`, and version `{wanted}` is needed").into())
+}
+
+/// The file, or the folder, of the ensemble that a location names.
+fn file_of(session: &Session, location: &Node) -> Result<PathBuf, Unusable> {
+    let text = |key: &str| location.get(key).and_then(Node::as_str);
+    let file = text("file").unwrap_or_default();
+    let folder = if let Some(project) = text("project") {
+        let known = session.located_project.as_ref();
+        let known = known.and_then(|known| known.projects.get(project));
+        let home = session.options.home.as_ref();
+        let folder = known.or_else(|| home.filter(|_| project == "home"));
+        let folder = folder.map(|folder| fs::absolute(folder, &session.project));
+        folder.ok_or_else(|| format!("the project `{project}` is not known here"))?
+    } else if let Some(name) = text("repository") {
+        let repositories = session.environment.repositories();
+        let repository = repositories.and_then(|all| all.get(name));
+        let url = repository.and_then(|it| it.as_str().or_else(|| it.get("url")?.as_str()));
+        let path = url.and_then(|url| url.strip_prefix("file:"));
+        let path = path.map(|path| fs::absolute(Path::new(path), session.manifest.base_dir()));
+        path.ok_or_else(|| format!("the repository `{name}` is not on this machine"))?
+    } else {
+        let source = session.sources.get(location.span().source);
+        let folder = source.and_then(|source| source.path.parent());
+        let folder = folder.unwrap_or(Path::new("."));
+        fs::absolute(folder, session.manifest.base_dir())
+    };
+    Ok(fs::absolute(Path::new(file), &folder))
+}
+
+type Loaded = (Arc<Topology>, Arc<RealWorld>);
+
+/// Reads another ensemble as it is on record; none if it is this one or one that uses it.
+fn load(
+    session: &Session,
+    file: &Path,
+    environment: Option<&str>,
+) -> Result<Option<Loaded>, Unusable> {
+    if !fs::exists(file) {
+        return Err(format!("there is no file `{}`", file.display()).into());
+    }
+    let options = SessionOptions {
+        ensemble: file.display().to_string(),
+        environment: environment.map(str::to_owned),
+        vars: Vec::new(),
+        check_unused: false,
+        ..session.options.clone()
+    };
+    let found = session::find(&options)?;
+    let manifest = fs::canonicalize(&found.located.manifest);
+    let manifest = manifest.unwrap_or_else(|_| found.located.manifest.clone());
+    if session.used_by.contains(&manifest) {
+        return Ok(None);
+    }
+    if session.used_by.len() >= DEPTH {
+        return Err(format!("more than {DEPTH} ensembles use each other in a row").into());
+    }
+    let mut other = session::load(found, &options)?;
+    other.used_by.extend(session.used_by.iter().cloned());
+    let topology = other.topology()?;
+    let planned = other.manifest.base_dir().join("planned");
+    let topology = Arc::new(topology);
+    let world = Arc::new(other.world(planned.clone()));
+    let variables = other.variables(&topology, &world)?;
+    let mut world = Arc::into_inner(world).unwrap_or_else(|| other.world(planned));
+    world.variables = variables;
+    Ok(Some((topology, Arc::new(world))))
+}
+
+/// Adds the instances that stand for those that templates select in other ensembles.
+pub(super) fn select(session: &mut Session, topology: &mut Topology, problems: &mut Diagnostics) {
+    let service = Arc::clone(topology.service());
+    let nodes = service.topology.nodes.values();
+    let selected = nodes.filter(|node| node.is_selected() && node.nested_in.is_none());
+    for template in selected {
+        if !topology.instances_of(&template.name).is_empty() {
+            continue;
+        }
+        let name = &template.name;
+        match (topology.selected(template), &template.imported) {
+            (Some((imported, of)), _) => topology.add_shadow(template, imported, of),
+            (None, Some(imported)) => {
+                let message = format!(
+                    "node template `{name}` stands for `{imported}`, which is not in another ensemble"
+                );
+                problems.push(not_there(message, template.span, imported));
+            }
+            (None, None) => {
+                let message =
+                    format!("no other ensemble has an instance for the node template `{name}`");
+                let help = "name it: `imported: ENSEMBLE:INSTANCE`, or let all instances of an \
+                            external ensemble be searched with `instance: '*'`";
+                let warning = Diagnostic::warning(message).label(template.span, "selected here");
+                session.warnings.push(warning.help(help));
+            }
+        }
+    }
+}
+
+/// What to say where an instance of another ensemble is missing.
+pub(super) fn not_there(message: String, span: Span, imported: &str) -> Diagnostic {
+    let (ensemble, instance) = imported.split_once(':').unwrap_or((imported, "root"));
+    let help = format!(
+        "name the ensemble `{ensemble}` under `external` of the environment, and see with \
+         `unfurl status` whether it has an instance `{instance}`"
+    );
+    Diagnostic::error(message).label(span, "").help(help)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_names_the_place_in_the_other_ensemble() {
+        let failure = Failure::new(
+            crate::ops::FailureKind::Load,
+            "it is broken",
+            Some("mend it".to_owned()),
+        );
+        let why = Unusable::from(failure);
+        assert_eq!(why.message, "it is broken");
+        assert_eq!(why.help.as_deref(), Some("mend it"));
+    }
+}
