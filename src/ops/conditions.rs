@@ -1,11 +1,13 @@
-//! Reads service templates whose imports have conditions: expressions over the model itself. As
-//! all imports are needed to tell, the model is read with all of them first, and then without
-//! those whose conditions do not hold.
+//! Reads service templates whose imports have conditions, or that have decorators: expressions over
+//! the model itself. As all imports are needed to tell, the model is read with all of them first,
+//! and then without those whose conditions do not hold, with the node templates as decorators
+//! change them.
 
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::decorators::decorated;
 use super::world::RealWorld;
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::expr::{Context, Evaluator, Memo};
@@ -27,7 +29,9 @@ pub(super) fn read_service(
 ) -> (Option<ServiceTemplate>, Diagnostics) {
     let (service, problems) = tosca::read(root, base, importer, options);
     let service = match service {
-        Some(service) if !service.conditions.is_empty() => Arc::new(service),
+        Some(service) if !service.conditions.is_empty() || !service.decorators.is_empty() => {
+            Arc::new(service)
+        }
         other => return (other, problems),
     };
     let world = RealWorld {
@@ -41,9 +45,12 @@ pub(super) fn read_service(
         trust: Trust::default(),
     };
     let mut failed = Diagnostics::default();
-    let skipped = unmet(&service, world, &mut failed);
+    let topology = Arc::new(instances_of(&service));
+    let scope: Arc<dyn crate::expr::Scope> = Arc::clone(&topology) as _;
+    let evaluator = Evaluator::new(scope, Arc::new(world), Arc::new(Memo::default()));
     let options = ReadOptions {
-        skipped_imports: skipped,
+        skipped_imports: unmet(&service, &topology, &evaluator, &mut failed),
+        decorated: decorated(&service, &topology, &evaluator, &mut failed),
         ..options.clone()
     };
     let (service, mut problems) = tosca::read(root, base, importer, &options);
@@ -51,20 +58,24 @@ pub(super) fn read_service(
     (service, problems)
 }
 
-/// The imports whose conditions do not hold, by the places where they are stated.
-fn unmet(
-    service: &Arc<ServiceTemplate>,
-    world: RealWorld,
-    failed: &mut Diagnostics,
-) -> HashSet<Span> {
+/// An instance of each template.
+fn instances_of(service: &Arc<ServiceTemplate>) -> Topology {
     let mut topology = Topology::new(Arc::clone(service), Map::new());
     for (name, template) in &service.topology.nodes {
         let name = InstanceName::new(name.shared());
         topology.add_node(name, Arc::clone(template), topology.root(), None);
     }
+    topology
+}
+
+/// The imports whose conditions do not hold, by the places where they are stated.
+fn unmet(
+    service: &ServiceTemplate,
+    topology: &Topology,
+    evaluator: &Evaluator,
+    failed: &mut Diagnostics,
+) -> HashSet<Span> {
     let context = Context::new(topology.root());
-    let scope: Arc<dyn crate::expr::Scope> = Arc::new(topology);
-    let evaluator = Evaluator::new(scope, Arc::new(world), Arc::new(Memo::default()));
     let mut skipped = HashSet::new();
     for (span, condition) in &service.conditions {
         match evaluator.query(condition, &context) {

@@ -3,6 +3,7 @@
 
 mod blueprint;
 mod conditions;
+mod decorators;
 pub mod deploy;
 pub mod export;
 mod externals;

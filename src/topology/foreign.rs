@@ -117,7 +117,7 @@ impl Foreign {
         Handle(FIRST + (place - count))
     }
 
-    fn outward_value(&self, value: &Value) -> Value {
+    pub(super) fn outward_value(&self, value: &Value) -> Value {
         match value {
             Value::Entity(of) => Value::Entity(self.outward(*of)),
             Value::List(items) => Value::list(items.iter().map(|item| self.outward_value(item))),
@@ -251,12 +251,10 @@ impl Topology {
         Some(foreign.attribute(of, name))
     }
 
-    /// What an entity of another ensemble has under a special key, if it is one.
-    pub(super) fn special_elsewhere(&self, of: Handle, key: &str) -> Option<Option<Value>> {
+    /// The entity of another ensemble that has what is under a special key of an entity, if one has.
+    pub(super) fn special_elsewhere(&self, of: Handle, key: &str) -> Option<(&Foreign, Handle)> {
         let shown = self.shown_by(of).filter(|_| SHARED.contains(&key));
-        let (foreign, inner) = self.home_of(shown.unwrap_or(of))?;
-        let found = foreign.topology.special(inner, key);
-        Some(found.map(|found| foreign.outward_value(&found)))
+        self.home_of(shown.unwrap_or(of))
     }
 
     /// What the name of another ensemble stands for.
@@ -291,7 +289,7 @@ impl Topology {
         if template.node_filter.is_some() {
             return None;
         }
-        let fits = |topology: &Topology, of: Handle| {
+        let fits = |topology: &Self, of: Handle| {
             let entity = topology.entity(of);
             entity.node().is_some()
                 && entity.template_name() == template.local_name()

@@ -101,8 +101,9 @@ impl Scope for Topology {
     }
 
     fn special(&self, of: Handle, key: &str) -> Option<Value> {
-        if let Some(found) = self.special_elsewhere(of, key) {
-            return found;
+        if let Some((foreign, inner)) = self.special_elsewhere(of, key) {
+            let found = Scope::special(foreign.topology(), inner, key)?;
+            return Some(foreign.outward_value(&found));
         }
         let entity = self.get(of)?;
         if matches!(entity.kind, Kind::Inputs | Kind::Outputs) && !matches!(key, "." | "..") {

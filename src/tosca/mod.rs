@@ -22,6 +22,7 @@ mod nesting;
 mod node_template;
 mod operation;
 mod origin;
+mod overlay;
 mod problems;
 mod profile;
 mod property;
@@ -63,6 +64,7 @@ pub use operation::{
     Dependency, Implementation, ImplementationKind, Interface, Operation, Operations,
 };
 pub use origin::Origin;
+pub use overlay::Decorator;
 pub use read::{ReadOptions, check_inputs, read, read_node_template, read_relationship_template};
 pub use template::{
     Artifact, AttributeDecl, CapabilityTemplate, Group, Mapped, MappedTo, Nested, NodeTemplate,

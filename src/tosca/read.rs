@@ -1,9 +1,10 @@
 //! Reads a service template.
 
-use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use indexmap::IndexMap;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Span};
 use crate::name::TemplateName;
@@ -14,9 +15,9 @@ use super::check::check;
 use super::import::Importer;
 use super::load::{Loaded, LoadedFile, load};
 use super::nesting::flatten;
+use super::overlay::{decorators, overrides, stated};
 use super::references::dangling;
 use super::scope::{Scope, description, values_at};
-use super::similar::did_you_mean;
 use super::template::{ServiceTemplate, TopologyTemplate};
 use super::topology::Draft;
 use super::types::{ROOT, Types};
@@ -39,6 +40,8 @@ pub struct ReadOptions {
     pub blueprints: Option<Node>,
     /// More node templates; they go before those of the topology, after those of the blueprint.
     pub added: Mapping,
+    /// Node templates as decorators have changed them; they go before all others.
+    pub decorated: Mapping,
     /// Imports that are left out, by the places where they are stated.
     pub skipped_imports: HashSet<Span>,
     /// The directories of texts that merge directives included, for names relative to them.
@@ -54,6 +57,7 @@ impl Default for ReadOptions {
             blueprint: None,
             blueprints: None,
             added: Mapping::default(),
+            decorated: Mapping::default(),
             skipped_imports: HashSet::new(),
             directories: HashMap::new(),
         }
@@ -92,18 +96,8 @@ pub fn read(
         types: &types,
         namespace: ROOT,
     };
-    let overrides = match blueprint(scope, map, options) {
-        Some(blueprint) if options.added.is_empty() => Some(blueprint),
-        Some(blueprint) => {
-            let mut all = options.added.clone();
-            for (name, entry) in &*blueprint {
-                all.insert(Arc::clone(name), entry.clone());
-            }
-            Some(Cow::Owned(all))
-        }
-        None => Some(Cow::Borrowed(&options.added)).filter(|added| !added.is_empty()),
-    };
-    let draft = scope.draft(map.get("topology_template"), overrides.as_deref());
+    let overrides = overrides(scope, map, options);
+    let draft = scope.draft(map.get("topology_template"), overrides.as_ref());
     let patterns = patterns(&types, &files);
     let topology = flatten(&types, draft, &patterns, options.match_declared);
     let substitutable = patterns.iter().filter_map(Draft::substitution);
@@ -115,29 +109,40 @@ pub fn read(
             types.problems.report(problem);
         }
     }
+    let decorators = decorators(&files);
     let unused = types.unused();
     if options.check_unused {
         types.resolve_all();
     }
-    let repositories = files
-        .iter()
-        .rev()
-        .filter_map(|file| file.root.get("repositories"));
     let template = ServiceTemplate {
         metadata: metadata(map),
         description: description(map),
-        repositories: repositories
-            .filter_map(Node::as_map)
-            .flatten()
-            .map(|(name, entry)| (Arc::clone(name), entry.value.clone()))
-            .collect(),
+        repositories: repositories(&files),
         conditions,
         blueprints: map.get("deployment_blueprints").cloned(),
+        stated: if decorators.is_empty() {
+            Mapping::default()
+        } else {
+            stated(map, overrides.as_ref())
+        },
+        decorators,
         topology: Arc::new(topology),
         types: Arc::new(types),
     };
     let problems = unused.ease(template.types.take_problems(), root.span().source);
     (Some(template), problems)
+}
+
+/// The repositories that the files declare.
+fn repositories(files: &[LoadedFile]) -> IndexMap<Arc<str>, Node> {
+    let sections = files
+        .iter()
+        .rev()
+        .filter_map(|file| file.root.get("repositories")?.as_map());
+    sections
+        .flatten()
+        .map(|(name, entry)| (Arc::clone(name), entry.value.clone()))
+        .collect()
 }
 
 /// The `metadata`, with the keys that TOSCA 1.0 has beside it.
@@ -151,39 +156,6 @@ fn metadata(map: &Mapping) -> Map {
         }
     }
     metadata
-}
-
-/// The node templates of the blueprint that the options ask for.
-fn blueprint<'m>(
-    scope: Scope<'_>,
-    map: &'m Mapping,
-    options: &'m ReadOptions,
-) -> Option<Cow<'m, Mapping>> {
-    let (wanted, span) = options.blueprint.as_ref()?;
-    let sections = [
-        options.blueprints.as_ref(),
-        map.get("deployment_blueprints"),
-    ];
-    let sections = sections.into_iter().flatten().filter_map(Node::as_map);
-    let Some(found) = sections.clone().find_map(|map| map.get(wanted)) else {
-        let message = format!("there is no deployment blueprint `{wanted}`");
-        let mut problem = Diagnostic::error(message).label(*span, "asked for here");
-        let names = sections.flatten().map(|(name, _)| &**name);
-        problem.help = did_you_mean(wanted, names);
-        scope.report(problem);
-        return None;
-    };
-    if let Some(names) = found.get("resourceTemplates").and_then(Node::as_seq) {
-        let own = found.get("ResourceTemplate").and_then(Node::as_map)?;
-        let named = names.iter().filter_map(Node::as_str);
-        let named = named.filter_map(|name| Some((Arc::from(name), own.entry(name)?.clone())));
-        return Some(Cow::Owned(named.collect()));
-    }
-    let mut sections = ["resource_templates", "node_templates"]
-        .into_iter()
-        .filter_map(|key| found.get(key)?.as_map());
-    let templates = sections.find(|templates| !templates.is_empty());
-    templates.map(Cow::Borrowed)
 }
 
 /// The topologies of imported files that can stand in for a node template.

@@ -9,11 +9,12 @@ use crate::diagnostic::Span;
 use crate::hash::Fold;
 use crate::name::{TemplateName, TypeName};
 use crate::value::{Map, Value};
-use crate::yaml::Node;
+use crate::yaml::{Mapping, Node};
 
 use super::definition::{ParameterDef, PropertyDef, TypeKey};
 use super::entity::{ArtifactType, CapabilityType, NodeType, RelationshipType, RequirementDef};
 use super::operation::{Operation, Operations};
+use super::overlay::Decorator;
 use super::trigger::Trigger;
 use super::types::Types;
 use super::workflow::Workflow;
@@ -36,6 +37,11 @@ pub struct ServiceTemplate {
     pub conditions: Vec<(Span, Value)>,
     /// Its `deployment_blueprints`, raw.
     pub blueprints: Option<Node>,
+    /// What is to be merged into the templates that expressions find. Nothing has been done about
+    /// it.
+    pub decorators: Vec<Decorator>,
+    /// The node templates as they are written; none where there are no decorators.
+    pub stated: Mapping,
 }
 
 /// What is to be deployed.

@@ -170,10 +170,8 @@ spec:
     ]);
 }
 
-/// Two ensembles of one project: `net` with an instance, and `app` that uses it; `external` and
-/// `net` are the environment's `external` and what `app` says of the template `net`.
-fn two_ensembles(external: &str, net: &str) -> TestEnv {
-    let types = "node_types:
+/// The types of both ensembles.
+const NETS: &str = "node_types:
       Net:
         derived_from: tosca.nodes.Root
         properties: {cidr: {type: string}, twice: {type: string, default: '{{ SELF.cidr }} {{ SELF.cidr }}'}}
@@ -194,6 +192,10 @@ fn two_ensembles(external: &str, net: &str) -> TestEnv {
               implementation: Template
               inputs: {done: {status: ok}, run: '{{ \".targets::net::id\" | eval }} {{ \"::net::twice\" | eval }} {{ \"::net::.name\" | eval }}'}
             delete: {implementation: Template, inputs: {done: {status: absent}}}";
+
+/// Two ensembles of one project: `net` with an instance, and `app` that uses it; `external` and
+/// `net` are the environment's `external` and what `app` says of the template `net`.
+fn two_ensembles(external: &str, net: &str) -> TestEnv {
     let head = "apiVersion: unfurl/v1.0.0
 kind: Ensemble
 spec:
@@ -216,7 +218,7 @@ environments:
     env.write(
         "net/ensemble.yaml",
         &format!(
-            "{head}{types}
+            "{head}{NETS}
     topology_template:
       outputs: {{where: {{value: {{eval: '::own::id'}}}}}}
       node_templates: {{own: {{type: Net, properties: {{cidr: ten}}}}, net: {{type: Net, properties: {{cidr: two}}}}}}
@@ -226,7 +228,7 @@ environments:
     env.write(
         "app/ensemble.yaml",
         &format!(
-            "{head}{types}
+            "{head}{NETS}
     topology_template:
       outputs: {{id: {{value: {{eval: '::net::id'}}}}}}
       node_templates:
@@ -378,4 +380,71 @@ fn ensembles_that_use_each_other_are_read_once() {
     );
     in_folder(&env, "net", "deploy");
     assert_eq!(in_folder(&env, "app", "deploy")["outputs"]["id"], "ten-id");
+}
+
+/// An ensemble with decorators, and a file of types that has one too.
+fn with_decorators(decorators: &str) -> TestEnv {
+    let env = TestEnv::with_ensemble(&format!(
+        "apiVersion: unfurl/v1.0.0
+kind: Ensemble
+spec:
+  service_template:
+    tosca_definitions_version: tosca_simple_unfurl_1_0_0
+    imports: [types.yaml]
+    decorators:
+{decorators}
+    topology_template:
+      outputs: {{a: {{value: {{eval: '::a::p'}}}}, b: {{value: {{eval: '::b::s'}}}}, q: {{value: {{eval: '::a::q'}}}}, c: {{value: {{eval: '::c::s'}}}}}}
+      node_templates:
+        b: {{type: N, properties: {{p: own}}}}
+        a: {{type: N}}
+        c: {{type: M, properties: {{p: own}}}}
+"
+    ));
+    env.write(
+        "types.yaml",
+        "tosca_definitions_version: tosca_simple_unfurl_1_0_0
+decorators: {'::c': {properties: {s: imported}}}
+node_types:
+  N:
+    derived_from: tosca.nodes.Root
+    properties: {p: {type: string}, q: {type: string, default: dq}, s: {type: string, default: ds}}
+    interfaces: {Standard: {configure: {implementation: Template, inputs: {done: {status: ok}}}}}
+  M: {derived_from: N}
+",
+    );
+    env
+}
+
+#[test]
+fn decorators_are_merged_into_the_templates_that_they_find() {
+    let env = with_decorators(
+        "      '::a': {properties: {p: given, q: '{{ \".name\" | eval }}-{{ template.type }}'}}
+      '::*::[.type=N]': {properties: {s: all}}
+      '::b': {requirements: [{dependency: a}]}
+      '::nothing': {properties: {p: none}}",
+    );
+    let outputs = deploy(&env)["outputs"].clone();
+    let expected = serde_json::json!({"a": "given", "b": "all", "q": "a-N", "c": "imported"});
+    assert_eq!(outputs, expected);
+    assert_eq!(deploy(&env)["job"]["changed"], 0);
+    let env = with_decorators(
+        "      '::a': {properties: {p: x}}
+      '::b': {requirements: [{dependency: a}]}",
+    );
+    assert_eq!(planned(&env), ["a", "b", "c"]);
+    env.unfurl(["validate"]).succeeds();
+}
+
+#[test]
+fn a_decorator_that_cannot_be_told_is_refused_with_its_place() {
+    let env = with_decorators("      '::a': {properties: {p: '{{ nowhere.at }}'}}");
+    env.unfurl(["plan"])
+        .exits(64)
+        .says(&["the decorator `::a`: ", "ensemble.yaml:8:7"]);
+    let env = with_decorators("      '::a': {propertes: {p: x}}");
+    env.unfurl(["plan"]).exits(64).says(&[
+        "node template `a` has no key `propertes`",
+        "ensemble.yaml:8:14",
+    ]);
 }

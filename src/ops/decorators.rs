@@ -1,0 +1,145 @@
+//! Merges decorators into the node templates that their expressions find.
+
+use std::sync::Arc;
+
+use crate::diagnostic::{Diagnostic, Diagnostics, Span};
+use crate::expr::{Context, Evaluator};
+use crate::topology::Topology;
+use crate::tosca::{Decorator, ServiceTemplate};
+use crate::value::{Handle, Map, Value};
+use crate::yaml::{Entry, Kind, Mapping, Node};
+
+/// How deep what is merged may nest.
+const DEPTH: usize = 128;
+
+/// The node templates that decorators change, as they are then.
+pub(super) fn decorated(
+    service: &ServiceTemplate,
+    topology: &Topology,
+    evaluator: &Evaluator,
+    problems: &mut Diagnostics,
+) -> Mapping {
+    let mut changed = Mapping::default();
+    for decorator in &service.decorators {
+        let result = apply(decorator, service, topology, evaluator, &mut changed);
+        if let Err(message) = result {
+            let message = format!("the decorator `{}`: {message}", decorator.expression);
+            problems.push(Diagnostic::error(message).label(decorator.span, "stated here"));
+        }
+    }
+    changed
+}
+
+fn apply(
+    decorator: &Decorator,
+    service: &ServiceTemplate,
+    topology: &Topology,
+    evaluator: &Evaluator,
+    changed: &mut Mapping,
+) -> Result<(), String> {
+    let expression = Value::Str(Arc::clone(&decorator.expression));
+    let found = evaluator.query(&expression, &Context::new(topology.root()));
+    let found = found.map_err(|error| error.to_string())?;
+    let mut entities = Vec::new();
+    for value in &found {
+        collect(value, &mut entities);
+    }
+    for of in entities {
+        let Some(node) = topology.get(of).and_then(|entity| entity.node()) else {
+            continue;
+        };
+        let name = node.template.name.as_str();
+        let stated = changed.entry(name).or_else(|| service.stated.entry(name));
+        let Some(stated) = stated.cloned() else {
+            continue;
+        };
+        let context = Context::new(of).with("template", stated.value.to_value());
+        let patch = evaluator.evaluate(&decorator.patch.to_value(), &context);
+        let patch = patch.map_err(|error| error.to_string())?;
+        let value = merged(&stated.value, &patch, decorator.patch.span(), 0)
+            .ok_or_else(|| format!("what it gives nests more than {DEPTH} deep"))?;
+        let key_span = stated.key_span;
+        changed.insert(name, Entry { key_span, value });
+    }
+    Ok(())
+}
+
+/// The entities of a result: it may be one, or a list of them.
+fn collect(value: &Value, entities: &mut Vec<Handle>) {
+    match value {
+        Value::Entity(of) => entities.push(*of),
+        Value::List(items) => {
+            let found = items.iter().filter_map(|item| match item {
+                Value::Entity(of) => Some(*of),
+                _ => None,
+            });
+            entities.extend(found);
+        }
+        _ => {}
+    }
+}
+
+/// A node with a value merged into it: maps key by key; lists get what they have not got.
+fn merged(base: &Node, over: &Value, span: Span, depth: usize) -> Option<Node> {
+    match (base.as_map(), base.as_seq(), over) {
+        (Some(map), _, Value::Map(fields)) => {
+            let mut map = map.clone();
+            for (key, value) in fields.iter() {
+                let known = map.entry(key);
+                let key_span = known.map_or(span, |known| known.key_span);
+                let value = match known {
+                    Some(known) => merged(&known.value, value, span, next(depth)?)?,
+                    None => node_of(value, span, next(depth)?)?,
+                };
+                map.insert(Arc::clone(key), Entry { key_span, value });
+            }
+            Some(Node::new(
+                Kind::Map(map),
+                base.span(),
+                base.tag().map(Arc::from),
+            ))
+        }
+        (_, Some(items), Value::List(more)) => {
+            let known: Vec<Value> = items.iter().map(Node::to_value).collect();
+            let mut items = items.to_vec();
+            for item in more.iter().filter(|item| !known.contains(item)) {
+                items.push(node_of(item, span, next(depth)?)?);
+            }
+            Some(Node::new(Kind::Seq(items), base.span(), None))
+        }
+        _ => node_of(over, span, depth),
+    }
+}
+
+fn next(depth: usize) -> Option<usize> {
+    (depth < DEPTH).then_some(depth + 1)
+}
+
+/// A value as a node at a place.
+fn node_of(value: &Value, span: Span, depth: usize) -> Option<Node> {
+    let kind = match value {
+        Value::Bool(value) => Kind::Bool(*value),
+        Value::Int(value) => Kind::Int(*value),
+        Value::Float(value) => Kind::Float(*value),
+        Value::Str(text) => Kind::Str(Arc::clone(text)),
+        Value::List(items) => {
+            let depth = next(depth)?;
+            let items = items.iter().map(|item| node_of(item, span, depth));
+            Kind::Seq(items.collect::<Option<_>>()?)
+        }
+        Value::Map(map) => Kind::Map(mapping_of(map, span, next(depth)?)?),
+        Value::External(external) => return node_of(&external.value, span, next(depth)?),
+        Value::Null | Value::Entity(_) => Kind::Null,
+        other => Kind::Str(other.redacted().to_string().into()),
+    };
+    Some(Node::new(kind, span, None))
+}
+
+fn mapping_of(map: &Map, span: Span, depth: usize) -> Option<Mapping> {
+    let entries = map.iter().map(|(key, value)| {
+        let value = node_of(value, span, depth)?;
+        let key_span = span;
+        Some((Arc::clone(key), Entry { key_span, value }))
+    });
+    entries.collect()
+}

@@ -1,0 +1,92 @@
+//! What replaces, joins or changes the node templates that a file states: blueprints, templates
+//! from elsewhere, and what decorators make of them.
+
+use std::sync::Arc;
+
+use crate::diagnostic::{Diagnostic, Span};
+use crate::yaml::{Mapping, Node};
+
+use super::load::LoadedFile;
+use super::read::ReadOptions;
+use super::scope::Scope;
+use super::similar::did_you_mean;
+
+/// A decorator: what is merged into the templates that an expression finds.
+#[derive(Debug, Clone)]
+pub struct Decorator {
+    /// The expression.
+    pub expression: Arc<str>,
+    /// Where it stands.
+    pub span: Span,
+    /// What is merged, raw.
+    pub patch: Node,
+}
+
+/// The node templates that replace or join those of the topology.
+pub(super) fn overrides(scope: Scope<'_>, map: &Mapping, options: &ReadOptions) -> Option<Mapping> {
+    let blueprint = blueprint(scope, map, options);
+    let all = [
+        Some(&options.added),
+        blueprint.as_ref(),
+        Some(&options.decorated),
+    ];
+    let mut all = all.into_iter().flatten().filter(|map| !map.is_empty());
+    let mut overrides = all.next()?.clone();
+    for (name, entry) in all.flatten() {
+        overrides.insert(Arc::clone(name), entry.clone());
+    }
+    Some(overrides)
+}
+
+/// The node templates of the blueprint that the options ask for.
+fn blueprint(scope: Scope<'_>, map: &Mapping, options: &ReadOptions) -> Option<Mapping> {
+    let (wanted, span) = options.blueprint.as_ref()?;
+    let sections = [
+        options.blueprints.as_ref(),
+        map.get("deployment_blueprints"),
+    ];
+    let sections = sections.into_iter().flatten().filter_map(Node::as_map);
+    let Some(found) = sections.clone().find_map(|map| map.get(wanted)) else {
+        let message = format!("there is no deployment blueprint `{wanted}`");
+        let mut problem = Diagnostic::error(message).label(*span, "asked for here");
+        let names = sections.flatten().map(|(name, _)| &**name);
+        problem.help = did_you_mean(wanted, names);
+        scope.report(problem);
+        return None;
+    };
+    if let Some(names) = found.get("resourceTemplates").and_then(Node::as_seq) {
+        let own = found.get("ResourceTemplate").and_then(Node::as_map)?;
+        let named = names.iter().filter_map(Node::as_str);
+        let named = named.filter_map(|name| Some((Arc::from(name), own.entry(name)?.clone())));
+        return Some(named.collect());
+    }
+    let mut sections = ["resource_templates", "node_templates"]
+        .into_iter()
+        .filter_map(|key| found.get(key)?.as_map());
+    sections.find(|templates| !templates.is_empty()).cloned()
+}
+
+/// The node templates of the topology as they are written, those that replace them included.
+pub(super) fn stated(map: &Mapping, overrides: Option<&Mapping>) -> Mapping {
+    let topology = map.get("topology_template");
+    let own = topology.and_then(|topology| topology.get("node_templates")?.as_map());
+    let mut all = own.cloned().unwrap_or_default();
+    for (name, entry) in overrides.into_iter().flatten() {
+        all.insert(Arc::clone(name), entry.clone());
+    }
+    all
+}
+
+/// The decorators of all files, those of the service template itself last.
+pub(super) fn decorators(files: &[LoadedFile]) -> Vec<Decorator> {
+    let sections = files
+        .iter()
+        .rev()
+        .filter_map(|file| file.root.get("decorators")?.as_map());
+    let decorator = |(expression, entry): (&Arc<str>, &crate::yaml::Entry)| Decorator {
+        expression: Arc::clone(expression),
+        span: entry.key_span,
+        patch: entry.value.clone(),
+    };
+    sections.flatten().map(decorator).collect()
+}
