@@ -448,3 +448,78 @@ fn a_decorator_that_cannot_be_told_is_refused_with_its_place() {
         "ensemble.yaml:8:14",
     ]);
 }
+
+/// One template for each directive.
+const DIRECTIVES: &str = "apiVersion: unfurl/v1.0.0
+kind: Ensemble
+spec:
+  service_template:
+    tosca_definitions_version: tosca_simple_unfurl_1_0_0
+    node_types:
+      N:
+        derived_from: tosca.nodes.Root
+        requirements: [{dep: {node: N, occurrences: [0, 1]}}]
+        interfaces:
+          Install:
+            check: {implementation: Template, inputs: {done: {status: ok}}}
+            discover: {implementation: Template, inputs: {done: {status: ok}}}
+          Standard:
+            configure: {implementation: Template, inputs: {done: {status: ok}}}
+            delete: {implementation: Template, inputs: {done: {status: absent}}}
+      O: {derived_from: tosca.nodes.Root}
+      R: {derived_from: N, requirements: [{must: {node: O}}]}
+    topology_template:
+      node_templates:
+        user: {type: N, requirements: [{dep: default}]}
+        default: {type: N, directives: [default]}
+        unused: {type: N, directives: [default]}
+        user2: {type: N, requirements: [{dep: dependent}]}
+        dependent: {type: N, directives: [dependent]}
+        alone: {type: N, directives: [dependent]}
+        unmet: {type: R, directives: [conditional]}
+        virtual: {type: N, directives: [virtual]}
+        found: {type: N, directives: [discover]}
+        checked: {type: N, directives: [check]}
+        kept: {type: N, directives: [protected]}
+        odd: {type: N, directives: [anything]}
+";
+
+#[test]
+fn directives_say_what_becomes_of_a_template() {
+    let env = TestEnv::with_ensemble(DIRECTIVES);
+    let tasks = |command: &str| -> Vec<String> {
+        let run = env.unfurl([command, "--approve", "--output", "json"]);
+        let summary = run.succeeds().json();
+        let tasks = summary["tasks"].as_array().unwrap().iter();
+        let tasks = tasks.filter(|task| !task["status"].is_null());
+        let text = |task: &Json, key: &str| task[key].as_str().unwrap_or_default().to_owned();
+        tasks
+            .map(|task| format!("{} {}", text(task, "target"), text(task, "operation")))
+            .collect()
+    };
+    let deployed = [
+        "default configure",
+        "user configure",
+        "dependent configure",
+        "user2 configure",
+        "found discover",
+        "checked check",
+        "kept configure",
+        "odd configure",
+    ];
+    assert_eq!(tasks("deploy"), deployed);
+    assert_eq!(tasks("deploy"), ["checked check"]);
+    let torn = [
+        "user delete",
+        "default delete",
+        "user2 delete",
+        "dependent delete",
+        "odd delete",
+    ];
+    assert_eq!(tasks("teardown"), torn);
+    let instances = env.ensemble()["status"]["instances"].clone();
+    let names: Vec<&String> = instances.as_object().unwrap().keys().collect();
+    assert!(!names.iter().any(|name| *name == "virtual"), "{names:?}");
+    assert_eq!(instances["kept"]["readyState"]["local"], "ok");
+    assert_eq!(instances["found"]["created"], Json::Null);
+}
