@@ -206,12 +206,26 @@ impl Manifest {
             .unwrap_or_default()
     }
 
-    /// The text with sections set at the root; every other byte stays as it was.
+    /// The node templates that tasks have added so far.
+    pub fn discovered(&self) -> Map {
+        let discovered = Route::keys(["spec", "discovered"]).find(self.root());
+        let discovered = discovered.map(Node::to_value);
+        discovered
+            .and_then(|discovered| discovered.as_map().cloned())
+            .unwrap_or_default()
+    }
+
+    /// The text with sections set: `name` at the root, or `name/name` within; every other byte stays
+    /// as it was.
     pub fn with_sections(&self, sections: &[(&str, Value)]) -> Result<String, PatchError> {
         let patches: Vec<Patch> = sections
             .iter()
             .filter(|(name, value)| {
-                self.root().get(name).map(Node::to_value).as_ref() != Some(value)
+                route_of(name)
+                    .find(self.root())
+                    .map(Node::to_value)
+                    .as_ref()
+                    != Some(value)
             })
             .map(|section| self.section_patch(section))
             .collect();
@@ -231,13 +245,18 @@ impl Manifest {
 
     /// Of a section that came partly from a merge directive, only what differs is written.
     fn section_patch(&self, (name, value): &(&str, Value)) -> Patch {
-        let route = Route::keys([*name]);
+        let route = route_of(name);
         let own = match self.expanded.base(&route) {
             Some(base) => yaml::diff(&base.to_value(), value),
             None => value.clone(),
         };
         Patch::set(route, own)
     }
+}
+
+/// The way to a section: its name, or names with `/` between them.
+fn route_of(section: &str) -> Route {
+    Route::keys(section.split('/'))
 }
 
 fn check_root(root: &Node, problems: &mut Diagnostics) {

@@ -113,6 +113,7 @@ pub fn publish(
         sections.push(("lastJob", Value::from(record)));
     }
     sections.push(("jobsLog", Value::from("jobs.tsv")));
+    sections.extend(discovered(manifest, engine));
     save(manifest, &sections, copy)?;
     let kept = if dry { "planned" } else { "jobs" };
     Ok(Published {
@@ -170,6 +171,17 @@ impl Changelogs {
     }
 }
 
+/// The node templates that tasks have added, with those added before.
+fn discovered(manifest: &Manifest, engine: &Engine) -> Option<(&'static str, Value)> {
+    if engine.discovered.is_empty() {
+        return None;
+    }
+    let mut all = manifest.discovered();
+    let new = engine.discovered.iter();
+    all.extend(new.map(|(name, template)| (name.clone(), template.redacted())));
+    Some(("spec/discovered", Value::from(all)))
+}
+
 /// The ensemble carries its changes itself.
 fn inline(
     manifest: &Manifest,
@@ -186,11 +198,12 @@ fn inline(
     let tasks = engine.work.iter().map(|index| &engine.tasks[*index]);
     let new = tasks.map(|task| Value::from(task_record(engine, task)));
     let changes = Value::list(old.into_iter().chain(new));
-    let sections = [
+    let mut sections = vec![
         ("status", status),
         ("lastJob", Value::from(record)),
         ("changes", changes),
     ];
+    sections.extend(discovered(manifest, engine));
     save(manifest, &sections, dry)?;
     Ok(Published::default())
 }

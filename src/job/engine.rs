@@ -53,6 +53,8 @@ pub struct Engine {
     pub tasks: Vec<Task>,
     /// Tasks in the order in which the summary and the record list them.
     pub work: Vec<TaskIndex>,
+    /// The node templates that tasks have added, by name, raw.
+    pub discovered: Map,
     /// The signal that ended the job early.
     pub interrupted: Option<i32>,
     /// Whether the job was given up, and why.
@@ -117,6 +119,7 @@ impl Engine {
             tasks: Vec::with_capacity(plan.steps.len()),
             work: Vec::new(),
             aborted: None,
+            discovered: Map::new(),
             interrupted: None,
             world: parts.world,
             memo: Arc::default(),

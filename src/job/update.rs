@@ -5,10 +5,13 @@ use std::sync::Arc;
 use super::engine::Engine;
 use super::event::Level;
 use super::task::TaskIndex;
+use crate::diagnostic::{Diagnostic, Severity, Span};
 use crate::name::{NodeState, Status, TemplateName};
 use crate::task::Outcome;
 use crate::topology::Created;
+use crate::tosca::{NodeTemplate, read_node_template};
 use crate::value::{Handle, Map, Value};
+use crate::yaml::Node;
 
 impl Engine {
     /// Applies the specifications of instances that a run gave, in order.
@@ -104,15 +107,17 @@ impl Engine {
     /// Adds an instance that a run has found or made.
     fn add_instance(&mut self, index: TaskIndex, name: &str, fields: &Map) -> Result<(), String> {
         let target = self.tasks[index].target;
-        let template = fields
-            .get("template")
-            .and_then(Value::as_str)
-            .unwrap_or(name);
-        let whole = TemplateName::new(self.topology.name_within(target, template));
-        let found = self.topology.template().nodes.get(&whole).cloned();
-        let template = found.ok_or_else(|| {
-            format!("cannot add the instance `{name}`: there is no template `{template}`")
-        })?;
+        let template = match fields.get("template").map(Value::reveal) {
+            Some(Value::Map(inline)) => self.add_template(target, name, inline, fields)?,
+            stated => {
+                let template = stated.and_then(Value::as_str).unwrap_or(name);
+                let whole = TemplateName::new(self.topology.name_within(target, template));
+                let found = self.topology.template().nodes.get(&whole).cloned();
+                found.ok_or_else(|| {
+                    format!("cannot add the instance `{name}`: there is no template `{template}`")
+                })?
+            }
+        };
         let parent = match fields.get("parent").and_then(Value::as_str) {
             Some("SELF" | ".self") => target,
             Some("HOST") => self
@@ -144,6 +149,52 @@ impl Engine {
         let spec = Value::from(fields.clone());
         self.tasks[index].changes.entry(handle).or_default().added = Some(spec);
         Ok(())
+    }
+
+    /// Reads the template that a run gives for an instance, and notes it for the record.
+    fn add_template(
+        &mut self,
+        target: Handle,
+        name: &str,
+        inline: &Map,
+        fields: &Map,
+    ) -> Result<Arc<NodeTemplate>, String> {
+        let fail = |why: &str| format!("cannot add the instance `{name}`: {why}");
+        if self.topology.root_of(target) != self.topology.root() {
+            return Err(fail("templates cannot be added to a nested topology"));
+        }
+        let mut inline = inline.clone();
+        let stated = inline.shift_remove("name");
+        let own = stated.as_ref().and_then(Value::as_str).unwrap_or(name);
+        let own = TemplateName::new(own);
+        if self.topology.template().nodes.contains_key(&own) {
+            return Err(fail(&format!("there is a template `{own}` already")));
+        }
+        let parent = match fields.get("parent").and_then(Value::as_str) {
+            Some("SELF" | ".self") => Some(self.topology.entity(target).local_name()),
+            Some("HOST" | "root") | None => None,
+            Some(other) => Some(other),
+        };
+        if let Some(parent) = parent {
+            let requirements = inline.get("requirements").and_then(Value::as_list).cloned();
+            let mut requirements: Vec<Value> = requirements.unwrap_or_default();
+            if !requirements.iter().any(|one| one.get("host").is_some()) {
+                requirements.push(Value::map([("host", Value::from(parent))]));
+            }
+            inline.insert("requirements".into(), Value::from(requirements));
+        }
+        let inline = Value::from(inline);
+        let node = Node::of_value(&inline, Span::NONE);
+        let node = node.ok_or_else(|| fail("its template nests too deep"))?;
+        let (template, problems) = read_node_template(self.topology.service(), &own, &node);
+        let is_error = |problem: &&Diagnostic| problem.severity == Severity::Error;
+        let mut errors = problems.iter().filter(is_error);
+        if let Some(error) = errors.next() {
+            return Err(fail(&error.message));
+        }
+        let template = template.ok_or_else(|| fail("its template makes no sense"))?;
+        self.discovered.insert(own.shared(), inline);
+        Ok(Arc::new(template))
     }
 
     /// Maps the outputs of an operation to attributes, status and node state.

@@ -6,7 +6,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::expr::{Context, Evaluator};
 use crate::topology::Topology;
 use crate::tosca::{Decorator, ServiceTemplate};
-use crate::value::{Handle, Map, Value};
+use crate::value::{Handle, Value};
 use crate::yaml::{Entry, Kind, Mapping, Node};
 
 /// How deep what is merged may nest.
@@ -115,31 +115,6 @@ fn next(depth: usize) -> Option<usize> {
     (depth < DEPTH).then_some(depth + 1)
 }
 
-/// A value as a node at a place.
 fn node_of(value: &Value, span: Span, depth: usize) -> Option<Node> {
-    let kind = match value {
-        Value::Bool(value) => Kind::Bool(*value),
-        Value::Int(value) => Kind::Int(*value),
-        Value::Float(value) => Kind::Float(*value),
-        Value::Str(text) => Kind::Str(Arc::clone(text)),
-        Value::List(items) => {
-            let depth = next(depth)?;
-            let items = items.iter().map(|item| node_of(item, span, depth));
-            Kind::Seq(items.collect::<Option<_>>()?)
-        }
-        Value::Map(map) => Kind::Map(mapping_of(map, span, next(depth)?)?),
-        Value::External(external) => return node_of(&external.value, span, next(depth)?),
-        Value::Null | Value::Entity(_) => Kind::Null,
-        other => Kind::Str(other.redacted().to_string().into()),
-    };
-    Some(Node::new(kind, span, None))
-}
-
-fn mapping_of(map: &Map, span: Span, depth: usize) -> Option<Mapping> {
-    let entries = map.iter().map(|(key, value)| {
-        let value = node_of(value, span, depth)?;
-        let key_span = span;
-        Some((Arc::clone(key), Entry { key_span, value }))
-    });
-    entries.collect()
+    Node::of_value(value, span).filter(|node| node.depth() + depth <= DEPTH)
 }

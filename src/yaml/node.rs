@@ -238,6 +238,42 @@ impl Node {
     }
 }
 
+/// How deep a value may nest that becomes a node.
+const DEPTH: usize = 128;
+
+impl Node {
+    /// A value as a node at a place: secrets redacted, instances as null. None if it nests too deep.
+    pub fn of_value(value: &Value, span: Span) -> Option<Self> {
+        Self::of_part(value, span, 0)
+    }
+
+    fn of_part(value: &Value, span: Span, depth: usize) -> Option<Self> {
+        if depth > DEPTH {
+            return None;
+        }
+        let part = |value: &Value| Self::of_part(value, span, depth + 1);
+        let kind = match value {
+            Value::Null | Value::Entity(_) => Kind::Null,
+            Value::Bool(value) => Kind::Bool(*value),
+            Value::Int(value) => Kind::Int(*value),
+            Value::Big(digits) => Kind::Big(Arc::clone(digits)),
+            Value::Float(value) => Kind::Float(*value),
+            Value::Str(text) => Kind::Str(Arc::clone(text)),
+            Value::List(items) => Kind::Seq(items.iter().map(part).collect::<Option<_>>()?),
+            Value::Map(map) => {
+                let entries = map.iter().map(|(key, value)| {
+                    let (key_span, value) = (span, part(value)?);
+                    Some((Arc::clone(key), Entry { key_span, value }))
+                });
+                Kind::Map(entries.collect::<Option<_>>()?)
+            }
+            Value::External(external) => return part(&external.value),
+            Value::Sensitive(_) => Kind::Str(value.redacted().to_string().into()),
+        };
+        Some(Self::new(kind, span, None))
+    }
+}
+
 impl Inner {
     fn contain(&mut self, child: &Node) {
         self.weight = self.weight.saturating_add(child.0.weight);

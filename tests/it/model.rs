@@ -523,3 +523,74 @@ fn directives_say_what_becomes_of_a_template() {
     assert_eq!(instances["kept"]["readyState"]["local"], "ok");
     assert_eq!(instances["found"]["created"], Json::Null);
 }
+
+const ADDING: &str = "apiVersion: unfurl/v1.0.0
+kind: Ensemble
+spec:
+  service_template:
+    tosca_definitions_version: tosca_simple_unfurl_1_0_0
+    node_types:
+      N:
+        derived_from: tosca.nodes.Root
+        properties: {p: {type: string}}
+        requirements: [{host: {node: M, occurrences: [0, 1]}}]
+        interfaces: {Standard: {delete: {implementation: Template, inputs: {done: {status: absent}}}}}
+      M:
+        derived_from: tosca.nodes.Root
+        interfaces:
+          Standard:
+            configure:
+              implementation: Template
+              inputs:
+                done: {status: ok}
+                resultTemplate: |
+                  - name: dynamic
+                    parent: SELF
+                    template: TEMPLATE
+                    readyState: ok
+                    attributes: {found: 1}
+            delete: {implementation: Template, inputs: {done: {status: absent}}}
+    topology_template:
+      outputs: {o: {value: {eval: '::dynamic::p'}}}
+      node_templates: {m: {type: M}}
+";
+
+#[test]
+fn an_instance_that_a_task_adds_with_its_own_template_is_there_the_next_time() {
+    let template = "{type: N, properties: {p: x}}";
+    let env = TestEnv::with_ensemble(&ADDING.replace("TEMPLATE", template));
+    let summary = deploy(&env);
+    assert_eq!(summary["job"]["status"], "ok", "{summary}");
+    assert_eq!(summary["outputs"]["o"], "x");
+    let text = env.read("ensemble.yaml");
+    assert!(
+        text.starts_with(&ADDING.replace("TEMPLATE", template)),
+        "{text}"
+    );
+    let saved = env.ensemble();
+    let discovered = &saved["spec"]["discovered"]["dynamic"];
+    let expected = serde_json::json!(
+        {"type": "N", "properties": {"p": "x"}, "requirements": [{"host": "m"}]});
+    assert_eq!(*discovered, expected);
+    let record = &saved["status"]["instances"]["m"]["instances"]["dynamic"];
+    assert_eq!(record["template"], "dynamic");
+    assert_eq!(record["created"], "::m");
+    assert_eq!(record["attributes"]["found"], 1);
+    assert_eq!(deploy(&env)["outputs"]["o"], "x");
+    assert_eq!(
+        env.ensemble()["status"]["instances"],
+        saved["status"]["instances"]
+    );
+    let status = env.unfurl(["status"]).succeeds();
+    assert!(status.stdout.contains("'dynamic'"), "{status}");
+    env.unfurl(["teardown", "--approve"]).succeeds();
+}
+
+#[test]
+fn a_template_that_a_task_gives_and_that_is_wrong_fails_the_task() {
+    let env = TestEnv::with_ensemble(&ADDING.replace("TEMPLATE", "{type: Nowhere}"));
+    env.unfurl(["deploy", "--approve"])
+        .does_not_panic()
+        .says(&["cannot add the instance `dynamic`: there is no node type `Nowhere`"]);
+    assert!(!env.read("ensemble.yaml").contains("discovered"));
+}
