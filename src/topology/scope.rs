@@ -118,6 +118,9 @@ impl Scope for Topology {
     }
 
     fn artifact(&self, of: Handle, name: &str) -> Option<Value> {
+        if let Some((foreign, inner)) = self.home_of(self.shown_by(of).unwrap_or(of)) {
+            return foreign.topology().artifact_value(inner, name);
+        }
         self.artifact_value(of, name)
     }
 
