@@ -27,7 +27,7 @@ type Records = std::collections::HashMap<Handle, Map>;
 pub fn status_section(topology: &Topology, values: Values<'_>) -> Value {
     let mut section = Map::new();
     section.insert("inputs".into(), Value::from(values.inputs));
-    section.insert("outputs".into(), Value::from(values.outputs));
+    section.insert("outputs".into(), Value::from(values.outputs).settled());
     let instances = instances_on(topology, topology.root(), values.nested);
     section.insert("instances".into(), Value::from(instances));
     Value::from(section)
@@ -60,7 +60,7 @@ fn nested_record(
 ) -> Map {
     let mut record = Map::new();
     record.insert("inputs".into(), Value::from(inputs));
-    record.insert("outputs".into(), Value::from(outputs));
+    record.insert("outputs".into(), Value::from(outputs).settled());
     let effective = topology.effective(root).as_str();
     let ready = Value::map([("effective", Value::from(effective))]);
     record.insert("readyState".into(), ready);

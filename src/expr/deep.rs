@@ -38,7 +38,11 @@ impl Evaluator {
         if !matches!(raw, Value::Str(_) | Value::List(_) | Value::Map(_)) {
             let value = raw.sensitive_if(attribute.sensitive);
             self.tracker().read(read, Some(value.clone()));
-            return Ok(Some(Item::Value(value)));
+            return Ok(Some(match value {
+                // The inputs and outputs of a topology are a map of values.
+                Value::Entity(held) if of == self.scope().root(of) => Item::Attributes(held),
+                value => Item::Value(value),
+            }));
         }
         self.tracker().read(read.clone(), None);
         if let Some(scene) = self.task_scene(of) {

@@ -61,6 +61,14 @@ impl Evaluator {
                 let mut segments = segments.to_vec();
                 segments[0].modifier = Modifier::First;
                 let start = self.ancestors(scene.entity());
+                let start = match segments[0].key {
+                    Key::Index(_) => {
+                        let values = start.into_iter().map(|item| self.value_of(item));
+                        let values = values.collect::<Result<Vec<_>, Error>>()?;
+                        vec![Item::Value(values.into())]
+                    }
+                    _ => start,
+                };
                 self.walk(start, &segments, scene, &mut results)?;
             }
         }

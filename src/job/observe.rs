@@ -105,10 +105,10 @@ impl Engine {
         index: TaskIndex,
         of: Handle,
         name: &Arc<str>,
-        value: Value,
+        value: &Value,
     ) {
         let of = self.topology.stand_in(of).unwrap_or(of);
-        let value = self.mark_sensitive(of, name, value);
+        let value = self.mark_sensitive(of, name, value.settled());
         let was_set = self.topology.entity(of).attributes.contains_key(name);
         let changed = self.topology_mut().set_attribute(of, name, value.clone());
         // Null where there was nothing is kept, but it is no change.

@@ -71,7 +71,7 @@ impl Engine {
             .into_iter()
             .flatten()
         {
-            self.set_attribute(index, of, name, value.clone());
+            self.set_attribute(index, of, name, value);
         }
         Ok(())
     }
@@ -228,7 +228,7 @@ impl Engine {
             let Some(mapping) = mapping.filter(|mapping| !mapping.is_null()) else {
                 if self.sets_attribute(&self.tasks[index], name) {
                     let target = self.tasks[index].target;
-                    self.set_attribute(index, target, name, value.clone());
+                    self.set_attribute(index, target, name, value);
                 }
                 continue;
             };
@@ -266,7 +266,7 @@ impl Engine {
                 self.topology_mut().set_state(target, Some(state));
             }
             ".status" | ".state" => {}
-            _ => self.set_attribute(index, target, &to, value.clone()),
+            _ => self.set_attribute(index, target, &to, value),
         }
         Ok(())
     }

@@ -307,9 +307,11 @@ fn inputs_of(
     }
     let mut inputs = Map::new();
     for (name, definition) in &service.topology.inputs {
+        // An input that may be missing is there, and null.
         if let Some(value) = given
             .shift_remove(name)
             .or_else(|| definition.default.clone())
+            .or_else(|| (!definition.required).then_some(Value::Null))
         {
             inputs.insert(Arc::clone(name), value);
         }

@@ -229,12 +229,14 @@ impl RealWorld {
     fn folder(&self, place: &Place, location: &str) -> Result<PathBuf, String> {
         let instance = place.instance.as_deref().unwrap_or("root");
         Ok(match location {
-            "" | "." | "ensemble" | "src" => self.base.clone(),
-            "project" => self.project.clone(),
+            "" | "." | "ensemble" | "src" | "spec.src" | "self" | "repository.self" => {
+                self.base.clone()
+            }
+            "project" | "spec" | "repository.project" | "repository.spec" => self.project.clone(),
             "project.secrets" => self.project.join("secrets"),
             "ensemble.secrets" => self.base.join("secrets"),
             "tmp" => env::temporary_dir(),
-            "spec.src" | "spec.home" => self.base.join("spec").join(instance),
+            "spec.home" => self.base.join("spec").join(instance),
             "spec.local" => self.base.join("spec").join(instance).join("local"),
             "artifacts" | "secrets" | "local" => self.base.join(location).join(instance),
             "tasks" => self.task_folder(place, instance),

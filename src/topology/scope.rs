@@ -259,6 +259,7 @@ impl Topology {
             "." | ".owner" => owner(of, entity),
             ".." | ".parent" => entity.parent.map_or(Value::Null, Value::Entity),
             ".name" => Value::str(entity.local_name()),
+            ".type" if matches!(entity.kind, Kind::Root) => "~topology".into(),
             ".type" => Value::str(entity.type_name()),
             ".key" | ".tosca_id" => Value::Str(entity.key.shared()),
             ".tosca_name" | ".template" => Value::str(entity.template_name()),
@@ -268,6 +269,9 @@ impl Topology {
                 .map_or(entity, |inner| self.entity(inner))
                 .state
                 .map_or(Value::Null, |state| i64::from(state.number()).into()),
+            ".local_status" => entity
+                .local
+                .map_or(Value::Null, |own| i64::from(own.number()).into()),
             ".created" => entity
                 .created
                 .as_ref()

@@ -3,7 +3,7 @@
 use std::fmt::{Debug, Display, Formatter};
 use std::sync::Arc;
 
-use super::External;
+use super::{External, ExternalKind};
 
 /// What stands for a sensitive value wherever people or files could see it.
 pub const REDACTED: &str = "<<REDACTED>>";
@@ -111,6 +111,23 @@ impl Value {
                     .map(|(key, value)| (Arc::clone(key), value.redacted())),
             ),
             Self::External(external) if external.value.has_sensitive() => Self::str(REDACTED),
+            other => other.clone(),
+        }
+    }
+
+    /// The same value with what it gives in place of each file, path and image outside.
+    #[must_use]
+    pub fn settled(&self) -> Self {
+        match self {
+            Self::External(external) if external.kind != ExternalKind::Other => {
+                external.value.settled()
+            }
+            Self::Sensitive(inner) => inner.settled().sensitive(),
+            Self::List(items) => Self::list(items.iter().map(Self::settled)),
+            Self::Map(map) => {
+                let settled = |(key, value): (&Arc<str>, &Self)| (Arc::clone(key), value.settled());
+                Self::map(map.iter().map(settled))
+            }
             other => other.clone(),
         }
     }

@@ -105,3 +105,62 @@ fn a_project_that_the_home_project_trusts_may_do_what_it_asks_for() {
     deploy().succeeds();
     assert!(work.join("made").exists());
 }
+
+#[test]
+fn files_and_images_are_recorded_as_expressions_in_properties_and_as_text_elsewhere() {
+    let env = TestEnv::with_ensemble(&format!(
+        "{HEAD}      inputs:
+        maybe: {{type: string, required: false}}
+      node_templates:
+        node:
+          type: test.Image
+          properties:
+            image: {{eval: {{container_image: 'busybox:1'}}}}
+          interfaces:
+            Standard:
+              configure:
+                implementation: Template
+                inputs:
+                  image: '{{{{ SELF.image }}}}'
+                  done: {{status: ok}}
+                  resultTemplate: {{attributes: {{path: {{eval: {{file: x.txt}}}}}}}}
+      outputs:
+        image: {{value: {{eval: '::node::image'}}}}
+        files: {{value: [{{eval: {{file: x.txt}}}}]}}
+        size: {{value: {{eval: {{scalar: 4 gb}}}}}}
+        maybe: {{value: {{get_input: maybe}}}}
+    node_types:
+      test.Image:
+        derived_from: tosca.nodes.Root
+        properties:
+          image: {{type: string}}
+        attributes:
+          path: {{type: string}}
+"
+    ));
+    env.unfurl(["deploy", "--approve"]).succeeds();
+    let record = env.read("ensemble.yaml");
+    let status = record.split_once("\nstatus:").unwrap().1;
+    let status = status.split_once("      priority").unwrap().0;
+    insta::assert_snapshot!(status, @"
+    inputs:
+      maybe:
+    outputs:
+      image: busybox:1
+      files:
+      - x.txt
+      size:
+        eval:
+          scalar: 4 GB
+      maybe:
+    instances:
+      node:
+        template: node
+        attributes:
+          path: x.txt
+        properties:
+          image:
+            eval:
+              container_image: busybox:1
+    ");
+}

@@ -33,7 +33,43 @@ pub(super) fn sub(call: &Call<'_>) -> Result<Item, Error> {
 }
 
 pub(super) fn mul(call: &Call<'_>) -> Result<Item, Error> {
-    calculate(call, both(call)?, i64::checked_mul, |a, b| a * b)
+    let (left, right) = call.pair()?;
+    match (left.reveal(), right.reveal()) {
+        (Value::Int(times), sequence @ (Value::Str(_) | Value::List(_)))
+        | (sequence @ (Value::Str(_) | Value::List(_)), Value::Int(times)) => {
+            repeated(call, sequence, *times)
+        }
+        (left, right) => calculate(
+            call,
+            numbers(call, left, right)?,
+            i64::checked_mul,
+            |a, b| a * b,
+        ),
+    }
+}
+
+/// How long what is repeated may become.
+const LENGTH: usize = 1 << 20;
+
+/// A text or list so many times in a row.
+fn repeated(call: &Call<'_>, sequence: &Value, times: i64) -> Result<Item, Error> {
+    let times = usize::try_from(times.max(0)).unwrap_or(usize::MAX);
+    let fits = |length: usize| match length.checked_mul(times) {
+        Some(length) if length <= LENGTH => Ok(()),
+        _ => Err(call.fail("the result is too long")),
+    };
+    Ok(Item::Value(match sequence {
+        Value::Str(text) => {
+            fits(text.len())?;
+            text.repeat(if text.is_empty() { 0 } else { times }).into()
+        }
+        Value::List(items) => {
+            fits(items.len())?;
+            let times = if items.is_empty() { 0 } else { times };
+            Value::list(std::iter::repeat_n(items.iter(), times).flatten().cloned())
+        }
+        other => other.clone(),
+    }))
 }
 
 pub(super) fn div(call: &Call<'_>) -> Result<Item, Error> {
@@ -79,7 +115,11 @@ pub(super) fn pow(call: &Call<'_>) -> Result<Item, Error> {
             .ok_or_else(|| too_large(call));
     }
     let (base, exponent) = floats(pair);
-    Ok(Item::Value(base.powf(exponent).into()))
+    let power = base.powf(exponent);
+    if (base == 0.0 && exponent < 0.0) || (power.is_nan() && !base.is_nan() && !exponent.is_nan()) {
+        return Err(call.fail("the result is no number"));
+    }
+    Ok(Item::Value(power.into()))
 }
 
 fn both(call: &Call<'_>) -> Result<Pair, Error> {

@@ -100,9 +100,14 @@ impl<'a> Call<'a> {
         Ok(value.map(|value| value.reveal().to_string()))
     }
 
+    /// Whether arguments are evaluated as values, so that text is no path.
+    pub(super) fn maps_value(&self) -> bool {
+        self.map.get("map_value").is_some_and(Value::is_truthy)
+    }
+
     /// Evaluates a raw argument the way logic functions do: text is a path.
     pub(super) fn one(&self, raw: &Value) -> Result<Item, Error> {
-        if self.map.get("map_value").is_some_and(Value::is_truthy) {
+        if self.maps_value() {
             return self.evaluator.deep(raw, self.scene, None).map(Item::Value);
         }
         self.evaluator.one(raw, self.scene)

@@ -147,7 +147,7 @@ pub(in crate::expr) fn normal(path: &Path) -> PathBuf {
 pub(super) fn file(call: &Call<'_>) -> Result<Item, Error> {
     let name = call.value()?.reveal().to_string();
     let base = match call.text("dir")? {
-        Some(dir) => PathBuf::from(dir),
+        Some(dir) => base_of(call.evaluator, call.scene, None, false)?.join(dir),
         None => base_of(call.evaluator, call.scene, None, false)?,
     };
     let path = normal(&base.join(&name));
@@ -200,7 +200,8 @@ fn file_value(
     }))
 }
 
-/// What is written for a value: text as it is, other values as YAML, or JSON if asked for.
+/// What is written for a value: text as it is, nothing for null, other values as YAML, as variables
+/// or as JSON, by the encoding or else by the name of the file.
 fn encoded(
     call: &Call<'_>,
     contents: &Value,
@@ -209,22 +210,45 @@ fn encoded(
 ) -> Result<Vec<u8>, Error> {
     let plain = revealed(contents);
     let extension = path.extension().and_then(|extension| extension.to_str());
-    let as_json = encoding == Some("json") || (encoding.is_none() && extension == Some("json"));
-    if let Value::Str(text) = &plain
-        && encoding != Some("json")
-        && encoding != Some("yaml")
-    {
-        return Ok(text.as_bytes().to_vec());
+    let extension = extension.or_else(|| path.file_name()?.to_str()?.strip_prefix('.'));
+    match (encoding.or(extension), &plain) {
+        (_, Value::Str(text)) if !matches!(encoding, Some("json" | "yaml")) => {
+            Ok(text.as_bytes().to_vec())
+        }
+        (Some("yaml" | "yml"), _) => {
+            let yaml = call.evaluator.world().to_yaml(&plain);
+            let yaml = yaml.map_err(|problem| call.fail(problem))?;
+            Ok(yaml.into_bytes())
+        }
+        (Some("json"), _) => json(call, &plain),
+        (Some("env"), Value::Map(map)) => {
+            let line = |(name, value): (&Arc<str>, &Value)| {
+                format!("{name}={:?}", Value::from(value.to_string()))
+            };
+            let lines: Vec<_> = map.iter().map(line).collect();
+            Ok(lines.join("\n").into_bytes())
+        }
+        (_, Value::Null) => Ok(Vec::new()),
+        _ => json(call, &sorted(&plain)),
     }
-    if as_json {
-        return serde_json::to_vec_pretty(&plain).map_err(|error| call.fail(error.to_string()));
+}
+
+fn json(call: &Call<'_>, value: &Value) -> Result<Vec<u8>, Error> {
+    serde_json::to_vec_pretty(value).map_err(|error| call.fail(error.to_string()))
+}
+
+/// The value with the keys of its maps in order.
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::List(items) => Value::list(items.iter().map(sorted)),
+        Value::Map(map) => {
+            let mut entries: Vec<_> = map.iter().collect();
+            entries.sort_by_key(|(key, _)| Arc::clone(key));
+            let sorted = |(key, item): (&Arc<str>, &Value)| (Arc::clone(key), sorted(item));
+            Value::map(entries.into_iter().map(sorted))
+        }
+        other => other.clone(),
     }
-    let yaml = call
-        .evaluator
-        .world()
-        .to_yaml(&plain)
-        .map_err(|problem| call.fail(problem))?;
-    Ok(yaml.into_bytes())
 }
 
 /// The value with all marks of sensitivity taken away: only for what goes where it is protected.

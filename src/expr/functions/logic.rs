@@ -9,8 +9,7 @@ use crate::value::Value;
 use super::call::Call;
 
 pub(super) fn if_else(call: &Call<'_>) -> Result<Item, Error> {
-    let condition = call.one(call.raw)?;
-    let truth = call.is_true(&condition)?;
+    let truth = condition(call)?;
     match call.map.get(if truth { "then" } else { "else" }) {
         Some(branch) => call.one(branch),
         None => Ok(Item::Value(truth.into())),
@@ -39,8 +38,18 @@ pub(super) fn or(call: &Call<'_>) -> Result<Item, Error> {
 }
 
 pub(super) fn not(call: &Call<'_>) -> Result<Item, Error> {
-    let item = call.one(call.raw)?;
-    Ok(Item::Value((!call.is_true(&item)?).into()))
+    Ok(Item::Value((!condition(call)?).into()))
+}
+
+/// Whether a condition holds: of more than one result the first decides.
+fn condition(call: &Call<'_>) -> Result<bool, Error> {
+    if call.maps_value() {
+        return call.is_true(&call.one(call.raw)?);
+    }
+    match call.evaluator.results(call.raw, call.scene)?.first() {
+        Some(first) => call.is_true(first),
+        None => Ok(false),
+    }
 }
 
 /// The raw operands: those of a list as they are written, those of anything else quoted.
@@ -58,12 +67,21 @@ fn operands(call: &Call<'_>) -> Result<Vec<Value>, Error> {
 
 pub(super) fn equal(call: &Call<'_>) -> Result<Item, Error> {
     let (left, right) = call.pair()?;
-    Ok(Item::Value((left == right).into()))
+    Ok(Item::Value(same(&left, &right).into()))
 }
 
 pub(super) fn unequal(call: &Call<'_>) -> Result<Item, Error> {
     let (left, right) = call.pair()?;
-    Ok(Item::Value((left != right).into()))
+    Ok(Item::Value((!same(&left, &right)).into()))
+}
+
+/// Whether two values are equal as Python sees it, for which true is 1.
+fn same(left: &Value, right: &Value) -> bool {
+    let number = |value: &Value| match value.reveal() {
+        Value::Bool(truth) => Value::Int((*truth).into()),
+        other => other.clone(),
+    };
+    number(left) == number(right)
 }
 
 pub(super) fn less(call: &Call<'_>) -> Result<Item, Error> {

@@ -66,7 +66,8 @@ fn parse(call: &Call<'_>, text: &str) -> Result<Map, Error> {
     for (name, text) in [("source", source), ("target", target)] {
         match text.split_once('-') {
             Some((from, to)) => {
-                let range = Value::list([port(from)?, port(to)?]);
+                let text = |end: &str| port(end).map(|_| Value::from(end.trim()));
+                let range = Value::list([text(from)?, text(to)?]);
                 parts.insert(format!("{name}_range").into(), range);
             }
             None => {

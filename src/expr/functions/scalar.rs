@@ -76,41 +76,47 @@ pub(super) fn scalar(call: &Call<'_>) -> Result<Item, Error> {
 
 pub(super) fn scalar_value(call: &Call<'_>) -> Result<Item, Error> {
     let given = call.value()?;
-    if matches!(
-        given.reveal(),
-        Value::Int(_) | Value::Float(_) | Value::Null
-    ) {
-        return Ok(Item::Value(given));
-    }
-    let scalar = parse(call, &given.reveal().to_string())?;
-    let target = match call.text("unit")? {
-        Some(name) => {
+    let round = call.option("round")?.filter(|round| !round.is_null());
+    let (number, is_whole) = match given.reveal() {
+        Value::Null => return Ok(Item::Value(given)),
+        Value::Int(_) if round.is_none() => return Ok(Item::Value(given)),
+        #[expect(clippy::cast_precision_loss, reason = "Python divides the same way")]
+        Value::Int(number) => (*number as f64, true),
+        Value::Float(number) => (*number, false),
+        text => {
+            let scalar = parse(call, &text.to_string())?;
+            let Some(name) = call.text("unit")? else {
+                let is_whole = scalar.number.fract() == 0.0;
+                return Ok(Item::Value(rounded(
+                    scalar.number,
+                    is_whole,
+                    round.as_ref(),
+                )));
+            };
             let known = unit(&name).filter(|(kind, ..)| std::ptr::eq(*kind, scalar.kind));
             let problem =
                 || call.fail(format!("`{name}` is not a unit that `{}` has", scalar.unit));
-            known.ok_or_else(problem)?.2
+            let target = known.ok_or_else(problem)?.2;
+            (scalar.number * scalar.factor / target, false)
         }
-        None => scalar.factor,
     };
-    let converted = scalar.number * scalar.factor / target;
-    let value = match call.option("round")? {
-        Some(round) => rounded(converted, &round),
-        None => converted,
-    };
-    Ok(Item::Value(whole(value)))
+    Ok(Item::Value(rounded(number, is_whole, round.as_ref())))
 }
 
-fn rounded(number: f64, round: &Value) -> f64 {
-    match round.reveal() {
-        Value::Int(places) => {
+/// A number as `round` asks for it; without one, less than 1 is told as it is, and all else as a
+/// whole number. So many digits of what was no whole number give none.
+fn rounded(number: f64, is_whole: bool, round: Option<&Value>) -> Value {
+    match round.map(Value::reveal) {
+        Some(Value::Int(places)) => {
             let places = i32::try_from((*places).clamp(-300, 300)).unwrap_or_default();
             let scale = 10f64.powi(places);
-            (number * scale).round_ties_even() / scale
+            let value = (number * scale).round_ties_even() / scale;
+            if is_whole { whole(value) } else { value.into() }
         }
-        Value::Str(way) if &**way == "ceil" => number.ceil(),
-        Value::Str(way) if &**way == "floor" => number.floor(),
-        Value::Str(way) if &**way == "round" => number.round_ties_even(),
-        _ => number,
+        Some(Value::Str(way)) if &**way == "ceil" => whole(number.ceil()),
+        Some(Value::Str(way)) if &**way == "floor" => whole(number.floor()),
+        _ if number.abs() < 1.0 => number.into(),
+        _ => whole(number.round_ties_even()),
     }
 }
 

@@ -248,10 +248,138 @@ mod tests {
         {eval: {get_dir: nowhere}} => error: `get_dir`: there is no directory `nowhere`
         {eval: {container_image: 'reg.example.com/a/B:1.0'}} => 'reg.example.com/a/b:1.0'
         {eval: {file: w.txt, dir: /tmp, contents: written}, select: path} => '/tmp/w.txt'
-        {eval: {file: w.txt, dir: /tmp, contents: {a: 1}}, select: contents} => '{\n  "a": 1\n}\n'
+        {eval: {file: w.txt, dir: /tmp, contents: {a: 1}}, select: contents} => '{\n  "a": 1\n}'
         {eval: {sensitive: hush}} => <<REDACTED>>
         {concat: [a, {eval: {sensitive: hush}}]} => <<REDACTED>>
         {_generate: {preset: number, len: 4}} => '6048'
         "#);
+    }
+
+    #[test]
+    #[expect(
+        clippy::too_many_lines,
+        reason = "a table of expressions and what they give"
+    )]
+    fn what_depends_on_kinds_of_values_gives_what_upstreams_give() {
+        let table = table(&[
+            "{eval: {if: [0, 1], then: {q: a}, else: {q: b}}}",
+            "{eval: {if: [1, 0], then: {q: a}, else: {q: b}}}",
+            "{eval: {not: [0, 1]}}",
+            "{eval: {if: null, then: {q: a}, else: {q: b}}}",
+            "{eval: {eq: [1, true]}}",
+            "{eval: {ne: [0, false]}}",
+            "{eval: {eq: [1, '1']}}",
+            "{eval: {mul: [a, 3]}}",
+            "{eval: {mul: [2, [1, x]]}}",
+            "{eval: {mul: [-1, a]}}",
+            "{eval: {mul: ['', 9223372036854775807]}}",
+            "{eval: {mul: [ab, 9223372036854775807]}}",
+            "{eval: {mul: [a, b]}}",
+            "{eval: {pow: [2, -1]}}",
+            "{eval: {pow: [0, -1]}}",
+            "{eval: {pow: [-8, 0.5]}}",
+            "{eval: '0', select: .name}",
+            "{eval: '-1', select: .name}",
+            "{eval: {portspec: '80-90:8080-8090'}, select: source_range}",
+            "{eval: {portspec: '80-90:8080-8090/udp'}, select: spec}",
+            "{eval: {scalar_value: 4.6 MB}}",
+            "{eval: {scalar_value: 4.6 MB, round: 0}}",
+            "{eval: {scalar_value: 4 MB, round: 1}}",
+            "{eval: {scalar_value: 4 MB, unit: GB}}",
+            "{eval: {scalar_value: 4 GB, unit: MiB}}",
+            "{eval: {scalar_value: 90 s, unit: m}}",
+            "{eval: {scalar_value: 4.6 MB, round: ceil}}",
+            "{eval: {scalar_value: 4.6 MB, round: floor}}",
+            "{eval: {scalar_value: 4.6}}",
+            "{eval: '::root::inputs'}",
+            "{eval: '::root::inputs::*'}",
+            "{eval: {foreach: {key: $key, value: $item}}, vars: {start: {eval: '::root::inputs'}}}",
+        ]);
+        insta::assert_snapshot!(table, @"
+        {eval: {if: [0, 1], then: {q: a}, else: {q: b}}} => 'b'
+        {eval: {if: [1, 0], then: {q: a}, else: {q: b}}} => 'a'
+        {eval: {not: [0, 1]}} => True
+        {eval: {if: null, then: {q: a}, else: {q: b}}} => 'b'
+        {eval: {eq: [1, true]}} => True
+        {eval: {ne: [0, false]}} => False
+        {eval: {eq: [1, '1']}} => False
+        {eval: {mul: [a, 3]}} => 'aaa'
+        {eval: {mul: [2, [1, x]]}} => [1, 'x', 1, 'x']
+        {eval: {mul: [-1, a]}} => ''
+        {eval: {mul: ['', 9223372036854775807]}} => ''
+        {eval: {mul: [ab, 9223372036854775807]}} => error: `mul`: the result is too long
+        {eval: {mul: [a, b]}} => error: `mul`: takes two numbers, not a string and a string
+        {eval: {pow: [2, -1]}} => 0.5
+        {eval: {pow: [0, -1]}} => error: `pow`: the result is no number
+        {eval: {pow: [-8, 0.5]}} => error: `pow`: the result is no number
+        {eval: '0', select: .name} => 'app'
+        {eval: '-1', select: .name} => 'root'
+        {eval: {portspec: '80-90:8080-8090'}, select: source_range} => ['80', '90']
+        {eval: {portspec: '80-90:8080-8090/udp'}, select: spec} => '8080-8090:80-90/udp'
+        {eval: {scalar_value: 4.6 MB}} => 5
+        {eval: {scalar_value: 4.6 MB, round: 0}} => 5.0
+        {eval: {scalar_value: 4 MB, round: 1}} => 4
+        {eval: {scalar_value: 4 MB, unit: GB}} => 0.004
+        {eval: {scalar_value: 4 GB, unit: MiB}} => 3815
+        {eval: {scalar_value: 90 s, unit: m}} => 2
+        {eval: {scalar_value: 4.6 MB, round: ceil}} => 5
+        {eval: {scalar_value: 4.6 MB, round: floor}} => 4
+        {eval: {scalar_value: 4.6}} => 5
+        {eval: '::root::inputs'} => {'who': 'world', 'num': 3}
+        {eval: '::root::inputs::*'} => ['world', 3]
+        {eval: {foreach: {key: $key, value: $item}}, vars: {start: {eval: '::root::inputs'}}} => {'who': 'world', 'num': 3}
+        ");
+    }
+
+    #[test]
+    fn files_are_written_as_upstream_writes_them() {
+        let table = table(&[
+            "{eval: {file: w.txt, contents: written}, select: contents}",
+            "{eval: {file: w.txt, contents: 5}, select: contents}",
+            "{eval: {file: w.txt, contents: null}, select: contents}",
+            "{eval: {file: w.txt, contents: {b: 1, a: [true, null]}}, select: contents}",
+            "{eval: {file: w.json, contents: {b: 1, a: 2}}, select: contents}",
+            "{eval: {file: w.txt, contents: text, encoding: json}, select: contents}",
+            "{eval: {file: w.env, contents: {B: 1, A: it's, C: true}}, select: contents}",
+            "{eval: {file: w, contents: {B: x}, encoding: env}, select: contents}",
+            "{eval: {file: w, dir: sub, contents: x}, select: path}",
+            "{eval: {tempfile: {b: 1, a: 2}, suffix: .env}, select: contents}",
+            "{eval: {tempfile: null}, select: contents}",
+        ]);
+        insta::assert_snapshot!(table, @r#"
+        {eval: {file: w.txt, contents: written}, select: contents} => 'written'
+        {eval: {file: w.txt, contents: 5}, select: contents} => '5'
+        {eval: {file: w.txt, contents: null}, select: contents} => ''
+        {eval: {file: w.txt, contents: {b: 1, a: [true, null]}}, select: contents} => '{\n  "a": [\n    true,\n    null\n  ],\n  "b": 1\n}'
+        {eval: {file: w.json, contents: {b: 1, a: 2}}, select: contents} => '{\n  "b": 1,\n  "a": 2\n}'
+        {eval: {file: w.txt, contents: text, encoding: json}, select: contents} => '"text"'
+        {eval: {file: w.env, contents: {B: 1, A: it's, C: true}}, select: contents} => 'B=\'1\'\nA="it\'s"\nC=\'True\''
+        {eval: {file: w, contents: {B: x}, encoding: env}, select: contents} => "B='x'"
+        {eval: {file: w, dir: sub, contents: x}, select: path} => '/e/sub/w'
+        {eval: {tempfile: {b: 1, a: 2}, suffix: .env}, select: contents} => "b='1'\na='2'"
+        {eval: {tempfile: null}, select: contents} => ''
+        "#);
+    }
+
+    #[test]
+    fn map_value_leaves_what_was_evaluated_already() {
+        let table = table(&[
+            "'{{ {\"eval\": \"::host::ip\"} | map_value }}'",
+            "'{{ (\"{\" ~ \"{ 1 + 1 }\" ~ \"}\") | map_value }}'",
+            "{eval: '{{ x | map_value }}', vars: {x: '{{ \"{\" ~ \"{ 1 + 1 }\" ~ \"}\" }}'}}",
+            "{eval: '{{ [x] | map_value }}', vars: {x: '{{ \"{\" ~ \"{ 1 + 1 }\" ~ \"}\" }}'}}",
+            "{eval: '{{ {\"a\": x} | map_value }}', vars: {x: {q: '{{ 1 }}'}}}",
+            "{eval: '{{ x | map_value }}', vars: {x: {q: {eval: .name}}}}",
+            "{eval: '{{ [\"\" | from_yaml_all, \"# no\" | from_yaml_all, none | from_yaml_all] }}'}",
+        ]);
+        insta::assert_snapshot!(table, @r##"
+        '{{ {"eval": "::host::ip"} | map_value }}' => '10.0.0.1'
+        '{{ ("{" ~ "{ 1 + 1 }" ~ "}") | map_value }}' => 2
+        {eval: '{{ x | map_value }}', vars: {x: '{{ "{" ~ "{ 1 + 1 }" ~ "}" }}'}} => '{{ 1 + 1 }}'
+        {eval: '{{ [x] | map_value }}', vars: {x: '{{ "{" ~ "{ 1 + 1 }" ~ "}" }}'}} => ['{{ 1 + 1 }}']
+        {eval: '{{ {"a": x} | map_value }}', vars: {x: {q: '{{ 1 }}'}}} => {'a': '{{ 1 }}'}
+        {eval: '{{ x | map_value }}', vars: {x: {q: {eval: .name}}}} => {'eval': '.name'}
+        {eval: '{{ ["" | from_yaml_all, "# no" | from_yaml_all, none | from_yaml_all] }}'} => [[], [], None]
+        "##);
     }
 }

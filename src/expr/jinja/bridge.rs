@@ -6,6 +6,7 @@ use minijinja::value::ValueKind;
 use minijinja::{Error as JinjaError, ErrorKind, Value as JinjaValue};
 
 use crate::expr::error::Error;
+use crate::expr::form::is_template;
 use crate::expr::functions::revealed;
 use crate::expr::item::Item;
 use crate::value::{List, Map, Value};
@@ -29,6 +30,10 @@ impl Variables {
             Value::Bool(truth) => truth.into(),
             Value::Int(int) => int.into(),
             Value::Float(float) => float.into(),
+            // What was evaluated and still looks like a template is none.
+            Value::Str(text) if is_template(&text) => {
+                JinjaValue::from_safe_string(text.to_string())
+            }
             Value::Str(text) => text.into(),
             Value::Big(digits) => match digits.parse::<i128>() {
                 Ok(int) => int.into(),
@@ -66,7 +71,13 @@ impl Variables {
     /// A value of the engine as ours, marks of sensitivity kept.
     pub(super) fn take(&self, value: &JinjaValue) -> Result<Value, JinjaError> {
         let mut budget = limits::OUTPUT;
-        self.take_at(value, 0, &mut budget)
+        self.take_at(value, 0, (&mut budget, false))
+    }
+
+    /// A value of the engine for evaluation: what was evaluated already is quoted in it.
+    pub(super) fn take_raw(&self, value: &JinjaValue) -> Result<Value, JinjaError> {
+        let mut budget = limits::OUTPUT;
+        self.take_at(value, 0, (&mut budget, true))
     }
 
     /// A value of the engine as ours, open to view; that it is sensitive is noted.
@@ -84,7 +95,7 @@ impl Variables {
         &self,
         value: &JinjaValue,
         depth: usize,
-        budget: &mut usize,
+        (budget, raw): (&mut usize, bool),
     ) -> Result<Value, JinjaError> {
         let own = value.as_str().map_or(8, |text| text.len().max(8));
         match budget.checked_sub(own) {
@@ -92,7 +103,8 @@ impl Variables {
             None => return Err(super::filters::failed("a value is too large")),
         }
         if let Some(thing) = value.downcast_object_ref::<Thing>() {
-            return thing.whole().map_err(|error| self.fail(error));
+            let whole = thing.whole().map_err(|error| self.fail(error))?;
+            return Ok(if raw { quoted(whole) } else { whole });
         }
         if depth > DEPTH {
             return Err(JinjaError::new(
@@ -104,6 +116,9 @@ impl Variables {
             ValueKind::Undefined | ValueKind::None => Ok(Value::Null),
             ValueKind::Bool => Ok(value.is_true().into()),
             ValueKind::Number => Ok(number(value)),
+            ValueKind::String if raw && value.is_safe() => {
+                Ok(quoted(value.to_str().map_or(Value::Null, Value::Str)))
+            }
             ValueKind::String => Ok(value.to_str().map_or(Value::Null, Value::Str)),
             ValueKind::Bytes => {
                 let bytes = value.as_bytes().unwrap_or_default();
@@ -112,7 +127,7 @@ impl Variables {
             ValueKind::Seq | ValueKind::Iterable => {
                 let mut items = List::new();
                 for item in value.try_iter()? {
-                    items.push(self.take_at(&item, depth + 1, budget)?);
+                    items.push(self.take_at(&item, depth + 1, (&mut *budget, raw))?);
                 }
                 Ok(items.into())
             }
@@ -120,8 +135,13 @@ impl Variables {
                 let mut map = Map::new();
                 for key in value.try_iter()? {
                     let item = value.get_item(&key)?;
-                    let name = self.take_at(&key, depth + 1, budget)?.to_string();
-                    map.insert(name.into(), self.take_at(&item, depth + 1, budget)?);
+                    let name = self
+                        .take_at(&key, depth + 1, (&mut *budget, raw))?
+                        .to_string();
+                    map.insert(
+                        name.into(),
+                        self.take_at(&item, depth + 1, (&mut *budget, raw))?,
+                    );
                 }
                 Ok(map.into())
             }
@@ -129,6 +149,11 @@ impl Variables {
             _ => Ok(value.to_string().into()),
         }
     }
+}
+
+/// A value that no evaluation changes.
+fn quoted(value: Value) -> Value {
+    Value::map([("q", value)])
 }
 
 /// The error an invalid value stands for.

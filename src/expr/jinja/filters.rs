@@ -108,7 +108,7 @@ fn eval(state: &State, expression: &JinjaValue, options: Kwargs) -> Result<Jinja
 
 fn map_value(state: &State, raw: &JinjaValue, options: Kwargs) -> Result<JinjaValue> {
     let variables = Variables::of(state)?;
-    let raw = variables.take(raw)?;
+    let raw = variables.take_raw(raw)?;
     let mut scene = variables.scene.clone();
     for name in options.args() {
         let value = variables.take(&options.get::<JinjaValue>(name)?)?;

@@ -269,7 +269,17 @@ fn from_yaml(args: &Arguments<'_>) -> Result<JinjaValue> {
 }
 
 fn from_yaml_all(args: &Arguments<'_>) -> Result<JinjaValue> {
+    let given = args.subject()?;
+    if given.is_null() {
+        return args.give(given);
+    }
     let text = args.subject_text()?;
+    if text
+        .lines()
+        .all(|line| line.trim().is_empty() || line.trim_start().starts_with('#'))
+    {
+        return args.give_list(List::new());
+    }
     let mut documents = vec![String::new()];
     for line in text.lines() {
         let rest = line
