@@ -61,10 +61,7 @@ fn evaluate(query: Option<&str>, report: &mut JobReport) -> Result<Option<Query>
     let Some(expression) = query else {
         return Ok(None);
     };
-    let result = report
-        .engine
-        .query(expression)
-        .map_err(|error| Failure::new(FailureKind::Refused, error, None))?;
+    let result = report.query(expression)?;
     Ok(Some(Query {
         expression: expression.to_owned(),
         result,
@@ -77,7 +74,14 @@ fn show(args: &JobArgs, report: &JobReport, query: Option<Query>, output: &Outpu
         return;
     };
     match args.output {
-        OutputFormat::Json => output.json(&summary.json()),
+        OutputFormat::Json => {
+            let mut summary = summary.json();
+            let problems = output.json_of(&report.problems, &report.sources);
+            if !problems.is_empty() {
+                summary["problems"] = problems.into();
+            }
+            output.json(&summary);
+        }
         OutputFormat::Text if report.declined => output.answer("Nothing was done.\n"),
         OutputFormat::Text => {
             if !report.ran && report.engine.aborted.is_none() {

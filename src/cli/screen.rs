@@ -4,7 +4,7 @@ use std::io::IsTerminal as _;
 
 use super::output::Output;
 use super::views::{self, Audience};
-use crate::diagnostic::{Diagnostics, Sources};
+use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
 use crate::job::{Engine, Event, Level};
 use crate::ops::{Decision, View};
 use crate::ui::{Progress, approved};
@@ -39,6 +39,12 @@ impl<'a> Screen<'a> {
 impl View for Screen<'_> {
     fn warnings(&mut self, warnings: &Diagnostics, sources: &Sources) {
         self.output.diagnostics(warnings, sources);
+    }
+
+    fn problem(&mut self, problem: &Diagnostic, sources: &Sources) {
+        let problems = Diagnostics::from(problem.clone());
+        self.progress
+            .aside(|| self.output.diagnostics(&problems, sources));
     }
 
     fn notice(&mut self, text: &str) {
@@ -101,7 +107,7 @@ impl View for Screen<'_> {
                     self.say(Level::Error, &text);
                 }
             }
-            Event::JobStarted { .. } | Event::JobFinished { .. } => {}
+            Event::JobStarted { .. } | Event::JobFinished { .. } | Event::Problem(_) => {}
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::value::{Handle, List, Map, Value};
 
 use super::context::{Bound, Context, Var};
-use super::error::Error;
+use super::error::{Error, Site};
 use super::evaluator::Evaluator;
 use super::form::{Form, Strict, is_expression, is_template, needs_evaluation};
 use super::item::{Item, Lazy, Scene};
@@ -164,7 +164,7 @@ impl Evaluator {
                     .slots
                     .iter()
                     .for_each(|slot| self.tracker().uses(slot));
-                return Err(error);
+                return Err(error.within(Site::Attribute(slot.of, Arc::clone(&slot.name))));
             }
         };
         let entry = Entry {

@@ -1,6 +1,21 @@
 //! What can go wrong in an expression.
 
+use std::sync::Arc;
+
 use crate::diagnostic::{Diagnostic, Span};
+use crate::value::Handle;
+
+/// How many of those that asked for each other an error names.
+const TRAIL: usize = 8;
+
+/// Something whose evaluation failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Site {
+    /// An attribute of an entity.
+    Attribute(Handle, Arc<str>),
+    /// An input of the task.
+    Input(Arc<str>),
+}
 
 /// What can go wrong in an expression.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -85,16 +100,57 @@ pub enum Error {
         /// The limit.
         limit: usize,
     },
+    /// An error within something.
+    #[error("{error}")]
+    Within {
+        /// What is wrong.
+        error: Box<Self>,
+        /// What was evaluated, and what asked for it, and so on.
+        trail: Vec<Site>,
+    },
     /// A mistake in this program.
     #[error("internal error: {0}")]
     Internal(&'static str),
 }
 
 impl Error {
+    /// The same error, within something.
+    #[must_use]
+    pub(super) fn within(self, site: Site) -> Self {
+        let (error, mut trail) = match self {
+            Self::Within { error, trail } => (error, trail),
+            error => (Box::new(error), Vec::new()),
+        };
+        if trail.len() < TRAIL && trail.last() != Some(&site) {
+            trail.push(site);
+        }
+        Self::Within { error, trail }
+    }
+
+    /// The error itself, whatever it is within.
+    pub fn bare(&self) -> &Self {
+        match self {
+            Self::Within { error, .. } => error.bare(),
+            error => error,
+        }
+    }
+
+    /// What was evaluated when it went wrong, and what asked for it, and so on.
+    pub fn trail(&self) -> &[Site] {
+        match self {
+            Self::Within { trail, .. } => trail,
+            _ => &[],
+        }
+    }
+
     /// Says what is wrong, with the place of the text the expression is in.
     pub fn diagnostic(&self, span: Span) -> Diagnostic {
-        let diagnostic = Diagnostic::error(self).label(span, "evaluated here");
-        match self {
+        self.explain(Diagnostic::error(self).label(span, "evaluated here"))
+    }
+
+    /// Adds what to do about it.
+    pub fn explain(&self, diagnostic: Diagnostic) -> Diagnostic {
+        match self.bare() {
             Self::Undefined { .. } => {
                 diagnostic.help("define it, or give a value in its place with `| default(…)`")
             }

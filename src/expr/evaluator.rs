@@ -1,13 +1,13 @@
 //! The way in.
 
 use std::fmt::{Debug, Formatter};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::value::{Handle, Value};
 
 use super::cache::Cache;
 use super::context::{Bound, Context, Inputs, KnownInput, Var};
-use super::error::Error;
+use super::error::{Error, Site};
 use super::form;
 use super::item::{Item, Scene};
 use super::memo::Memo;
@@ -37,6 +37,8 @@ struct Shared {
     safe: bool,
     /// The entity whose attributes see the variables of a task, and their surroundings.
     around: Option<(Handle, Context)>,
+    /// The last error of what a task asked for.
+    failure: Mutex<Option<Error>>,
 }
 
 impl Debug for Evaluator {
@@ -66,6 +68,7 @@ impl Evaluator {
             paths: Cache::default(),
             safe: false,
             around: None,
+            failure: Mutex::default(),
         }))
     }
 
@@ -93,6 +96,7 @@ impl Evaluator {
             paths: Cache::default(),
             safe: shared.safe,
             around: Some((of, context)),
+            failure: Mutex::default(),
         }))
     }
 
@@ -122,6 +126,7 @@ impl Evaluator {
             paths: Cache::default(),
             safe: true,
             around: None,
+            failure: Mutex::default(),
         }))
     }
 
@@ -144,7 +149,27 @@ impl Evaluator {
             return Ok(raw.clone());
         }
         let _run = self.tracker().run();
-        self.deep(raw, &Scene::new(context.clone()), None)
+        let value = self.deep(raw, &Scene::new(context.clone()), None);
+        value.inspect_err(|error| self.note_failure(error))
+    }
+
+    /// The last error of [`Evaluator::evaluate`] and [`Evaluator::input`] since the last call.
+    pub fn take_failure(&self) -> Option<Error> {
+        let mut failure = self
+            .0
+            .failure
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        failure.take()
+    }
+
+    fn note_failure(&self, error: &Error) {
+        let mut failure = self
+            .0
+            .failure
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *failure = Some(error.clone());
     }
 
     /// The value of one input of the task (the variable `inputs`); the read is recorded.
@@ -152,7 +177,8 @@ impl Evaluator {
         let _run = self.tracker().run();
         match context.vars.get("inputs") {
             Some(Var::Inputs(inputs)) => {
-                self.input_of(&Arc::clone(inputs), name, &Scene::new(context.clone()))
+                let value = self.input_of(&Arc::clone(inputs), name, &Scene::new(context.clone()));
+                value.inspect_err(|error| self.note_failure(error))
             }
             Some(_) => {
                 let inputs = self.variable("inputs", &Scene::new(context.clone()))?;
@@ -264,7 +290,7 @@ impl Evaluator {
             .slots
             .iter()
             .for_each(|slot| self.tracker().uses(slot));
-        let value = value?;
+        let value = value.map_err(|error| error.within(Site::Input(Arc::clone(name))))?;
         let known = KnownInput {
             value: value.clone(),
             reads: frame.reads,
@@ -320,7 +346,6 @@ impl Evaluator {
 #[cfg(test)]
 mod tests {
     use std::fmt::Write as _;
-    use std::sync::Mutex;
     use std::time::Instant;
 
     use proptest::prelude::*;
@@ -830,9 +855,7 @@ mod tests {
     /// One stack for all cases: each level of depth needs some.
     fn survives(raw: Value) {
         static GATE: Mutex<()> = Mutex::new(());
-        let _gate = GATE
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        let _gate = GATE.lock().unwrap_or_else(PoisonError::into_inner);
         let scope = topology();
         let evaluator = evaluator(&scope);
         let mut context = Context::new(scope.named("app"));

@@ -28,7 +28,7 @@ mod walk;
 mod world;
 
 pub use context::{Bound, Context, Environ, Inputs, Var, Vars};
-pub use error::Error;
+pub use error::{Error, Site};
 pub use evaluator::Evaluator;
 pub use form::is_stand_alone;
 pub use functions::admits;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::error::Error;
 use super::event::{Event, Level};
 use super::options::JobOptions;
+use super::problem::explain;
 use super::task::{Task, TaskIndex};
 use crate::dag::ReadyQueue;
 use crate::expr::{Evaluator, Memo, World};
@@ -278,7 +279,9 @@ impl Engine {
                 Err(error) => {
                     failed = true;
                     let text = format!("output `{name}` cannot be evaluated: {error}");
-                    self.say(Level::Error, text);
+                    let nowhere = |_: &str| crate::diagnostic::Span::NONE;
+                    let problem = explain(&self.topology, text, &error, &nowhere);
+                    self.tell(problem);
                     outputs.insert(name, crate::value::Value::Null);
                 }
             }

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::diagnostic::Diagnostic;
 use crate::value::Value;
 
 /// How grave a message is.
@@ -55,6 +56,9 @@ pub enum Event {
         /// What it says.
         text: String,
     },
+    /// Something is wrong, with its places in the text; for people, not for the journal.
+    #[serde(skip)]
+    Problem(Box<Diagnostic>),
     /// The job has ended.
     JobFinished {
         /// Its change id.

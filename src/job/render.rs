@@ -21,11 +21,12 @@ pub(super) struct Awaited {
 }
 
 /// What came of rendering one task.
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 enum Rendering {
     Ready,
     Waits(Vec<StepId>, Vec<Awaited>),
     Failed(String),
+    Wrong(Box<crate::expr::Error>),
 }
 
 impl Engine {
@@ -123,15 +124,23 @@ impl Engine {
             }
             Rendering::Failed(message) => {
                 self.say(Level::Error, format!("{}: {message}", self.label(index)));
-                let task = &mut self.tasks[index];
-                task.stage = Stage::Unrenderable;
-                // What made the task impossible from the start is among them already.
-                if !task.errors.contains(&message) {
-                    task.errors.push(message);
-                }
+                self.is_unrenderable(index, message);
+            }
+            Rendering::Wrong(error) => {
+                self.tell_problem(index, &error);
+                self.is_unrenderable(index, error.to_string());
             }
         }
         false
+    }
+
+    fn is_unrenderable(&mut self, index: TaskIndex, message: String) {
+        let task = &mut self.tasks[index];
+        task.stage = Stage::Unrenderable;
+        // What made the task impossible from the start is among them already.
+        if !task.errors.contains(&message) {
+            task.errors.push(message);
+        }
     }
 
     fn try_render(
@@ -154,7 +163,7 @@ impl Engine {
         }
         let rendered = match rendered {
             Ok(rendered) => rendered,
-            Err(error) => return Rendering::Failed(error.to_string()),
+            Err(error) => return Rendering::Wrong(Box::new(error)),
         };
         self.commit_reads(index, &reads);
         if !rendered.files.is_empty() {

@@ -128,7 +128,9 @@ impl Engine {
         let Some(mut run) = self.tasks[index].run.take() else {
             return Ok(Next::Nothing);
         };
-        let (progress, reads) = self.with_view(index, true, |view| run.step(view, last));
+        let ((progress, failure), reads) = self.with_view(index, true, |view| {
+            (run.step(view, last), view.take_failure())
+        });
         self.commit_reads(index, &reads);
         match progress {
             Progress::Do(effect) => {
@@ -141,6 +143,13 @@ impl Engine {
                 self.start_subtask(index, &subtask)
             }
             Progress::Done(outcome) => {
+                let failure = failure.filter(|failure| {
+                    let error = failure.to_string();
+                    outcome.errors.iter().any(|text| text.contains(&error))
+                });
+                if let Some(failure) = failure {
+                    self.tell_problem(index, &failure);
+                }
                 self.finish(index, *outcome)?;
                 self.end(index)
             }
@@ -347,6 +356,7 @@ impl Engine {
         match rendered {
             Ok(rendered) => self.tasks[index].rendered = Some(rendered),
             Err(error) => {
+                self.tell_problem(index, &error);
                 self.list(index);
                 self.finish(index, Outcome::refused(error.to_string()))?;
                 return self.end(index);

@@ -1,5 +1,6 @@
 //! A job: deploy, undeploy, check and the other workflows differ by their goal only.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use super::log::JobLog;
 use super::session::{self, JobRequest, Session};
 use super::view::{Decision, JobReport, View};
 use crate::configurator;
-use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources};
 use crate::ensemble::{self, Folders, JobFacts, Lock, RecordedHistory};
 use crate::git::Repository;
 use crate::job::{self, Engine, Event, Hands, JobOptions, Parts, Sink};
@@ -35,7 +36,7 @@ pub fn deploy(request: &JobRequest, view: &mut dyn View) -> Result<JobReport, Fa
     let mut folders = JobFolders::new(folders);
     job.engine.render(&mut folders);
     let settled = job.engine.has_nothing_to_do() || job.engine.gives_up();
-    let mut watch = Watch { view, log };
+    let mut watch = Watch::new(view, log, &session.sources);
     watch.all(&job.engine.take_events());
     if settled {
         return job.finish(&session, watch, false);
@@ -204,6 +205,8 @@ impl Prepared {
             engine: self.engine,
             outputs,
             outputs_failed,
+            problems: watch.problems,
+            sources: watch.sources,
             elapsed: self.began.elapsed(),
             declined,
             ran: self.ran,
@@ -211,13 +214,28 @@ impl Prepared {
     }
 }
 
-struct Watch<'v> {
+/// Hears the events of a job for its log and its view.
+pub(super) struct Watch<'v> {
     view: &'v mut dyn View,
-    log: JobLog,
+    pub(super) log: JobLog,
+    sources: Sources,
+    problems: Diagnostics,
+    /// What was told already, with its place.
+    told: HashSet<(String, Option<(SourceId, u32)>)>,
 }
 
-impl Watch<'_> {
-    fn all(&mut self, events: &[Event]) {
+impl<'v> Watch<'v> {
+    pub(super) fn new(view: &'v mut dyn View, log: JobLog, sources: &Sources) -> Self {
+        Self {
+            view,
+            log,
+            sources: sources.clone(),
+            problems: Diagnostics::default(),
+            told: HashSet::new(),
+        }
+    }
+
+    pub(super) fn all(&mut self, events: &[Event]) {
         for event in events {
             self.event(event);
         }
@@ -226,8 +244,18 @@ impl Watch<'_> {
 
 impl Sink for Watch<'_> {
     fn event(&mut self, event: &Event) {
-        self.log.event(event);
-        self.view.event(event);
+        let Event::Problem(problem) = event else {
+            self.log.event(event);
+            self.view.event(event);
+            return;
+        };
+        let place = problem.span().map(|span| (span.source, span.start));
+        if !self.told.insert((problem.message.clone(), place)) {
+            return;
+        }
+        self.log.problem(problem, &self.sources);
+        self.view.problem(problem, &self.sources);
+        self.problems.push(Diagnostic::clone(problem));
     }
 }
 

@@ -178,7 +178,7 @@ impl crate::job::Journal for JobJournal {
     fn append(&mut self, events: &[Event]) -> Result<(), JournalError> {
         let durable: Vec<&Event> = events
             .iter()
-            .filter(|event| !matches!(event, Event::Message { .. }))
+            .filter(|event| !matches!(event, Event::Message { .. } | Event::Problem(_)))
             .collect();
         if durable.is_empty() {
             return Ok(());

@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use super::failure::{Failure, FailureKind};
+use crate::diagnostic::{Diagnostic, Sources};
 use crate::host::Stream;
 use crate::job::{Event, Level};
 use crate::system::{clock, env, fs};
@@ -52,6 +53,7 @@ impl JobLog {
     pub(super) fn event(&mut self, event: &Event) {
         match event {
             Event::Message { level, text } => self.line(word(*level), text),
+            Event::Problem(problem) => self.line("ERROR", &problem.message),
             Event::TaskStarted {
                 target,
                 operation,
@@ -92,6 +94,13 @@ impl JobLog {
                 self.line("INFO", &format!("job {id} has ended: {status}"));
             }
         }
+    }
+
+    /// Writes down a problem with its first place.
+    pub(super) fn problem(&mut self, problem: &Diagnostic, sources: &Sources) {
+        let place = problem.span().and_then(|span| sources.place(span));
+        let place = place.map_or_else(String::new, |place| format!(" ({place})"));
+        self.line("ERROR", &format!("{}{place}", problem.message));
     }
 
     /// Puts the log where it belongs.

@@ -1,6 +1,6 @@
 //! Shows what a job would do, and does nothing.
 
-use super::deploy::prepare;
+use super::deploy::{Watch, prepare};
 use super::failure::{Failure, FailureKind};
 use super::hands::JobFolders;
 use super::log::JobLog;
@@ -28,18 +28,16 @@ pub fn plan(request: &JobRequest, view: &mut dyn View) -> Result<Engine, Failure
         Some(_) => Folders::new(base),
         None => Folders::without_trace(base).map_err(|error| refused(&error))?,
     };
-    let mut log = JobLog::open(request.session.logfile.as_deref())?;
+    let log = JobLog::open(request.session.logfile.as_deref())?;
     let mut job = prepare(request, &mut session, &folders)?;
     view.warnings(&session.warnings, &session.sources);
     folders
         .set_previous_aside()
         .map_err(|error| refused(&error))?;
     job.engine.render(&mut JobFolders::new(folders));
-    for event in job.engine.take_events() {
-        log.event(&event);
-        view.event(&event);
-    }
-    job.settle_log(log, session.manifest.base_dir());
+    let mut watch = Watch::new(view, log, &session.sources);
+    watch.all(&job.engine.take_events());
+    job.settle_log(watch.log, session.manifest.base_dir());
     Ok(job.engine)
 }
 

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use super::failure::{Failure, FailureKind};
 use super::session::{self, SessionOptions};
+use crate::diagnostic::Span;
 use crate::expr::{Context, Evaluator, Memo};
+use crate::job;
 use crate::topology::Topology;
 use crate::value::Value;
 
@@ -29,7 +31,11 @@ pub fn status(
     let context = Context::new(topology.root());
     let results = evaluator
         .query(&Value::from(query), &context)
-        .map_err(|error| Failure::new(FailureKind::Refused, error, None))?;
+        .map_err(|error| {
+            let nowhere = |_: &str| Span::NONE;
+            let problem = job::explain(&topology, error.to_string(), &error, &nowhere);
+            Failure::with_places(FailureKind::Refused, problem, session.sources.clone())
+        })?;
     drop(evaluator);
     let value = match <[Value; 1]>::try_from(results) {
         Ok([one]) => one,

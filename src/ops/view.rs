@@ -1,7 +1,9 @@
 //! What a face must do for a job: approve its plan, watch it.
 
-use crate::diagnostic::{Diagnostics, Sources};
-use crate::job::{Engine, Event};
+use super::failure::{Failure, FailureKind};
+use crate::diagnostic::{Diagnostic, Diagnostics, Sources, Span};
+use crate::job::{self, Engine, Event};
+use crate::value::Value;
 
 /// What somebody decided about a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +18,9 @@ pub enum Decision {
 pub trait View {
     /// Shows what people should know before the job begins.
     fn warnings(&mut self, warnings: &Diagnostics, sources: &Sources);
+
+    /// Shows what went wrong in the job, with its places.
+    fn problem(&mut self, problem: &Diagnostic, sources: &Sources);
 
     /// Shows a notice.
     fn notice(&mut self, text: &str);
@@ -36,10 +41,26 @@ pub struct JobReport {
     pub outputs: crate::value::Map,
     /// Whether an output could not be evaluated.
     pub outputs_failed: bool,
+    /// What went wrong while it was planned and run, with places.
+    pub problems: Diagnostics,
+    /// The texts that the problems point into.
+    pub sources: Sources,
     /// How long it took.
     pub elapsed: std::time::Duration,
     /// Whether it was declined.
     pub declined: bool,
     /// Whether anything was planned.
     pub ran: bool,
+}
+
+impl JobReport {
+    /// What an expression gives now that the job has ended.
+    pub fn query(&self, expression: &str) -> Result<Value, Failure> {
+        self.engine.query(expression).map_err(|error| {
+            let nowhere = |_: &str| Span::NONE;
+            let topology = &self.engine.topology;
+            let problem = job::explain(topology, error.to_string(), &error, &nowhere);
+            Failure::with_places(FailureKind::Refused, problem, self.sources.clone())
+        })
+    }
 }

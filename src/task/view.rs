@@ -95,6 +95,11 @@ impl<'a> TaskView<'a> {
         }
     }
 
+    /// The last error of what was evaluated for the task.
+    pub fn take_failure(&self) -> Option<Error> {
+        self.evaluator.take_failure()
+    }
+
     /// The value of an input that is a string, or of anything printed as one.
     pub fn input_text(&self, name: &str) -> Result<Option<String>, Error> {
         let value = self.input(name)?.filter(|value| !value.is_null());

@@ -6,6 +6,7 @@ mod entity;
 mod foreign;
 mod load;
 mod nested;
+mod places;
 mod scope;
 mod status;
 mod topology;

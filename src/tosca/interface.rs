@@ -39,6 +39,7 @@ struct Draft {
 #[derive(Debug, Clone, Default)]
 struct Shared {
     inputs: Map,
+    input_spans: IndexMap<Arc<str>, Span>,
     input_defs: Defs,
     outputs: Map,
     output_defs: Defs,
@@ -332,6 +333,10 @@ impl Merger<'_> {
         else {
             return;
         };
+        let spans = map
+            .iter()
+            .map(|(name, entry)| (Arc::clone(name), entry.value.span()));
+        shared.input_spans.extend(spans);
         if !splits {
             shared.inputs.extend(values(node));
             return;
@@ -481,12 +486,15 @@ impl Finisher<'_> {
     fn operation(&self, reference: OperationRef, draft: &Draft, said: &Said) -> Operation {
         let layers = [self.shared, &draft.shared, &said.own];
         let mut inputs = Map::default();
+        let mut input_spans = IndexMap::new();
         let mut input_defs = Defs::default();
         let mut outputs = Map::default();
         let mut output_defs = Defs::default();
         for layer in layers {
             let own = layer.inputs.iter().map(|(k, v)| (Arc::clone(k), v.clone()));
             inputs.extend(own);
+            let spans = layer.input_spans.iter();
+            input_spans.extend(spans.map(|(name, span)| (Arc::clone(name), *span)));
             let defs = layer.input_defs.iter();
             input_defs.extend(defs.map(|(k, v)| (Arc::clone(k), Arc::clone(v))));
             let own = layer
@@ -524,6 +532,7 @@ impl Finisher<'_> {
         Operation {
             implementation,
             inputs,
+            input_spans,
             input_defs,
             outputs,
             output_defs,

@@ -124,6 +124,8 @@ pub struct Operation {
     pub inputs: Map,
     /// The definitions of those inputs that declare a type.
     pub input_defs: IndexMap<Arc<str>, Arc<PropertyDef>>,
+    /// Where each of those inputs is set.
+    pub input_spans: IndexMap<Arc<str>, Span>,
     /// Where its outputs go, raw.
     pub outputs: Map,
     /// The definitions of those outputs that declare a type.

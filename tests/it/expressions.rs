@@ -164,3 +164,171 @@ fn files_and_images_are_recorded_as_expressions_in_properties_and_as_text_elsewh
               container_image: busybox:1
     ");
 }
+
+/// An ensemble in which `::db::url` cannot be evaluated.
+fn broken(inputs: &str) -> TestEnv {
+    TestEnv::with_ensemble(&format!(
+        "{HEAD}      inputs:
+        size: {{type: integer, default: {{eval: {{div: [1, 0]}}}}}}
+      node_templates:
+        db:
+          type: test.Any
+          properties:
+            secret: {{eval: {{sensitive: hush}}}}
+            url: '{{{{ SELF.secret }}}}-{{{{ SELF.nope }}}}'
+        web:
+          type: test.Any
+          properties:
+            url:
+              eval: ::db::url
+          interfaces:
+            Standard:
+              configure:
+                implementation: {{primary: Shell, environment: {{SIZE: {{get_input: none}}}}}}
+                inputs: {inputs}
+      outputs:
+        size:
+          value: {{get_input: size}}
+    node_types:
+      test.Any:
+        derived_from: tosca.nodes.Root
+        properties:
+          secret: {{type: string, required: false}}
+          url: {{type: string, required: false}}
+"
+    ))
+}
+
+#[test]
+fn an_input_that_cannot_be_evaluated_is_shown_with_the_properties_that_it_reads() {
+    let env = broken("{command: 'curl {{ SELF.url }}'}");
+    let run = env.unfurl(["deploy", "--approve"]).exits(64);
+    assert!(!run.all().contains("hush-"), "{}", run.all());
+    insta::assert_snapshot!(run.stderr, @"
+    error: Standard.configure of `web`: `nope` is not defined on `::db` in the template `{{ SELF.secret }}-{{ SELF.nope }}`
+      --> ensemble.yaml:14:18
+       |
+    14 |             url: '{{ SELF.secret }}-{{ SELF.nope }}'
+       |                  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ evaluated here
+    ...
+    19 |               eval: ::db::url
+       |               --------------- `url` of `::web` asks for it
+    ...
+    24 |                 inputs: {command: 'curl {{ SELF.url }}'}
+       |                                   --------------------- the input `command` of the task asks for it
+       |
+       = hint: define it, or give a value in its place with `| default(…)`
+
+    error: Aborting job: there were errors during rendering: Standard.configure of `web`: `nope` is not defined on `::db` in the template `{{ SELF.secret }}-{{ SELF.nope }}`
+    error: output `size` cannot be evaluated: `div`: cannot divide by zero
+      --> ensemble.yaml:8:40
+       |
+     8 |         size: {type: integer, default: {eval: {div: [1, 0]}}}
+       |                                        ^^^^^^^^^^^^^^^^^^^^^ evaluated here
+    ...
+    26 |         size:
+       |         ---- the output `size` asks for it
+    ");
+}
+
+#[test]
+fn an_expression_that_is_wrong_by_itself_is_shown_where_it_stands() {
+    let env = broken("{command: {eval: {concat: [a, b], sep: {eval: '::a['}}}}");
+    let run = env.unfurl(["plan"]).succeeds();
+    insta::assert_snapshot!(run.stderr, @"
+    error: Standard.configure of `web`: `::a[` is not an expression: a `]` is missing at character 5
+      --> ensemble.yaml:24:35
+       |
+    24 |                 inputs: {command: {eval: {concat: [a, b], sep: {eval: '::a['}}}}
+       |                                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ evaluated here
+    ");
+}
+
+#[test]
+fn what_has_no_place_of_its_own_is_shown_at_its_operation() {
+    let env = broken("{command: echo}");
+    let run = env.unfurl(["--quiet", "deploy", "--approve"]).exits(64);
+    insta::assert_snapshot!(run.stderr, @"
+    error: Standard.configure of `web`: undefined input `none`
+      --> ensemble.yaml:23:33
+       |
+    23 |                 implementation: {primary: Shell, environment: {SIZE: {get_input: none}}}
+       |                                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ in this operation
+       |
+       = hint: declare the input, or give a default: `get_input: [none, …]`
+
+    error: Standard.configure on ::web failed: undefined input `none`
+    error: output `size` cannot be evaluated: `div`: cannot divide by zero
+      --> ensemble.yaml:8:40
+       |
+     8 |         size: {type: integer, default: {eval: {div: [1, 0]}}}
+       |                                        ^^^^^^^^^^^^^^^^^^^^^ evaluated here
+    ...
+    26 |         size:
+       |         ---- the output `size` asks for it
+    ");
+}
+
+#[test]
+fn machines_are_told_the_places_as_well() {
+    let env = broken("{command: 'curl {{ SELF.url }}'}");
+    let run = env
+        .unfurl(["--quiet", "deploy", "--approve", "--output", "json"])
+        .exits(64);
+    let problems = run.json()["problems"].clone();
+    let labels: Vec<_> = problems
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|problem| {
+            problem["labels"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|label| {
+                    format!(
+                        "{}:{}:{} {}",
+                        label["file"], label["line"], label["column"], label["text"]
+                    )
+                })
+                .collect::<Vec<_>>()
+                .join(", ")
+        })
+        .collect();
+    insta::assert_snapshot!(labels.join("\n"), @r#"
+    "ensemble.yaml":8:40 "evaluated here", "ensemble.yaml":26:9 "the output `size` asks for it"
+    "ensemble.yaml":14:18 "evaluated here", "ensemble.yaml":19:15 "`url` of `::web` asks for it", "ensemble.yaml":24:35 "the input `command` of the task asks for it"
+    "#);
+}
+
+#[test]
+fn a_query_that_fails_is_shown_with_the_property_that_it_reads() {
+    let env = broken("{command: echo}");
+    let text = env
+        .read("ensemble.yaml")
+        .replace("environment: {SIZE: {get_input: none}}", "timeout: 5");
+    env.write(
+        "ensemble.yaml",
+        &text.replace("value: {get_input: size}", "value: 1"),
+    );
+    env.unfurl(["deploy", "--approve"]).succeeds();
+    let run = env.unfurl(["status", "--query", "::web::url"]).exits(1);
+    insta::assert_snapshot!(run.stderr, @"
+    error: `nope` is not defined on `::db` in the template `{{ SELF.secret }}-{{ SELF.nope }}`
+      --> ensemble.yaml:14:18
+       |
+    14 |             url: '{{ SELF.secret }}-{{ SELF.nope }}'
+       |                  ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ evaluated here
+    ...
+    19 |               eval: ::db::url
+       |               --------------- `url` of `::web` asks for it
+       |
+       = hint: define it, or give a value in its place with `| default(…)`
+    ");
+    let run = env.unfurl(["status", "--query", "{{ nope }}"]).exits(1);
+    insta::assert_snapshot!(run.stderr, @"
+    error: `nope` is not defined in the template `{{ nope }}`
+     |
+     = hint: define it, or give a value in its place with `| default(…)`
+    ");
+}

@@ -135,10 +135,13 @@ impl Evaluator {
         let notes = self.tracker().end_notes(outer);
         let value = match rendered {
             Ok(value) => value,
-            Err(error) => match explain(&error, text, &notes) {
-                Error::Undefined { .. } if !scene.context.strict => Value::Null,
-                error => return Err(error),
-            },
+            Err(error) => {
+                let error = explain(&error, text, &notes);
+                if scene.context.strict || !matches!(error.bare(), Error::Undefined { .. }) {
+                    return Err(error);
+                }
+                Value::Null
+            }
         };
         if notes.sensitive || value.has_sensitive() {
             return Ok(value.sensitive());

@@ -94,7 +94,7 @@ fn run(
     {
         Ok(results) => Ok(Some((results, wants_list))),
         // What must not be used is told, whatever else is ignored.
-        Err(error) if !lenient || matches!(error, Error::Refused { .. }) => {
+        Err(error) if !lenient || matches!(error.bare(), Error::Refused { .. }) => {
             Err(variables.fail(error))
         }
         Err(_) => Ok(None),

@@ -1,0 +1,67 @@
+//! Errors of expressions as people read them: with the places of what was evaluated.
+
+use super::engine::Engine;
+use super::event::Event;
+use super::task::TaskIndex;
+use crate::diagnostic::{Diagnostic, Span};
+use crate::expr::{Error, Site};
+use crate::topology::{Kind, Topology};
+
+/// Says what is wrong, and where: in what was evaluated first of all, and in what asked for it.
+/// `input` gives the place of an input of the task.
+pub fn explain(
+    topology: &Topology,
+    message: String,
+    error: &Error,
+    input: &dyn Fn(&str) -> Span,
+) -> Diagnostic {
+    let mut diagnostic = error.explain(Diagnostic::error(message));
+    for (level, site) in error.trail().iter().enumerate() {
+        let (span, name) = match site {
+            Site::Attribute(of, name) => {
+                let entity = topology.entity(*of);
+                let asking = match entity.kind {
+                    Kind::Inputs => format!("the input `{name}`"),
+                    Kind::Outputs => format!("the output `{name}`"),
+                    _ => format!("`{name}` of `{}`", entity.key),
+                };
+                (topology.place_of(*of, name), asking)
+            }
+            Site::Input(name) => (input(name), format!("the input `{name}` of the task")),
+        };
+        if diagnostic.labels.iter().any(|label| label.span == span) {
+            continue;
+        }
+        let text = match level {
+            0 => "evaluated here".to_owned(),
+            _ => format!("{name} asks for it"),
+        };
+        diagnostic = diagnostic.label(span, text);
+    }
+    diagnostic
+}
+
+impl Engine {
+    /// Tells that a task cannot be rendered, with the places of what was evaluated, or else that
+    /// of its operation.
+    pub(super) fn tell_problem(&mut self, index: TaskIndex, error: &Error) {
+        let operation = &self.tasks[index].operation;
+        let input = |name: &str| {
+            let known = operation.input_spans.get(name);
+            known.copied().unwrap_or(Span::NONE)
+        };
+        let message = format!("{}: {error}", self.label(index));
+        let mut problem = explain(&self.topology, message, error, &input);
+        if problem.labels.is_empty() {
+            let implementation = operation.implementation.as_ref();
+            let span = implementation.map_or(operation.span, |it| it.span);
+            problem = problem.label(span, "in this operation");
+        }
+        self.tell(problem);
+    }
+
+    /// Tells of a problem.
+    pub(super) fn tell(&mut self, problem: Diagnostic) {
+        self.events.push(Event::Problem(Box::new(problem)));
+    }
+}
