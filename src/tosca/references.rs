@@ -30,7 +30,9 @@ pub(super) fn dangling(
     // Names inside of nested topologies mean other nodes.
     let outermost = topology.nodes.iter();
     for (name, node) in outermost.filter(|(_, node)| node.nested_in.is_none()) {
-        for (property, set) in node.properties.iter().filter(|(_, it)| it.set_on_template) {
+        let calls = |value: &Value| value.as_map().is_some() || value.as_list().is_some();
+        let set = node.properties.iter();
+        for (property, set) in set.filter(|(_, it)| it.set_on_template && calls(&it.value)) {
             let what = format!("property `{property}` of node template `{name}`");
             checker.value(&set.value, &what, set.span, 0);
         }
