@@ -64,5 +64,10 @@ fn run() -> ExitCode {
         Command::Completions { shell } => misc::completions(*shell, &mut Cli::command(), &output),
         Command::Man => misc::man(Cli::command(), &output),
     };
-    ExitCode::from(code)
+    // What was asked for did not get out, whatever became of it.
+    ExitCode::from(if output.has_lost() && code == 0 {
+        70
+    } else {
+        code
+    })
 }

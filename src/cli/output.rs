@@ -25,6 +25,8 @@ pub(super) struct Output {
     /// Whether somebody watches a terminal.
     pub(super) terminal: bool,
     env: Env,
+    /// Whether an answer could not be written.
+    lost: std::cell::Cell<bool>,
 }
 
 impl Output {
@@ -45,6 +47,7 @@ impl Output {
             width,
             terminal: terminal && !dumb,
             env,
+            lost: std::cell::Cell::new(false),
         }
     }
 
@@ -54,10 +57,27 @@ impl Output {
     }
 
     /// Prints an answer.
-    #[expect(clippy::unused_self, reason = "where answers go is this type's to say")]
     pub(super) fn answer(&self, text: &str) {
-        // Nobody reads any more: there is nobody to tell.
-        std::io::stdout().write_all(text.as_bytes()).ok();
+        let mut stdout = std::io::stdout();
+        let written = stdout
+            .write_all(text.as_bytes())
+            .and_then(|()| stdout.flush());
+        match written {
+            Ok(()) => {}
+            // Nobody reads any more: there is nobody to tell.
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
+            Err(error) => {
+                self.complain(&format!(
+                    "error: the answer could not be written: {error}\n"
+                ));
+                self.lost.set(true);
+            }
+        }
+    }
+
+    /// Whether an answer could not be written.
+    pub(super) fn has_lost(&self) -> bool {
+        self.lost.get()
     }
 
     /// Prints an answer for machines.

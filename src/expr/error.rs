@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Span};
-use crate::value::Handle;
+use crate::value::{Handle, REDACTED, Value};
+
+use super::reads::Reads;
 
 /// How many of those that asked for each other an error names.
 const TRAIL: usize = 8;
@@ -15,6 +17,25 @@ pub enum Site {
     Attribute(Handle, Arc<str>),
     /// An input of the task.
     Input(Arc<str>),
+}
+
+/// Secrets shorter than this many bytes are not looked for: too much would look like them.
+const SHORTEST: usize = 3;
+
+/// Gathers the texts in a value that are secret.
+fn gather(value: &Value, within: bool, secrets: &mut Vec<String>) {
+    let secret = within || matches!(value, Value::Sensitive(_));
+    match value.reveal() {
+        Value::List(items) => items.iter().for_each(|item| gather(item, secret, secrets)),
+        Value::Map(map) => map.values().for_each(|item| gather(item, secret, secrets)),
+        other if secret => {
+            let text = other.to_string();
+            if text.len() >= SHORTEST && !other.is_null() {
+                secrets.push(text);
+            }
+        }
+        _ => {}
+    }
 }
 
 /// What can go wrong in an expression.
@@ -125,6 +146,37 @@ impl Error {
             trail.push(site);
         }
         Self::Within { error, trail }
+    }
+
+    /// The same error without the secrets among what was read before it.
+    #[must_use]
+    pub fn hushed(mut self, reads: &Reads) -> Self {
+        let mut secrets = Vec::new();
+        for (_, value) in reads {
+            gather(value, false, &mut secrets);
+        }
+        if !secrets.is_empty() {
+            self.hush(&secrets);
+        }
+        self
+    }
+
+    fn hush(&mut self, secrets: &[String]) {
+        let texts: [Option<&mut String>; 2] = match self {
+            Self::Within { error, .. } => return error.hush(secrets),
+            Self::Undefined { what, template } => [Some(what), Some(template)],
+            Self::Template { template, problem } => [Some(template), Some(problem)],
+            Self::Function { problem, .. } => [Some(problem), None],
+            Self::Syntax { expression, .. }
+            | Self::UnknownFunction { expression }
+            | Self::Required { expression, .. } => [Some(expression), None],
+            _ => return,
+        };
+        for text in texts.into_iter().flatten() {
+            for secret in secrets {
+                *text = text.replace(secret.as_str(), REDACTED);
+            }
+        }
     }
 
     /// The error itself, whatever it is within.

@@ -71,8 +71,11 @@ impl Engine {
     }
 
     fn commit_inputs(&mut self, index: TaskIndex, reads: &Reads) {
+        // The inputs and outputs as a whole are no more than their parts, which count alone.
+        let is_whole = |of: &Handle| matches!(self.topology.entity(*of).kind, Kind::Root);
         let exact = reads.iter().filter_map(|(read, value)| {
             let key = match read {
+                Read::Attribute { of, .. } if is_whole(of) => return None,
                 Read::Input(name) if self.tasks[index].counts_in_digest(name) => name.to_string(),
                 Read::Attribute { of, name } => self.attribute_key(*of, name)?,
                 _ => return None,

@@ -163,7 +163,7 @@ impl Engine {
         }
         let rendered = match rendered {
             Ok(rendered) => rendered,
-            Err(error) => return Rendering::Wrong(Box::new(error)),
+            Err(error) => return Rendering::Wrong(Box::new(error.hushed(&reads))),
         };
         self.commit_reads(index, &reads);
         if !rendered.files.is_empty() {

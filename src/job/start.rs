@@ -356,6 +356,7 @@ impl Engine {
         match rendered {
             Ok(rendered) => self.tasks[index].rendered = Some(rendered),
             Err(error) => {
+                let error = error.hushed(&reads);
                 self.tell_problem(index, &error);
                 self.list(index);
                 self.finish(index, Outcome::refused(error.to_string()))?;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::FileLoader;
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
+use crate::system::fs;
 use crate::yaml::Node;
 
 /// Where the description of a CSAR may be.
@@ -70,8 +71,8 @@ impl Csar {
             let problem = Diagnostic::warning("`TOSCA.meta` has no `CSAR-Version`");
             loader.warn(problem.label(all, ""));
         }
-        let path = self.root.join(&file);
-        if loader.is_file(&path) {
+        let path = fs::normalize(&self.root.join(&file));
+        if path.starts_with(&self.root) && loader.is_file(&path) {
             return Ok(path);
         }
         let message = format!("the service template `{file}` of the CSAR is not in it");

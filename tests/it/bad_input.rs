@@ -388,3 +388,58 @@ fn wrong_values_of_options_are_refused() {
         .succeeds()
         .says(&["warning", "`--instance nope` selects nothing"]);
 }
+
+#[test]
+fn an_answer_that_cannot_be_written_is_an_error() {
+    let env = TestEnv::new();
+    for command in [
+        "\"$0\" schema ensemble >/dev/full",
+        "\"$0\" version >/dev/full",
+    ] {
+        let mut shell = std::process::Command::new("/bin/sh");
+        shell.args(["-c", command, env!("CARGO_BIN_EXE_unfurl")]);
+        let output = shell.current_dir(env.work()).output().unwrap();
+        assert_eq!(output.status.code(), Some(70), "{command}");
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(told.contains("the answer could not be written"), "{told}");
+    }
+}
+
+#[test]
+fn a_secret_is_not_told_by_the_error_of_what_was_given_it() {
+    let node = |run: &str| {
+        format!(
+            "apiVersion: unfurl/v1.0.0
+kind: Ensemble
+spec:
+  service_template:
+    node_types: {{N: {{derived_from: tosca.nodes.Root, properties: {{pw: {{type: string, metadata: {{sensitive: true}}}}}}}}}}
+    topology_template:
+      node_templates:
+        r:
+          type: N
+          properties: {{pw: TOPSEKRET}}
+          interfaces: {{Standard: {{configure: {{implementation: Template, inputs: {{run: {{a: {run}}}}}}}}}}}
+"
+        )
+    };
+    for run in [
+        "{eval: {file: {eval: '::r::pw'}}, select: contents}",
+        "\"{{ 'x' | int(base=SELF.pw) }}\"",
+    ] {
+        let env = TestEnv::with_ensemble(&node(run));
+        for arguments in [
+            vec!["plan"],
+            vec!["deploy", "--approve", "--output", "json"],
+        ] {
+            let told = env.unfurl(arguments).all();
+            // The text of the file itself may be shown, evaluated values may not.
+            let evaluated = told
+                .lines()
+                .filter(|line| !line.contains("properties: {pw"));
+            for line in evaluated {
+                assert!(!line.contains("TOPSEKRET"), "{run}: {line}");
+            }
+        }
+    }
+}

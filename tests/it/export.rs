@@ -388,3 +388,24 @@ fn an_ensemble_with_errors_is_refused_with_their_places() {
         "did you mean `App`?",
     ]);
 }
+
+#[test]
+fn an_export_is_not_written_over_its_sources_or_what_is_no_file() {
+    let env = TestEnv::with_example("hello");
+    let before = env.read("ensemble.yaml");
+    let run = env.unfurl(["export", "--file", "ensemble.yaml"]);
+    assert_eq!(run.code, 1, "{run}");
+    assert!(
+        run.stderr
+            .contains("is one of the files that the export is made from")
+    );
+    assert_eq!(env.read("ensemble.yaml"), before);
+    let made = std::process::Command::new("mkfifo")
+        .arg(env.work().join("pipe"))
+        .status()
+        .unwrap();
+    assert!(made.success());
+    let run = env.unfurl(["export", "--file", "pipe"]);
+    assert_eq!(run.code, 1, "{run}");
+    assert!(run.stderr.contains("is no plain file"));
+}

@@ -424,3 +424,37 @@ fn the_record_goes_into_an_ensemble_that_was_edited_meanwhile() {
     assert_eq!(env.read("ensemble.yaml"), "- no ensemble\n");
     assert!(env.read("ensemble.yaml.rescued").contains("before"));
 }
+
+#[test]
+fn an_operation_that_reads_an_input_of_the_topology_runs_once() {
+    for command in [
+        r#"{concat: ["echo ", {get_input: inp}]}"#,
+        r#""echo {{ '::root::inputs::inp' | eval }}""#,
+        "[echo, {get_input: inp}]",
+        r#""echo {{ TOPOLOGY.inputs.inp }}""#,
+    ] {
+        let env = TestEnv::with_ensemble(&format!(
+            "apiVersion: unfurl/v1.0.0
+kind: Ensemble
+spec:
+  service_template:
+    topology_template:
+      inputs: {{inp: {{type: string, default: abc}}, other: {{type: string, default: x}}}}
+      node_templates:
+        n:
+          type: tosca.nodes.Root
+          interfaces: {{Standard: {{configure: {{implementation: Shell, inputs: {{command: {command}}}}}}}}}
+"
+        ));
+        let first = env.unfurl(["deploy", "--approve"]);
+        assert_eq!(first.code, 0, "{command}: {first}");
+        let record = env.read("ensemble.yaml");
+        for arguments in [vec![], vec!["--var", "input_other", "y"]] {
+            let run = env.unfurl([vec!["deploy", "--approve"], arguments].concat());
+            assert_eq!(run.code, 0, "{command}: {run}");
+            assert_eq!(env.read("ensemble.yaml"), record, "{command}: {run}");
+        }
+        env.unfurl(["deploy", "--approve", "--var", "input_inp", "new"]);
+        assert_ne!(env.read("ensemble.yaml"), record, "{command}");
+    }
+}

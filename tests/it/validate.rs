@@ -267,3 +267,17 @@ fn a_condition_of_an_import_is_an_expression_over_the_model() {
     );
     assert!(run.stderr.contains("--> main.yaml:2:"), "{}", run.stderr);
 }
+
+#[test]
+fn the_entry_of_a_folder_is_in_the_folder() {
+    let env = TestEnv::new();
+    env.write("outside.yaml", "secret: 1\n");
+    env.write(
+        "csar/TOSCA-Metadata/TOSCA.meta",
+        "CSAR-Version: 1.1\nEntry-Definitions: ../outside.yaml\n",
+    );
+    let run = env.unfurl(["validate", "csar"]);
+    assert_eq!(run.code, 1);
+    assert!(run.stderr.contains("is not in it"), "{}", run.stderr);
+    assert!(!run.stderr.contains("secret"), "{}", run.stderr);
+}

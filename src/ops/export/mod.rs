@@ -171,6 +171,27 @@ fn deployments(
 }
 
 impl Export {
+    /// Refuses to write over what was read, and over what is no plain file.
+    fn check_target(&self, file: &Path) -> Result<(), Failure> {
+        let real = fs::canonicalize(file).ok();
+        let mut read = self.sources.iter().map(|(_, source)| &source.path);
+        let is_source = real.is_some() && read.any(|path| fs::canonicalize(path).ok() == real);
+        let problem = if is_source {
+            "is one of the files that the export is made from"
+        } else if fs::exists(file) && !fs::is_file(file) {
+            "is no plain file"
+        } else {
+            return Ok(());
+        };
+        let message = format!("`{}` {problem}, so it is not written", file.display());
+        let hint = "choose another file, or leave out `--file` to print the export";
+        Err(Failure::new(
+            FailureKind::Refused,
+            message,
+            Some(hint.to_owned()),
+        ))
+    }
+
     /// Writes a text to a file, whole or not at all; says whether it did.
     pub fn write(&self, text: &str, file: &Path, overwrite: Overwrite) -> Result<bool, Failure> {
         let gives_way = match overwrite {
@@ -182,6 +203,7 @@ impl Export {
         if !gives_way {
             return Ok(false);
         }
+        self.check_target(file)?;
         fs::write_atomic(file, text.as_bytes(), None).map_err(|error| {
             let hint = error.hint();
             Failure::new(FailureKind::Refused, error, hint)

@@ -521,7 +521,8 @@ pub(super) fn bounds(occurrences: crate::tosca::Occurrences) -> Json {
 
 /// A value, or that it is secret. Expressions are no secrets: nobody evaluates them here.
 fn secret(def: Option<&PropertyDef>, value: &Value) -> Json {
-    let is_secret = def.is_some_and(PropertyDef::is_sensitive) && !values::is_function(value);
+    let may_hold = !values::is_function(value) || value.as_str().is_some();
+    let is_secret = def.is_some_and(PropertyDef::is_sensitive) && may_hold;
     if is_secret && !value.is_null() {
         REDACTED.into()
     } else {

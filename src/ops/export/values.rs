@@ -92,7 +92,8 @@ pub(super) fn of_property(def: Option<&PropertyDef>, value: &Value) -> Json {
     let Some(def) = def else {
         return json(value);
     };
-    if def.is_sensitive() && !is_function(value) && !is_front_end(value) {
+    let may_hold = !is_function(value) || value.as_str().is_some();
+    if def.is_sensitive() && may_hold && !is_front_end(value) {
         return REDACTED.into();
     }
     if is_port_spec(def.schema.type_name.as_str())
