@@ -400,7 +400,7 @@ fn an_export_is_not_written_over_its_sources_or_what_is_no_file() {
             .contains("is one of the files that the export is made from")
     );
     assert_eq!(env.read("ensemble.yaml"), before);
-    let made = std::process::Command::new("mkfifo")
+    let made = Command::new("mkfifo")
         .arg(env.work().join("pipe"))
         .status()
         .unwrap();
