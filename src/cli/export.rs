@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 
 use super::arguments::Global;
-use super::job::home;
+use super::job::session_options;
 use super::output::Output;
 use crate::job::Level;
 use crate::ops::export::{ExportFormat, Overwrite};
-use crate::ops::{self, Failure, FailureKind, SessionOptions};
+use crate::ops::{self, Failure, FailureKind};
 use crate::ui::{pretty, yaml};
 
 /// Print an ensemble for other programs
@@ -102,13 +102,7 @@ fn answer(args: &ExportArgs, global: &Global, output: &Output) -> Result<(), Fai
         Format::Deployments => ExportFormat::Deployments,
         Format::ModelJson | Format::ModelYaml => ExportFormat::Model,
     };
-    let options = SessionOptions {
-        ensemble: args.path.clone(),
-        environment: args.use_environment.clone(),
-        home: home(global, output),
-        allowed: global.allow.clone(),
-        ..SessionOptions::default()
-    };
+    let options = session_options(&args.path, args.use_environment.as_deref(), global, output);
     let local_names = output
         .variable("UNFURL_EXPORT_LOCALNAMES")
         .is_some_and(|said| !said.is_empty());

@@ -1,10 +1,10 @@
 //! `status` and `validate`.
 
 use super::arguments::{Global, OutputFormat, ProblemFormat, StatusArgs, ValidateArgs};
-use super::job::home;
+use super::job::session_options;
 use super::output::Output;
+use crate::ops;
 use crate::ops::validate::Checked;
-use crate::ops::{self, SessionOptions};
 use crate::topology::{Created, Topology};
 use crate::ui::{StatusLine, sarif, status_text};
 use crate::value::{Handle, Value};
@@ -12,13 +12,12 @@ use crate::value::{Handle, Value};
 /// Shows what is recorded; gives the exit code.
 pub(super) fn status(args: &StatusArgs, global: &Global, output: &Output) -> u8 {
     let json = args.output == OutputFormat::Json;
-    let options = SessionOptions {
-        ensemble: args.ensemble.clone(),
-        environment: args.use_environment.clone(),
-        home: home(global, output),
-        allowed: global.allow.clone(),
-        ..SessionOptions::default()
-    };
+    let options = session_options(
+        &args.ensemble,
+        args.use_environment.as_deref(),
+        global,
+        output,
+    );
     match ops::status::status(&options, args.query.as_deref()) {
         Ok((_, Some(result))) => {
             let query = args.query.clone().unwrap_or_default();
@@ -119,22 +118,19 @@ fn instance(topology: &Topology, handle: Handle) -> serde_json::Value {
 /// Checks what a path names; gives the exit code.
 pub(super) fn validate(args: &ValidateArgs, global: &Global, output: &Output) -> u8 {
     let json = args.output == ProblemFormat::Json;
-    let options = SessionOptions {
-        ensemble: args.path.clone(),
-        environment: args.use_environment.clone(),
-        home: home(global, output),
-        allowed: global.allow.clone(),
-        ..SessionOptions::default()
-    };
+    let options = session_options(&args.path, args.use_environment.as_deref(), global, output);
     let checked = match ops::validate::validate(&options) {
         Ok(checked) => checked,
         Err(failure) => return output.failure(&failure, json),
     };
     let failed = checked.iter().any(|one| one.problems.has_errors());
     let mut all = Vec::new();
+    let for_machines = matches!(args.output, ProblemFormat::Json | ProblemFormat::Sarif);
     for Checked { problems, sources } in &checked {
         output.diagnostics(problems, sources);
-        all.extend(output.json_of(problems, sources));
+        if for_machines {
+            all.extend(output.json_of(problems, sources));
+        }
     }
     match args.output {
         ProblemFormat::Json => output.json(&serde_json::json!({ "errors": all })),

@@ -137,6 +137,22 @@ pub(super) fn plan(args: &JobArgs, global: &Global, output: &Output) -> u8 {
     }
 }
 
+/// Which ensemble a command is about, and in which surroundings.
+pub(super) fn session_options(
+    ensemble: &str,
+    environment: Option<&str>,
+    global: &Global,
+    output: &Output,
+) -> SessionOptions {
+    SessionOptions {
+        ensemble: ensemble.to_owned(),
+        environment: environment.map(str::to_owned),
+        home: home(global, output),
+        allowed: global.allow.clone(),
+        ..SessionOptions::default()
+    }
+}
+
 fn request(
     workflow: Workflow,
     args: &JobArgs,
@@ -148,14 +164,14 @@ fn request(
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     Ok(JobRequest {
         session: SessionOptions {
-            ensemble: args.ensemble.clone(),
-            environment: args.use_environment.clone(),
-            home: home(global, output),
             vars,
-            check_unused: false,
-            incomplete: false,
             logfile: global.logfile.clone(),
-            allowed: global.allow.clone(),
+            ..session_options(
+                &args.ensemble,
+                args.use_environment.as_deref(),
+                global,
+                output,
+            )
         },
         recorded_options: recorded(args, global),
         // Others may read it, so it does not repeat what was given with `--var`.

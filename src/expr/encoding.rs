@@ -42,11 +42,6 @@ pub(super) fn from_base64(text: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Bytes as lowercase hexadecimal digits.
-pub(super) fn hex(bytes: &[u8]) -> String {
-    digits(bytes, 4, b"0123456789abcdef")
-}
-
 /// Bytes as digits of so many bits each, most significant first.
 fn digits(bytes: &[u8], width: u32, alphabet: &[u8]) -> String {
     let mut text = String::new();
@@ -76,7 +71,6 @@ mod tests {
         assert_eq!(base64(b"abcd"), "YWJjZA==");
         assert_eq!(from_base64("YWJjZA==").unwrap(), b"abcd");
         assert_eq!(base32(b"foob"), "MZXW6YQ");
-        assert_eq!(hex(b"\x00\xff"), "00ff");
         assert!(from_base64("?").is_none());
     }
 }

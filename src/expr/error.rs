@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Span};
-use crate::value::{Handle, REDACTED, Value};
+use crate::value::{Handle, without_secrets};
 
 use super::reads::Reads;
 
@@ -17,25 +17,6 @@ pub enum Site {
     Attribute(Handle, Arc<str>),
     /// An input of the task.
     Input(Arc<str>),
-}
-
-/// Secrets shorter than this many bytes are not looked for: too much would look like them.
-const SHORTEST: usize = 3;
-
-/// Gathers the texts in a value that are secret.
-fn gather(value: &Value, within: bool, secrets: &mut Vec<String>) {
-    let secret = within || matches!(value, Value::Sensitive(_));
-    match value.reveal() {
-        Value::List(items) => items.iter().for_each(|item| gather(item, secret, secrets)),
-        Value::Map(map) => map.values().for_each(|item| gather(item, secret, secrets)),
-        other if secret => {
-            let text = other.to_string();
-            if text.len() >= SHORTEST && !other.is_null() {
-                secrets.push(text);
-            }
-        }
-        _ => {}
-    }
 }
 
 /// What can go wrong in an expression.
@@ -153,7 +134,7 @@ impl Error {
     pub fn hushed(mut self, reads: &Reads) -> Self {
         let mut secrets = Vec::new();
         for (_, value) in reads {
-            gather(value, false, &mut secrets);
+            value.gather_secrets(&mut secrets);
         }
         if !secrets.is_empty() {
             self.hush(&secrets);
@@ -173,9 +154,7 @@ impl Error {
             _ => return,
         };
         for text in texts.into_iter().flatten() {
-            for secret in secrets {
-                *text = text.replace(secret.as_str(), REDACTED);
-            }
+            *text = without_secrets(text, secrets);
         }
     }
 

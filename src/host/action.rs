@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::DEFAULT_KEPT_BYTES;
+use crate::value::secret_lines;
 
 /// The shell that runs a [`Program::Shell`] which names none.
 pub const DEFAULT_SHELL: &str = "/bin/sh";
@@ -129,15 +130,9 @@ impl Command {
         }
     }
 
-    /// The secrets, longest first, and their lines: what prints a secret may print part of it.
-    /// Those of fewer than three bytes are left out, they would tear up all other text.
+    /// The secrets and their lines, as [`secret_lines`] gives them.
     pub fn secret_lines(&self) -> impl Iterator<Item = &str> {
-        let lines = self.secrets.iter().flat_map(|secret| secret.lines());
-        let whole = self.secrets.iter().map(String::as_str);
-        let mut all: Vec<&str> = whole.chain(lines).filter(|text| text.len() >= 3).collect();
-        all.sort_unstable_by_key(|text| std::cmp::Reverse(text.len()));
-        all.dedup();
-        all.into_iter()
+        secret_lines(&self.secrets).into_iter()
     }
 
     /// The value of a variable of its environment; the last one counts.

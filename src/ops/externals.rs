@@ -196,10 +196,9 @@ fn file_of(session: &Session, location: &Node) -> Result<PathBuf, Unusable> {
     } else if let Some(name) = text("repository") {
         let repositories = session.environment.repositories();
         let repository = repositories.and_then(|all| all.get(name));
-        let url = repository.and_then(|it| it.as_str().or_else(|| it.get("url")?.as_str()));
-        let path = url.and_then(|url| url.strip_prefix("file:"));
-        let path = path.map(|path| fs::absolute(Path::new(path), session.manifest.base_dir()));
-        path.ok_or_else(|| format!("the repository `{name}` is not on this machine"))?
+        let base = session.manifest.base_dir();
+        let folder = repository.and_then(|it| session::folder_of_repository(it, base));
+        folder.ok_or_else(|| format!("the repository `{name}` is not on this machine"))?
     } else {
         let source = session.sources.get(location.span().source);
         let folder = source.and_then(|source| source.path.parent());

@@ -92,13 +92,18 @@ pub(super) struct Session {
     inputs: Map,
 }
 
+/// The folder in which the program was called.
+pub(super) fn current_dir() -> Result<PathBuf, Failure> {
+    env::current_dir().map_err(|error| {
+        let message = format!("the current folder cannot be found: {error}");
+        Failure::new(FailureKind::Refused, message, None)
+    })
+}
+
 /// Finds the ensemble that is meant.
 pub(super) fn find(options: &SessionOptions) -> Result<Found, Failure> {
     let env = Env::of_this_process();
-    let cwd = env::current_dir().map_err(|error| {
-        let message = format!("the current folder cannot be found: {error}");
-        Failure::new(FailureKind::Refused, message, None)
-    })?;
+    let cwd = current_dir()?;
     let mut sources = Sources::default();
     let search_root = env.non_empty("UNFURL_SEARCH_ROOT").map(PathBuf::from);
     let request = project::Request {
@@ -267,14 +272,19 @@ pub(super) fn read_manifest(
 fn add_repositories(environment: &Environment, base: &Path, loader: &mut FileLoader<'_>) {
     let repositories = environment.repositories().and_then(Node::as_map);
     for (name, entry) in repositories.into_iter().flatten() {
-        let url = entry
-            .value
-            .as_str()
-            .or_else(|| entry.value.get("url")?.as_str());
-        if let Some(path) = url.and_then(|url| url.strip_prefix("file:")) {
-            loader.add_repository(&**name, fs::absolute(Path::new(path), base));
+        if let Some(folder) = folder_of_repository(&entry.value, base) {
+            loader.add_repository(&**name, folder);
         }
     }
+}
+
+/// The folder of a repository on this machine: what its `file:` URL names.
+pub(super) fn folder_of_repository(repository: &Node, base: &Path) -> Option<PathBuf> {
+    let url = repository
+        .as_str()
+        .or_else(|| repository.get("url")?.as_str())?;
+    let path = url.strip_prefix("file:")?;
+    Some(fs::absolute(Path::new(path), base))
 }
 
 /// The inputs of the topology: `--var input_x` goes before the environment's, these before the

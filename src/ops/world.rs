@@ -11,7 +11,7 @@ use crate::expr::{Place, World};
 use crate::git::Repository;
 use crate::project::Trust;
 use crate::system::{clock, env, fs, process};
-use crate::value::{Map, Value};
+use crate::value::{Map, Value, hex};
 use crate::yaml;
 
 /// The largest file of which the contents themselves stand in records, in bytes.
@@ -29,14 +29,6 @@ const WRITTEN: &[&str] = &[
     "secrets",
     "spec",
 ];
-
-fn hex(bytes: &[u8]) -> String {
-    let digit = |digit: u8| char::from_digit(digit.into(), 16).unwrap_or('0');
-    let digits = bytes
-        .iter()
-        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
-    digits.collect()
-}
 
 /// This machine, seen from an ensemble.
 #[derive(Debug)]
@@ -142,12 +134,12 @@ impl World for RealWorld {
     fn which(&self, name: &str) -> Option<PathBuf> {
         if name.contains('/') {
             let path = self.absolute(Path::new(name));
-            return is_program(&path).then_some(path);
+            return fs::is_program(&path).then_some(path);
         }
         let path = self.variables.get("PATH")?;
         path.split(':')
             .map(|folder| Path::new(folder).join(name))
-            .find(|file| is_program(file))
+            .find(|file| fs::is_program(file))
     }
 
     fn now(&self) -> jiff::Timestamp {
@@ -287,10 +279,6 @@ impl RealWorld {
             None => self.base.join("active/tasks").join(instance),
         }
     }
-}
-
-fn is_program(path: &Path) -> bool {
-    fs::is_file(path) && fs::mode_of(path).is_ok_and(|mode| mode & 0o111 != 0)
 }
 
 fn open_random() -> Option<std::fs::File> {

@@ -23,6 +23,6 @@ pub use environment::{Environment, Environments, LockMode, RemoteLock};
 pub use error::Error;
 pub use loader::FileLoader;
 pub use locate::{Located, Request, locate, trust};
-pub use project::{EnsembleEntry, Project};
+pub use project::{EnsembleEntry, MANIFEST, PROJECT_FILE, PROJECT_FOLDER, Project};
 pub use reader::{ENVIRONMENT_KEYS, PROJECT_KEYS};
 pub use trust::{Trust, Trusted};

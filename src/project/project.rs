@@ -12,11 +12,11 @@ use crate::value::Value;
 use crate::yaml::{Limits, expand};
 
 /// The name of a project's file.
-pub(super) const PROJECT_FILE: &str = "unfurl.yaml";
+pub const PROJECT_FILE: &str = "unfurl.yaml";
 /// The folder that holds that file where a project lives in somebody else's folder.
-pub(super) const PROJECT_FOLDER: &str = ".unfurl";
+pub const PROJECT_FOLDER: &str = ".unfurl";
 /// The name of a manifest.
-pub(super) const MANIFEST: &str = "ensemble.yaml";
+pub const MANIFEST: &str = "ensemble.yaml";
 /// The folder of a project's first ensemble.
 const ENSEMBLE_FOLDER: &str = "ensemble";
 

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use super::entity::{Entity, Kind};
 use super::scope::declared;
 use super::topology::Topology;
-use crate::name::Status;
 use crate::tosca::{Artifact, NodeTemplate};
 use crate::value::{Handle, Map, Value};
 
@@ -68,12 +67,8 @@ impl Topology {
             let key = format!("{}::.artifacts::{name}", self.entity(owner).key);
             let artifact = Arc::clone(artifact);
             let kind = Kind::Artifact { owner, artifact };
-            let mut entity = Entity::new(Arc::clone(name).into(), key.into(), kind);
-            entity.parent = Some(owner);
-            entity.scope = self.root_of(owner);
-            entity.local = Some(Status::Ok);
-            entity.computed = true;
-            handles.push(self.push(entity));
+            let entity = Entity::given(Arc::clone(name).into(), key.into(), kind);
+            handles.push(self.add_part(owner, entity));
         }
         handles
     }

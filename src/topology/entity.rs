@@ -165,6 +165,15 @@ impl Entity {
         }
     }
 
+    /// What is there as soon as its instance is: nothing has to be done for it.
+    pub(super) fn given(name: InstanceName, key: InstanceKey, kind: Kind) -> Self {
+        Self {
+            local: Some(Status::Ok),
+            computed: true,
+            ..Self::new(name, key, kind)
+        }
+    }
+
     /// The node instance's own data, if it is one.
     pub fn node(&self) -> Option<&Node> {
         match &self.kind {

@@ -259,14 +259,17 @@ impl Topology {
             let key = format!("{}::.capabilities::[.name={name}]", self.entity(owner).key);
             let templates = Arc::clone(&template.capabilities);
             let kind = Kind::Capability { owner, templates };
-            let mut entity = Entity::new(Arc::clone(name).into(), key.into(), kind);
-            entity.parent = Some(owner);
-            entity.scope = self.root_of(owner);
-            entity.local = Some(Status::Ok);
-            entity.computed = true;
-            handles.push(self.push(entity));
+            let entity = Entity::given(Arc::clone(name).into(), key.into(), kind);
+            handles.push(self.add_part(owner, entity));
         }
         handles
+    }
+
+    /// Adds a part of an instance.
+    pub(super) fn add_part(&mut self, owner: Handle, mut entity: Entity) -> Handle {
+        entity.parent = Some(owner);
+        entity.scope = self.root_of(owner);
+        self.push(entity)
     }
 
     fn add_relationships(&mut self, source: Handle, template: &NodeTemplate) -> Vec<Handle> {
@@ -281,11 +284,9 @@ impl Topology {
                 template: Arc::clone(&requirement.relationship),
             };
             let mut entity = Entity::new(Arc::clone(name).into(), key.into(), kind);
-            entity.parent = Some(source);
-            entity.scope = self.root_of(source);
             entity.local = Some(Status::Pending);
             entity.computed = is_computed(&requirement.relationship.operations);
-            handles.push(self.push(entity));
+            handles.push(self.add_part(source, entity));
         }
         handles
     }

@@ -104,7 +104,8 @@ pub fn canonical_sha256(value: &Value, key: &dyn Fn(&Value) -> [u8; 32]) -> Stri
     canonical.finish()
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// Bytes as lowercase hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
     bytes
         .iter()
@@ -117,6 +118,11 @@ fn hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bytes_are_shown_in_two_digits_each() {
+        assert_eq!(hex(b"\x00\xff"), "00ff");
+    }
 
     #[test]
     fn upstreams_digest_is_that_of_the_specification() {

@@ -3,9 +3,11 @@
 
 mod digest;
 mod external;
+mod secret;
 pub mod units;
 mod value;
 
-pub use digest::{Canonical, canonical_sha256, upstream_digest};
+pub use digest::{Canonical, canonical_sha256, hex, upstream_digest};
 pub use external::{External, ExternalKind};
+pub use secret::{secret_lines, without_secrets};
 pub use value::{Handle, List, Map, REDACTED, Value};

@@ -3,12 +3,11 @@
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use crate::expr::encoding::hex;
 use crate::expr::error::Error;
 use crate::expr::evaluator::Evaluator;
 use crate::expr::item::{Item, Scene};
 use crate::expr::reads::Read;
-use crate::value::{External, ExternalKind, Map, Value};
+use crate::value::{External, ExternalKind, Map, Value, hex};
 
 use super::call::Call;
 

@@ -1,9 +1,9 @@
 //! `concat`, `token`, `urljoin` and labels.
 
-use crate::expr::encoding::hex;
 use crate::expr::error::Error;
 use crate::expr::item::Item;
 use crate::value::Value;
+use crate::value::hex;
 
 use super::call::Call;
 use super::label::{Style, to_label};

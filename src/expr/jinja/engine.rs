@@ -383,6 +383,7 @@ mod tests {
             "{{ 'a b' | quote }}",
             "{{ '/a/b.c' | basename }} {{ '/a/b.c' | dirname }}",
             "{{ 'x' | hash('sha1') }}",
+            "{{ 'x' | md5 }} {{ '' | hash('md5') }}",
             "{{ 'abc' is match('a') }} {{ 'abc' is match('b') }} {{ 'abc' is search('c') }}",
             "{{ '12' | int }} {{ 'x' | int }} {{ '12' | bool }} {{ 'yes' | bool }}",
             "{{ HOST.tags | map('upper') | list }}",
@@ -416,6 +417,7 @@ mod tests {
         {{ 'a b' | quote }} => "'a b'"
         {{ '/a/b.c' | basename }} {{ '/a/b.c' | dirname }} => 'b.c /a'
         {{ 'x' | hash('sha1') }} => '11f6ad8ec52a2984abaafd7c3b516503785c2072'
+        {{ 'x' | md5 }} {{ '' | hash('md5') }} => '9dd4e461268c8034f5c8564e155c67a6 d41d8cd98f00b204e9800998ecf8427e'
         {{ 'abc' is match('a') }} {{ 'abc' is match('b') }} {{ 'abc' is search('c') }} => 'True False True'
         {{ '12' | int }} {{ 'x' | int }} {{ '12' | bool }} {{ 'yes' | bool }} => '12 0 False True'
         {{ HOST.tags | map('upper') | list }} => ['A', 'B', 'C']

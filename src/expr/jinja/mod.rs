@@ -16,7 +16,6 @@ mod literal;
 mod lookup;
 mod lookup_files;
 mod lookup_lists;
-mod md5;
 mod methods;
 mod object;
 mod paths;

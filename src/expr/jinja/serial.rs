@@ -4,6 +4,7 @@
     reason = "what is formatted is short, and cannot fail this way"
 )]
 
+use md5::Md5;
 use minijinja::value::Value as JinjaValue;
 use minijinja::{Environment, State};
 use serde::Serialize as _;
@@ -11,12 +12,11 @@ use sha1::Sha1;
 use sha2::{Digest as _, Sha224, Sha256, Sha384, Sha512};
 
 use crate::expr::encoding;
-use crate::value::{List, Value};
+use crate::value::{List, Value, hex};
 
 use super::arguments::{Arguments, add as filter};
 use super::dump::{Style, dump};
 use super::filters::{Result, failed};
-use super::md5::md5;
 use super::variables::Variables;
 
 /// The name space of identifiers that `to_uuid` makes, unless another is given.
@@ -377,12 +377,12 @@ fn digest(args: &Arguments<'_>, kind: &str) -> Result<JinjaValue> {
     let text = args.subject_text()?;
     let bytes = text.as_bytes();
     let digest = match kind {
-        "md5" => encoding::hex(&md5(bytes)),
-        "sha1" => encoding::hex(&Sha1::digest(bytes)),
-        "sha224" => encoding::hex(&Sha224::digest(bytes)),
-        "sha256" => encoding::hex(&Sha256::digest(bytes)),
-        "sha384" => encoding::hex(&Sha384::digest(bytes)),
-        "sha512" => encoding::hex(&Sha512::digest(bytes)),
+        "md5" => hex(&Md5::digest(bytes)),
+        "sha1" => hex(&Sha1::digest(bytes)),
+        "sha224" => hex(&Sha224::digest(bytes)),
+        "sha256" => hex(&Sha256::digest(bytes)),
+        "sha384" => hex(&Sha384::digest(bytes)),
+        "sha512" => hex(&Sha512::digest(bytes)),
         other => {
             let known = "`md5`, `sha1`, `sha224`, `sha256`, `sha384` and `sha512`";
             return Err(args.fail(format!(
@@ -408,7 +408,7 @@ fn to_uuid(args: &Arguments<'_>) -> Result<JinjaValue> {
     bytes.copy_from_slice(&hashed[..16]);
     bytes[6] = bytes[6] & 0x0f | 0x50;
     bytes[8] = bytes[8] & 0x3f | 0x80;
-    let digits = encoding::hex(&bytes);
+    let digits = hex(&bytes);
     let parts = [
         &digits[..8],
         &digits[8..12],

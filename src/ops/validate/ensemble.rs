@@ -39,10 +39,9 @@ fn check(options: &SessionOptions) -> Result<Checked, Failure> {
 
 /// Checks a project's file, then each ensemble that it lists or, where it lists none, the one in
 /// its usual place. Gives one result for each of them.
-pub(super) fn project(file: &Path, options: &SessionOptions) -> Vec<Checked> {
-    let env = Env::of_this_process();
+pub(super) fn project(file: &Path, options: &SessionOptions, env: &Env) -> Vec<Checked> {
     let mut own = Checked::default();
-    let mut loader = FileLoader::new(&mut own.sources, &env, Limits::default());
+    let mut loader = FileLoader::new(&mut own.sources, env, Limits::default());
     let loaded = Project::load(file, &mut loader, &Limits::default());
     own.problems.append(loader.take_warnings());
     drop(loader);

@@ -13,34 +13,39 @@ use crate::tosca::{ReadOptions, ServiceTemplate};
 use crate::yaml::{self, Limits, Node};
 
 /// Checks a service template and all that it imports; gives every problem.
-pub(super) fn service_template(file: &Path, loader: &mut FileLoader<'_>) -> Diagnostics {
-    let mut problems = match read(file, loader) {
-        Ok((template, problems)) => {
-            // The process ends soon and frees at once what would take long piece by piece.
-            std::mem::forget(template);
-            problems
-        }
-        Err(problems) => problems,
-    };
-    problems.append(loader.take_warnings());
-    problems
+pub(super) fn service_template(file: &Path, loader: &mut FileLoader<'_>, env: &Env) -> Diagnostics {
+    let read = read(file, loader, env);
+    let problems = read.map(|(template, problems)| {
+        // The process ends soon and frees at once what would take long piece by piece.
+        std::mem::forget(template);
+        problems
+    });
+    all(problems, loader)
 }
 
 /// Checks a CSAR: the service template, and that all files it names are there.
-pub(super) fn csar(csar: &Csar, loader: &mut FileLoader<'_>) -> Diagnostics {
-    let mut problems = match read_csar(csar, loader) {
-        Ok(problems) | Err(problems) => problems,
-    };
+pub(super) fn csar(csar: &Csar, loader: &mut FileLoader<'_>, env: &Env) -> Diagnostics {
+    let problems = read_csar(csar, loader, env);
+    all(problems, loader)
+}
+
+/// The problems, whether they kept the text from being read or not, and what the loader warns of.
+fn all(read: Result<Diagnostics, Diagnostics>, loader: &mut FileLoader<'_>) -> Diagnostics {
+    let (Ok(mut problems) | Err(mut problems)) = read;
     problems.append(loader.take_warnings());
     problems
 }
 
-fn read_csar(csar: &Csar, loader: &mut FileLoader<'_>) -> Result<Diagnostics, Diagnostics> {
+fn read_csar(
+    csar: &Csar,
+    loader: &mut FileLoader<'_>,
+    env: &Env,
+) -> Result<Diagnostics, Diagnostics> {
     if csar.archive {
         loader.open_archive(&csar.root)?;
     }
     let entry = csar.entry(loader)?;
-    let (template, mut problems) = read(&entry, loader)?;
+    let (template, mut problems) = read(&entry, loader, env)?;
     if let Some(template) = template.filter(|_| csar.archive) {
         problems.append(missing_files(&template, loader));
     }
@@ -49,7 +54,7 @@ fn read_csar(csar: &Csar, loader: &mut FileLoader<'_>) -> Result<Diagnostics, Di
 
 type Read = (Option<ServiceTemplate>, Diagnostics);
 
-fn read(file: &Path, loader: &mut FileLoader<'_>) -> Result<Read, Diagnostics> {
+fn read(file: &Path, loader: &mut FileLoader<'_>, env: &Env) -> Result<Read, Diagnostics> {
     let limits = Limits::default();
     let (_, text) = loader.read(file, None)?;
     let root = yaml::expand(&text, loader, &limits)?.root;
@@ -69,8 +74,7 @@ fn read(file: &Path, loader: &mut FileLoader<'_>) -> Result<Read, Diagnostics> {
         lenient: true,
     };
     let base = file.parent().unwrap_or(Path::new("."));
-    let env = Env::of_this_process();
-    Ok(read_service(&root, base, &mut importer, &options, &env))
+    Ok(read_service(&root, base, &mut importer, &options, env))
 }
 
 /// Whether it is written in Unfurl's own version of TOSCA.

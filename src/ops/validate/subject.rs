@@ -2,14 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::project::{Csar, FileLoader};
+use crate::project::{Csar, FileLoader, MANIFEST, PROJECT_FILE, PROJECT_FOLDER};
 use crate::system::fs;
 use crate::yaml::Node;
 
-/// The name of a project's file.
-const PROJECT: &str = "unfurl.yaml";
-/// The name of an ensemble's file.
-const ENSEMBLE: &str = "ensemble.yaml";
 /// How the names of archives end.
 const ARCHIVES: [&str; 5] = ["csar", "zip", "tar", "tgz", "gz"];
 
@@ -36,8 +32,8 @@ pub(super) fn subject(argument: &str, cwd: &Path, loader: &mut FileLoader<'_>) -
         return folder(path, loader);
     }
     match path.file_name().and_then(|name| name.to_str()) {
-        Some(PROJECT) => return Subject::Project(path),
-        Some(ENSEMBLE) => return Subject::Ensemble,
+        Some(PROJECT_FILE) => return Subject::Project(path),
+        Some(MANIFEST) => return Subject::Ensemble,
         _ => {}
     }
     let end = path.extension().unwrap_or_default();
@@ -63,10 +59,13 @@ pub(super) fn subject(argument: &str, cwd: &Path, loader: &mut FileLoader<'_>) -
 /// Tells what a folder is: one with an ensemble or a project, or an unpacked CSAR.
 fn folder(path: PathBuf, loader: &FileLoader<'_>) -> Subject {
     let has = |name: &str| fs::exists(&path.join(name));
-    if has(ENSEMBLE) {
+    if has(MANIFEST) {
         return Subject::Ensemble;
     }
-    for file in [path.join(PROJECT), path.join(".unfurl").join(PROJECT)] {
+    for file in [
+        path.join(PROJECT_FILE),
+        path.join(PROJECT_FOLDER).join(PROJECT_FILE),
+    ] {
         if fs::is_file(&file) {
             return Subject::Project(file);
         }

@@ -6,10 +6,10 @@ use super::ensemble::{ensemble, project};
 use super::service::{csar, service_template};
 use super::subject::{Subject, subject};
 use crate::diagnostic::{Diagnostics, Sources};
-use crate::ops::failure::{Failure, FailureKind};
-use crate::ops::session::SessionOptions;
+use crate::ops::failure::Failure;
+use crate::ops::session::{self, SessionOptions};
 use crate::project::{self, FileLoader, Request};
-use crate::system::env::{self, Env};
+use crate::system::env::Env;
 use crate::system::fs;
 use crate::yaml::Limits;
 
@@ -25,35 +25,25 @@ pub struct Checked {
 /// Checks what `options.ensemble` names: an ensemble, a project with its ensembles, a service
 /// template or a CSAR. Gives one result for each ensemble or service template.
 pub fn validate(options: &SessionOptions) -> Result<Vec<Checked>, Failure> {
-    let cwd = env::current_dir().map_err(|error| {
-        let message = format!("the current folder cannot be found: {error}");
-        Failure::new(FailureKind::Refused, message, None)
-    })?;
-    let vars = Env::of_this_process();
+    let cwd = session::current_dir()?;
+    let env = Env::of_this_process();
     let mut sources = Sources::default();
-    let mut loader = FileLoader::new(&mut sources, &vars, Limits::default());
+    let mut loader = FileLoader::new(&mut sources, &env, Limits::default());
     let found = subject(&options.ensemble, &cwd, &mut loader);
-    let trust = match &found {
+    let path = match &found {
         Subject::Ensemble => return Ok(vec![ensemble(options)]),
-        Subject::Project(file) => return Ok(project(file, options)),
-        Subject::ServiceTemplate(path) => set_trust(options, &cwd, path, &mut loader),
-        Subject::Csar(csar) => set_trust(options, &cwd, &csar.root, &mut loader),
+        Subject::Project(file) => return Ok(project(file, options, &env)),
+        Subject::ServiceTemplate(path) => path,
+        Subject::Csar(csar) => &csar.root,
     };
-    let problems = match trust {
-        Ok(()) => service(&found, &mut loader),
-        Err(error) => error.into(),
+    let problems = match (set_trust(options, &cwd, path, &mut loader), &found) {
+        (Err(error), _) => error.into(),
+        (Ok(()), Subject::Csar(found)) => csar(found, &mut loader, &env),
+        (Ok(()), _) => service_template(path, &mut loader, &env),
     };
     // The trees of the texts are left to the end of the process, which frees them at once.
     std::mem::forget(loader);
     Ok(vec![Checked { problems, sources }])
-}
-
-fn service(found: &Subject, loader: &mut FileLoader<'_>) -> Diagnostics {
-    match found {
-        Subject::ServiceTemplate(file) => service_template(file, loader),
-        Subject::Csar(found) => csar(found, loader),
-        Subject::Ensemble | Subject::Project(_) => Diagnostics::default(),
-    }
 }
 
 /// Tells the loader what a service template at a path may do.

@@ -10,7 +10,7 @@ use crate::system::fs;
 pub(super) fn pythons(env: &Env) -> Vec<PathBuf> {
     let beside_unfurl = program(env, "unfurl").and_then(|unfurl| {
         let unfurl = fs::canonicalize(&unfurl).ok()?;
-        Some(unfurl.with_file_name("python3")).filter(|python| is_program(python))
+        Some(unfurl.with_file_name("python3")).filter(|python| fs::is_program(python))
     });
     let mut found: Vec<PathBuf> = program(env, "python3").into_iter().collect();
     found.extend(beside_unfurl.filter(|python| !found.contains(python)));
@@ -23,11 +23,7 @@ fn program(env: &Env, name: &str) -> Option<PathBuf> {
     folders
         .filter(|folder| folder.starts_with('/'))
         .map(|folder| Path::new(folder).join(name))
-        .find(|file| is_program(file))
-}
-
-fn is_program(path: &Path) -> bool {
-    fs::is_file(path) && fs::mode_of(path).is_ok_and(|mode| mode & 0o111 != 0)
+        .find(|file| fs::is_program(file))
 }
 
 #[cfg(test)]

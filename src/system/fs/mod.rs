@@ -9,8 +9,8 @@ mod writing;
 pub use error::{Action, Error};
 pub use listing::{DirEntry, EntryKind, WalkLimits, list, walk};
 pub use reading::{
-    absolute, canonicalize, exists, is_dir, is_file, is_mount, is_symlink, mode_of, modified,
-    normalize, read, read_to_string, read_within,
+    absolute, canonicalize, exists, is_dir, is_file, is_mount, is_program, is_symlink, mode_of,
+    modified, normalize, read, read_to_string, read_within,
 };
 pub(super) use writing::temporary_name;
 pub use writing::{

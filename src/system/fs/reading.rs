@@ -67,6 +67,11 @@ pub fn is_mount(path: &Path) -> bool {
     }
 }
 
+/// Whether the path names a plain file that somebody may execute.
+pub fn is_program(path: &Path) -> bool {
+    is_file(path) && mode_of(path).is_ok_and(|mode| mode & 0o111 != 0)
+}
+
 /// Gives the permission bits of a file.
 pub fn mode_of(path: &Path) -> Result<u32, Error> {
     let metadata = std::fs::metadata(path).map_err(because(Action::Inspect, path))?;
