@@ -319,7 +319,7 @@ mod tests {
         {% if false %}x{% endif %} => None
         {% if true %}{{ SELF.port }}{% endif %} => 80
         {% for i in HOST.tags %}{{ i }}{% endfor %} => 'abc'
-        {{ HOST.items }} => 5
+        {{ HOST.items }} => error: `.items`: this is a method that every map has; write `['items']` for the entry of that name
         {{ SELF.nope | default('d') }} => 'd'
         {{ SELF.nope.nope | default('d') }} => 'd'
         {{ nope is defined }} => False
@@ -461,8 +461,10 @@ mod tests {
             "{{ SELF.nope | default(other) }}",
             "{% for i in SELF.nope %}{% endfor %}",
             "{{ __unfurl.nothing() }}",
+            "{% for k in SELF.items %}{% endfor %}",
+            "{{ HOST.m.keys() | list }} {{ HOST.m['k1'] }} {% for k, v in HOST.m.items() %}{{ k }}{% endfor %}",
         ]);
-        insta::assert_snapshot!(table, @"
+        insta::assert_snapshot!(table, @r#"
         {{ SELF.nope }} => error: `nope` is not defined on `::app` in the template `{{ SELF.nope }}`
         {{ SELF.nope.nope }} => error: `nope` is not defined on `::app` in the template `{{ SELF.nope.nope }}`
         {{ undefinedvar }} => error: `undefinedvar` is not defined in the template `{{ undefinedvar }}`
@@ -484,6 +486,8 @@ mod tests {
         {{ SELF.nope | default(other) }} => error: `other` is not defined in the template `{{ SELF.nope | default(other) }}`
         {% for i in SELF.nope %}{% endfor %} => error: `nope` is not defined on `::app` in the template `{% for i in SELF.nope %}{% endfor %}`
         {{ __unfurl.nothing() }} => error: cannot render the template `{{ __unfurl.nothing() }}`: there is no function `nothing`
-        ");
+        {% for k in SELF.items %}{% endfor %} => error: `.items`: this is a method that every map has; write `.items()` to call it
+        {{ HOST.m.keys() | list }} {{ HOST.m['k1'] }} {% for k, v in HOST.m.items() %}{{ k }}{% endfor %} => "['k1', 'k2'] {'v': 1} k1k2"
+        "#);
     }
 }

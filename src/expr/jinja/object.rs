@@ -13,6 +13,21 @@ use crate::value::Value;
 
 use super::variables::Variables;
 
+/// What a dot after a map finds before it finds an entry, as in Jinja2: the methods that maps have.
+const METHODS: [&str; 11] = [
+    "clear",
+    "copy",
+    "fromkeys",
+    "get",
+    "items",
+    "keys",
+    "pop",
+    "popitem",
+    "setdefault",
+    "update",
+    "values",
+];
+
 /// A value that is evaluated where a template looks into it.
 pub(super) struct Thing {
     variables: Arc<Variables>,
@@ -42,6 +57,23 @@ impl Thing {
     /// What it is, for the functions of expressions.
     pub(super) fn item(&self) -> &Item {
         &self.item
+    }
+
+    /// The failure that a method gives which is not called.
+    fn method(&self, name: &str) -> JinjaValue {
+        let has_entry = self
+            .names()
+            .is_some_and(|names| names.iter().any(|other| **other == *name));
+        let hint = if has_entry {
+            format!("write `['{name}']` for the entry of that name")
+        } else {
+            format!("write `.{name}()` to call it")
+        };
+        let error = Error::Function {
+            function: format!(".{name}"),
+            problem: format!("this is a method that every map has; {hint}"),
+        };
+        JinjaValue::from(self.variables.fail(error))
     }
 
     fn names(&self) -> Option<Vec<Arc<str>>> {
@@ -133,6 +165,9 @@ impl Object for Thing {
     }
 
     fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<JinjaValue> {
+        if METHODS.contains(&key) && self.repr() == ObjectRepr::Map {
+            return Some(self.method(key));
+        }
         self.find(key, None)
     }
 
