@@ -59,8 +59,15 @@ pub trait World: Send + Sync {
             .map_err(|error| error.to_string())
     }
 
-    /// What stands for a path in digests: the id of its tree in git, or what its files hold.
+    /// What stands for a path in upstream's digests: the id of its tree in git, or what its files
+    /// hold.
     fn tree_digest(&self, path: &Path) -> Option<String>;
+
+    /// What stands for a path in our digests: what its files hold, whether they are committed or
+    /// not, those apart that git ignores.
+    fn content_digest(&self, path: &Path) -> Option<String> {
+        self.tree_digest(path)
+    }
 
     /// Where temporary files go.
     fn temp_dir(&self) -> PathBuf {

@@ -41,6 +41,7 @@ impl Engine {
         }
         let artifact = self.executed(target, &operation);
         self.add_arguments(target, artifact, &operation, &mut raw);
+        let declared = raw.len();
         self.add_properties(artifact, &operation, &mut raw);
         let mut context = Context::new(target);
         context.base_dir.clone_from(&self.options.base_dir);
@@ -74,6 +75,7 @@ impl Engine {
             folders: Vec::new(),
             artifact,
             inputs: Arc::new(raw),
+            declared,
             context,
             rendered: None,
             run: None,

@@ -85,10 +85,16 @@ impl Engine {
         let exact: Vec<_> = exact.collect();
         let task = &mut self.tasks[index];
         task.exact.extend(exact);
-        for (read, value) in reads {
-            if let Read::Input(name) = read {
-                task.resolved.insert(Arc::clone(name), value.clone());
-            }
+        let inputs = reads.iter().filter_map(|(read, value)| match read {
+            Read::Input(name) => Some((name, value)),
+            _ => None,
+        });
+        // Upstream lists those of the operation as they are declared, the others as they are read.
+        let mut inputs: Vec<_> = inputs.collect();
+        let place = |name: &str| task.inputs.get_index_of(name).unwrap_or(task.declared);
+        inputs.sort_by_key(|(name, _)| place(name).min(task.declared));
+        for (name, value) in inputs {
+            task.resolved.insert(Arc::clone(name), value.clone());
         }
     }
 

@@ -78,24 +78,29 @@ impl Engine {
         if !self.tasks[index].errors.is_empty() {
             return;
         }
+        let mut reads = self.environment_reads(index);
         if self.options.goal.dry_run {
-            let (can, reads) = self.with_view(index, true, |view| {
+            let (can, more) = self.with_view(index, true, |view| {
                 self.tasks[index].configurator.can_dry_run(view)
             });
-            self.commit_reads(index, &reads);
+            reads.append(&more);
             if !can.unwrap_or(false) {
                 let text = "Skipping task: it doesn't support dry run.";
                 self.say(Level::Warning, format!("{}: {text}", self.label(index)));
+                self.commit_reads(index, &reads);
                 self.skip(step, index, "it does not support dry run");
                 return;
             }
         }
         if self.tasks[index].reason == Reason::Reconfigure {
-            let (changed, reads) = self.has_changed(index);
+            let (changed, more) = self.has_changed(index);
+            reads.append(&more);
             self.commit_reads(index, &reads);
             if !changed {
                 self.skip(step, index, "no change detected");
             }
+        } else {
+            self.commit_reads(index, &reads);
         }
     }
 
@@ -153,6 +158,7 @@ impl Engine {
             return Rendering::Failed(error.clone());
         }
         let (rendered, reads) = self.with_view(index, true, |view| {
+            view.environment()?;
             self.tasks[index].configurator.render(view)
         });
         if !self.released.contains(&step) {

@@ -350,6 +350,7 @@ impl Engine {
             }
         }
         let (rendered, reads) = self.with_view(index, true, |view| {
+            view.environment()?;
             self.tasks[index].configurator.render(view)
         });
         self.commit_reads(index, &reads);

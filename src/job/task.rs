@@ -116,6 +116,8 @@ pub struct Task {
     /// The artifact that it executes.
     pub(super) artifact: Option<Handle>,
     pub(super) inputs: Arc<Map>,
+    /// How many of the inputs are the operation's own; the properties of its artifact follow.
+    pub(super) declared: usize,
     pub(super) context: Context,
     pub(super) rendered: Option<Rendered>,
     pub(super) run: Option<Box<dyn Run>>,

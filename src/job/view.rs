@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::engine::Engine;
-use super::task::TaskIndex;
+use super::task::{Task, TaskIndex};
 use crate::expr::{Context, Error, Evaluator, Reads};
 use crate::project::filter_env;
 use crate::task::{Environment, Settings, TaskView, Variables};
@@ -20,6 +20,9 @@ impl Engine {
     ) -> (T, Reads) {
         let task = &self.tasks[index];
         let evaluator = self.evaluator_for(index);
+        for of in self.entities_at_hand(task) {
+            evaluator.touch(of);
+        }
         let mut context = task.context.clone();
         context.strict = strict;
         let environment = TaskEnvironment {
@@ -51,6 +54,33 @@ impl Engine {
         let result = look(&view);
         let reads = evaluator.take_reads();
         (result, reads)
+    }
+
+    /// What the environment of a task reads, where the operation says something of it.
+    pub(super) fn environment_reads(&self, index: TaskIndex) -> Reads {
+        let implementation = self.tasks[index].operation.implementation.as_ref();
+        if implementation.is_none_or(|it| it.environment.is_empty()) {
+            return Reads::default();
+        }
+        let (environment, reads) = self.with_view(index, true, |view| view.environment());
+        // What is wrong about it is said when the task is rendered.
+        environment.map_or_else(|_| Reads::default(), |_| reads)
+    }
+
+    /// The entities that the variables of a task mean, in the order in which records list what was
+    /// read of them.
+    fn entities_at_hand(&self, task: &Task) -> impl Iterator<Item = Handle> {
+        let of = task.target;
+        let topology = &self.topology;
+        let entity = topology.entity(of);
+        let source = entity.is_relationship().then(|| topology.source_of(of));
+        let end = entity.is_relationship().then(|| topology.target_of(of));
+        let (source, end) = (source.flatten(), end.flatten());
+        let node = end.unwrap_or(of);
+        let host = topology.entity(node).parent.unwrap_or(node);
+        let orchestrator = topology.find_from(of, "localhost");
+        let all = [Some(of), Some(host), orchestrator, source, end, task.artifact];
+        all.into_iter().flatten()
     }
 }
 

@@ -170,13 +170,23 @@ impl World for RealWorld {
             return Some(format!("git:{id}"));
         }
         if fs::is_dir(&path) {
-            return self.folder_digest(&path);
+            return self.folder_digest(&path, None);
         }
         let bytes = fs::read(&path).ok()?;
         if bytes.len() > LARGE {
             return Some(format!("sha256:{}", hex(&Sha256::digest(&bytes))));
         }
         Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    fn content_digest(&self, path: &Path) -> Option<String> {
+        let path = self.absolute(path);
+        if fs::is_dir(&path) {
+            let repository = Repository::discover(&path).ok().flatten();
+            return self.folder_digest(&path, repository.as_ref());
+        }
+        let bytes = fs::read(&path).ok()?;
+        Some(format!("sha256:{}", hex(&Sha256::digest(&bytes))))
     }
 
     fn temp_dir(&self) -> PathBuf {
@@ -240,9 +250,9 @@ impl RealWorld {
         })
     }
 
-    /// What stands for the files of a folder. A folder that jobs write to has nothing of the kind:
-    /// what a task leaves there must not make it run again.
-    fn folder_digest(&self, folder: &Path) -> Option<String> {
+    /// What stands for the files of a folder, those apart that a repository ignores. A folder that
+    /// jobs write to has nothing of the kind: what a task leaves there must not make it run again.
+    fn folder_digest(&self, folder: &Path, ignoring: Option<&Repository>) -> Option<String> {
         let inside = folder.strip_prefix(&self.base).ok();
         let first = inside.and_then(|path| path.components().next());
         let first = first.and_then(|first| first.as_os_str().to_str());
@@ -261,7 +271,9 @@ impl RealWorld {
             .filter(|entry| entry.kind == fs::EntryKind::File)
         {
             let name = entry.path.strip_prefix(folder).unwrap_or(&entry.path);
-            if name.starts_with(".git") {
+            let ignored = |repository: &Repository| repository.is_ignored(&entry.path);
+            let is_ignored = ignoring.is_some_and(|it| ignored(it).unwrap_or(false));
+            if name.starts_with(".git") || is_ignored {
                 continue;
             }
             let name = name.to_string_lossy();

@@ -11,7 +11,7 @@ use super::topology::Topology;
 use crate::expr::{Error, Evaluator, Memo, Scope, World, admits};
 use crate::name::{InstanceName, Priority, Status};
 use crate::tosca::NodeTemplate;
-use crate::value::{External, ExternalKind, Handle, Map, Value};
+use crate::value::{External, ExternalKind, Handle, Map, Value, upstream_json};
 
 /// The first handle of an entity of another ensemble.
 const FIRST: u32 = 1 << 31;
@@ -148,12 +148,16 @@ impl Foreign {
     fn by_name(&self, value: Value) -> Value {
         let name = Value::Str(Arc::clone(&self.name));
         let expression = Value::map([("eval", Value::map([("external", name)]))]);
+        // Upstream's digest is of the instance's name alone, so that it never changes.
+        let key = &self.topology.entity(self.instance).key;
+        let digest = upstream_json("ref", Value::str(key.shared()));
         Value::External(Arc::new(External {
             kind: ExternalKind::Other,
+            exact: Some(value.clone()),
             value,
             parts: Map::new(),
             expression,
-            digest: None,
+            digest: Some(digest),
         }))
     }
 

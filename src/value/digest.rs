@@ -15,6 +15,13 @@ pub fn upstream_digest<'a>(values: impl IntoIterator<Item = &'a Value>) -> Strin
     hex(&hasher.finalize())
 }
 
+/// A map of one or two levels, one entry each, as upstream writes objects into its digests: JSON on
+/// lines of its own.
+pub fn upstream_json(key: &str, value: Value) -> Value {
+    let map = Value::map([(key, value)]);
+    serde_json::to_string_pretty(&map).map_or(map, Value::from)
+}
+
 fn feed_upstream(value: &Value, feed: &mut dyn FnMut(&[u8])) {
     match value {
         Value::Null | Value::Entity(_) => {}
@@ -71,7 +78,8 @@ impl Canonical {
             Value::Sensitive(inner) => self.tagged(b'x', &key(inner)),
             Value::External(external) => {
                 self.0.update(b"e");
-                self.value(external.digest.as_ref().unwrap_or(&external.value), key);
+                let stands_for = external.exact.as_ref().or(external.digest.as_ref());
+                self.value(stands_for.unwrap_or(&external.value), key);
             }
         }
     }

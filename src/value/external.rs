@@ -28,6 +28,9 @@ pub struct External {
     /// The expression that gives it again, for the record: `{eval: {…}}`; null where `value`
     /// itself is recorded.
     pub expression: Value,
-    /// What takes part in digests instead of the value: the contents' digest, a tree's id.
+    /// What takes part in upstream's digests instead of the value: the contents, a tree's id.
     pub digest: Option<Value>,
+    /// What takes part in our digests, where that differs from both: what a path holds, whether
+    /// git has it or not.
+    pub exact: Option<Value>,
 }

@@ -112,10 +112,11 @@ fn path_value(evaluator: &Evaluator, path: &Path, base: &Path, location: Option<
     let path = normal(path);
     evaluator.tracker().read(Read::File(path.clone()), None);
     let text = Value::from(path.to_string_lossy().into_owned());
-    let digest = evaluator.world().tree_digest(&path).unwrap_or_else(|| {
-        let below = path.strip_prefix(normal(base)).unwrap_or(&path);
-        format!("path:{}:{}", location.unwrap_or_default(), below.display())
-    });
+    let world = evaluator.world();
+    let below = path.strip_prefix(normal(base)).unwrap_or(&path);
+    let bare = || format!("path:{}:{}", location.unwrap_or_default(), below.display());
+    let digest = world.tree_digest(&path).unwrap_or_else(bare);
+    let exact = world.content_digest(&path).unwrap_or_else(bare);
     let expression = Value::map([("path", text.clone())]);
     Value::External(Arc::new(External {
         kind: ExternalKind::Path,
@@ -123,6 +124,7 @@ fn path_value(evaluator: &Evaluator, path: &Path, base: &Path, location: Option<
         parts: Map::from_iter([("path".into(), text)]),
         expression: Value::map([("eval", expression)]),
         digest: Some(digest.into()),
+        exact: Some(exact.into()),
     }))
 }
 
@@ -196,6 +198,7 @@ fn file_value(
         parts,
         expression: Value::map([("eval", expression)]),
         digest: Some(digest),
+        exact: None,
     }))
 }
 

@@ -69,5 +69,6 @@ pub(super) fn make(text: &str) -> Value {
         parts: parts.collect::<Map>(),
         expression: Value::map([("eval", call)]),
         digest: Some(stands_for),
+        exact: None,
     }))
 }

@@ -49,6 +49,7 @@ pub(super) fn portspec(call: &Call<'_>) -> Result<Item, Error> {
         parts: shown,
         expression: Value::Null,
         digest: None,
+        exact: None,
     }))))
 }
 

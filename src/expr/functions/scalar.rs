@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::expr::error::Error;
 use crate::expr::item::Item;
 use crate::value::units::{self, Units};
-use crate::value::{External, ExternalKind, Map, Value};
+use crate::value::{External, ExternalKind, Map, Value, upstream_json};
 
 use super::call::Call;
 
@@ -64,13 +64,14 @@ pub(super) fn scalar(call: &Call<'_>) -> Result<Item, Error> {
     let expression = Value::map([("scalar", text.clone())]);
     Ok(Item::Value(Value::External(Arc::new(External {
         kind: ExternalKind::Other,
-        value: text,
         parts: parts
             .into_iter()
             .map(|(name, part)| (name.into(), part))
             .collect::<Map>(),
+        digest: Some(upstream_json("eval", expression.clone())),
+        exact: Some(text.clone()),
+        value: text,
         expression: Value::map([("eval", expression)]),
-        digest: None,
     }))))
 }
 
