@@ -1,11 +1,12 @@
 #!/bin/sh
-# Makes the Python in which tests convert service templates: sh tests/python.sh FOLDER
+# Makes a Python with packages: sh tests/python.sh FOLDER [PACKAGES]
 #
-# FOLDER becomes a virtual environment with the packages of tests/data/python-packages.txt. Where
-# it is complete already, nothing is done and no network is needed.
+# FOLDER becomes a virtual environment with the packages that the file PACKAGES lists, if none is given those
+# of tests/data/python-packages.txt, with which tests convert service templates. Where it is complete already,
+# nothing is done and no network is needed.
 set -eu
 folder=$1
-packages=$(dirname "$0")/data/python-packages.txt
+packages=${2:-$(dirname "$0")/data/python-packages.txt}
 mark=$folder/complete
 
 is_complete() { cmp -s "$packages" "$mark" && "$folder/bin/python3" -c '' 2>/dev/null; }

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Runs every check of the project: sh tests/run.sh [PART...]
 #
-# Parts, in this order: format lint docs doctest corpus test fuzz. Without PART all of them run, also
-# after one failed, and what failed is named in the last line.
+# Parts, in this order: format lint docs doctest corpus hands test fuzz. Without PART all of them run,
+# also after one failed, and what failed is named in the last line.
 #
 #   UPDATE=1   rewrites tests/data/corpus-passing.txt from what passes now, and schemas/*.json
 #   CI=true    a corpus that is missing is a failure
@@ -10,7 +10,7 @@
 set -u
 cd "$(dirname "$0")/.."
 
-parts="format lint docs doctest corpus test fuzz"
+parts="format lint docs doctest corpus hands test fuzz"
 shared=${SHARED:-../shared}
 target=${CARGO_TARGET_DIR:-target}
 # One profile for everything, so that one build of the dependencies serves all parts.
@@ -95,6 +95,20 @@ corpus() {
     tests/data/tosca-deviations.tsv
 }
 
+# Ensembles go from the real Unfurl to this program and back.
+hands() {
+  cases=$shared/corpus/unfurl
+  if [ ! -d "$cases" ]; then
+    echo "The corpus is not at $shared/corpus, so no ensemble changes hands."
+    [ "${CI:-}" != true ]
+    return
+  fi
+  cargo build --locked --profile $profile || return 1
+  sh tests/python.sh "$target/unfurl-py" tests/data/unfurl-packages.txt || return 1
+  python3 tests/hands.py "$target/$profile/unfurl" "$target/unfurl-py/bin/python3" "$cases" \
+    tests/data/hands-exceptions.tsv
+}
+
 unit_and_integration() {
   # Tests make it themselves where it is missing; here its failure comes first and alone.
   sh tests/python.sh "$target/py" || return 1
@@ -113,7 +127,7 @@ fuzz() {
 
 run() {
   case $1 in
-    format | lint | docs | doctest | corpus | fuzz) part=$1 ;;
+    format | lint | docs | doctest | corpus | hands | fuzz) part=$1 ;;
     test) part=unit_and_integration ;;
     *) die "there is no part \`$1\`; there are: $parts" ;;
   esac
