@@ -50,11 +50,30 @@ pub(super) fn task_line(record: &Map) -> String {
     );
     push(&mut line, "changed", &text(record, "changed"));
     for (key, value) in record.iter().filter(|(key, _)| key.starts_with("digest")) {
-        push(&mut line, key, &value.to_string());
+        match &**key {
+            "digestKeys" => push(&mut line, key, &portable_keys(record)),
+            _ => push(&mut line, key, &value.to_string()),
+        }
     }
     push(&mut line, "summary", &text(record, "summary"));
     line.push('\n');
     line
+}
+
+/// The keys of a record's digest as every version of Unfurl understands them.
+///
+/// Versions after 1.2 give commands of one word an input `arguments` that nobody declared. To 1.2 it
+/// is an input that was removed, and so a change. Where it is empty, the digest is the same without.
+pub(super) fn portable_keys(record: &Map) -> String {
+    let keys = text(record, "digestKeys");
+    let arguments = record.get("inputs").and_then(|i| i.get("arguments"));
+    let is_empty = arguments
+        .and_then(Value::as_map)
+        .is_some_and(|arguments| arguments.is_empty());
+    let kept = keys
+        .split(',')
+        .filter(|key| !is_empty || *key != "arguments");
+    kept.collect::<Vec<_>>().join(",")
 }
 
 fn text(record: &Map, key: &str) -> String {
@@ -184,6 +203,19 @@ mod tests {
         assert_eq!(last.digest_put, ["::a::y"]);
         assert_eq!(history.last("::a", "create"), None);
         assert_eq!(history.last_job().unwrap().as_str(), "A6BL7ntS0000");
+    }
+
+    #[test]
+    fn arguments_that_are_empty_are_no_key_for_they_are_unknown_to_1_2() {
+        let keys = |arguments: Value| {
+            let inputs = Value::map([("command", Value::from("./run")), ("arguments", arguments)]);
+            let keys = Value::from("command,arguments,::a::x");
+            let record = Map::from_iter([("inputs".into(), inputs), ("digestKeys".into(), keys)]);
+            portable_keys(&record)
+        };
+        assert_eq!(keys(Value::from(Map::new())), "command,::a::x");
+        let some = Value::map([("to", Value::from("a"))]);
+        assert_eq!(keys(some), "command,arguments,::a::x");
     }
 
     #[test]

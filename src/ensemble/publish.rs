@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::changes::{JobFacts, is_committed, job_record, stamp, task_record};
-use super::jobs_tsv::{job_line, task_line};
+use super::jobs_tsv::{job_line, portable_keys, task_line};
 use super::manifest::Manifest;
 use super::status::{Values, status_section};
 use crate::job::Engine;
@@ -196,7 +196,12 @@ fn inline(
         .cloned()
         .unwrap_or_default();
     let tasks = engine.work.iter().map(|index| &engine.tasks[*index]);
-    let new = tasks.map(|task| Value::from(task_record(engine, task)));
+    let new = tasks.map(|task| {
+        let mut record = task_record(engine, task);
+        let keys = portable_keys(&record);
+        record.insert("digestKeys".into(), Value::from(keys));
+        Value::from(record)
+    });
     let changes = Value::list(old.into_iter().chain(new));
     let mut sections = vec![
         ("status", status),

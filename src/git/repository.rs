@@ -146,6 +146,12 @@ impl Repository {
             .map(|commit| commit.id().to_string())
     }
 
+    /// Whether its history begins with the commit of this id.
+    pub fn begins_with(&self, id: &str) -> bool {
+        let commit = git2::Oid::from_str(id).and_then(|id| self.inner.find_commit(id));
+        commit.is_ok_and(|commit| commit.parent_count() == 0)
+    }
+
     /// When the last commit that changed a path was made: seconds since 1970, and the offset of
     /// the committer's clock in minutes.
     pub fn last_change(&self, path: &Path) -> Option<(i64, i32)> {

@@ -6,6 +6,7 @@ use std::string::FromUtf8Error;
 use std::sync::Arc;
 
 use super::Trust;
+use super::clones;
 use super::embedded;
 use super::python::{Converted, Python, report};
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources, Span};
@@ -288,7 +289,10 @@ impl<'a> FileLoader<'a> {
         if embedded::is_address(&url) {
             return Ok(Some(embedded::root()));
         }
-        match local_folder(&url, &here) {
+        let project = self.predefined.get("project");
+        let found = local_folder(&url, &here)
+            .or_else(|| clones::folder_of(&url, &here, project.map(PathBuf::as_path)));
+        match found {
             Some(folder) => Ok(Some(folder)),
             None => Err(Diagnostic::error(format!(
                 "the repository `{url}` is not on this machine"

@@ -1,5 +1,6 @@
 //! Finds and merges projects and their environments; loads included files.
 
+mod clones;
 mod csar;
 mod embedded;
 mod env_rules;

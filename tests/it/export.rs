@@ -58,18 +58,6 @@ fn keys(value: &Json) -> Vec<&str> {
     map.keys().map(String::as_str).collect()
 }
 
-fn git(env: &TestEnv, arguments: &[&str]) -> String {
-    let identity = ["-c", "user.name=t", "-c", "user.email=t@example.com"];
-    let output = Command::new("git")
-        .args(identity)
-        .args(arguments)
-        .current_dir(env.work())
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{arguments:?}: {output:?}");
-    String::from_utf8(output.stdout).unwrap().trim().to_owned()
-}
-
 #[test]
 fn an_ensemble_outside_of_git_is_exported() {
     let env = TestEnv::with_ensemble(APP);
@@ -117,23 +105,20 @@ fn an_ensemble_outside_of_git_is_exported() {
 #[test]
 fn types_are_named_after_the_repository_in_git() {
     let env = TestEnv::with_ensemble(APP);
-    git(&env, &["init", "--quiet"]);
-    git(&env, &["add", "--all"]);
-    git(&env, &["commit", "--quiet", "--message", "one"]);
-    let first = git(&env, &["rev-parse", "HEAD"]);
+    env.git(&["init", "--quiet"]);
+    env.git(&["add", "--all"]);
+    env.git(&["commit", "--quiet", "--message", "one"]);
+    let first = env.git(&["rev-parse", "HEAD"]);
     env.write("other", "x");
-    git(&env, &["add", "--all"]);
-    git(&env, &["commit", "--quiet", "--message", "two"]);
-    let time = git(
-        &env,
-        &[
-            "log",
-            "-1",
-            "--format=%cd",
-            "--date=format:%Y-%m-%d %H:%M:%S",
-            "HEAD~1",
-        ],
-    );
+    env.git(&["add", "--all"]);
+    env.git(&["commit", "--quiet", "--message", "two"]);
+    let time = env.git(&[
+        "log",
+        "-1",
+        "--format=%cd",
+        "--date=format:%Y-%m-%d %H:%M:%S",
+        "HEAD~1",
+    ]);
     let answer = export(&env, &[]);
     let name = format!("App@{first}");
     assert_eq!(answer["ResourceTemplate"]["app"]["type"], name);
@@ -143,15 +128,12 @@ fn types_are_named_after_the_repository_in_git() {
         .unwrap();
     assert!(commit.starts_with(&time), "{commit}");
 
-    git(
-        &env,
-        &[
-            "remote",
-            "add",
-            "origin",
-            "https://me:pw@example.com/a/b.git",
-        ],
-    );
+    env.git(&[
+        "remote",
+        "add",
+        "origin",
+        "https://me:pw@example.com/a/b.git",
+    ]);
     let answer = export(&env, &["--format", "blueprint"]);
     assert_eq!(
         answer["ResourceTemplate"]["app"]["type"],

@@ -123,6 +123,19 @@ impl TestEnv {
         run(command)
     }
 
+    /// Runs git in the working folder, and gives what it prints.
+    pub(crate) fn git(&self, arguments: &[&str]) -> String {
+        let identity = ["-c", "user.name=t", "-c", "user.email=t@example.com"];
+        let output = Command::new("git")
+            .args(identity)
+            .args(arguments)
+            .current_dir(self.work())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    }
+
     /// The ensemble as data.
     pub(crate) fn ensemble(&self) -> serde_json::Value {
         serde_yaml::from_str(&self.read("ensemble.yaml")).unwrap()
