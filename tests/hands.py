@@ -60,6 +60,8 @@ NEEDS_PROGRAM = ("terraform-",)
 NO_INPUT = {"expected.json", "expected-head.json", "skip-facets", "cmds", "origin", "notes"}
 DEPLOY = re.compile(r"unfurl -q deploy\b(.*)")
 KEPT_OPTIONS = re.compile(r"--var \S+ \S+|--use-environment \S+")
+# The record in a manifest. Unfurl may write the rest in a way that only its own reader takes for YAML.
+STATUS = re.compile(r"^status:.*\n(?:[ \n].*\n?)*", re.MULTILINE)
 CHANGE_ID = re.compile(r"\bA[0-9A-Za-z]{7}[0-9a-f]{4}\b")
 
 
@@ -204,9 +206,10 @@ class Case:
                 if name.endswith("ensemble.yaml"):
                     path = os.path.join(folder, name)
                     with open(path) as file:
-                        record = yaml.load(file, Loader)
+                        section = STATUS.search(file.read())
+                    status = yaml.load(section[0], Loader)["status"] if section else {}
                     relative = os.path.relpath(path, self.work)
-                    walk((record.get("status") or {}).get("instances"), f"{relative}!", found)
+                    walk((status or {}).get("instances"), f"{relative}!", found)
         return found
 
 
@@ -417,7 +420,7 @@ def parse():
     parser.add_argument("cases", nargs="*")
     parser.add_argument("--keep", help="keep the working copies in this folder")
     parser.add_argument("-v", "--verbose", action="store_true", help="tell of every case")
-    return parser.parse_args()
+    return parser.parse_intermixed_args()
 
 
 def main():
