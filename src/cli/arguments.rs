@@ -71,7 +71,7 @@ pub(super) enum Command {
     /// Find what exists
     Discover(JobArgs),
     /// Show what a job would do
-    Plan(JobArgs),
+    Plan(PlanArgs),
     /// Show what is recorded of the ensemble's instances
     Status(StatusArgs),
     /// Check an ensemble and report every problem
@@ -256,6 +256,16 @@ pub(super) struct JobArgs {
     /// When the job started, for reproducible ids
     #[arg(long, value_name = "TIME", hide = true)]
     pub(super) starttime: Option<String>,
+}
+
+/// The options of `plan`.
+#[derive(Debug, Args)]
+pub(super) struct PlanArgs {
+    #[command(flatten)]
+    pub(super) job: JobArgs,
+    /// With `--output json`: add to each task why it is there and what has changed
+    #[arg(long)]
+    pub(super) why: bool,
 }
 
 /// The options of `status`.

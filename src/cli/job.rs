@@ -3,8 +3,10 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use super::arguments::{ChangeDetectionArg, Global, JobArgs, JobExitCode, OutputFormat, RepairArg};
-use super::output::Output;
+use super::arguments::{
+    ChangeDetectionArg, Global, JobArgs, JobExitCode, OutputFormat, PlanArgs, RepairArg,
+};
+use super::output::{Output, relative};
 use super::screen::Screen;
 use super::views::{self, Audience};
 use crate::name::Status;
@@ -85,7 +87,9 @@ fn show(args: &JobArgs, report: &JobReport, query: Option<Query>, output: &Outpu
         OutputFormat::Text if report.declined => output.answer("Nothing was done.\n"),
         OutputFormat::Text => {
             if !report.ran && report.engine.aborted.is_none() {
-                output.answer(&views::plan(&report.engine, Audience::Person).text());
+                let sources = relative(&report.sources);
+                let plan = views::plan(&report.engine, &sources, Audience::Person);
+                output.answer(&plan.text(output.width));
             }
             output.answer(&summary.text(output.width));
         }
@@ -113,7 +117,8 @@ fn exit_code(limit: JobExitCode, report: &JobReport) -> u8 {
 }
 
 /// Shows a plan; gives the exit code.
-pub(super) fn plan(args: &JobArgs, global: &Global, output: &Output) -> u8 {
+pub(super) fn plan(args: &PlanArgs, global: &Global, output: &Output) -> u8 {
+    let PlanArgs { job: args, why } = args;
     let json = args.output == OutputFormat::Json;
     let request =
         chosen(Workflow::Deploy, args).and_then(|workflow| request(workflow, args, global, output));
@@ -122,19 +127,20 @@ pub(super) fn plan(args: &JobArgs, global: &Global, output: &Output) -> u8 {
         Err(failure) => return output.failure(&failure, json),
     };
     let mut screen = Screen::new(output, true);
-    let engine = ops::plan::plan(&request, &mut screen);
+    let planned = ops::plan::plan(&request, &mut screen);
     screen.done();
-    match engine {
-        Ok(engine) => {
-            match args.output {
-                OutputFormat::Json => output.json(&views::plan(&engine, Audience::Machine).json()),
-                OutputFormat::Text => output.answer(&views::plan(&engine, Audience::Person).text()),
-                OutputFormat::None => {}
-            }
-            0
-        }
-        Err(failure) => output.failure(&failure, json),
+    let planned = match planned {
+        Ok(planned) => planned,
+        Err(failure) => return output.failure(&failure, json),
+    };
+    let view = |audience| views::plan(&planned.engine, &relative(&planned.sources), audience);
+    match args.output {
+        OutputFormat::Json if *why => output.json(&view(Audience::Machine).json_with_reasons()),
+        OutputFormat::Json => output.json(&view(Audience::Machine).json()),
+        OutputFormat::Text => output.answer(&view(Audience::Person).text(output.width)),
+        OutputFormat::None => {}
     }
+    0
 }
 
 /// Which ensemble a command is about, and in which surroundings.

@@ -1,6 +1,7 @@
 //! Turns what was typed into one call of a use case and an exit code.
 
 mod arguments;
+mod changes;
 mod entry;
 mod export;
 mod inspect;

@@ -141,7 +141,7 @@ impl Output {
 }
 
 /// Paths as people name them: those below the current folder without it.
-fn relative(sources: &Sources) -> Sources {
+pub(super) fn relative(sources: &Sources) -> Sources {
     let Ok(here) = crate::system::env::current_dir() else {
         return sources.clone();
     };

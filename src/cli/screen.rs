@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal as _;
 
-use super::output::Output;
+use super::output::{Output, relative};
 use super::views::{self, Audience};
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
 use crate::job::{Engine, Event, Level};
@@ -51,11 +51,12 @@ impl View for Screen<'_> {
         self.output.complain(&format!("note: {text}\n"));
     }
 
-    fn approve(&mut self, engine: &Engine) -> Decision {
+    fn approve(&mut self, engine: &Engine, sources: &Sources) -> Decision {
         if self.approve && self.output.level > Level::Info {
             return Decision::Proceed;
         }
-        let text = views::plan(engine, Audience::Person).text();
+        let view = views::plan(engine, &relative(sources), Audience::Person);
+        let text = view.text(self.output.width);
         if self.approve {
             self.output.message(Level::Info, text.trim_end());
             return Decision::Proceed;

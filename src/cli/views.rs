@@ -1,9 +1,11 @@
 //! A job's types as the views that `ui` shows.
 
-use crate::job::{Engine, Stage, Task};
+use super::changes;
+use crate::diagnostic::{Places, Sources};
+use crate::job::{Engine, Stage, Task, TaskIndex};
 use crate::name::Status;
 use crate::ops::JobReport;
-use crate::plan::{Activity, Item};
+use crate::plan::{Activity, Item, Reason};
 use crate::topology::Created;
 use crate::ui::{PlanEntry, PlanNode, PlanTask, PlanView, Query, SummaryView, TaskEnd, TaskRow};
 use crate::value::{Handle, Value};
@@ -17,8 +19,19 @@ pub(super) enum Audience {
     Machine,
 }
 
+/// A job that is shown, and the texts that it was planned from.
+#[derive(Debug)]
+struct Shown<'a> {
+    engine: &'a Engine,
+    places: Places<'a>,
+}
+
 /// The plan of a job. What was compared and has not changed is listed for machines only.
-pub(super) fn plan(engine: &Engine, audience: Audience) -> PlanView {
+pub(super) fn plan(engine: &Engine, sources: &Sources, audience: Audience) -> PlanView {
+    let shown = &Shown {
+        engine,
+        places: Places::new(sources),
+    };
     let mut nodes: Vec<PlanNode> = Vec::new();
     let mut current = None;
     for item in &engine.plan.items {
@@ -33,7 +46,7 @@ pub(super) fn plan(engine: &Engine, audience: Audience) -> PlanView {
             current = Some(target);
         }
         if let Some(node) = nodes.last_mut() {
-            node.entries.push(entry(engine, *item, target));
+            node.entries.push(entry(shown, *item, target));
         }
     }
     PlanView {
@@ -41,7 +54,18 @@ pub(super) fn plan(engine: &Engine, audience: Audience) -> PlanView {
         options: Vec::new(),
         external: Vec::new(),
         nodes,
+        left_alone: left_alone(engine),
     }
+}
+
+/// What a removal leaves alone and why; not what is no thing of its own, and not what somebody
+/// asked to leave.
+fn left_alone(engine: &Engine) -> Vec<(String, String)> {
+    let skipped = engine.plan.skipped.iter();
+    let told = skipped
+        .filter(|(_, why)| why != "virtual instance" && why != "didn't meet removal criteria");
+    told.map(|(name, why)| (name.to_string(), why.clone()))
+        .collect()
 }
 
 fn target_of(engine: &Engine, item: Item) -> Option<Handle> {
@@ -87,36 +111,54 @@ fn node(engine: &Engine, target: Handle) -> PlanNode {
     }
 }
 
-fn entry(engine: &Engine, item: Item, within: Handle) -> PlanEntry {
+fn entry(shown: &Shown<'_>, item: Item, within: Handle) -> PlanEntry {
+    let engine = shown.engine;
     match item {
-        Item::Step(step) => match &engine.plan.steps[step].activity {
-            Activity::SetState(word) => PlanEntry::SetState(word.to_string()),
-            Activity::Operation { reference, .. } => {
-                let task = engine.task_of(step).map(|task| &engine.tasks[task]);
-                PlanEntry::Task(PlanTask {
-                    operation: reference.operation.to_string(),
-                    reason: engine.plan.steps[step].reason.to_string(),
-                    rendered: task.map(|task| task.folders.clone()).unwrap_or_default(),
-                    note: task.and_then(note),
-                })
+        Item::Step(step) => match (&engine.plan.steps[step].activity, engine.task_of(step)) {
+            (Activity::SetState(word), _) => PlanEntry::SetState(word.to_string()),
+            (Activity::Operation { .. }, Some(task)) => {
+                PlanEntry::Task(task_of_plan(engine, task, &shown.places))
             }
+            (Activity::Operation { reference, .. }, None) => PlanEntry::Task(PlanTask {
+                operation: reference.operation.to_string(),
+                reason: engine.plan.steps[step].reason.to_string(),
+                ..PlanTask::default()
+            }),
         },
         Item::Group(group) => PlanEntry::Group {
             workflow: Some(engine.plan.groups[group].workflow.to_string()),
-            sequence: sequence(engine, &engine.plan.groups[group].items, within),
+            sequence: sequence(shown, &engine.plan.groups[group].items, within),
         },
     }
 }
 
+/// A task with why it is there.
+pub(super) fn task_of_plan(engine: &Engine, index: TaskIndex, places: &Places<'_>) -> PlanTask {
+    let task = &engine.tasks[index];
+    let mut shown = PlanTask {
+        operation: task.reference.operation.to_string(),
+        reason: task.reason.to_string(),
+        rendered: task.folders.clone(),
+        note: note(task),
+        because: engine.because(index),
+        ..PlanTask::default()
+    };
+    if task.reason == Reason::Reconfigure && task.stage != Stage::Skipped {
+        changes::add(engine, index, places, &mut shown);
+    }
+    shown
+}
+
 /// The items of a group; those for another target stand below that target.
-fn sequence(engine: &Engine, items: &[Item], within: Handle) -> Vec<PlanEntry> {
+fn sequence(shown: &Shown<'_>, items: &[Item], within: Handle) -> Vec<PlanEntry> {
+    let engine = shown.engine;
     let mut entries: Vec<PlanEntry> = Vec::new();
     let mut current = within;
     for item in items {
         let Some(target) = target_of(engine, *item) else {
             continue;
         };
-        let entry = entry(engine, *item, target);
+        let entry = entry(shown, *item, target);
         if target != current {
             entries.push(PlanEntry::Node(node(engine, target)));
             current = target;

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use crate::job::{History, LastOperation};
+use super::records::recorded;
+use super::store::RecordStore;
+use crate::job::{History, LastOperation, Recorded};
 use crate::name::ChangeId;
 use crate::value::{Map, Value};
 
@@ -100,6 +102,7 @@ pub struct RecordedHistory {
     last: HashMap<(String, String), LastOperation>,
     last_job: Option<ChangeId>,
     last_id: Option<ChangeId>,
+    records: RecordStore,
 }
 
 impl RecordedHistory {
@@ -116,14 +119,30 @@ impl RecordedHistory {
             };
             let fields: HashMap<&str, &str> =
                 terms.filter_map(|term| term.split_once('=')).collect();
+            if let Some(path) = fields.get("changelog") {
+                history.records.add_changelog(id, path);
+            }
             history.add(id, |key| fields.get(key).map(|value| (*value).to_owned()));
         }
         history
     }
 
+    /// The history of the ensemble in a folder, whose files of records can be read.
+    #[must_use]
+    pub fn within(mut self, base: impl Into<std::path::PathBuf>) -> Self {
+        self.records.set_base(base);
+        self
+    }
+
+    /// The records of single changes.
+    pub fn records(&self) -> &RecordStore {
+        &self.records
+    }
+
     /// Reads the records in the ensemble's own `changes` section.
     pub fn from_changes(changes: &Value) -> Self {
         let mut history = Self::default();
+        history.records.set_inline(changes);
         for record in changes.as_list().into_iter().flatten() {
             let id = record.get("changeId").and_then(Value::as_str);
             let Some(Ok(id)) = id.map(ChangeId::parse) else {
@@ -182,6 +201,11 @@ impl History for RecordedHistory {
         self.last
             .get(&(target.to_owned(), operation.to_owned()))
             .cloned()
+    }
+
+    fn recorded(&self, change: ChangeId) -> Result<Option<Recorded>, String> {
+        let record = self.records.record(change)?;
+        Ok(record.as_ref().map(recorded))
     }
 }
 

@@ -7,7 +7,9 @@ mod journal;
 mod lock;
 mod manifest;
 mod publish;
+mod records;
 mod status;
+mod store;
 
 pub use changes::{JobFacts, Stats, job_record, stamp, task_record};
 pub use folders::{FolderError, FolderKind, FolderPath, Folders, PlannedFile, relationship_dir};
@@ -16,4 +18,6 @@ pub use journal::{Journal, JournalError, Recovered};
 pub use lock::{Acquired, Lock, LockError, LockOwner, LockState, TakenOver};
 pub use manifest::{MANIFEST_KEYS, Manifest, ManifestSource};
 pub use publish::{PublishError, Published, job_file_name, publish};
+pub use records::RecordFile;
 pub use status::{Values, status_section};
+pub use store::RecordStore;

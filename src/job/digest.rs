@@ -121,7 +121,8 @@ impl Engine {
         }
     }
 
-    fn current(
+    /// What a key of a record stands for now.
+    pub(super) fn current(
         &self,
         task: &Task,
         key: &str,

@@ -36,10 +36,25 @@ pub struct LastOperation {
     pub exact_value: String,
 }
 
+/// What the record of a task says that it has read.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Recorded {
+    /// Its inputs, evaluated.
+    pub inputs: Map,
+    /// The values of attributes by their keys, such as `::web::port`.
+    pub reads: Map,
+}
+
 /// Looks up what was recorded last of an operation on an entity, by its key.
 pub trait History {
     /// The last record of an operation.
     fn last(&self, target: &str, operation: &str) -> Option<LastOperation>;
+
+    /// What a task has read; none if nothing is on record, and why if that cannot be read. It is
+    /// asked for only where something has changed.
+    fn recorded(&self, _change: ChangeId) -> Result<Option<Recorded>, String> {
+        Ok(None)
+    }
 }
 
 /// The coordinator of one job.

@@ -2,6 +2,8 @@
 //! writer of the topology; it asks a runner for effects and performs none itself.
 
 mod artifact;
+mod because;
+mod cause;
 mod create;
 mod digest;
 mod engine;
@@ -21,8 +23,9 @@ mod update;
 mod view;
 mod world;
 
+pub use cause::{Comparison, Difference, DifferenceKind, Side};
 pub use digest::Digest;
-pub use engine::{Choose, Engine, History, LastOperation, Parts};
+pub use engine::{Choose, Engine, History, LastOperation, Parts, Recorded};
 pub use error::Error;
 pub use event::{Event, Finished, Journal, JournalError, Level, NoJournal, Sink};
 pub use options::JobOptions;

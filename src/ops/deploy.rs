@@ -41,7 +41,7 @@ pub fn deploy(request: &JobRequest, view: &mut dyn View) -> Result<JobReport, Fa
     if settled {
         return job.finish(&session, watch, false);
     }
-    if watch.view.approve(&job.engine) == Decision::Decline {
+    if watch.view.approve(&job.engine, &session.sources) == Decision::Decline {
         return job.finish(&session, watch, true);
     }
     let mut journal = JobJournal::new(session.manifest.base_dir());

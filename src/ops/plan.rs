@@ -6,12 +6,22 @@ use super::hands::JobFolders;
 use super::log::JobLog;
 use super::session::{self, JobRequest};
 use super::view::View;
+use crate::diagnostic::Sources;
 use crate::ensemble::{Folders, Lock, LockError};
 use crate::job::Engine;
 
+/// A job that was planned.
+#[derive(Debug)]
+pub struct Planned {
+    /// The job.
+    pub engine: Engine,
+    /// The texts that it was planned from.
+    pub sources: Sources,
+}
+
 /// Plans a job and renders it. Where a job holds the lock, what is rendered goes to a temporary
 /// folder, so that the two do not meet.
-pub fn plan(request: &JobRequest, view: &mut dyn View) -> Result<Engine, Failure> {
+pub fn plan(request: &JobRequest, view: &mut dyn View) -> Result<Planned, Failure> {
     let found = session::find(&request.session)?;
     let manifest = found.located.manifest.clone();
     let lock = match Lock::acquire(&manifest, &request.command) {
@@ -38,7 +48,10 @@ pub fn plan(request: &JobRequest, view: &mut dyn View) -> Result<Engine, Failure
     let mut watch = Watch::new(view, log, &session.sources);
     watch.all(&job.engine.take_events());
     job.settle_log(watch.log, session.manifest.base_dir());
-    Ok(job.engine)
+    Ok(Planned {
+        engine: job.engine,
+        sources: session.sources,
+    })
 }
 
 fn refused(error: &dyn std::error::Error) -> Failure {

@@ -416,7 +416,8 @@ impl Session {
             let hint = "without it nobody can tell what has changed; make it readable";
             Failure::new(FailureKind::Refused, error, Some(hint.to_owned()))
         })?;
-        Ok(RecordedHistory::from_tsv(&String::from_utf8_lossy(&bytes)))
+        let history = RecordedHistory::from_tsv(&String::from_utf8_lossy(&bytes));
+        Ok(history.within(self.manifest.base_dir()))
     }
 
     /// This machine, seen from the ensemble.

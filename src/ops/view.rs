@@ -26,7 +26,7 @@ pub trait View {
     fn notice(&mut self, text: &str);
 
     /// Shows the plan, and asks where that is needed.
-    fn approve(&mut self, engine: &Engine) -> Decision;
+    fn approve(&mut self, engine: &Engine, sources: &Sources) -> Decision;
 
     /// Hears an event of the running job.
     fn event(&mut self, event: &Event);

@@ -1,6 +1,7 @@
 //! Turns types into text; writes only to the writer it is given. Decides nothing and reads nothing
 //! of the world: width, colour and input come from the caller.
 
+mod change;
 mod diagnostics;
 mod json;
 mod plan;
@@ -12,6 +13,7 @@ mod summary;
 mod table;
 pub mod words;
 
+pub use change::ChangeView;
 pub use diagnostics::{Renderer, failure};
 pub use json::{pretty, yaml};
 pub use plan::{ExternalJob, PlanEntry, PlanNode, PlanTask, PlanView};

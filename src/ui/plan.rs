@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value as Json, json};
 
+use super::change::ChangeView;
 use super::words;
 use crate::name::{NodeState, Status};
 use crate::value::Value;
@@ -19,6 +20,8 @@ pub struct PlanView {
     pub external: Vec<ExternalJob>,
     /// What will be done, instance by instance.
     pub nodes: Vec<PlanNode>,
+    /// Instances that are left alone although the workflow would apply to them, and why.
+    pub left_alone: Vec<(String, String)>,
 }
 
 /// A job on another ensemble.
@@ -82,7 +85,18 @@ pub struct PlanTask {
     pub rendered: Vec<(String, PathBuf)>,
     /// What else to know, such as `render waiting for dependents`.
     pub note: Option<String>,
+    /// The reason in more words.
+    pub because: Option<String>,
+    /// What has changed since the operation ran last.
+    pub changes: Vec<ChangeView>,
+    /// The keys among which something has changed, where nobody knows which.
+    pub candidates: Vec<String>,
+    /// Why it is not known what has changed, or from what.
+    pub unknown: Option<String>,
 }
+
+/// How many keys the text names among which something has changed.
+const MOST_CANDIDATES: usize = 8;
 
 impl PlanView {
     /// Whether it does nothing.
@@ -90,8 +104,9 @@ impl PlanView {
         self.external.is_empty() && !self.nodes.iter().any(PlanNode::does_something)
     }
 
-    /// The plan as text that ends its last line.
-    pub fn text(&self) -> String {
+    /// The plan as text that ends its last line; what can be cut keeps to `width` columns.
+    pub fn text(&self, width: u16) -> String {
+        let width = usize::from(width);
         let mut text = format!("Plan for {}", self.workflow);
         let options: Vec<String> = self
             .options
@@ -106,19 +121,35 @@ impl PlanView {
             line(&mut text, 0, &job.text());
         }
         for node in &self.nodes {
-            node.write(&mut text, 0, &self.workflow);
+            node.write(&mut text, 0, (&self.workflow, width));
         }
         if self.is_empty() {
             text.push_str("Nothing to do.\n");
+        }
+        if !self.left_alone.is_empty() {
+            text.push_str("\nLeft alone:\n");
+        }
+        for (instance, why) in &self.left_alone {
+            let words = format!("- {}: {why}", words::one_line(instance));
+            line(&mut text, 0, &words);
         }
         text
     }
 
     /// The plan as JSON: a list of instances with what is done to each.
     pub fn json(&self) -> Json {
+        self.written(false)
+    }
+
+    /// The plan as JSON, each task with what the text tells of it: keys that upstream has not.
+    pub fn json_with_reasons(&self) -> Json {
+        self.written(true)
+    }
+
+    fn written(&self, why: bool) -> Json {
         let external = self.external.iter().map(ExternalJob::json);
         let nodes = self.nodes.iter().filter(|node| node.does_something());
-        external.chain(nodes.map(PlanNode::json)).collect()
+        external.chain(nodes.map(|node| node.json(why))).collect()
     }
 }
 
@@ -152,7 +183,7 @@ impl PlanNode {
         self.entries.iter().any(PlanEntry::does_something)
     }
 
-    fn write(&self, text: &mut String, indent: usize, workflow: &str) {
+    fn write(&self, text: &mut String, indent: usize, within: (&str, usize)) {
         if !self.does_something() {
             return;
         }
@@ -166,11 +197,11 @@ impl PlanNode {
         let heading = format!("Node \"{name}\" ({}):", known.join(", "));
         line(text, indent, &heading);
         for entry in &self.entries {
-            entry.write(text, indent, workflow);
+            entry.write(text, indent, within);
         }
     }
 
-    fn json(&self) -> Json {
+    fn json(&self, why: bool) -> Json {
         let state = match self.state {
             Some(state) => format!("NodeState.{state}"),
             None => "None".to_owned(),
@@ -180,7 +211,7 @@ impl PlanNode {
             "status": upstream_status(self.status),
             "state": state,
             "managed": self.managed,
-            "plan": entries_json(&self.entries),
+            "plan": entries_json(&self.entries, why),
         })
     }
 }
@@ -194,7 +225,8 @@ impl PlanEntry {
         }
     }
 
-    fn write(&self, text: &mut String, indent: usize, outer: &str) {
+    /// `outer` is the workflow that is shown already; `width` that of the screen.
+    fn write(&self, text: &mut String, indent: usize, (outer, width): (&str, usize)) {
         match self {
             // The group of the workflow that the plan is for says nothing new.
             Self::Group { workflow, sequence } => {
@@ -206,34 +238,28 @@ impl PlanEntry {
                     indent + 4
                 };
                 for entry in sequence {
-                    entry.write(text, inner, name);
+                    entry.write(text, inner, (name, width));
                 }
             }
-            Self::Task(task) => task.write(text, indent),
-            Self::Node(node) => node.write(text, indent, outer),
+            Self::Task(task) => task.write(text, indent, width),
+            Self::Node(node) => node.write(text, indent, (outer, width)),
             Self::SetState(state) => line(text, indent, &format!("- set state {state}")),
             Self::Job(job) => line(text, indent, &job.text()),
         }
     }
 
-    fn json(&self) -> Json {
+    fn json(&self, why: bool) -> Json {
         match self {
             Self::Group { workflow, sequence } => {
                 let mut group = Map::new();
                 if let Some(workflow) = workflow {
                     group.insert("workflow".to_owned(), workflow.clone().into());
                 }
-                group.insert("sequence".to_owned(), entries_json(sequence));
+                group.insert("sequence".to_owned(), entries_json(sequence, why));
                 Json::Object(group)
             }
-            Self::Task(task) => {
-                let folders = task.rendered.iter();
-                let rendered: Map<String, Json> = folders
-                    .map(|(kind, path)| (kind.clone(), path.display().to_string().into()))
-                    .collect();
-                json!({"operation": task.operation, "reason": task.reason, "rendered": rendered})
-            }
-            Self::Node(node) => node.json(),
+            Self::Task(task) => task.json(why),
+            Self::Node(node) => node.json(why),
             Self::SetState(state) => json!({"set_state": state}),
             Self::Job(job) => job.json(),
         }
@@ -241,10 +267,18 @@ impl PlanEntry {
 }
 
 impl PlanTask {
-    fn write(&self, text: &mut String, indent: usize) {
+    /// The operation and its reason, on one line.
+    pub(super) fn heading(&self) -> String {
         let operation = words::one_line(&self.operation);
-        let heading = format!("- operation {operation} (reason: {})", self.reason);
-        line(text, indent, &heading);
+        let because = self.because.as_deref().map(words::one_line);
+        let colon = if because.is_some() { ": " } else { "" };
+        let because = because.unwrap_or_default();
+        format!("{operation} (reason: {}){colon}{because}", self.reason)
+    }
+
+    fn write(&self, text: &mut String, indent: usize, width: usize) {
+        line(text, indent, &format!("- operation {}", self.heading()));
+        self.write_changes(text, indent + 3, width);
         for (_, path) in &self.rendered {
             line(text, indent + 3, &format!("rendered at {}", path.display()));
         }
@@ -252,11 +286,57 @@ impl PlanTask {
             line(text, indent + 3, &format!("({note})"));
         }
     }
+
+    /// What has changed, a line for each.
+    pub(super) fn write_changes(&self, text: &mut String, indent: usize, width: usize) {
+        for change in &self.changes {
+            change.write(text, indent, width);
+        }
+        if !self.candidates.is_empty() {
+            let names = words::names(&self.candidates, MOST_CANDIDATES);
+            let names = names.replace(" and ", " or ");
+            line(text, indent, &format!("one of {names} has changed"));
+        }
+        if let Some(why) = &self.unknown {
+            let words = format!("what it was is not known: {}", words::one_line(why));
+            line(text, indent, &words);
+        }
+    }
+
+    pub(super) fn json(&self, why: bool) -> Json {
+        let folders = self.rendered.iter();
+        let rendered: Map<String, Json> = folders
+            .map(|(kind, path)| (kind.clone(), path.display().to_string().into()))
+            .collect();
+        let mut task = Map::new();
+        task.insert("operation".to_owned(), self.operation.as_str().into());
+        task.insert("reason".to_owned(), self.reason.as_str().into());
+        task.insert("rendered".to_owned(), rendered.into());
+        if !why {
+            return Json::Object(task);
+        }
+        let mut put = |key: &str, text: Option<&String>| {
+            if let Some(text) = text {
+                task.insert(key.to_owned(), text.as_str().into());
+            }
+        };
+        put("because", self.because.as_ref());
+        put("note", self.note.as_ref());
+        put("unknown", self.unknown.as_ref());
+        if !self.changes.is_empty() {
+            let changes = self.changes.iter().map(ChangeView::json).collect();
+            task.insert("changes".to_owned(), changes);
+        }
+        if !self.candidates.is_empty() {
+            task.insert("oneOf".to_owned(), self.candidates.clone().into());
+        }
+        Json::Object(task)
+    }
 }
 
-fn entries_json(entries: &[PlanEntry]) -> Json {
+fn entries_json(entries: &[PlanEntry], why: bool) -> Json {
     let entries = entries.iter().filter(|entry| entry.does_something());
-    entries.map(PlanEntry::json).collect()
+    entries.map(|entry| entry.json(why)).collect()
 }
 
 /// The status as upstream's plan names it: with the name of its enumeration.
@@ -306,6 +386,8 @@ mod tests {
                         reason: "add".to_owned(),
                         rendered: vec![("tasks".to_owned(), "/e/planned/tasks/server".into())],
                         note: Some("render waiting for dependents".to_owned()),
+                        because: Some("it does not exist yet".to_owned()),
+                        ..PlanTask::default()
                     }),
                     PlanEntry::Node(storage),
                 ],
@@ -317,16 +399,17 @@ mod tests {
             options: vec![("force".to_owned(), "True".to_owned())],
             external: Vec::new(),
             nodes: vec![server],
+            left_alone: Vec::new(),
         }
     }
 
     #[test]
     fn the_text_names_each_operation_and_why_it_runs() {
-        insta::assert_snapshot!(sample().text(), @r#"
+        insta::assert_snapshot!(sample().text(100), @r#"
         Plan for deploy (force = True):
 
         Node "server" (pending):
-        - operation create (reason: add)
+        - operation create (reason: add): it does not exist yet
            rendered at /e/planned/tasks/server
            (render waiting for dependents)
         Node "outer:storage" (ok, started, managed):
@@ -338,12 +421,12 @@ mod tests {
     fn a_group_of_another_workflow_has_its_own_line() {
         let mut plan = sample();
         plan.workflow = "restart".to_owned();
-        insta::assert_snapshot!(plan.text(), @r#"
+        insta::assert_snapshot!(plan.text(100), @r#"
         Plan for restart (force = True):
 
         Node "server" (pending):
         - deploy:
-            - operation create (reason: add)
+            - operation create (reason: add): it does not exist yet
                rendered at /e/planned/tasks/server
                (render waiting for dependents)
             Node "outer:storage" (ok, started, managed):
@@ -406,7 +489,7 @@ mod tests {
             }],
             ..PlanNode::default()
         });
-        assert_eq!(plan.text(), "Plan for deploy:\n\nNothing to do.\n");
+        assert_eq!(plan.text(100), "Plan for deploy:\n\nNothing to do.\n");
         assert_eq!(plan.json(), json!([]));
     }
 }

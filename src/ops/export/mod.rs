@@ -7,7 +7,6 @@ mod environment;
 mod model;
 mod model_types;
 mod names;
-mod places;
 mod requirement;
 mod resources;
 mod schema;

@@ -6,9 +6,8 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use serde_json::{Value as Json, json};
 
-use super::places::Places;
 use super::values::{self, Object};
-use crate::diagnostic::{Sources, Span};
+use crate::diagnostic::{Places, Sources, Span};
 use crate::name::{TemplateName, TypeName};
 use crate::tosca::{
     Artifact, CapabilityTemplate, Dependency, Facet, Group, Implementation, ImplementationKind,
@@ -23,7 +22,8 @@ use crate::yaml::Node;
 pub(super) fn model(service: &ServiceTemplate, sources: &Sources, base: &Path) -> Json {
     let writer = Writer {
         service,
-        places: Places::new(sources, base),
+        places: Places::new(sources),
+        base,
     };
     writer.model()
 }
@@ -32,6 +32,7 @@ pub(super) fn model(service: &ServiceTemplate, sources: &Sources, base: &Path) -
 pub(super) struct Writer<'a> {
     pub(super) service: &'a ServiceTemplate,
     places: Places<'a>,
+    base: &'a Path,
 }
 
 /// Keys and values in order; what is empty is left out.
@@ -135,7 +136,15 @@ impl Writer<'_> {
     }
 
     pub(super) fn place(&self, span: Span) -> Json {
-        self.places.of(span).map(Json::from).unwrap_or_default()
+        self.place_text(span).map(Json::from).unwrap_or_default()
+    }
+
+    fn place_text(&self, span: Span) -> Option<String> {
+        let mut place = self.places.of(span)?;
+        if let Ok(path) = place.path.strip_prefix(self.base) {
+            place.path = path.to_owned();
+        }
+        Some(place.to_string())
     }
 
     pub(super) fn definitions(&self, defs: &IndexMap<Arc<str>, Arc<PropertyDef>>) -> Json {
@@ -181,7 +190,7 @@ impl Writer<'_> {
         ]);
         // An empty or null value is a value, too.
         written[key] = value;
-        if let Some(place) = self.places.of(property.span) {
+        if let Some(place) = self.place_text(property.span) {
             written["place"] = place.into();
         }
         written

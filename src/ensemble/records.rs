@@ -1,0 +1,277 @@
+//! Reads the records of jobs back: a file of records is cut into those of its tasks, and only
+//! those that somebody asks for are understood.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::{Component, Path};
+use std::sync::OnceLock;
+
+use crate::diagnostic::Sources;
+use crate::job::Recorded;
+use crate::name::ChangeId;
+use crate::system::fs;
+use crate::value::{Map, Value};
+use crate::yaml::{self, Limits};
+
+/// How the record of a task begins where files of records are written as this program does.
+const ITEM: &str = "- changeId: ";
+/// The key of the list of the tasks' records.
+const LIST: &str = "changes:";
+
+/// A file of records, such as `changes/job….yaml`.
+#[derive(Debug, Clone)]
+pub struct RecordFile {
+    text: String,
+    records: Records,
+    /// The records by id, each the first of its id.
+    places: HashMap<ChangeId, usize>,
+    /// All records, where one refers to what stands elsewhere.
+    whole: OnceLock<Result<Vec<Value>, String>>,
+}
+
+/// The records of tasks.
+#[derive(Debug, Clone)]
+enum Records {
+    /// Their places in the text.
+    Cut {
+        /// What stands before them.
+        head: Range<usize>,
+        tasks: Vec<Range<usize>>,
+    },
+    /// Understood already, since they refer to each other or are written in another form.
+    Read { job: Value, tasks: Vec<Value> },
+}
+
+impl RecordFile {
+    /// Reads a file, whose path is relative to the ensemble's folder and stays in it. The error
+    /// says in words why it cannot be read.
+    pub fn read(base: &Path, path: &str) -> Result<Self, String> {
+        let path = Path::new(path);
+        if !path
+            .components()
+            .all(|part| matches!(part, Component::Normal(_)))
+        {
+            return Err(format!("`{}` is not in the ensemble", path.display()));
+        }
+        let bytes = fs::read_within(&base.join(path), Limits::default().max_bytes as u64);
+        let bytes = bytes.map_err(|error| error.to_string())?;
+        let text = String::from_utf8(bytes);
+        let text = text.map_err(|_| format!("`{}` is not text in UTF-8", path.display()))?;
+        Self::parse(text).map_err(|error| format!("`{}`: {error}", path.display()))
+    }
+
+    /// Reads the text of a file of records. The error says in words why that cannot be done.
+    pub fn parse(text: String) -> Result<Self, String> {
+        let (records, ids) = match cut(&text) {
+            Some((head, tasks)) => {
+                let ids = tasks.iter().map(|range| id_at(&text, range));
+                let ids: Vec<_> = ids.collect();
+                (Records::Cut { head, tasks }, ids)
+            }
+            None => read_whole(&text)?,
+        };
+        let mut places = HashMap::with_capacity(ids.len());
+        for (place, id) in ids.into_iter().enumerate() {
+            if let Some(id) = id {
+                places.entry(id).or_insert(place);
+            }
+        }
+        Ok(Self {
+            text,
+            records,
+            places,
+            whole: OnceLock::new(),
+        })
+    }
+
+    /// How many tasks there are.
+    pub fn len(&self) -> usize {
+        match &self.records {
+            Records::Cut { tasks, .. } => tasks.len(),
+            Records::Read { tasks, .. } => tasks.len(),
+        }
+    }
+
+    /// Whether there is no task.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The record of the job, or why it cannot be read.
+    pub fn job(&self) -> Result<Value, String> {
+        match &self.records {
+            Records::Read { job, .. } => Ok(job.clone()),
+            Records::Cut { head, .. } => {
+                let head = parse(&self.text[head.clone()])?;
+                Ok(head.get("job").cloned().unwrap_or_default())
+            }
+        }
+    }
+
+    /// The record of a task, by its place in the file, or why it cannot be read.
+    pub fn task(&self, place: usize) -> Result<Value, String> {
+        match &self.records {
+            Records::Read { tasks, .. } => Ok(tasks.get(place).cloned().unwrap_or_default()),
+            Records::Cut { tasks, .. } => {
+                let Some(range) = tasks.get(place) else {
+                    return Ok(Value::Null);
+                };
+                if let Ok(Value::List(items)) = parse(&self.text[range.clone()])
+                    && let [record] = items.as_slice()
+                {
+                    return Ok(record.clone());
+                }
+                // It refers to what stands elsewhere in the file.
+                let whole = self.whole.get_or_init(|| match read_whole(&self.text)?.0 {
+                    Records::Read { tasks, .. } => Ok(tasks),
+                    Records::Cut { .. } => Ok(Vec::new()),
+                });
+                let tasks = whole.as_ref().map_err(Clone::clone)?;
+                Ok(tasks.get(place).cloned().unwrap_or_default())
+            }
+        }
+    }
+
+    /// The place of the record with an id.
+    pub fn place_of(&self, id: ChangeId) -> Option<usize> {
+        self.places.get(&id).copied()
+    }
+}
+
+/// What a record says that its task has read.
+pub(super) fn recorded(record: &Value) -> Recorded {
+    let inputs = record.get("inputs").and_then(Value::as_map);
+    let reads = record.get("dependencies").and_then(Value::as_list);
+    let reads = reads.into_iter().flatten().filter_map(|dependency| {
+        let is_written = dependency.get("writeOnly").is_some_and(Value::is_truthy);
+        let key = dependency.get("ref")?.as_str().filter(|_| !is_written)?;
+        let value = dependency.get("expected").cloned().unwrap_or_default();
+        Some((key.into(), value))
+    });
+    Recorded {
+        inputs: inputs.cloned().unwrap_or_default(),
+        reads: reads.collect::<Map>(),
+    }
+}
+
+/// The head of a file and its records, where each stands in lines of its own.
+fn cut(text: &str) -> Option<(Range<usize>, Vec<Range<usize>>)> {
+    let list = match text.strip_prefix(LIST) {
+        Some(_) => 0,
+        None => text.find("\nchanges:")? + 1,
+    };
+    let first = list + text[list..].find('\n')? + 1;
+    if !text[list + LIST.len()..first].trim().is_empty() {
+        return None;
+    }
+    let mut starts = Vec::new();
+    let mut at = first;
+    for line in text[first..].split_inclusive('\n') {
+        if line.starts_with(ITEM) {
+            starts.push(at);
+        } else if !line.starts_with([' ', '\n', '\r', '#']) {
+            return None;
+        }
+        at += line.len();
+    }
+    let ends = starts.iter().skip(1).copied().chain([text.len()]);
+    let tasks = starts.iter().copied().zip(ends);
+    Some((0..list, tasks.map(|(start, end)| start..end).collect()))
+}
+
+fn id_at(text: &str, range: &Range<usize>) -> Option<ChangeId> {
+    let line = text[range.clone()].lines().next()?;
+    ChangeId::parse(line.strip_prefix(ITEM)?.trim()).ok()
+}
+
+type Whole = (Records, Vec<Option<ChangeId>>);
+
+fn read_whole(text: &str) -> Result<Whole, String> {
+    let root = parse(text)?;
+    if root.as_map().is_none() {
+        return Err("it holds no records".to_owned());
+    }
+    let tasks = root.get("changes").and_then(Value::as_list);
+    let tasks = tasks.cloned().unwrap_or_default();
+    let ids = tasks.iter().map(id_of).collect();
+    let job = root.get("job").cloned().unwrap_or_default();
+    Ok((Records::Read { job, tasks }, ids))
+}
+
+/// The id of a record.
+pub(super) fn id_of(record: &Value) -> Option<ChangeId> {
+    let id = record.get("changeId")?.as_str()?;
+    ChangeId::parse(id).ok()
+}
+
+fn parse(text: &str) -> Result<Value, String> {
+    let mut sources = Sources::default();
+    let source = sources.add("records", text, None);
+    let root = yaml::parse(&sources, source, &Limits::default()).map_err(|problems| {
+        let first = problems.iter().next();
+        first.map_or_else(String::new, |problem| problem.message.clone())
+    })?;
+    Ok(root.to_value())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "manifest: ../ensemble.yaml\n\
+        job:\n  changeId: A6BL7ntS0000\n  workflow: deploy\n\
+        changes:\n\
+        - changeId: A6BL7ntS0001\n  inputs:\n    a: |\n      - changeId: none\n\
+        - changeId: A6BL7ntS0002\n  dependencies:\n  - ref: ::db::port\n    expected: 80\n\
+        \x20 - ref: ::db::url\n    expected: x\n    writeOnly: true\n";
+
+    fn id(text: &str) -> ChangeId {
+        ChangeId::parse(text).unwrap()
+    }
+
+    #[test]
+    fn a_record_is_found_by_its_id_without_reading_the_others() {
+        let broken = TEXT.replace("    a: |", "    a: {");
+        for text in [TEXT, &broken] {
+            let file = RecordFile::parse(text.to_owned()).unwrap();
+            assert!(matches!(file.records, Records::Cut { .. }));
+            assert_eq!(file.len(), 2);
+            let job = file.job().unwrap();
+            assert_eq!(job.get("workflow").unwrap().as_str(), Some("deploy"));
+            let place = file.place_of(id("A6BL7ntS0002")).unwrap();
+            let record = file.task(place).unwrap();
+            let read = recorded(&record);
+            assert_eq!(read.reads, Map::from_iter([("::db::port".into(), 80.into())]));
+            assert_eq!(file.place_of(id("A6BL7ntS0003")), None);
+        }
+        assert!(RecordFile::parse(broken).unwrap().task(0).is_err());
+    }
+
+    #[test]
+    fn records_that_refer_to_each_other_are_read_as_a_whole() {
+        let text = "changes:\n- changeId: A6BL7ntS0001\n  inputs: &i {a: 1}\n\
+                    - changeId: A6BL7ntS0002\n  inputs: *i\n";
+        let file = RecordFile::parse(text.to_owned()).unwrap();
+        let record = file.task(file.place_of(id("A6BL7ntS0002")).unwrap());
+        assert_eq!(recorded(&record.unwrap()).inputs.len(), 1);
+    }
+
+    #[test]
+    fn other_layouts_are_understood() {
+        let text = "{job: {changeId: A6BL7ntS0000}, changes: [{changeId: A6BL7ntS0001, target: x}]}";
+        let file = RecordFile::parse(text.to_owned()).unwrap();
+        assert_eq!(file.place_of(id("A6BL7ntS0001")), Some(0));
+        let file = RecordFile::parse("changes:\n  - changeId: A6BL7ntS0001\n".to_owned());
+        assert_eq!(file.unwrap().len(), 1);
+    }
+
+    #[test]
+    fn what_is_no_file_of_records_is_told() {
+        assert!(RecordFile::parse("- 1\n".to_owned()).is_err());
+        assert!(RecordFile::parse("a: [".to_owned()).is_err());
+        let folder = tempfile::tempdir().unwrap();
+        for path in ["../x", "/etc/passwd", "changes/none.yaml"] {
+            assert!(RecordFile::read(folder.path(), path).is_err(), "{path}");
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Why a task is in a plan, in words.
+
+use super::engine::Engine;
+use super::task::TaskIndex;
+use crate::name::Status;
+use crate::plan::{Reason, Workflow};
+use crate::topology::Entity;
+
+impl Engine {
+    /// Why a task is in the plan, as a phrase; none where its reason says all.
+    pub fn because(&self, index: TaskIndex) -> Option<String> {
+        let task = &self.tasks[index];
+        let owner = self.topology.source_of(task.target).unwrap_or(task.target);
+        let entity = self.topology.entity(owner);
+        Some(match &task.reason {
+            Reason::Add if entity.last_change().is_none() => "it does not exist yet".to_owned(),
+            Reason::Add | Reason::Missing | Reason::Degraded | Reason::Repair => status_of(entity),
+            Reason::Force => "`--force`".to_owned(),
+            Reason::Prune => "nothing in the model needs it any more".to_owned(),
+            Reason::Connect => {
+                let imported = entity.node().and_then(|node| node.imported.as_deref());
+                format!("it stands for `{}`", imported.unwrap_or("another instance"))
+            }
+            Reason::Check => self.because_of_check(entity),
+            Reason::Discover => "its template says `directives: [discover]`".to_owned(),
+            Reason::Workflow(name) => return self.because_of_workflow(name, entity),
+            Reason::Step(name) => {
+                let workflow = self.options.goal.workflow.as_str();
+                format!("step `{name}` of the workflow `{workflow}`")
+            }
+            Reason::Reconfigure | Reason::Run | Reason::Subtask(_) => return None,
+        })
+    }
+
+    fn because_of_check(&self, entity: &Entity) -> String {
+        let directive = entity
+            .node()
+            .is_some_and(|node| node.template.has_directive("check"));
+        if directive {
+            "its template says `directives: [check]`".to_owned()
+        } else if self.options.goal.check {
+            "`--check`".to_owned()
+        } else {
+            status_of(entity)
+        }
+    }
+
+    /// Why an operation of another workflow than the job's runs.
+    fn because_of_workflow(&self, name: &str, entity: &Entity) -> Option<String> {
+        let deploys = self.options.goal.workflow == Workflow::Deploy;
+        match name {
+            "check" if deploys => Some(self.because_of_check(entity)),
+            "discover" if deploys => Some("its template says `directives: [discover]`".to_owned()),
+            "connect" if deploys => {
+                let imported = entity.node()?.imported.as_deref()?;
+                Some(format!("it stands for `{imported}`"))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The status of an entity and since when it has that, as a phrase.
+fn status_of(entity: &Entity) -> String {
+    let status = entity.local.unwrap_or(Status::Unknown);
+    match entity.last_change() {
+        Some(change) => format!("status is {status} since {change}"),
+        None => format!("status is {status}"),
+    }
+}

@@ -1,0 +1,423 @@
+//! What has changed since an operation ran last: which values, from what to what, and where that
+//! is written. Only asked for where a task has changed.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use super::engine::{Engine, LastOperation, Recorded};
+use super::observe::is_live;
+use super::task::{Task, TaskIndex};
+use crate::diagnostic::Span;
+use crate::expr::Evaluator;
+use crate::name::ChangeId;
+use crate::topology::Kind;
+use crate::value::{ExternalKind, Handle, Map, REDACTED, Value};
+
+/// How many attributes are looked at to find out what a value was computed from.
+const MOST_READS: usize = 100;
+/// The key of all inputs of a topology.
+const INPUTS: &str = "::root::inputs";
+
+/// What kind of thing has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DifferenceKind {
+    /// An input of the topology.
+    TopologyInput,
+    /// A property, which the model gives.
+    Property,
+    /// An attribute, which tasks set.
+    Attribute,
+    /// Something outside of the model: a file, a folder, an image.
+    File,
+    /// An input of the operation.
+    Input,
+}
+
+impl DifferenceKind {
+    /// The words for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::TopologyInput => "topology input",
+            Self::Property => "property",
+            Self::Attribute => "attribute",
+            Self::File => "file",
+            Self::Input => "input",
+        }
+    }
+}
+
+/// What a value was or is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Side {
+    /// Nobody can tell; a digest alone says that it differs.
+    Unknown,
+    /// It was not there, or is not any more.
+    Missing,
+    /// This, secrets redacted.
+    Value(Value),
+    /// It cannot be evaluated, and why.
+    Failed(String),
+}
+
+/// One thing that differs from what an operation read when it ran last.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Difference {
+    /// What kind of thing it is.
+    pub kind: DifferenceKind,
+    /// Its key in records, such as `::web::port` or `command`.
+    pub key: String,
+    /// Its name.
+    pub name: String,
+    /// The instance that has it, if it is not the one that the task is for.
+    pub of: Option<String>,
+    /// What it was.
+    pub old: Side,
+    /// What it is.
+    pub new: Side,
+    /// Whether it is a secret.
+    pub secret: bool,
+    /// Where it is written.
+    pub place: Span,
+    /// The keys of other differences that it follows from.
+    pub follows: Vec<String>,
+}
+
+/// What an operation read when it ran last, compared with what there is now.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Comparison {
+    /// The task that ran the operation last.
+    pub since: Option<ChangeId>,
+    /// How many values were compared.
+    pub compared: usize,
+    /// What differs.
+    pub differences: Vec<Difference>,
+    /// The keys among which something differs, where it is not known which.
+    pub candidates: Vec<String>,
+    /// Why the values of that time are not known, in words.
+    pub unknown: Option<String>,
+}
+
+/// What a key of a record stands for now.
+#[derive(Debug)]
+struct Current {
+    value: Result<Value, String>,
+    /// What it was computed from: keys and values.
+    from: Vec<(Handle, Arc<str>, Value)>,
+}
+
+impl Engine {
+    /// Compares what the operation of a task read when it ran last with what there is now; none if
+    /// it never ran.
+    pub fn compare_with_record(&self, index: TaskIndex) -> Option<Comparison> {
+        let task = &self.tasks[index];
+        let last = self.last_operation(task.target, task.reference.operation.as_str())?;
+        let mut comparison = Comparison {
+            since: last.id,
+            ..Comparison::default()
+        };
+        let recorded = match last.id.map(|id| self.history.recorded(id)) {
+            Some(Ok(Some(recorded))) => Some(recorded),
+            Some(Err(why)) => {
+                comparison.unknown = Some(why);
+                None
+            }
+            Some(Ok(None)) | None => {
+                comparison.unknown = Some("there is no record of that time".to_owned());
+                None
+            }
+        };
+        let comparer = Comparer {
+            engine: self,
+            task,
+            evaluator: self.evaluator_for(index),
+            recorded: recorded.as_ref(),
+        };
+        comparer.compare(&last, &mut comparison);
+        Some(comparison)
+    }
+
+    /// What a key of a record means: the entity and the name of its attribute.
+    fn located<'k>(&self, from: Handle, key: &'k str) -> Option<(Handle, &'k str)> {
+        let (entity, name) = key.rsplit_once("::")?;
+        if entity == INPUTS {
+            let root = self.topology.root_of(from);
+            return Some((self.topology.inputs_of(root), name));
+        }
+        let path = entity.strip_prefix("::")?;
+        if let Some(node) = self.topology.find_from(from, path) {
+            return Some((node, name));
+        }
+        let (node, _) = path.split_once("::.")?;
+        let node = self.topology.find_from(from, node)?;
+        let node = self.topology.entity(node).node()?;
+        let mut parts = node.capabilities.iter().chain(&node.requirements);
+        let mut artifacts = node.artifacts.iter();
+        let is_it = |part: &&Handle| self.topology.entity(**part).key.as_str() == entity;
+        let part = parts.find(is_it).or_else(|| artifacts.find(is_it))?;
+        Some((*part, name))
+    }
+}
+
+struct Comparer<'e> {
+    engine: &'e Engine,
+    task: &'e Task,
+    evaluator: Evaluator,
+    recorded: Option<&'e Recorded>,
+}
+
+impl Comparer<'_> {
+    fn compare(&self, last: &LastOperation, into: &mut Comparison) {
+        let exact = !last.exact_keys.is_empty();
+        let keys = if exact {
+            &last.exact_keys
+        } else {
+            &last.digest_keys
+        };
+        into.compared = keys.len();
+        let mut found: IndexMap<String, Difference> = IndexMap::new();
+        let mut hidden = Vec::new();
+        let mut sources = Vec::new();
+        for key in keys {
+            if key == INPUTS {
+                self.compare_inputs(&mut found);
+                continue;
+            }
+            let current = self.current(key);
+            let (old, new) = (self.old(key), current.new(self.task, key));
+            if is_hidden(&current.value, &old) {
+                hidden.push(key.clone());
+            }
+            if old == Side::Unknown || old == new {
+                continue;
+            }
+            let difference = self.difference(key, old, &current);
+            found.insert(key.clone(), difference);
+            sources.push((key.clone(), current.from));
+        }
+        for (key, from) in sources {
+            self.add_sources(&key, from, &mut found);
+        }
+        keep_roots(&mut found);
+        if found.is_empty() {
+            let candidates = if hidden.is_empty() {
+                keys.clone()
+            } else {
+                hidden
+            };
+            self.add_candidates(candidates, into);
+        }
+        into.differences.extend(found.into_values());
+        into.differences
+            .sort_by_key(|difference| (!difference.follows.is_empty(), difference.kind));
+    }
+
+    /// Where a digest alone tells of a change: what it can be.
+    fn add_candidates(&self, candidates: Vec<String>, into: &mut Comparison) {
+        match <[String; 1]>::try_from(candidates) {
+            Ok([only]) => {
+                let difference = self.difference(&only, Side::Unknown, &self.current(&only));
+                into.differences.push(difference);
+            }
+            Err(candidates) => into.candidates = candidates,
+        }
+    }
+
+    fn current(&self, key: &str) -> Current {
+        let value = self.engine.current(self.task, key, &self.evaluator);
+        let reads = self.evaluator.take_reads();
+        let value = value.map_err(|error| error.hushed(&reads).to_string());
+        let from = self.evaluator.closure(&reads, MOST_READS);
+        Current { value, from }
+    }
+
+    /// What a key stood for when the operation ran last.
+    fn old(&self, key: &str) -> Side {
+        let Some(recorded) = self.recorded else {
+            return Side::Unknown;
+        };
+        let value = if !key.contains("::") {
+            recorded.inputs.get(key)
+        } else if let Some(name) = key.strip_prefix("::root::inputs::") {
+            recorded.reads.get(INPUTS).and_then(|all| all.get(name))
+        } else {
+            recorded.reads.get(key)
+        };
+        value.map_or(Side::Unknown, |value| Side::Value(value.redacted()))
+    }
+
+    /// Compares all inputs of the topology with those on record.
+    fn compare_inputs(&self, found: &mut IndexMap<String, Difference>) {
+        let recorded = self.recorded.and_then(|all| all.reads.get(INPUTS));
+        let Some(old) = recorded.and_then(Value::as_map) else {
+            return;
+        };
+        let now = self.engine.inputs();
+        for name in old.keys().chain(now.keys()) {
+            let key = format!("{INPUTS}::{name}");
+            let side = |map: &Map| {
+                let value = map.get(name);
+                value.map_or(Side::Missing, |value| Side::Value(as_recorded(value)))
+            };
+            let (old, new) = (side(old), side(&now));
+            if old != new && !found.contains_key(&key) {
+                let current = self.current(&key);
+                let mut difference = self.difference(&key, old, &current);
+                difference.new = new;
+                found.insert(key, difference);
+            }
+        }
+    }
+
+    /// Adds what a difference was computed from, where that differs as well.
+    fn add_sources(
+        &self,
+        key: &str,
+        from: Vec<(Handle, Arc<str>, Value)>,
+        found: &mut IndexMap<String, Difference>,
+    ) {
+        let topology = &self.engine.topology;
+        for (of, name, value) in from {
+            let source = match topology.entity(of).kind {
+                Kind::Inputs => Some(format!("{INPUTS}::{name}")),
+                Kind::Root => None,
+                _ => self.engine.attribute_key(of, &name),
+            };
+            let Some(source) = source.filter(|source| source != key) else {
+                continue;
+            };
+            if !found.contains_key(&source) {
+                let old = self.old(&source);
+                if old == Side::Unknown || old == Side::Value(as_recorded(&value)) {
+                    continue;
+                }
+                let current = Current {
+                    value: Ok(value),
+                    from: Vec::new(),
+                };
+                let difference = self.difference(&source, old, &current);
+                found.insert(source.clone(), difference);
+            }
+            if let Some(difference) = found.get_mut(key) {
+                difference.follows.push(source);
+            }
+        }
+    }
+
+    fn difference(&self, key: &str, old: Side, current: &Current) -> Difference {
+        let topology = &self.engine.topology;
+        let (mut kind, mut of) = (DifferenceKind::Property, None);
+        let (mut name, mut place) = (key.to_owned(), Span::NONE);
+        if !key.contains("::") {
+            kind = DifferenceKind::Input;
+            let known = self.task.operation.input_spans.get(key).copied();
+            place = known.unwrap_or(self.task.operation.span);
+        } else if let Some((entity, attribute)) = self.engine.located(self.task.target, key) {
+            place = topology.place_of(entity, attribute);
+            attribute.clone_into(&mut name);
+            if matches!(topology.entity(entity).kind, Kind::Inputs) {
+                kind = DifferenceKind::TopologyInput;
+            } else {
+                of = (entity != self.task.target).then(|| self.shown(entity));
+                if is_live(topology, entity, attribute) == Some(true) {
+                    kind = DifferenceKind::Attribute;
+                }
+            }
+        }
+        let is_file = current.value.as_ref().is_ok_and(is_outside);
+        let is_secret = |side: &Side| matches!(side, Side::Value(value) if mentions_secret(value));
+        let new = current.new(self.task, key);
+        Difference {
+            kind: if is_file { DifferenceKind::File } else { kind },
+            key: key.to_owned(),
+            name,
+            of,
+            secret: is_secret(&old) || is_secret(&new),
+            old,
+            new,
+            place,
+            follows: Vec::new(),
+        }
+    }
+
+    /// An entity as people name it: an instance by its name, its parts by their keys.
+    fn shown(&self, of: Handle) -> String {
+        let entity = self.engine.topology.entity(of);
+        match entity.kind {
+            Kind::Node(_) => entity.name.to_string(),
+            _ => entity.key.to_string(),
+        }
+    }
+}
+
+impl Current {
+    fn new(&self, task: &Task, key: &str) -> Side {
+        if !key.contains("::") && !task.inputs.contains_key(key) {
+            return Side::Missing;
+        }
+        match &self.value {
+            Ok(value) => Side::Value(as_recorded(value)),
+            Err(why) => Side::Failed(why.clone()),
+        }
+    }
+}
+
+/// A value as records have it: what is outside as the expression that gives it, nothing secret.
+fn as_recorded(value: &Value) -> Value {
+    match value {
+        Value::Sensitive(_) => Value::str(REDACTED),
+        Value::External(external) if external.value.has_sensitive() => Value::str(REDACTED),
+        Value::External(external) if external.expression.is_null() => as_recorded(&external.value),
+        Value::External(external) => as_recorded(&external.expression),
+        Value::List(items) => Value::list(items.iter().map(as_recorded)),
+        Value::Map(map) => Value::map(
+            map.iter()
+                .map(|(key, value)| (Arc::clone(key), as_recorded(value))),
+        ),
+        Value::Entity(_) => Value::Null,
+        other => other.clone(),
+    }
+}
+
+/// Whether a change of a value does not show in records: it is secret or outside.
+fn is_hidden(value: &Result<Value, String>, old: &Side) -> bool {
+    let outside = value
+        .as_ref()
+        .is_ok_and(|value| value.has_sensitive() || is_outside(value));
+    outside || matches!(old, Side::Value(value) if mentions_secret(value))
+}
+
+fn is_outside(value: &Value) -> bool {
+    match value {
+        Value::External(external) => external.kind != ExternalKind::Other,
+        Value::List(items) => items.iter().any(is_outside),
+        Value::Map(map) => map.values().any(is_outside),
+        _ => false,
+    }
+}
+
+fn mentions_secret(value: &Value) -> bool {
+    match value {
+        Value::Str(text) => text.contains(REDACTED),
+        Value::List(items) => items.iter().any(mentions_secret),
+        Value::Map(map) => map.values().any(mentions_secret),
+        Value::Sensitive(_) => true,
+        _ => false,
+    }
+}
+
+/// Of what a difference follows from, keeps what follows from nothing else.
+fn keep_roots(found: &mut IndexMap<String, Difference>) {
+    let derived: HashSet<String> = found
+        .values()
+        .filter(|difference| !difference.follows.is_empty())
+        .map(|difference| difference.key.clone())
+        .collect();
+    for difference in found.values_mut() {
+        let roots = difference.follows.iter().any(|key| !derived.contains(key));
+        if roots {
+            difference.follows.retain(|key| !derived.contains(key));
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! What has changed, from what to what, as text and as JSON.
+
+use serde_json::{Map, Value as Json};
+
+use super::words;
+use crate::diagnostic::Place;
+use crate::job::{DifferenceKind, Side};
+use crate::value::Value;
+
+/// How many bytes a value may have as JSON; what is longer is cut.
+const MOST_BYTES: usize = 64 << 10;
+/// How many characters of a value the text shows at the least, however narrow the screen.
+const LEAST_WIDTH: usize = 12;
+/// How much of what two long values share is shown before they differ.
+const SHARED: usize = 8;
+
+/// One thing that has changed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChangeView {
+    /// What kind of thing it is.
+    pub kind: DifferenceKind,
+    /// Its key in records.
+    pub key: String,
+    /// Its name.
+    pub name: String,
+    /// The instance that has it, if it is another one.
+    pub of: Option<String>,
+    /// What it was.
+    pub old: Side,
+    /// What it is.
+    pub new: Side,
+    /// Whether it is a secret.
+    pub secret: bool,
+    /// Where it is written.
+    pub place: Option<Place>,
+    /// The names of other changes that it follows from.
+    pub follows: Vec<String>,
+}
+
+impl ChangeView {
+    /// The change as one line, or two where its place does not fit, of about `width` characters.
+    pub(super) fn write(&self, text: &mut String, indent: usize, width: usize) {
+        let mut line = format!("{} {}", self.kind.as_str(), words::one_line(&self.name));
+        if let Some(of) = &self.of {
+            words::append(&mut line, format_args!(" of {}", words::one_line(of)));
+        }
+        let place = self.place.as_ref().map(ToString::to_string);
+        let follows = if self.follows.is_empty() {
+            String::new()
+        } else {
+            format!(" (follows from {})", self.follows.join(", "))
+        };
+        let room = width.saturating_sub(indent + line.chars().count() + 2);
+        let room = room.saturating_sub(follows.chars().count());
+        words::append(
+            &mut line,
+            format_args!(": {}{}", self.sides(room), words::one_line(&follows)),
+        );
+        words::append(text, format_args!("{:indent$}{line}", ""));
+        if let Some(place) = place {
+            let used = indent + line.chars().count() + 3 + place.chars().count();
+            if used <= width {
+                words::append(text, format_args!("   {place}"));
+            } else {
+                words::append(text, format_args!("\n{:1$}{place}", "", indent + 3));
+            }
+        }
+        text.push('\n');
+    }
+
+    fn sides(&self, room: usize) -> String {
+        if self.secret {
+            return "changed (secret)".to_owned();
+        }
+        let one = |value: &Value| cut(&shown(value), room, 0);
+        match (&self.old, &self.new) {
+            (Side::Unknown, _) if self.kind == DifferenceKind::File => {
+                "contents changed".to_owned()
+            }
+            (Side::Value(old), Side::Value(new)) => {
+                let (old, new) = (shown(old), shown(new));
+                let half = room.saturating_sub(4) / 2;
+                let skipped = shared(&old, &new, half.max(LEAST_WIDTH));
+                let (old, new) = (cut(&old, half, skipped), cut(&new, half, skipped));
+                format!("{old} -> {new}")
+            }
+            (Side::Value(old), Side::Missing) => format!("{} -> removed", one(old)),
+            (Side::Value(old), Side::Failed(why)) => {
+                let why = words::one_line(why);
+                format!("{} -> cannot be evaluated: {why}", one(old))
+            }
+            (_, Side::Missing) => "removed".to_owned(),
+            (Side::Missing, Side::Value(new)) => format!("added, {}", one(new)),
+            (_, Side::Value(new)) => format!("changed, now {}", one(new)),
+            (_, Side::Failed(why)) => format!("cannot be evaluated: {}", words::one_line(why)),
+            (_, Side::Unknown) => "changed".to_owned(),
+        }
+    }
+
+    /// The change for machines.
+    pub fn json(&self) -> Json {
+        let mut change = Map::new();
+        let mut put = |key: &str, value: Json| drop(change.insert(key.to_owned(), value));
+        put("kind", self.kind.as_str().into());
+        put("key", self.key.as_str().into());
+        put("name", self.name.as_str().into());
+        if let Some(of) = &self.of {
+            put("instance", of.as_str().into());
+        }
+        if self.secret {
+            put("secret", true.into());
+        }
+        for (key, side) in [("old", &self.old), ("new", &self.new)] {
+            match side {
+                Side::Value(value) => put(key, limited(value)),
+                Side::Failed(why) => put("error", why.as_str().into()),
+                Side::Unknown | Side::Missing => {}
+            }
+        }
+        put("place", place_json(self.place.as_ref()));
+        if !self.follows.is_empty() {
+            put("followsFrom", self.follows.clone().into());
+        }
+        Json::Object(change)
+    }
+}
+
+/// A place for machines; null where there is none.
+pub(super) fn place_json(place: Option<&Place>) -> Json {
+    place.map_or(Json::Null, |place| {
+        serde_json::json!({
+            "file": place.path.display().to_string(),
+            "line": place.line,
+            "column": place.column,
+        })
+    })
+}
+
+/// A value as JSON; one that is very long is cut and becomes text.
+pub(super) fn limited(value: &Value) -> Json {
+    let text = shown(value);
+    if text.len() <= MOST_BYTES {
+        return serde_json::to_value(value).unwrap_or_default();
+    }
+    let end = text.floor_char_boundary(MOST_BYTES);
+    format!("{}…", &text[..end]).into()
+}
+
+/// A value on one line, texts in quotes.
+pub(super) fn shown(value: &Value) -> String {
+    let text = serde_json::to_string(value).unwrap_or_default();
+    words::one_line(&text).into_owned()
+}
+
+/// A value on one line of at most so many characters.
+pub(super) fn shown_within(value: &Value, width: usize) -> String {
+    cut(&shown(value), width, 0)
+}
+
+/// How many characters two texts share that need not be shown, if one of them is longer than
+/// `width`.
+fn shared(old: &str, new: &str, width: usize) -> usize {
+    let is_long = |text: &str| text.chars().nth(width).is_some();
+    if !is_long(old) && !is_long(new) {
+        return 0;
+    }
+    let same = old.chars().zip(new.chars()).take_while(|(a, b)| a == b);
+    same.count().saturating_sub(SHARED)
+}
+
+/// A text without its first characters, cut to a width.
+fn cut(text: &str, width: usize, skipped: usize) -> String {
+    let width = width.max(LEAST_WIDTH);
+    if skipped == 0 {
+        return words::shorten(text, width).into_owned();
+    }
+    let rest: String = std::iter::once('…')
+        .chain(text.chars().skip(skipped))
+        .collect();
+    words::shorten(&rest, width).into_owned()
+}
