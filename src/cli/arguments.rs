@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
+use super::explain::ExplainArgs;
 use super::export::ExportArgs;
 
 /// The words for levels of messages.
@@ -72,6 +73,7 @@ pub(super) enum Command {
     Discover(JobArgs),
     /// Show what a job would do
     Plan(PlanArgs),
+    Explain(ExplainArgs),
     /// Show what is recorded of the ensemble's instances
     Status(StatusArgs),
     /// Check an ensemble and report every problem

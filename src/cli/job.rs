@@ -116,13 +116,21 @@ fn exit_code(limit: JobExitCode, report: &JobReport) -> u8 {
     }
 }
 
+/// The job that is planned: a deploy unless another workflow is named.
+pub(super) fn plan_request(
+    args: &JobArgs,
+    global: &Global,
+    output: &Output,
+) -> Result<JobRequest, Failure> {
+    let workflow = chosen(Workflow::Deploy, args)?;
+    request(workflow, args, global, output)
+}
+
 /// Shows a plan; gives the exit code.
 pub(super) fn plan(args: &PlanArgs, global: &Global, output: &Output) -> u8 {
     let PlanArgs { job: args, why } = args;
     let json = args.output == OutputFormat::Json;
-    let request =
-        chosen(Workflow::Deploy, args).and_then(|workflow| request(workflow, args, global, output));
-    let request = match request {
+    let request = match plan_request(args, global, output) {
         Ok(request) => request,
         Err(failure) => return output.failure(&failure, json),
     };

@@ -3,6 +3,7 @@
 mod arguments;
 mod changes;
 mod entry;
+mod explain;
 mod export;
 mod inspect;
 mod job;

@@ -185,6 +185,12 @@ impl RecordedHistory {
         }
     }
 
+    /// What is recorded last of each operation: the key of its target, its name, its record.
+    pub fn operations(&self) -> impl Iterator<Item = (&str, &str, &LastOperation)> {
+        let all = self.last.iter();
+        all.map(|((target, operation), last)| (target.as_str(), operation.as_str(), last))
+    }
+
     /// The latest id on record, of a job or a task.
     pub fn last_id(&self) -> Option<ChangeId> {
         self.last_id

@@ -241,7 +241,10 @@ mod tests {
             let place = file.place_of(id("A6BL7ntS0002")).unwrap();
             let record = file.task(place).unwrap();
             let read = recorded(&record);
-            assert_eq!(read.reads, Map::from_iter([("::db::port".into(), 80.into())]));
+            assert_eq!(
+                read.reads,
+                Map::from_iter([("::db::port".into(), 80.into())])
+            );
             assert_eq!(file.place_of(id("A6BL7ntS0003")), None);
         }
         assert!(RecordFile::parse(broken).unwrap().task(0).is_err());
@@ -258,7 +261,8 @@ mod tests {
 
     #[test]
     fn other_layouts_are_understood() {
-        let text = "{job: {changeId: A6BL7ntS0000}, changes: [{changeId: A6BL7ntS0001, target: x}]}";
+        let text =
+            "{job: {changeId: A6BL7ntS0000}, changes: [{changeId: A6BL7ntS0001, target: x}]}";
         let file = RecordFile::parse(text.to_owned()).unwrap();
         assert_eq!(file.place_of(id("A6BL7ntS0001")), Some(0));
         let file = RecordFile::parse("changes:\n  - changeId: A6BL7ntS0001\n".to_owned());

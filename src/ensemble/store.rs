@@ -69,6 +69,12 @@ impl RecordStore {
         jobs.next_back().map(|(_, path)| path)
     }
 
+    /// The job that a task was part of.
+    pub fn job_of(&self, task: ChangeId) -> Option<ChangeId> {
+        let mut jobs = self.changelogs.range(..=task);
+        jobs.next_back().map(|(job, _)| *job)
+    }
+
     /// The record of a task; none if nobody wrote one, and why if it cannot be read.
     pub fn record(&self, task: ChangeId) -> Result<Option<Value>, String> {
         if let Some((records, places)) = &self.inline {

@@ -201,7 +201,7 @@ impl Comparer<'_> {
         }
         keep_roots(&mut found);
         if found.is_empty() {
-            let candidates = if hidden.is_empty() {
+            let candidates = if hidden.is_empty() || self.recorded.is_none() {
                 keys.clone()
             } else {
                 hidden

@@ -11,7 +11,7 @@ use super::failure::{Failure, FailureKind};
 use super::imports::FileImporter;
 use super::instances;
 use super::world::RealWorld;
-use crate::diagnostic::{Diagnostic, Diagnostics, Source, SourceId, Sources};
+use crate::diagnostic::{Diagnostic, Diagnostics, Source, SourceId, Sources, Span};
 use crate::ensemble::{Manifest, ManifestSource, RecordedHistory};
 use crate::expr::{Context, Evaluator, Memo};
 use crate::name::ChangeId;
@@ -360,12 +360,13 @@ impl Session {
     /// The topology with all that is recorded.
     pub(super) fn topology(&mut self) -> Result<Topology, Failure> {
         let mut topology = Topology::new(Arc::clone(&self.service), self.inputs.clone());
+        topology.set_input_places(self.input_places());
         let mut problems = Diagnostics::default();
         externals::add(self, &mut topology, &mut problems);
         let errors = topology::load(&mut topology, &self.manifest.status());
         let span = self.manifest.root().get("status").map(Node::span);
         for error in errors {
-            let span = span.unwrap_or(crate::diagnostic::Span::NONE);
+            let span = span.unwrap_or(Span::NONE);
             problems.push(Diagnostic::error(error).label(span, "recorded here"));
         }
         let spec = self.manifest.root().get("spec");
@@ -375,7 +376,7 @@ impl Session {
                 "the recorded instance `{name}` stands for `{imported}`, which is not in another \
                  ensemble"
             );
-            let span = span.unwrap_or(crate::diagnostic::Span::NONE);
+            let span = span.unwrap_or(Span::NONE);
             problems.push(externals::not_there(message, span, &imported));
         }
         for (_, name, _) in topology.orphans() {
@@ -394,6 +395,26 @@ impl Session {
                 self.sources.clone(),
             ))
         }
+    }
+
+    /// Where inputs are given that are not left to their defaults; no text gives those of options.
+    fn input_places(&self) -> HashMap<Arc<str>, Span> {
+        let spec = self.manifest.root().get("spec");
+        let given = [
+            spec.and_then(|spec| spec.get("inputs")),
+            self.environment.section("inputs"),
+        ];
+        let given = given.into_iter().flatten().filter_map(Node::as_map);
+        let mut places: HashMap<_, _> = given
+            .flat_map(|map| map.iter())
+            .map(|(name, entry)| (Arc::clone(name), entry.value.span()))
+            .collect();
+        for (name, _) in &self.options.vars {
+            if let Some(name) = name.strip_prefix("input_") {
+                places.insert(name.into(), Span::NONE);
+            }
+        }
+        places
     }
 
     /// The id of the last job, if the ensemble says one that is an id.

@@ -1,6 +1,7 @@
 //! Deploy: which instances, and why (rules 7 to 13).
 
 use super::goal::{ChangeDetection, Repair};
+use super::leave::Leave;
 use super::planner::{Planner, Subject};
 use super::sequence::Sequence;
 use super::step::Reason;
@@ -9,6 +10,7 @@ use crate::name::{NodeState, Priority, Status};
 impl Planner<'_> {
     pub(super) fn deploy(&mut self, subject: &Subject, exists: bool) {
         if !self.goal.admits(&subject.name) {
+            self.leave(subject, Leave::NotNamed);
             return;
         }
         let shadow = self
@@ -19,10 +21,11 @@ impl Planner<'_> {
             Reason::Connect
         } else if !exists {
             Reason::Add
-        } else if let Some(reason) = self.reason(subject) {
-            reason
         } else {
-            return;
+            match self.reason(subject) {
+                Ok(reason) => reason,
+                Err(why) => return self.leave(subject, why),
+            }
         };
         let subject = &self.with_planned_status(subject);
         if let Some(operation) = self.install_operation(subject, shadow) {
@@ -39,32 +42,32 @@ impl Planner<'_> {
         }
     }
 
-    /// Why an existing instance is part of a deploy, if it is (rule 9).
-    fn reason(&mut self, subject: &Subject) -> Option<Reason> {
+    /// Why an existing instance is part of a deploy, or why it is not (rule 9).
+    fn reason(&mut self, subject: &Subject) -> Result<Reason, Leave> {
         if self.goal.force {
-            return Some(Reason::Force);
+            return Ok(Reason::Force);
         }
-        let entity = self.entity(subject)?;
+        let entity = self.entity(subject).ok_or(Leave::NeverChanged)?;
         let status = subject.status.unwrap_or(Status::Unknown);
         if !self.goal.skip_new && status != Status::Ok {
             if entity.last_change().is_none() {
-                return Some(Reason::Add);
+                return Ok(Reason::Add);
             }
             if matches!(status, Status::Unknown | Status::Pending | Status::Absent) {
-                return Some(Reason::Missing);
+                return Ok(Reason::Missing);
             }
         }
         if let Some(reason) = self.repair(subject, status) {
-            return Some(reason);
+            return Ok(reason);
         }
         if subject.template.has_directive("check") {
             self.plan
                 .statuses
                 .push((subject.name.clone(), Status::Unknown));
-            return Some(Reason::Check);
+            return Ok(Reason::Check);
         }
         if status == Status::Pending && self.goal.check {
-            return Some(Reason::Check);
+            return Ok(Reason::Check);
         }
         let free = entity.customized.is_none() && !entity.is_managed();
         let compared = match self.goal.change_detection {
@@ -72,7 +75,11 @@ impl Planner<'_> {
             ChangeDetection::Evaluate => free,
             ChangeDetection::Always => true,
         };
-        (compared && entity.last_config_change.is_some()).then_some(Reason::Reconfigure)
+        if compared && entity.last_config_change.is_some() {
+            Ok(Reason::Reconfigure)
+        } else {
+            Err(Leave::of(entity, status, self.goal))
+        }
     }
 
     /// Why an existing instance is repaired, if it is (rule 10).
@@ -125,11 +132,14 @@ impl Planner<'_> {
             reason: Some(Reason::Reconfigure),
             workflow: "deploy".into(),
         };
-        if subject.template.has_directive("discover") {
-            self.operation(subject, &sequence, "Install", "discover", None);
+        let planned = if subject.template.has_directive("discover") {
+            self.operation(subject, &sequence, "Install", "discover", None)
         } else {
             let state = Some(NodeState::Configuring);
-            self.operation(subject, &sequence, "Standard", "configure", state);
+            self.operation(subject, &sequence, "Standard", "configure", state)
+        };
+        if !planned {
+            self.leave(subject, Leave::NoOperation);
         }
     }
 }

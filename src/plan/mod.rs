@@ -5,6 +5,7 @@ mod delete;
 mod deploy;
 mod error;
 mod goal;
+mod leave;
 mod operation;
 mod order;
 mod planner;
@@ -15,6 +16,7 @@ mod workflow;
 
 pub use error::Error;
 pub use goal::{ChangeDetection, Goal, Repair, Workflow};
-pub use order::{refuse_cycles, template_order};
+pub use leave::Leave;
+pub use order::{left_out, refuse_cycles, template_order};
 pub use planner::plan;
 pub use step::{Activity, Draft, Group, GroupId, Item, Plan, Reason, Step, StepId, Target};

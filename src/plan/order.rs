@@ -83,6 +83,43 @@ impl Excluded {
     }
 }
 
+/// Why no workflow comes to a template, in words, if that is so.
+pub fn left_out(topology: &Topology, goal: &Goal, node: &NodeTemplate) -> Option<String> {
+    let mut part_of = String::new();
+    let mut next = Some(node);
+    while let Some(node) = next {
+        if let Some(why) = left_out_itself(topology, goal, node) {
+            return Some(format!("{part_of}{why}"));
+        }
+        let outer = node.nested_in.as_ref();
+        next = outer.and_then(|outer| topology.template().nodes.get(outer).map(AsRef::as_ref));
+        if let Some(outer) = next {
+            part_of = format!("`{}`, which it is part of, is left out: ", outer.name);
+        }
+    }
+    None
+}
+
+fn left_out_itself(topology: &Topology, goal: &Goal, node: &NodeTemplate) -> Option<String> {
+    let unmet =
+        |requirement: &Requirement| requirement.target.is_none() && requirement.occurrences.min > 0;
+    let why = if node.has_directive("virtual") {
+        "its template says `directives: [virtual]`"
+    } else if node.has_directive("conditional") && node.requirements.iter().any(unmet) {
+        "its template says `directives: [conditional]`, and a requirement finds no target"
+    } else if !connections_exist(topology, node) {
+        "there is no connection of the type that its operations need"
+    } else if node.has_directive("dependent") && topology.templates_requiring(&node.name).is_empty()
+    {
+        "its template says `directives: [dependent]`, and no template requires it"
+    } else {
+        let wanted = goal.template.as_ref();
+        let other = wanted.filter(|wanted| !node.is_or_is_in(wanted))?;
+        return Some(format!("`--template {other}` does not need it"));
+    };
+    Some(why.to_owned())
+}
+
 fn is_candidate(topology: &Topology, node: &NodeTemplate) -> bool {
     let lacks =
         |requirement: &Requirement| requirement.target.is_none() && requirement.occurrences.min > 0;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::error::Error;
 use super::goal::{Goal, Workflow};
+use super::leave::Leave;
 use super::order::{host_of, refuse_cycles, template_order};
 use super::step::{Draft, Group, GroupId, Item, Plan, Step, Target};
 use crate::name::{InstanceName, NodeState, Status, TemplateName};
@@ -84,7 +85,16 @@ impl Planner<'_> {
         let deploys = self.goal.workflow == Workflow::Deploy;
         let stands_for = template.has_directive("substitute");
         let may_add = stands_for || !deploys || !self.goal.skip_new || self.goal.force;
-        if unneeded || template.is_selected() || !may_add {
+        let left = if unneeded {
+            Some(Leave::NotRequired)
+        } else if template.is_selected() {
+            Some(Leave::Selected)
+        } else {
+            (!may_add).then_some(Leave::SkipNew)
+        };
+        if let Some(why) = left {
+            let name = InstanceName::new(template.name.shared());
+            self.plan.left.push((name, why));
             return Ok(());
         }
         let subject = self.draft(template)?;
@@ -102,6 +112,11 @@ impl Planner<'_> {
             let workflow = self.goal.workflow.as_str().to_owned();
             self.generate(subject, None, &workflow);
         }
+    }
+
+    /// Notes why there is nothing to do for a subject.
+    pub(super) fn leave(&mut self, subject: &Subject, why: Leave) {
+        self.plan.left.push((subject.name.clone(), why));
     }
 
     /// An instance that exists, as a subject.

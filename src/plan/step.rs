@@ -3,6 +3,7 @@
 use std::fmt::{Display, Formatter};
 use std::sync::Arc;
 
+use super::leave::Leave;
 use crate::name::{InstanceName, NodeState, OperationRef, Status, TemplateName};
 use crate::tosca::Operation;
 
@@ -162,4 +163,6 @@ pub struct Plan {
     pub statuses: Vec<(InstanceName, Status)>,
     /// Instances left alone although the workflow would apply to them, and why.
     pub skipped: Vec<(InstanceName, String)>,
+    /// Instances that a deploy has nothing to do for, and why.
+    pub left: Vec<(InstanceName, Leave)>,
 }

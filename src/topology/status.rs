@@ -111,6 +111,31 @@ impl Topology {
         cache.get(of).unwrap_or(Status::Unknown)
     }
 
+    /// The dependency for which the effective status of an entity is not its own, if it is not.
+    pub fn blamed_for_status(&self, of: Handle) -> Option<Handle> {
+        let entity = self.entity(of);
+        let own = if entity.computed {
+            Some(Status::Ok)
+        } else {
+            entity.local
+        };
+        if own == Some(self.effective(of)) {
+            return None;
+        }
+        let mut blamed = None;
+        for dependency in self.operational_dependencies(of) {
+            let (priority, status) = (self.priority(dependency), self.effective(dependency));
+            if priority == Priority::Ignore || status == Status::Ok {
+                continue;
+            }
+            if priority == Priority::Required && !matches!(status, Status::Pending) {
+                return Some(dependency);
+            }
+            blamed = blamed.or(Some(dependency));
+        }
+        blamed
+    }
+
     /// Whether it works: `ok` or `degraded`, dependencies counted.
     pub fn is_operational(&self, of: Handle) -> bool {
         self.effective(of).is_operational()

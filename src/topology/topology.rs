@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use super::entity::{Created, Entity, Kind, Node};
 use super::foreign::Foreign;
 use super::status::StatusCache;
+use crate::diagnostic::Span;
 use crate::hash::FoldMap;
 use crate::name::{ChangeId, InstanceKey, InstanceName, NodeState, Status, TemplateName};
 use crate::tosca::{NodeTemplate, Operations, ServiceTemplate, TopologyTemplate};
@@ -30,6 +31,8 @@ pub struct Topology {
     pub(super) cache: Mutex<StatusCache>,
     orphans: Vec<(Handle, Arc<str>, Value)>,
     pub(super) foreign: Vec<Foreign>,
+    /// Where inputs are given.
+    pub(super) input_places: HashMap<Arc<str>, Span>,
 }
 
 impl Topology {
@@ -48,6 +51,7 @@ impl Topology {
             cache: Mutex::default(),
             orphans: Vec::new(),
             foreign: Vec::new(),
+            input_places: HashMap::new(),
         };
         let mut root = Entity::new("root".into(), "::root".into(), Kind::Root);
         root.computed = true;

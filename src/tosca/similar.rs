@@ -24,7 +24,7 @@ pub(super) fn similar<'a>(
 }
 
 /// The words `did you mean` with the most similar candidate.
-pub(super) fn did_you_mean<'a>(
+pub fn did_you_mean<'a>(
     name: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<String> {

@@ -3,6 +3,7 @@
 
 mod change;
 mod diagnostics;
+mod explain;
 mod json;
 mod plan;
 mod progress;
@@ -15,6 +16,7 @@ pub mod words;
 
 pub use change::ChangeView;
 pub use diagnostics::{Renderer, failure};
+pub use explain::{ExplainView, LastChange, LinkView};
 pub use json::{pretty, yaml};
 pub use plan::{ExternalJob, PlanEntry, PlanNode, PlanTask, PlanView};
 pub use progress::Progress;

@@ -81,6 +81,18 @@ pub fn shorten(text: &str, width: usize) -> Cow<'_, str> {
     Cow::Owned(kept.chain(['…']).collect())
 }
 
+/// A time as records write it (`2026-11-21-16-13-35-276629`) as people read it.
+pub fn recorded_time(stamp: &str) -> Cow<'_, str> {
+    let parts: Vec<&str> = stamp.split('-').collect();
+    match parts.as_slice() {
+        [year, month, day, hour, minute, second, ..] => Cow::Owned(format!(
+            "{}-{month}-{day} {hour}:{minute}:{second} UTC",
+            one_line(year)
+        )),
+        _ => one_line(stamp),
+    }
+}
+
 /// Adds words to a text.
 pub(super) fn append(text: &mut String, words: Arguments<'_>) {
     text.write_fmt(words).expect("a string takes all text");

@@ -1,0 +1,379 @@
+//! `explain`.
+
+use clap::Args;
+
+use super::arguments::{ChangeDetectionArg, Global, JobArgs, JobExitCode, OutputFormat, RepairArg};
+use super::job::plan_request;
+use super::output::{Output, relative};
+use super::screen::Screen;
+use super::views::task_of_plan;
+use crate::diagnostic::Places;
+use crate::job::{Stage, TaskIndex};
+use crate::name::TemplateName;
+use crate::ops::explain::{Explained, Links, Subject};
+use crate::ops::{self};
+use crate::plan::{Reason, left_out};
+use crate::topology::{Created, Kind};
+use crate::ui::{ExplainView, LastChange, LinkView};
+use crate::value::{Handle, Value};
+
+/// Say of an instance what it is, why the next job would change it or not, what it depends on, what
+/// depends on it, and what its last change was
+#[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option that users switch on"
+)]
+pub(super) struct ExplainArgs {
+    /// The instance: its name, with those of the topologies around it where it is nested, or its key
+    instance: String,
+    /// The ensemble: a file, a folder, an alias or a name of the project
+    #[arg(
+        long,
+        value_name = "PATH",
+        default_value = "",
+        hide_default_value = true
+    )]
+    ensemble: String,
+    /// The workflow of the job, instead of deploy
+    #[arg(long, value_name = "NAME")]
+    workflow: Option<String>,
+    /// Only this node template and what it requires
+    #[arg(long, value_name = "NAME")]
+    template: Option<String>,
+    /// Run operations whatever the status says
+    #[arg(long)]
+    force: bool,
+    /// A variable for expressions; `input_NAME` sets an input of the topology
+    #[arg(long, num_args = 2, value_names = ["NAME", "VALUE"], action = clap::ArgAction::Append)]
+    var: Vec<String>,
+    /// Create no new instances
+    #[arg(long)]
+    skip_new: bool,
+    /// What to repair
+    #[arg(long, value_enum, default_value = "error")]
+    repair: RepairArg,
+    /// Whether to compare instances with the model
+    #[arg(long, value_enum, default_value = "evaluate")]
+    change_detection: ChangeDetectionArg,
+    /// Check new instances before creating them
+    #[arg(long)]
+    check: bool,
+    /// Remove instances that the model has no use for
+    #[arg(long)]
+    prune: bool,
+    /// Delete what this ensemble did not create, too
+    #[arg(long)]
+    destroyunmanaged: bool,
+    /// The environment to use
+    #[arg(long, value_name = "NAME")]
+    use_environment: Option<String>,
+    /// How to print the answer
+    #[arg(long, value_enum, default_value = "text")]
+    output: OutputFormat,
+}
+
+impl ExplainArgs {
+    /// The options of the job that is looked at.
+    fn job(&self) -> JobArgs {
+        JobArgs {
+            ensemble: self.ensemble.clone(),
+            approve: true,
+            dryrun: false,
+            jobexitcode: JobExitCode::Error,
+            output: self.output,
+            template: self.template.clone(),
+            instance: Vec::new(),
+            force: self.force,
+            var: self.var.clone(),
+            skip_new: self.skip_new,
+            repair: self.repair,
+            change_detection: self.change_detection,
+            check: self.check,
+            prune: self.prune,
+            destroyunmanaged: self.destroyunmanaged,
+            use_environment: self.use_environment.clone(),
+            query: None,
+            workflow: self.workflow.clone(),
+            parallel: None,
+            starttime: None,
+        }
+    }
+}
+
+/// Explains an instance; gives the exit code.
+pub(super) fn explain(args: &ExplainArgs, global: &Global, output: &Output) -> u8 {
+    let json = args.output == OutputFormat::Json;
+    let request = match plan_request(&args.job(), global, output) {
+        Ok(request) => request,
+        Err(failure) => return output.failure(&failure, json),
+    };
+    let mut screen = Screen::new(output, true);
+    let explained = ops::explain::explain(&request, &args.instance, &mut screen);
+    screen.done();
+    let explained = match explained {
+        Ok(explained) => explained,
+        Err(failure) => return output.failure(&failure, json),
+    };
+    let view = view(&explained);
+    match args.output {
+        OutputFormat::Json => output.json(&view.json()),
+        OutputFormat::Text => output.answer(&view.text(output.width)),
+        OutputFormat::None => {}
+    }
+    0
+}
+
+fn view(explained: &Explained) -> ExplainView {
+    let sources = relative(&explained.sources);
+    let places = Places::new(&sources);
+    let workflow = explained.engine.options.goal.workflow.to_string();
+    let mut view = match &explained.subject {
+        Subject::Instance(handle) => instance(explained, *handle, &places),
+        Subject::Template(name) => template(explained, name, &places),
+        Subject::Orphan(name, record) => orphan(name, record),
+    };
+    view.workflow = workflow;
+    view.depends_on = links(explained, &explained.dependencies);
+    view.dependents = links(explained, &explained.dependents);
+    view
+}
+
+fn instance(explained: &Explained, handle: Handle, places: &Places<'_>) -> ExplainView {
+    let topology = &explained.engine.topology;
+    let entity = topology.entity(handle);
+    let node = entity.node();
+    let mut view = ExplainView {
+        name: entity.name.to_string(),
+        key: Some(topology.whole_key(handle)),
+        template: node.map_or_else(String::new, |node| node.template.name.to_string()),
+        type_name: entity.type_name().to_owned(),
+        place: node.and_then(|node| places.of(node.template.span)),
+        exists: explained.exists,
+        local: entity.local,
+        effective: Some(topology.effective(handle)),
+        state: entity.state,
+        status_because: status_because(explained, handle),
+        facts: facts(explained, handle),
+        last_change: last_change(explained, handle),
+        ..ExplainView::default()
+    };
+    add_tasks(explained, handle, places, &mut view);
+    view
+}
+
+fn template(explained: &Explained, name: &TemplateName, places: &Places<'_>) -> ExplainView {
+    let engine = &explained.engine;
+    let mut view = ExplainView {
+        name: name.to_string(),
+        template: name.to_string(),
+        ..ExplainView::default()
+    };
+    let Some(node) = engine.topology.template().nodes.get(name) else {
+        return view;
+    };
+    view.type_name = node.type_name.to_string();
+    view.place = places.of(node.span);
+    view.why_not = left_alone(explained, name.as_str());
+    if view.why_not.is_empty() {
+        let why = left_out(&engine.topology, &engine.options.goal, node);
+        let nothing = || "nothing of this workflow applies to what does not exist".to_owned();
+        view.why_not.push(why.unwrap_or_else(nothing));
+    }
+    view
+}
+
+fn orphan(name: &str, record: &Value) -> ExplainView {
+    let text = |key: &str| record.get(key).map(ToString::to_string).unwrap_or_default();
+    let ready = record.get("readyState");
+    let local = ready.and_then(|ready| ready.get("local").unwrap_or(ready).as_str());
+    ExplainView {
+        name: name.to_owned(),
+        template: text("template"),
+        type_name: "unknown".to_owned(),
+        exists: true,
+        local: local.and_then(crate::name::Status::parse),
+        why_not: vec!["its template is not in the model any more; its record is kept".to_owned()],
+        ..ExplainView::default()
+    }
+}
+
+/// Why the effective status of an instance is not its own.
+fn status_because(explained: &Explained, handle: Handle) -> Option<String> {
+    let topology = &explained.engine.topology;
+    let blamed = topology.blamed_for_status(handle)?;
+    let entity = topology.entity(blamed);
+    let status = topology.effective(blamed);
+    Some(match entity.kind {
+        Kind::Relationship { .. } => match topology.target_of(blamed) {
+            Some(target) => {
+                let target_name = &topology.entity(target).name;
+                let status = topology.effective(target);
+                format!(
+                    "`{target_name}` is {status} (requirement `{}`)",
+                    entity.name
+                )
+            }
+            None => format!("its requirement `{}` is not met", entity.name),
+        },
+        Kind::Root => format!("what stands in for it is {status}"),
+        _ => format!("`{}` is {status}", entity.name),
+    })
+}
+
+fn facts(explained: &Explained, handle: Handle) -> Vec<(&'static str, String)> {
+    let topology = &explained.engine.topology;
+    let entity = topology.entity(handle);
+    let mut facts = Vec::new();
+    let priority = topology.priority(handle);
+    if priority != crate::name::Priority::Required {
+        facts.push(("priority", priority.to_string()));
+    }
+    match &entity.created {
+        Some(Created::By(id)) => facts.push(("created by", format!("the task {id}"))),
+        Some(Created::ManagedBy(by)) => facts.push(("managed by", by.to_string())),
+        Some(Created::No) => facts.push(("created by", "somebody else".to_owned())),
+        None => {}
+    }
+    if let Some(imported) = entity.node().and_then(|node| node.imported.as_deref()) {
+        facts.push(("stands for", imported.to_owned()));
+    }
+    let directive = |word| {
+        entity
+            .node()
+            .is_some_and(|it| it.template.has_directive(word))
+    };
+    if entity.protected == Some(true) || directive("protected") {
+        facts.push(("protected", "yes".to_owned()));
+    }
+    if let Some(by) = &entity.customized {
+        facts.push(("customized by", by.to_string()));
+    }
+    if entity.computed {
+        let why = "no operation makes it: its status is that of what it depends on";
+        facts.push(("computed", why.to_owned()));
+    }
+    facts
+}
+
+fn links(explained: &Explained, links: &Links) -> Vec<LinkView> {
+    let topology = &explained.engine.topology;
+    let view = |(handle, link): (&Handle, &ops::explain::Link)| LinkView {
+        name: topology.entity(*handle).name.to_string(),
+        status: topology.effective(*handle),
+        host: link.host,
+        part: link.part,
+        requirements: link.requirements.iter().cloned().collect(),
+        attributes: link.attributes.iter().cloned().collect(),
+    };
+    links.iter().map(view).collect()
+}
+
+/// What the job does to an instance and its relationships, and why not more.
+fn add_tasks(explained: &Explained, of: Handle, places: &Places<'_>, view: &mut ExplainView) {
+    let engine = &explained.engine;
+    let topology = &engine.topology;
+    for (index, task) in engine.tasks.iter().enumerate() {
+        let part = topology.source_of(task.target) == Some(of);
+        if task.target != of && !part {
+            continue;
+        }
+        if task.stage == Stage::Skipped {
+            view.why_not.push(why_skipped(explained, index));
+        } else if engine.includes(index) {
+            let part = part.then(|| topology.entity(task.target).key.to_string());
+            view.tasks.push((part, task_of_plan(engine, index, places)));
+        } else {
+            let why = format!(
+                "{} waits until something that is required needs it: the template is a default",
+                task.reference.operation
+            );
+            view.why_not.push(why);
+        }
+    }
+    let entity = topology.entity(of);
+    view.why_not
+        .extend(left_alone(explained, entity.name.as_str()));
+    if view.tasks.is_empty() && view.why_not.is_empty() {
+        let node = entity.node();
+        let out = node.and_then(|it| left_out(topology, &engine.options.goal, &it.template));
+        view.why_not.push(out.unwrap_or_else(|| {
+            format!(
+                "no operation is implemented that the workflow `{}` would run now",
+                engine.options.goal.workflow
+            )
+        }));
+    }
+}
+
+fn left_alone(explained: &Explained, name: &str) -> Vec<String> {
+    let plan = &explained.engine.plan;
+    let left = plan.left.iter().filter(|(own, _)| own.as_str() == name);
+    let left = left.map(|(_, why)| why.to_string());
+    let skipped = plan.skipped.iter().filter(|(own, _)| own.as_str() == name);
+    left.chain(skipped.map(|(_, why)| format!("left alone: {why}")))
+        .collect()
+}
+
+fn why_skipped(explained: &Explained, index: TaskIndex) -> String {
+    let engine = &explained.engine;
+    let task = &engine.tasks[index];
+    let operation = &task.reference.operation;
+    if task.reason != Reason::Reconfigure {
+        let note = task.note().unwrap_or("it is left out");
+        return format!("{operation}: {note}");
+    }
+    let status = engine.topology.entity(task.target).local;
+    let status = status.map_or("unknown", crate::name::Status::as_str);
+    match engine.compare_with_record(index) {
+        None => format!(
+            "its status is {status}, and `{operation}` has no record to compare with: it never ran"
+        ),
+        Some(comparison) if comparison.compared == 0 => {
+            format!("its status is {status}, and `{operation}` read nothing that could change")
+        }
+        Some(comparison) => format!(
+            "its status is {status}, and nothing that `{operation}` read has changed ({} compared)",
+            crate::ui::words::count(comparison.compared, "value")
+        ),
+    }
+}
+
+fn last_change(explained: &Explained, handle: Handle) -> Option<LastChange> {
+    let entity = explained.engine.topology.entity(handle);
+    let id = entity.last_change()?;
+    let mut change = LastChange {
+        id: id.to_string(),
+        ..LastChange::default()
+    };
+    let records = explained.history.records();
+    change.job = records.job_of(id).map(|job| job.to_string());
+    let record = match records.record(id) {
+        Ok(Some(record)) => record,
+        Ok(None) => {
+            change.unknown = Some("there is no record of it".to_owned());
+            return Some(change);
+        }
+        Err(why) => {
+            change.unknown = Some(why);
+            return Some(change);
+        }
+    };
+    let text = |value: Option<&Value>| value.map(ToString::to_string);
+    change.time = text(record.get("endTime"));
+    change.reason = text(record.get("reason"));
+    let implementation = record.get("implementation");
+    change.operation = text(implementation.and_then(|it| it.get("operation")));
+    let changes = record.get("changes").and_then(Value::as_map);
+    for (key, values) in changes.into_iter().flatten() {
+        let own = **key == *entity.key.as_str();
+        for (name, value) in values.as_map().into_iter().flatten() {
+            let name = match name.trim_start_matches('.') {
+                name if own => name.to_owned(),
+                name => format!("{name} of {key}"),
+            };
+            change.set.push((name, value.redacted()));
+        }
+    }
+    Some(change)
+}

@@ -1,0 +1,144 @@
+//! Says of one instance what it is, why a job would do something to it or not, and what it is tied
+//! to. Nothing is locked and nothing is written.
+
+use std::sync::Arc;
+
+use super::deploy::prepare;
+use super::failure::{Failure, FailureKind};
+use super::hands::JobFolders;
+use super::links::Linker;
+use super::session::{self, JobRequest, Session};
+use super::view::View;
+use crate::diagnostic::Sources;
+use crate::ensemble::{Folders, RecordedHistory};
+use crate::job::{Engine, Event};
+use crate::name::TemplateName;
+use crate::topology::Topology;
+use crate::tosca::did_you_mean;
+use crate::value::{Handle, Value};
+
+pub use super::links::{Link, Links};
+
+/// What is explained.
+#[derive(Debug, Clone)]
+pub enum Subject {
+    /// An instance that exists, or would after the job.
+    Instance(Handle),
+    /// A template without an instance.
+    Template(TemplateName),
+    /// A recorded instance whose template is not in the model any more: its name and record.
+    Orphan(Arc<str>, Value),
+}
+
+/// What there is to say of an instance.
+#[derive(Debug)]
+pub struct Explained {
+    /// What it is about.
+    pub subject: Subject,
+    /// The job as it was planned.
+    pub engine: Engine,
+    /// The texts that it was planned from.
+    pub sources: Sources,
+    /// What earlier jobs recorded.
+    pub history: RecordedHistory,
+    /// What it depends on.
+    pub dependencies: Links,
+    /// What depends on it.
+    pub dependents: Links,
+    /// Whether it exists now.
+    pub exists: bool,
+}
+
+/// Plans a job and looks at what it does to the instance of a name: its own, with those of the
+/// topologies around it, or its key.
+pub fn explain(
+    request: &JobRequest,
+    name: &str,
+    view: &mut dyn View,
+) -> Result<Explained, Failure> {
+    let found = session::find(&request.session)?;
+    let mut session = session::load(found, &request.session)?;
+    let history = session.history()?;
+    let folders = Folders::without_trace(session.manifest.base_dir())
+        .map_err(|error| Failure::new(FailureKind::Refused, error, None))?;
+    let mut job = prepare(request, &mut session, &folders)?;
+    view.warnings(&session.warnings, &session.sources);
+    let engine = &mut job.engine;
+    let subject = find(&engine.topology, name)?;
+    let drafts: Vec<_> = engine
+        .plan
+        .drafts
+        .iter()
+        .map(|it| it.name.clone())
+        .collect();
+    engine.render(&mut JobFolders::new(folders));
+    for event in engine.take_events() {
+        if let Event::Problem(problem) = event {
+            view.problem(&problem, &session.sources);
+        }
+    }
+    let linker = Linker::new(engine, &history);
+    let (dependencies, dependents, exists) = match &subject {
+        Subject::Instance(handle) => {
+            let name = &engine.topology.entity(*handle).name;
+            (
+                linker.dependencies(*handle),
+                linker.dependents(*handle),
+                !drafts.contains(name),
+            )
+        }
+        Subject::Template(_) => (Links::new(), Links::new(), false),
+        Subject::Orphan(..) => (Links::new(), Links::new(), true),
+    };
+    let Session { sources, .. } = session;
+    Ok(Explained {
+        subject,
+        engine: job.engine,
+        sources,
+        history,
+        dependencies,
+        dependents,
+        exists,
+    })
+}
+
+fn find(topology: &Topology, name: &str) -> Result<Subject, Failure> {
+    let bare = name.strip_prefix("::").unwrap_or(name);
+    let nested = bare.replace(":::", ":");
+    if let Some(handle) = topology.find(&nested) {
+        return Ok(Subject::Instance(handle));
+    }
+    let nodes = topology.nodes();
+    let local = nodes.iter().copied();
+    let local: Vec<Handle> = local
+        .filter(|node| topology.entity(*node).local_name() == bare)
+        .collect();
+    match local.as_slice() {
+        [one] => return Ok(Subject::Instance(*one)),
+        [] => {}
+        [first, ..] => {
+            let message = format!(
+                "{} instances of nested topologies are named `{bare}`",
+                local.len()
+            );
+            let example = &topology.entity(*first).name;
+            let hint = format!("name one with the topologies around it, such as `{example}`");
+            return Err(Failure::new(FailureKind::Refused, message, Some(hint)));
+        }
+    }
+    if let Some((template, _)) = topology.template().nodes.get_key_value(nested.as_str()) {
+        return Ok(Subject::Template(template.clone()));
+    }
+    let orphan = topology.orphans().iter().find(|(_, own, _)| &**own == bare);
+    if let Some((_, name, record)) = orphan {
+        return Ok(Subject::Orphan(Arc::clone(name), record.clone()));
+    }
+    let instances = nodes
+        .iter()
+        .map(|node| topology.entity(*node).name.as_str());
+    let templates = topology.template().nodes.keys().map(TemplateName::as_str);
+    let similar = did_you_mean(bare, instances.chain(templates));
+    let hint = similar.unwrap_or_else(|| "`unfurl status` lists all instances".to_owned());
+    let message = format!("there is no instance and no template `{name}`");
+    Err(Failure::new(FailureKind::Refused, message, Some(hint)))
+}

@@ -1,0 +1,323 @@
+//! What there is to say of one instance, as text and as JSON.
+
+use serde_json::{Map, Value as Json, json};
+
+use super::change::{limited, place_json, shown_within};
+use super::plan::PlanTask;
+use super::words;
+use crate::diagnostic::Place;
+use crate::name::{NodeState, Status};
+use crate::value::Value;
+
+/// How many other instances the text names.
+const MOST_LINKS: usize = 10;
+/// How many attributes the text names of each of them.
+const MOST_ATTRIBUTES: usize = 8;
+/// How many attributes of a change the text shows.
+const MOST_SET: usize = 20;
+
+/// What there is to say of one instance.
+#[derive(Debug, Clone, Default)]
+pub struct ExplainView {
+    /// Its name.
+    pub name: String,
+    /// Its key in records.
+    pub key: Option<String>,
+    /// What it is made from.
+    pub template: String,
+    /// The type of that.
+    pub type_name: String,
+    /// Where that is written.
+    pub place: Option<Place>,
+    /// Whether it exists, or did.
+    pub exists: bool,
+    /// Its own status.
+    pub local: Option<Status>,
+    /// Its status as others see it.
+    pub effective: Option<Status>,
+    /// Where it is in its life cycle.
+    pub state: Option<NodeState>,
+    /// Why the two differ.
+    pub status_because: Option<String>,
+    /// What else is known, by a word for it.
+    pub facts: Vec<(&'static str, String)>,
+    /// The workflow that was planned.
+    pub workflow: String,
+    /// What a job would do to it, with the part of it that is meant where it is one.
+    pub tasks: Vec<(Option<String>, PlanTask)>,
+    /// Why a job would do nothing, or not all.
+    pub why_not: Vec<String>,
+    /// What it depends on.
+    pub depends_on: Vec<LinkView>,
+    /// What depends on it.
+    pub dependents: Vec<LinkView>,
+    /// What happened to it last.
+    pub last_change: Option<LastChange>,
+}
+
+/// Another instance, and how it is tied to this one.
+#[derive(Debug, Clone)]
+pub struct LinkView {
+    /// Its name.
+    pub name: String,
+    /// Its status as others see it.
+    pub status: Status,
+    /// Whether one is hosted on the other.
+    pub host: bool,
+    /// Whether one is part of what stands in for the other.
+    pub part: bool,
+    /// The requirements between them.
+    pub requirements: Vec<String>,
+    /// The attributes and properties that one reads of the other.
+    pub attributes: Vec<String>,
+}
+
+/// A change that is on record.
+#[derive(Debug, Clone, Default)]
+pub struct LastChange {
+    /// Its id.
+    pub id: String,
+    /// When it ended, as records write it.
+    pub time: Option<String>,
+    /// The job it was part of.
+    pub job: Option<String>,
+    /// The operation that ran.
+    pub operation: Option<String>,
+    /// Why it ran.
+    pub reason: Option<String>,
+    /// The attributes that it set.
+    pub set: Vec<(String, Value)>,
+    /// Why nothing more is known of it.
+    pub unknown: Option<String>,
+}
+
+impl ExplainView {
+    /// All of it as text; what can be cut keeps to `width` columns.
+    pub fn text(&self, width: u16) -> String {
+        let width = usize::from(width);
+        let mut text = String::new();
+        self.write_head(&mut text, width);
+        self.write_plan(&mut text, width);
+        write_links(&mut text, "Depends on", &self.depends_on);
+        write_links(&mut text, "Needed by", &self.dependents);
+        if let Some(change) = &self.last_change {
+            change.write(&mut text, width);
+        }
+        text
+    }
+
+    fn write_head(&self, text: &mut String, width: usize) {
+        let mut head = words::one_line(&self.name).into_owned();
+        let kind = if self.exists { "" } else { "does not exist; " };
+        words::append(
+            &mut head,
+            format_args!(
+                ": {kind}template `{}`, type {}",
+                words::one_line(&self.template),
+                words::one_line(&self.type_name)
+            ),
+        );
+        text.push_str(&head);
+        if let Some(place) = &self.place {
+            let place = place.to_string();
+            let fits = head.chars().count() + 3 + place.chars().count() <= width;
+            let before = if fits { "   " } else { "\n   " };
+            words::append(text, format_args!("{before}{place}"));
+        }
+        text.push('\n');
+        let status = match (self.local, self.effective) {
+            (Some(local), Some(effective)) if local != effective => {
+                format!("{effective} ({local} by itself)")
+            }
+            (local, effective) => effective
+                .or(local)
+                .map_or_else(|| "none".to_owned(), |status| status.to_string()),
+        };
+        let because = self.status_because.as_deref();
+        let because = because.map_or(String::new(), |why| format!(", because {why}"));
+        fact(text, "status", &format!("{status}{because}"));
+        if let Some(state) = self.state {
+            fact(text, "state", state.as_str());
+        }
+        for (label, value) in &self.facts {
+            fact(text, label, value);
+        }
+    }
+
+    fn write_plan(&self, text: &mut String, width: usize) {
+        let done = if self.tasks.is_empty() {
+            "would do nothing to it"
+        } else {
+            "would run"
+        };
+        words::append(text, format_args!("\nA {} job {done}:\n", self.workflow));
+        for (part, task) in &self.tasks {
+            let of = part.as_ref().map_or(String::new(), |part| {
+                format!(" of {}", words::one_line(part))
+            });
+            words::append(text, format_args!("- {}{of}\n", task.heading()));
+            task.write_changes(text, 3, width);
+            if let Some(note) = &task.note {
+                words::append(text, format_args!("   ({})\n", words::one_line(note)));
+            }
+        }
+        for why in &self.why_not {
+            words::append(text, format_args!("- {}\n", words::one_line(why)));
+        }
+    }
+
+    /// All of it for machines.
+    pub fn json(&self) -> Json {
+        let facts: Map<String, Json> = self
+            .facts
+            .iter()
+            .map(|(label, value)| ((*label).to_owned(), value.as_str().into()))
+            .collect();
+        let tasks = self.tasks.iter().map(|(part, task)| {
+            let mut json = task.json(true);
+            if let (Some(part), Json::Object(json)) = (part, &mut json) {
+                json.insert("of".to_owned(), part.as_str().into());
+            }
+            json
+        });
+        json!({
+            "name": self.name,
+            "key": self.key,
+            "template": self.template,
+            "type": self.type_name,
+            "place": place_json(self.place.as_ref()),
+            "exists": self.exists,
+            "status": self.local.map(Status::as_str),
+            "effective": self.effective.map(Status::as_str),
+            "statusBecause": self.status_because,
+            "state": self.state.map(NodeState::as_str),
+            "facts": facts,
+            "workflow": self.workflow,
+            "inPlan": !self.tasks.is_empty(),
+            "tasks": tasks.collect::<Vec<_>>(),
+            "whyNot": self.why_not,
+            "dependsOn": self.depends_on.iter().map(LinkView::json).collect::<Vec<_>>(),
+            "dependents": self.dependents.iter().map(LinkView::json).collect::<Vec<_>>(),
+            "lastChange": self.last_change.as_ref().map(LastChange::json),
+        })
+    }
+}
+
+fn fact(text: &mut String, label: &str, value: &str) {
+    words::append(
+        text,
+        format_args!("  {label}: {}\n", words::one_line(value)),
+    );
+}
+
+fn write_links(text: &mut String, heading: &str, links: &[LinkView]) {
+    if links.is_empty() {
+        words::append(text, format_args!("\n{heading}: nothing\n"));
+        return;
+    }
+    words::append(text, format_args!("\n{heading}:\n"));
+    for link in links.iter().take(MOST_LINKS) {
+        let name = words::one_line(&link.name);
+        let through = link.through().join("; ");
+        let through = words::one_line(&through);
+        words::append(
+            text,
+            format_args!("- {name} ({}): {through}\n", link.status),
+        );
+    }
+    if links.len() > MOST_LINKS {
+        let more = words::count(links.len() - MOST_LINKS, "other");
+        words::append(text, format_args!("- and {more}\n"));
+    }
+}
+
+impl LinkView {
+    /// How the two are tied, in words.
+    fn through(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        if self.host {
+            all.push("host".to_owned());
+        }
+        if self.part {
+            all.push("stands in".to_owned());
+        }
+        let (requirements, attributes) = (&self.requirements, &self.attributes);
+        if !requirements.is_empty() {
+            let names = words::names(requirements, MOST_ATTRIBUTES);
+            let noun = if requirements.len() == 1 {
+                "requirement"
+            } else {
+                "requirements"
+            };
+            all.push(format!("{noun} {names}"));
+        }
+        if !attributes.is_empty() {
+            all.push(format!(
+                "reads {}",
+                words::names(attributes, MOST_ATTRIBUTES)
+            ));
+        }
+        all
+    }
+
+    fn json(&self) -> Json {
+        json!({
+            "instance": self.name,
+            "status": self.status.as_str(),
+            "host": self.host,
+            "standsIn": self.part,
+            "requirements": self.requirements,
+            "reads": self.attributes,
+        })
+    }
+}
+
+impl LastChange {
+    fn write(&self, text: &mut String, width: usize) {
+        words::append(text, format_args!("\nLast change: {}", self.id));
+        if let Some(operation) = &self.operation {
+            words::append(text, format_args!(", {}", words::one_line(operation)));
+        }
+        if let Some(reason) = &self.reason {
+            words::append(text, format_args!(" (reason: {})", words::one_line(reason)));
+        }
+        if let Some(time) = &self.time {
+            words::append(text, format_args!(", {}", words::recorded_time(time)));
+        }
+        if let Some(job) = &self.job {
+            words::append(text, format_args!(", job {job}"));
+        }
+        text.push('\n');
+        for (name, value) in self.set.iter().take(MOST_SET) {
+            let name = words::one_line(name);
+            let room = width.saturating_sub(name.chars().count() + 10);
+            let value = shown_within(value, room);
+            words::append(text, format_args!("- set {name} to {value}\n"));
+        }
+        if self.set.len() > MOST_SET {
+            let more = words::count(self.set.len() - MOST_SET, "other");
+            words::append(text, format_args!("- and {more}\n"));
+        }
+        if let Some(why) = &self.unknown {
+            let why = words::one_line(why);
+            words::append(text, format_args!("- nothing more is known: {why}\n"));
+        }
+    }
+
+    fn json(&self) -> Json {
+        let set: Map<String, Json> = self
+            .set
+            .iter()
+            .map(|(name, value)| (name.clone(), limited(value)))
+            .collect();
+        json!({
+            "id": self.id,
+            "time": self.time,
+            "job": self.job,
+            "operation": self.operation,
+            "reason": self.reason,
+            "set": set,
+            "unknown": self.unknown,
+        })
+    }
+}
