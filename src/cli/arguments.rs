@@ -7,6 +7,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use super::explain::ExplainArgs;
 use super::export::ExportArgs;
+use super::history::HistoryArgs;
 
 /// The words for levels of messages.
 const LEVELS: [&str; 8] = [
@@ -74,6 +75,7 @@ pub(super) enum Command {
     /// Show what a job would do
     Plan(PlanArgs),
     Explain(ExplainArgs),
+    History(HistoryArgs),
     /// Show what is recorded of the ensemble's instances
     Status(StatusArgs),
     /// Check an ensemble and report every problem

@@ -6,7 +6,7 @@ use clap::{CommandFactory as _, Parser as _};
 
 use super::arguments::{Cli, Command};
 use super::output::Output;
-use super::{explain, export, inspect, job, misc};
+use super::{explain, export, history, inspect, job, misc};
 use crate::plan::Workflow;
 
 /// Deep models need a deep stack; memory is used only where the stack really grows.
@@ -56,6 +56,7 @@ fn run() -> ExitCode {
         Command::Discover(args) => job::run(Workflow::Discover, args, global, &output),
         Command::Plan(args) => job::plan(args, global, &output),
         Command::Explain(args) => explain::explain(args, global, &output),
+        Command::History(args) => history::history(args, global, &output),
         Command::Status(args) => inspect::status(args, global, &output),
         Command::Validate(args) => inspect::validate(args, global, &output),
         Command::Export(args) => export::export(args, global, &output),

@@ -9,12 +9,12 @@ use super::screen::Screen;
 use super::views::task_of_plan;
 use crate::diagnostic::Places;
 use crate::job::{Stage, TaskIndex};
-use crate::name::TemplateName;
+use crate::name::{Priority, Status, TemplateName};
 use crate::ops::explain::{Explained, Links, Subject};
 use crate::ops::{self};
 use crate::plan::{Reason, left_out};
 use crate::topology::{Created, Kind};
-use crate::ui::{ExplainView, LastChange, LinkView};
+use crate::ui::{ExplainView, Fact, LastChange, LinkView, words};
 use crate::value::{Handle, Value};
 
 /// Say of an instance what it is, why the next job would change it or not, what it depends on, what
@@ -192,7 +192,7 @@ fn orphan(name: &str, record: &Value) -> ExplainView {
         template: text("template"),
         type_name: "unknown".to_owned(),
         exists: true,
-        local: local.and_then(crate::name::Status::parse),
+        local: local.and_then(Status::parse),
         why_not: vec!["its template is not in the model any more; its record is kept".to_owned()],
         ..ExplainView::default()
     }
@@ -221,37 +221,57 @@ fn status_because(explained: &Explained, handle: Handle) -> Option<String> {
     })
 }
 
-fn facts(explained: &Explained, handle: Handle) -> Vec<(&'static str, String)> {
+fn facts(explained: &Explained, handle: Handle) -> Vec<Fact> {
     let topology = &explained.engine.topology;
     let entity = topology.entity(handle);
     let mut facts = Vec::new();
+    let mut put = |key, label, text: String, value: Value| {
+        facts.push(Fact {
+            key,
+            label,
+            text,
+            value,
+        });
+    };
     let priority = topology.priority(handle);
-    if priority != crate::name::Priority::Required {
-        facts.push(("priority", priority.to_string()));
+    if priority != Priority::Required {
+        let word = Value::from(priority.as_str());
+        put("priority", "priority", priority.to_string(), word);
     }
-    match &entity.created {
-        Some(Created::By(id)) => facts.push(("created by", format!("the task {id}"))),
-        Some(Created::ManagedBy(by)) => facts.push(("managed by", by.to_string())),
-        Some(Created::No) => facts.push(("created by", "somebody else".to_owned())),
-        None => {}
+    if let Some(created) = &entity.created {
+        let (label, text) = match created {
+            Created::By(id) => ("created by", format!("the task {id}")),
+            Created::ManagedBy(by) => ("managed by", by.to_string()),
+            Created::No => ("created by", "nobody here: it was there before".to_owned()),
+        };
+        put("created", label, text, created.to_value());
     }
     if let Some(imported) = entity.node().and_then(|node| node.imported.as_deref()) {
-        facts.push(("stands for", imported.to_owned()));
+        put(
+            "imported",
+            "stands for",
+            imported.to_owned(),
+            Value::from(imported),
+        );
     }
     let directive = |word| {
-        entity
-            .node()
-            .is_some_and(|it| it.template.has_directive(word))
+        let node = entity.node();
+        node.is_some_and(|node| node.template.has_directive(word))
     };
     if entity.protected == Some(true) || directive("protected") {
-        facts.push(("protected", "yes".to_owned()));
+        put(
+            "protected",
+            "protected",
+            "yes".to_owned(),
+            Value::Bool(true),
+        );
     }
     if let Some(by) = &entity.customized {
-        facts.push(("customized by", by.to_string()));
+        put("customized", "customized by", by.to_string(), by.clone());
     }
     if entity.computed {
         let why = "no operation makes it: its status is that of what it depends on";
-        facts.push(("computed", why.to_owned()));
+        put("computed", "computed", why.to_owned(), Value::Bool(true));
     }
     facts
 }
@@ -324,7 +344,7 @@ fn why_skipped(explained: &Explained, index: TaskIndex) -> String {
         return format!("{operation}: {note}");
     }
     let status = engine.topology.entity(task.target).local;
-    let status = status.map_or("unknown", crate::name::Status::as_str);
+    let status = status.map_or("unknown", Status::as_str);
     match engine.compare_with_record(index) {
         None => format!(
             "its status is {status}, and `{operation}` has no record to compare with: it never ran"
@@ -334,7 +354,7 @@ fn why_skipped(explained: &Explained, index: TaskIndex) -> String {
         }
         Some(comparison) => format!(
             "its status is {status}, and nothing that `{operation}` read has changed ({} compared)",
-            crate::ui::words::count(comparison.compared, "value")
+            words::count(comparison.compared, "value")
         ),
     }
 }

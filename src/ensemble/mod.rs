@@ -2,6 +2,7 @@
 
 mod changes;
 mod folders;
+mod joblog;
 mod jobs_tsv;
 mod journal;
 mod lock;
@@ -13,6 +14,7 @@ mod store;
 
 pub use changes::{JobFacts, Stats, job_record, stamp, task_record};
 pub use folders::{FolderError, FolderKind, FolderPath, Folders, PlannedFile, relationship_dir};
+pub use joblog::{JobLog, LoggedJob, LoggedTask, is_about};
 pub use jobs_tsv::RecordedHistory;
 pub use journal::{Journal, JournalError, Recovered};
 pub use lock::{Acquired, Lock, LockError, LockOwner, LockState, TakenOver};

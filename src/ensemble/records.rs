@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 use std::sync::OnceLock;
 
 use crate::diagnostic::Sources;
@@ -17,6 +17,8 @@ use crate::yaml::{self, Limits};
 const ITEM: &str = "- changeId: ";
 /// The key of the list of the tasks' records.
 const LIST: &str = "changes:";
+/// How many bytes are read to find the record of the job.
+const HEAD: u64 = 64 << 10;
 
 /// A file of records, such as `changes/job….yaml`.
 #[derive(Debug, Clone)]
@@ -46,18 +48,24 @@ impl RecordFile {
     /// Reads a file, whose path is relative to the ensemble's folder and stays in it. The error
     /// says in words why it cannot be read.
     pub fn read(base: &Path, path: &str) -> Result<Self, String> {
-        let path = Path::new(path);
-        if !path
-            .components()
-            .all(|part| matches!(part, Component::Normal(_)))
-        {
-            return Err(format!("`{}` is not in the ensemble", path.display()));
-        }
-        let bytes = fs::read_within(&base.join(path), Limits::default().max_bytes as u64);
+        let most = Limits::default().max_bytes as u64;
+        let bytes = fs::read_within(&within(base, path)?, most);
         let bytes = bytes.map_err(|error| error.to_string())?;
         let text = String::from_utf8(bytes);
-        let text = text.map_err(|_| format!("`{}` is not text in UTF-8", path.display()))?;
-        Self::parse(text).map_err(|error| format!("`{}`: {error}", path.display()))
+        let text = text.map_err(|_| format!("`{path}` is not text in UTF-8"))?;
+        Self::parse(text).map_err(|error| format!("`{path}`: {error}"))
+    }
+
+    /// Reads the record of the job in a file alone, as [`RecordFile::job`] gives it.
+    pub fn read_job(base: &Path, path: &str) -> Result<Value, String> {
+        let start = fs::read_start(&within(base, path)?, HEAD);
+        let start = start.map_err(|error| error.to_string())?;
+        let start = String::from_utf8_lossy(&start);
+        let head = start.find("\nchanges:").map(|end| &start[..=end]);
+        match head.map(parse) {
+            Some(Ok(head)) => Ok(head.get("job").cloned().unwrap_or_default()),
+            _ => Self::read(base, path)?.job(),
+        }
     }
 
     /// Reads the text of a file of records. The error says in words why that cannot be done.
@@ -135,6 +143,16 @@ impl RecordFile {
     /// The place of the record with an id.
     pub fn place_of(&self, id: ChangeId) -> Option<usize> {
         self.places.get(&id).copied()
+    }
+}
+
+/// A path in the ensemble's folder.
+fn within(base: &Path, path: &str) -> Result<PathBuf, String> {
+    let mut parts = Path::new(path).components();
+    if parts.all(|part| matches!(part, Component::Normal(_))) {
+        Ok(base.join(path))
+    } else {
+        Err(format!("`{path}` is not in the ensemble"))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -53,6 +53,11 @@ impl RecordStore {
         self.inline = Some((Arc::new(records), places));
     }
 
+    /// The folder of the ensemble.
+    pub fn base(&self) -> &Path {
+        &self.base
+    }
+
     /// A file of records, by its path from the ensemble's folder.
     pub fn file(&self, path: &str) -> Result<Rc<RecordFile>, String> {
         if let Some(known) = self.files.borrow().get(path) {
@@ -86,7 +91,7 @@ impl RecordStore {
         let file = self.file(path)?;
         match file.place_of(task) {
             Some(place) => file.task(place).map(Some),
-            None => Err(format!("`{path}` has no record of {task}")),
+            None => Err(format!("`{path}` has no record of the task {task}")),
         }
     }
 }

@@ -70,30 +70,11 @@ impl ChangeView {
 
     fn sides(&self, room: usize) -> String {
         if self.secret {
-            return "changed (secret)".to_owned();
-        }
-        let one = |value: &Value| cut(&shown(value), room, 0);
-        match (&self.old, &self.new) {
-            (Side::Unknown, _) if self.kind == DifferenceKind::File => {
-                "contents changed".to_owned()
-            }
-            (Side::Value(old), Side::Value(new)) => {
-                let (old, new) = (shown(old), shown(new));
-                let half = room.saturating_sub(4) / 2;
-                let skipped = shared(&old, &new, half.max(LEAST_WIDTH));
-                let (old, new) = (cut(&old, half, skipped), cut(&new, half, skipped));
-                format!("{old} -> {new}")
-            }
-            (Side::Value(old), Side::Missing) => format!("{} -> removed", one(old)),
-            (Side::Value(old), Side::Failed(why)) => {
-                let why = words::one_line(why);
-                format!("{} -> cannot be evaluated: {why}", one(old))
-            }
-            (_, Side::Missing) => "removed".to_owned(),
-            (Side::Missing, Side::Value(new)) => format!("added, {}", one(new)),
-            (_, Side::Value(new)) => format!("changed, now {}", one(new)),
-            (_, Side::Failed(why)) => format!("cannot be evaluated: {}", words::one_line(why)),
-            (_, Side::Unknown) => "changed".to_owned(),
+            "changed (secret)".to_owned()
+        } else if self.old == Side::Unknown && self.kind == DifferenceKind::File {
+            "contents changed".to_owned()
+        } else {
+            sides(&self.old, &self.new, room)
         }
     }
 
@@ -122,6 +103,30 @@ impl ChangeView {
             put("followsFrom", self.follows.clone().into());
         }
         Json::Object(change)
+    }
+}
+
+/// From what to what, in about `room` characters.
+pub(super) fn sides(old: &Side, new: &Side, room: usize) -> String {
+    let one = |value: &Value| cut(&shown(value), room, 0);
+    match (old, new) {
+        (Side::Value(old), Side::Value(new)) => {
+            let (old, new) = (shown(old), shown(new));
+            let half = room.saturating_sub(4) / 2;
+            let skipped = shared(&old, &new, half.max(LEAST_WIDTH));
+            let (old, new) = (cut(&old, half, skipped), cut(&new, half, skipped));
+            format!("{old} -> {new}")
+        }
+        (Side::Value(old), Side::Missing) => format!("{} -> removed", one(old)),
+        (Side::Value(old), Side::Failed(why)) => {
+            let why = words::one_line(why);
+            format!("{} -> cannot be evaluated: {why}", one(old))
+        }
+        (_, Side::Missing) => "removed".to_owned(),
+        (Side::Missing, Side::Value(new)) => format!("added, {}", one(new)),
+        (_, Side::Value(new)) => format!("changed, now {}", one(new)),
+        (_, Side::Failed(why)) => format!("cannot be evaluated: {}", words::one_line(why)),
+        (_, Side::Unknown) => "changed".to_owned(),
     }
 }
 

@@ -39,8 +39,8 @@ pub struct ExplainView {
     pub state: Option<NodeState>,
     /// Why the two differ.
     pub status_because: Option<String>,
-    /// What else is known, by a word for it.
-    pub facts: Vec<(&'static str, String)>,
+    /// What else is known.
+    pub facts: Vec<Fact>,
     /// The workflow that was planned.
     pub workflow: String,
     /// What a job would do to it, with the part of it that is meant where it is one.
@@ -53,6 +53,19 @@ pub struct ExplainView {
     pub dependents: Vec<LinkView>,
     /// What happened to it last.
     pub last_change: Option<LastChange>,
+}
+
+/// Something that is known of an instance.
+#[derive(Debug, Clone)]
+pub struct Fact {
+    /// The key for machines.
+    pub key: &'static str,
+    /// The words for people.
+    pub label: &'static str,
+    /// What people read.
+    pub text: String,
+    /// What machines read.
+    pub value: Value,
 }
 
 /// Another instance, and how it is tied to this one.
@@ -139,8 +152,8 @@ impl ExplainView {
         if let Some(state) = self.state {
             fact(text, "state", state.as_str());
         }
-        for (label, value) in &self.facts {
-            fact(text, label, value);
+        for known in &self.facts {
+            fact(text, known.label, &known.text);
         }
     }
 
@@ -150,7 +163,8 @@ impl ExplainView {
         } else {
             "would run"
         };
-        words::append(text, format_args!("\nA {} job {done}:\n", self.workflow));
+        let workflow = words::one_line(&self.workflow);
+        words::append(text, format_args!("\nThe workflow `{workflow}` {done}:\n"));
         for (part, task) in &self.tasks {
             let of = part.as_ref().map_or(String::new(), |part| {
                 format!(" of {}", words::one_line(part))
@@ -168,11 +182,6 @@ impl ExplainView {
 
     /// All of it for machines.
     pub fn json(&self) -> Json {
-        let facts: Map<String, Json> = self
-            .facts
-            .iter()
-            .map(|(label, value)| ((*label).to_owned(), value.as_str().into()))
-            .collect();
         let tasks = self.tasks.iter().map(|(part, task)| {
             let mut json = task.json(true);
             if let (Some(part), Json::Object(json)) = (part, &mut json) {
@@ -180,7 +189,7 @@ impl ExplainView {
             }
             json
         });
-        json!({
+        let mut json = json!({
             "name": self.name,
             "key": self.key,
             "template": self.template,
@@ -191,7 +200,6 @@ impl ExplainView {
             "effective": self.effective.map(Status::as_str),
             "statusBecause": self.status_because,
             "state": self.state.map(NodeState::as_str),
-            "facts": facts,
             "workflow": self.workflow,
             "inPlan": !self.tasks.is_empty(),
             "tasks": tasks.collect::<Vec<_>>(),
@@ -199,7 +207,11 @@ impl ExplainView {
             "dependsOn": self.depends_on.iter().map(LinkView::json).collect::<Vec<_>>(),
             "dependents": self.dependents.iter().map(LinkView::json).collect::<Vec<_>>(),
             "lastChange": self.last_change.as_ref().map(LastChange::json),
-        })
+        });
+        for fact in &self.facts {
+            json[fact.key] = limited(&fact.value);
+        }
+        json
     }
 }
 

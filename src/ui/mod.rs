@@ -4,6 +4,7 @@
 mod change;
 mod diagnostics;
 mod explain;
+mod history;
 mod json;
 mod plan;
 mod progress;
@@ -16,7 +17,8 @@ pub mod words;
 
 pub use change::ChangeView;
 pub use diagnostics::{Renderer, failure};
-pub use explain::{ExplainView, LastChange, LinkView};
+pub use explain::{ExplainView, Fact, LastChange, LinkView};
+pub use history::{JobLine, JobView, JobsView, TaskLine};
 pub use json::{pretty, yaml};
 pub use plan::{ExternalJob, PlanEntry, PlanNode, PlanTask, PlanView};
 pub use progress::Progress;

@@ -29,6 +29,17 @@ pub fn read_within(path: &Path, most: u64) -> Result<Vec<u8>, Error> {
     Ok(bytes)
 }
 
+/// Reads the first `most` bytes of a file, or all where it is shorter.
+pub fn read_start(path: &Path, most: u64) -> Result<Vec<u8>, Error> {
+    let file = std::fs::File::open(path).map_err(because(Action::Read, path))?;
+    let mut bytes = Vec::new();
+    let mut limited = file.take(most);
+    limited
+        .read_to_end(&mut bytes)
+        .map_err(because(Action::Read, path))?;
+    Ok(bytes)
+}
+
 /// Reads all of a file as text.
 pub fn read_to_string(path: &Path) -> Result<String, Error> {
     std::fs::read_to_string(path).map_err(because(Action::Read, path))
