@@ -13,7 +13,7 @@
 //! | 7 | [`plan`] | decides what to do and why; touches nothing |
 //! | 6 | [`topology`], [`project`] | what exists now; projects and environments |
 //! | 5 | [`host`] | actions on machines |
-//! | 4 | [`tosca`], [`git`] | meaning; history |
+//! | 4 | [`tosca`], [`git`], [`secret`] | meaning; history; keys |
 //! | 3 | [`yaml`], [`expr`], [`system`] | text, language, this machine |
 //! | 2 | [`value`] | dynamic values and digests |
 //! | 1 | [`name`], [`diagnostic`], [`dag`] | vocabulary |
@@ -38,6 +38,7 @@ pub mod ops;
 pub mod plan;
 pub mod project;
 pub mod runner;
+pub mod secret;
 pub mod system;
 pub mod task;
 pub mod topology;

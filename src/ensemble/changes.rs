@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::jobs_tsv::join_keys;
 use crate::job::{Digest, Engine, Stage, Task};
 use crate::name::Status;
 use crate::value::{Map, Value};
@@ -229,18 +230,21 @@ fn add_result(task: &Task, record: &mut Map) {
 }
 
 fn add_digest(digest: &Digest, record: &mut Map) {
+    let ours = |keys: &[String]| Value::from(join_keys(keys));
     record.insert("digestKeys".into(), Value::from(digest.keys.join(",")));
     record.insert("digestValue".into(), Value::from(digest.value.as_str()));
     record.insert("digestPut".into(), Value::from(digest.put.join(",")));
     if !digest.exact_keys.is_empty() {
-        record.insert(
-            "digestRead".into(),
-            Value::from(digest.exact_keys.join(",")),
-        );
+        record.insert("digestRead".into(), ours(&digest.exact_keys));
         record.insert(
             "digestSha256".into(),
             Value::from(digest.exact_value.as_str()),
         );
+    }
+    if let Some(secret) = &digest.secret {
+        record.insert("digestSecretRead".into(), ours(&secret.keys));
+        record.insert("digestSecret".into(), Value::from(secret.value.as_str()));
+        record.insert("digestKey".into(), Value::from(secret.key.as_str()));
     }
 }
 

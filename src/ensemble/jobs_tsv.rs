@@ -96,6 +96,38 @@ fn push(line: &mut String, key: &str, value: &str) {
     }));
 }
 
+/// What must not stand in a key of ours as it is, with what stands for it.
+const ESCAPES: [(&str, &str); 5] = [
+    ("%", "%25"),
+    (",", "%2C"),
+    ("\t", "%09"),
+    ("\n", "%0A"),
+    ("\r", "%0D"),
+];
+
+/// The keys of our own digests in one text. Names may contain anything.
+pub(super) fn join_keys(keys: &[String]) -> String {
+    let escape = |key: &String| {
+        let escapes = ESCAPES.iter();
+        escapes.fold(key.clone(), |key, (plain, escaped)| {
+            key.replace(plain, escaped)
+        })
+    };
+    keys.iter().map(escape).collect::<Vec<_>>().join(",")
+}
+
+/// The keys that [`join_keys`] has joined.
+fn split_keys(text: &str) -> Vec<String> {
+    let plain = |key: &str| {
+        let escapes = ESCAPES.iter().rev();
+        escapes.fold(key.to_owned(), |key, (plain, escaped)| {
+            key.replace(escaped, plain)
+        })
+    };
+    let keys = text.split(',').filter(|key| !key.is_empty());
+    keys.map(plain).collect()
+}
+
 /// What earlier jobs recorded, by target and operation.
 #[derive(Debug, Clone, Default)]
 pub struct RecordedHistory {
@@ -174,8 +206,11 @@ impl RecordedHistory {
             digest_keys: list("digestKeys"),
             digest_value: field("digestValue").unwrap_or_default(),
             digest_put: list("digestPut"),
-            exact_keys: list("digestRead"),
+            exact_keys: split_keys(&field("digestRead").unwrap_or_default()),
             exact_value: field("digestSha256").unwrap_or_default(),
+            secret_keys: split_keys(&field("digestSecretRead").unwrap_or_default()),
+            secret_value: field("digestSecret").unwrap_or_default(),
+            secret_key: field("digestKey").unwrap_or_default(),
         };
         // Targets of nested topologies have keys of their own.
         let target = field("digestOf").unwrap_or(target);

@@ -69,6 +69,7 @@ pub fn publish(
         return Ok(Published::default());
     }
     let dry = engine.options.goal.dry_run;
+    engine.get_digest_key();
     let (inputs, outputs) = (engine.inputs(), engine.outputs());
     let values = Values {
         inputs,

@@ -151,6 +151,26 @@ impl Memo {
         found.into_iter().collect()
     }
 
+    /// Whether something that was read is of a kind, directly or through attributes; also where so
+    /// much was read, more than `cap` attributes, that not all of it is looked at.
+    pub fn any(&self, reads: &Reads, cap: usize, is: &mut dyn FnMut(&Read) -> bool) -> bool {
+        let mut seen = HashSet::new();
+        let mut open: Vec<(Read, Value)> = reversed(reads);
+        while let Some((read, _)) = open.pop() {
+            if is(&read) || seen.len() > cap {
+                return true;
+            }
+            if let Read::Attribute { of, name } = read
+                && seen.insert((of, Arc::clone(&name)))
+            {
+                for part in &self.parts(of, &name) {
+                    open.extend(reversed(part));
+                }
+            }
+        }
+        false
+    }
+
     /// What the evaluations of an attribute and of the parts of it that were used have read.
     fn parts(&self, of: Handle, name: &Arc<str>) -> Vec<Reads> {
         let state = self.state();

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
+use super::compare::AS_WRITTEN;
+use super::digest::as_written;
 use super::engine::{Engine, LastOperation, Recorded};
 use super::observe::is_live;
 use super::task::{Task, TaskIndex};
@@ -169,9 +171,8 @@ struct Comparer<'e> {
 
 impl Comparer<'_> {
     fn compare(&self, last: &LastOperation, into: &mut Comparison) {
-        let exact = !last.exact_keys.is_empty();
-        let keys = if exact {
-            &last.exact_keys
+        let keys = if last.is_exact() {
+            &keys_of(last)
         } else {
             &last.digest_keys
         };
@@ -353,7 +354,7 @@ impl Comparer<'_> {
 
 impl Current {
     fn new(&self, task: &Task, key: &str) -> Side {
-        if !key.contains("::") && !task.inputs.contains_key(key) {
+        if !key.contains("::") && as_written(task, key).is_none() {
             return Side::Missing;
         }
         match &self.value {
@@ -361,6 +362,15 @@ impl Current {
             Err(why) => Side::Failed(why.clone()),
         }
     }
+}
+
+/// What an operation read, as our own fields say; what stands there as it is written was read as
+/// an input.
+fn keys_of(last: &LastOperation) -> Vec<String> {
+    let keys = last.exact_keys.iter().chain(&last.secret_keys);
+    let keys = keys.map(|key| key.strip_prefix(AS_WRITTEN).unwrap_or(key).to_owned());
+    let keys: indexmap::IndexSet<String> = keys.collect();
+    keys.into_iter().collect()
 }
 
 /// A value as records have it: what is outside as the expression that gives it, nothing secret.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
+use super::compare::Change;
 use super::engine::Engine;
 use super::task::{Stage, Task};
 use crate::expr::{Context, Inputs, Place, Var};
@@ -60,6 +61,7 @@ impl Engine {
             resolved: IndexMap::new(),
             dependencies: IndexMap::new(),
             exact: IndexMap::new(),
+            change: Change::None,
             changes: IndexMap::new(),
             errors,
             outcome: None,

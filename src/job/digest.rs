@@ -1,9 +1,10 @@
-//! Whether what an operation read has changed since it ran last.
+//! What a task's record says of what the task has read.
 
-use super::engine::{Engine, LastOperation};
-use super::task::{Task, TaskIndex};
-use crate::expr::{Evaluator, Reads};
-use crate::value::{Canonical, Handle, Value, upstream_digest};
+use super::compare::{AS_WRITTEN, ENVIRONMENT};
+use super::engine::Engine;
+use super::task::Task;
+use crate::expr::{Error, Evaluator};
+use crate::value::{Canonical, Map, Value, upstream_digest};
 
 /// The digest fields of a task's record.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -14,15 +15,43 @@ pub struct Digest {
     pub value: String,
     /// The attributes that were set.
     pub put: Vec<String>,
-    /// What was read, exactly.
+    /// What was read, exactly, those apart of which a part is secret.
     pub exact_keys: Vec<String>,
     /// Our digest of it.
     pub exact_value: String,
+    /// Of what is secret; none where nothing is, or where there is no key.
+    pub secret: Option<SecretDigest>,
 }
+
+/// The keyed digest of what a task has read of secrets.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SecretDigest {
+    /// What was read.
+    pub keys: Vec<String>,
+    /// The digest of it.
+    pub value: String,
+    /// The id of the key that it was made with.
+    pub key: String,
+}
+
+/// What a task has read, by its key in records, with its value.
+pub(super) type Entries = Vec<(String, Value)>;
 
 impl Engine {
     /// The digest fields of a task that has run.
     pub fn digest(&self, task: &Task) -> Digest {
+        let mut digest = self.upstream_fields(task);
+        let (secret, open): (Entries, Entries) = self
+            .entries(task)
+            .into_iter()
+            .partition(|(_, value)| value.has_sensitive());
+        digest.exact_value = exact_digest(&open);
+        digest.exact_keys = keys_of(&open);
+        digest.secret = self.secret_digest(&secret);
+        digest
+    }
+
+    fn upstream_fields(&self, task: &Task) -> Digest {
         let (mut keys, mut values) = (Vec::new(), Vec::new());
         for (name, value) in &task.resolved {
             if task.counts_in_digest(name) && !matches!(value, Value::Sensitive(_)) {
@@ -54,70 +83,69 @@ impl Engine {
         } else {
             upstream_digest(&values)
         };
-        let exact = task
-            .exact
-            .iter()
-            .filter(|(_, value)| !value.has_sensitive());
-        let exact_keys: Vec<String> = exact.clone().map(|(key, _)| key.clone()).collect();
-        let exact_value = exact_digest(exact.map(|(key, value)| (key.as_str(), value)));
         Digest {
             keys,
             value,
             put,
-            exact_keys,
-            exact_value,
+            ..Digest::default()
         }
     }
 
-    /// Whether what the operation of a task read last time has changed, and what was read to find
-    /// out. An operation without a record, or one that read nothing, has not changed.
-    pub(super) fn has_changed(&self, index: TaskIndex) -> (bool, Reads) {
-        let task = &self.tasks[index];
-        let operation = task.reference.operation.as_str();
-        let Some(last) = self.last_operation(task.target, operation) else {
-            return (false, Reads::default());
+    fn entries(&self, task: &Task) -> Entries {
+        if self.is_of_the_model(task) {
+            return self.model_entries(task);
+        }
+        let read = task.exact.iter();
+        let mut entries: Entries = read
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect();
+        let evaluator = self.evaluator_of(task);
+        if let Ok(environment @ Value::Map(_)) = self.current(task, ENVIRONMENT, &evaluator) {
+            entries.push((ENVIRONMENT.to_owned(), environment));
+        }
+        entries
+    }
+
+    fn secret_digest(&self, entries: &Entries) -> Option<SecretDigest> {
+        let key = self.digest_key.as_ref().filter(|_| !entries.is_empty())?;
+        Some(SecretDigest {
+            keys: keys_of(entries),
+            value: key.digest(pairs(entries)),
+            key: key.id().to_owned(),
+        })
+    }
+
+    /// Gets the key for digests of secrets, if a task of the job has read any. It must be called
+    /// before records are made; without a key they say nothing of secrets.
+    pub fn get_digest_key(&mut self) {
+        let is_secret = |value: &Value| value.has_sensitive();
+        let has_secrets = |task: &Task| {
+            let implementation = task.operation.implementation.as_ref();
+            task.exact.values().any(is_secret)
+                || implementation.is_some_and(|it| !it.environment.is_empty())
+                    && self.entries(task).iter().any(|(_, value)| is_secret(value))
         };
-        let evaluator = self.evaluator_for(index);
-        let changed = self.compare(task, &last, &evaluator);
-        (changed, evaluator.take_reads())
-    }
-
-    /// The last record of an operation on an entity. In records of Unfurl the entities of nested
-    /// topologies are not told apart.
-    pub(super) fn last_operation(&self, of: Handle, operation: &str) -> Option<LastOperation> {
-        let key = &self.topology.entity(of).key;
-        let whole = self.topology.whole_key(of);
-        let found = self.history.last(&whole, operation);
-        found.or_else(|| self.history.last(key.as_str(), operation))
-    }
-
-    fn compare(&self, task: &Task, last: &LastOperation, evaluator: &Evaluator) -> bool {
-        let exact = !last.exact_keys.is_empty();
-        let keys = if exact {
-            &last.exact_keys
-        } else {
-            &last.digest_keys
-        };
-        if keys.is_empty() {
-            return false;
+        let mut tasks = self.work.iter().map(|index| &self.tasks[*index]);
+        if self.digest_key.is_some() || !tasks.any(has_secrets) {
+            return;
         }
-        let removed = |key: &String| !key.contains("::") && !task.inputs.contains_key(key.as_str());
-        if keys.iter().any(removed) {
-            return true;
-        }
-        let mut values = Vec::with_capacity(keys.len());
-        for key in keys {
-            // What cannot be evaluated any more is a change: running it shows why.
-            match self.current(task, key, evaluator) {
-                Ok(value) => values.push(value),
-                Err(_) => return true,
+        match self.keys.for_records(!self.options.goal.dry_run) {
+            Ok(key) => self.digest_key = key,
+            Err(problem) => {
+                let text = format!(
+                    "no digests of secrets are recorded, so that a changed one will not be \
+                     noticed: {problem}"
+                );
+                self.say(super::event::Level::Warning, text);
             }
         }
-        if exact {
-            let pairs = keys.iter().map(String::as_str).zip(&values);
-            exact_digest(pairs) != last.exact_value
-        } else {
-            upstream_digest(&values) != last.digest_value
+    }
+
+    /// An evaluator for a task that need not be one of the job's.
+    pub(super) fn evaluator_of(&self, task: &Task) -> Evaluator {
+        match task.artifact {
+            Some(artifact) => self.evaluator().around(artifact, &task.context),
+            None => self.evaluator(),
         }
     }
 
@@ -127,7 +155,13 @@ impl Engine {
         task: &Task,
         key: &str,
         evaluator: &Evaluator,
-    ) -> Result<Value, crate::expr::Error> {
+    ) -> Result<Value, Error> {
+        if key == ENVIRONMENT {
+            return environment_of(task, evaluator);
+        }
+        if let Some(name) = key.strip_prefix(AS_WRITTEN) {
+            return Ok(as_written(task, name).unwrap_or_default());
+        }
         if !key.contains("::") {
             return Ok(evaluator.input(key, &task.context)?.unwrap_or_default());
         }
@@ -163,17 +197,42 @@ impl Engine {
     }
 }
 
+/// The variables that an operation sets for its commands; null where it sets none.
+fn environment_of(task: &Task, evaluator: &Evaluator) -> Result<Value, Error> {
+    let rules = task.operation.implementation.as_ref();
+    let Some(rules) = rules.map(|it| &it.environment).filter(|it| !it.is_empty()) else {
+        return Ok(Value::Null);
+    };
+    let evaluate = |(name, raw): (&std::sync::Arc<str>, &Value)| {
+        Ok((name.clone(), evaluator.evaluate(raw, &task.context)?))
+    };
+    let variables: Map = rules.iter().map(evaluate).collect::<Result<_, Error>>()?;
+    Ok(Value::from(variables))
+}
+
+/// An input, or the environment, as it is written.
+pub(super) fn as_written(task: &Task, name: &str) -> Option<Value> {
+    if name == ENVIRONMENT {
+        let rules = &task.operation.implementation.as_ref()?.environment;
+        return (!rules.is_empty()).then(|| Value::from(rules.clone()));
+    }
+    task.inputs.get(name).cloned()
+}
+
+fn keys_of(entries: &Entries) -> Vec<String> {
+    entries.iter().map(|(key, _)| key.clone()).collect()
+}
+
+pub(super) fn pairs(entries: &Entries) -> impl Iterator<Item = (&str, &Value)> {
+    entries.iter().map(|(key, value)| (key.as_str(), value))
+}
+
 /// Our digest: SHA-256 over keys and values, typed and delimited. Order does not count.
-fn exact_digest<'a>(pairs: impl Iterator<Item = (&'a str, &'a Value)>) -> String {
-    let mut pairs: Vec<_> = pairs.collect();
-    if pairs.is_empty() {
+pub(super) fn exact_digest(entries: &Entries) -> String {
+    if entries.is_empty() {
         return String::new();
     }
-    pairs.sort_by_key(|(key, _)| *key);
     let mut canonical = Canonical::default();
-    for (key, value) in pairs {
-        canonical.text(key);
-        canonical.value(value, &|_| [0; 32]);
-    }
+    canonical.pairs(pairs(entries));
     canonical.finish()
 }

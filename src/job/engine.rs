@@ -1,6 +1,7 @@
 //! The coordinator: owns the topology and the tasks of a job, and is the only one to change them.
 
-use std::collections::{HashMap, HashSet};
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::error::Error;
@@ -8,10 +9,12 @@ use super::event::{Event, Level};
 use super::options::JobOptions;
 use super::problem::explain;
 use super::task::{Task, TaskIndex};
+use super::world::Keys;
 use crate::dag::ReadyQueue;
 use crate::expr::{Evaluator, Memo, World};
 use crate::name::{ChangeId, Status, TaskNumber};
 use crate::plan::{Activity, Plan, StepId, Target};
+use crate::secret::DigestKey;
 use crate::task::Configurator;
 use crate::topology::Topology;
 use crate::value::{Handle, Map};
@@ -34,6 +37,12 @@ pub struct LastOperation {
     pub exact_keys: Vec<String>,
     /// Our digest.
     pub exact_value: String,
+    /// What it read of secrets.
+    pub secret_keys: Vec<String>,
+    /// The keyed digest of that.
+    pub secret_value: String,
+    /// The id of the key.
+    pub secret_key: String,
 }
 
 /// What the record of a task says that it has read.
@@ -79,6 +88,11 @@ pub struct Engine {
     pub(super) memo: Arc<Memo>,
     pub(super) choose: Choose,
     pub(super) history: Box<dyn History>,
+    pub(super) keys: Box<dyn Keys>,
+    /// The key for the digests of secrets that this job records.
+    pub(super) digest_key: Option<Arc<DigestKey>>,
+    /// Entities that read secrets of which nobody can tell whether they have changed.
+    pub(super) untold: RefCell<BTreeSet<Handle>>,
     /// The task of each step; none for steps that set a state.
     pub(super) task_of: Vec<Option<TaskIndex>>,
     /// What each step is applied to.
@@ -116,6 +130,8 @@ pub struct Parts {
     pub choose: Choose,
     /// What earlier jobs recorded.
     pub history: Box<dyn History>,
+    /// The keys for digests of secrets.
+    pub keys: Box<dyn Keys>,
 }
 
 impl std::fmt::Debug for Parts {
@@ -125,14 +141,12 @@ impl std::fmt::Debug for Parts {
 }
 
 impl Engine {
-    /// Makes the plan's drafts part of the topology and a task of each of its steps.
-    pub fn new(parts: Parts, plan: Plan, options: JobOptions) -> Result<Self, Error> {
-        let mut topology = parts.topology;
-        add_drafts(&mut topology, &plan);
-        let mut engine = Self {
+    /// An engine with nothing to do yet; it can be asked what has changed.
+    pub fn new(parts: Parts, options: JobOptions) -> Self {
+        Self {
             options,
-            topology: Arc::new(topology),
-            tasks: Vec::with_capacity(plan.steps.len()),
+            topology: Arc::new(parts.topology),
+            tasks: Vec::new(),
             work: Vec::new(),
             aborted: None,
             discovered: Map::new(),
@@ -141,10 +155,13 @@ impl Engine {
             memo: Arc::default(),
             choose: parts.choose,
             history: parts.history,
-            task_of: Vec::with_capacity(plan.steps.len()),
-            targets: Vec::with_capacity(plan.steps.len()),
+            keys: parts.keys,
+            digest_key: None,
+            untold: RefCell::default(),
+            task_of: Vec::new(),
+            targets: Vec::new(),
             producers: HashMap::new(),
-            done: vec![false; plan.steps.len()],
+            done: Vec::new(),
             waiting: HashMap::new(),
             released: HashSet::new(),
             awaited: HashMap::new(),
@@ -152,12 +169,19 @@ impl Engine {
             finished: 0,
             events: Vec::new(),
             started: 0,
-            plan,
-        };
-        for step in 0..engine.plan.steps.len() {
-            engine.add_task_of(step)?;
+            plan: Plan::default(),
         }
-        Ok(engine)
+    }
+
+    /// Takes on a plan: makes its drafts part of the topology and a task of each of its steps.
+    pub fn adopt(&mut self, plan: Plan) -> Result<(), Error> {
+        add_drafts(self.topology_mut(), &plan);
+        self.done = vec![false; plan.steps.len()];
+        self.plan = plan;
+        for step in 0..self.plan.steps.len() {
+            self.add_task_of(step)?;
+        }
+        Ok(())
     }
 
     fn add_task_of(&mut self, id: StepId) -> Result<(), Error> {

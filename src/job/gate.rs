@@ -39,6 +39,10 @@ impl Engine {
         } else if operation == "restart" && !entity.local.is_some_and(Status::is_present) {
             return Gate::Pass("instance can't be restart".to_owned());
         }
+        // It is there, and is brought up again.
+        if task.reason == Reason::Reconfigure {
+            return Gate::Open;
+        }
         let desired = workflow.as_deref().and_then(Workflow::success_status);
         if desired.is_some() && desired == Some(self.topology.effective(task.target)) {
             return Gate::Pass("instance already has desired status".to_owned());

@@ -36,6 +36,7 @@ impl Engine {
         for step in 0..self.plan.steps.len() {
             self.prepare(step);
         }
+        self.tell_unknown_secrets();
         let mut deferred_group = None;
         for step in 0..self.plan.steps.len() {
             let Some(task) = self.task_of[step] else {
@@ -92,13 +93,15 @@ impl Engine {
                 return;
             }
         }
-        if self.tasks[index].reason == Reason::Reconfigure {
-            let (changed, more) = self.has_changed(index);
+        let decided = self.plan.decided.contains(&step);
+        if self.tasks[index].reason == Reason::Reconfigure && !decided {
+            let (change, more) = self.has_changed(index);
             reads.append(&more);
             self.commit_reads(index, &reads);
-            if !changed {
+            if !change.is_change() {
                 self.skip(step, index, "no change detected");
             }
+            self.tasks[index].change = change;
         } else {
             self.commit_reads(index, &reads);
         }

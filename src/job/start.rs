@@ -195,6 +195,9 @@ impl Engine {
         if task.is_final {
             self.finish_workflow(index);
         }
+        if failed {
+            self.note_half_done(index);
+        }
         self.tell_finished(index);
         self.finish_step(step);
         Next::Nothing

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
+use super::compare::Change;
 use crate::expr::Context;
 use crate::name::{ChangeId, NodeState, OperationRef, Priority, Status};
 use crate::plan::{GroupId, Reason, StepId};
@@ -87,6 +88,8 @@ pub struct Task {
     pub dependencies: IndexMap<(Handle, Arc<str>), Dependency>,
     /// What it read, exactly: the basis of our own digest.
     pub exact: IndexMap<String, Value>,
+    /// Why it runs again, for a task with the reason `reconfigure`.
+    pub change: Change,
     /// What it changed, by entity.
     pub changes: IndexMap<Handle, Changes>,
     /// What went wrong, in words.

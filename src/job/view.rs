@@ -79,7 +79,14 @@ impl Engine {
         let node = end.unwrap_or(of);
         let host = topology.entity(node).parent.unwrap_or(node);
         let orchestrator = topology.find_from(of, "localhost");
-        let all = [Some(of), Some(host), orchestrator, source, end, task.artifact];
+        let all = [
+            Some(of),
+            Some(host),
+            orchestrator,
+            source,
+            end,
+            task.artifact,
+        ];
         all.into_iter().flatten()
     }
 }

@@ -1,8 +1,10 @@
 //! The hands of a job: who performs effects, who keeps its files.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::host::{Action, ActionResult};
+use crate::secret::DigestKey;
 use crate::task::{RenderedFile, WorkFolder};
 
 /// Performs actions; those begun may end in any order.
@@ -18,6 +20,16 @@ pub trait Runner {
 
     /// Asks all that run to stop.
     fn cancel(&mut self);
+}
+
+/// Has the keys for digests of secrets.
+pub trait Keys {
+    /// The key for new records; where there is none it is made if it may be. An error says why
+    /// there is none although there should be, and what to do.
+    fn for_records(&self, make: bool) -> Result<Option<Arc<DigestKey>>, String>;
+
+    /// The key with the id that a record carries, if it is there.
+    fn of_id(&self, id: &str) -> Result<Option<Arc<DigestKey>>, String>;
 }
 
 /// Names the folders of a task: the directory name of its target, and its operation.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::failure::{Failure, FailureKind};
-use super::hands::{JobFolders, JobJournal, LocalRunner};
+use super::hands::{DigestKeys, JobFolders, JobJournal, LocalRunner};
 use super::log::JobLog;
 use super::session::{self, JobRequest, Session};
 use super::view::{Decision, JobReport, View};
@@ -88,10 +88,6 @@ pub(super) fn prepare(
         .max(session.last_job());
     let base = session.manifest.base_dir();
     let start = start_time(request, &history, previous.as_deref(), base)?;
-    let plan = plan::plan(&topology, &request.goal).map_err(|error| {
-        let diagnostic = Diagnostic::from(error);
-        Failure::with_places(FailureKind::Load, diagnostic, session.sources.clone())
-    })?;
     session
         .warnings
         .append(unknown_instances(&request.goal, &topology));
@@ -117,8 +113,16 @@ pub(super) fn prepare(
         world: Arc::new(world),
         choose: configurator::choose,
         history: Box::new(history),
+        keys: Box::new(DigestKeys::of(session)),
     };
-    let engine = Engine::new(parts, plan, options).map_err(|error| {
+    let mut engine = Engine::new(parts, options);
+    let topology = Arc::clone(&engine.topology);
+    let plan = plan::plan(&topology, &request.goal, &engine).map_err(|error| {
+        let diagnostic = Diagnostic::from(error);
+        Failure::with_places(FailureKind::Load, diagnostic, session.sources.clone())
+    })?;
+    drop(topology);
+    engine.adopt(plan).map_err(|error| {
         Failure::new(
             FailureKind::Load,
             format!("could not create job: {error}"),
@@ -159,7 +163,7 @@ impl Prepared {
             previous: self.history_last.clone(),
             options: request.recorded_options.clone(),
             start_commit: head_of(session.manifest.base_dir()),
-            spec_digest: canonical_sha256(&spec.unwrap_or_default(), &|_| [0; 32])[..40].to_owned(),
+            spec_digest: canonical_sha256(&spec.unwrap_or_default())[..40].to_owned(),
             ended: clock::now(),
         };
         keep_out_of_git(session.manifest.base_dir());
@@ -386,9 +390,10 @@ fn head_of(base: &Path) -> Option<String> {
 }
 
 /// What never belongs to git; the patterns of older projects miss it.
-const KEPT_OUT: [(&str, &str); 2] = [
+const KEPT_OUT: [(&str, &str); 3] = [
     ("**/failed/", "failed/x/y"),
     ("*.lock.owner", "ensemble.yaml.lock.owner"),
+    ("**/local/digest.key", "local/digest.key"),
 ];
 
 fn keep_out_of_git(base: &Path) {

@@ -1,12 +1,15 @@
 //! Joins a job to this machine: its runner, folders and journal.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use super::session::Session;
 use crate::ensemble::{FolderKind, FolderPath, Folders, Journal, PlannedFile};
 use crate::host::{Action, ActionResult};
 use crate::job::{Event, FolderKey, JournalError};
 use crate::name::ChangeId;
 use crate::runner::Local;
+use crate::secret::{DigestKey, Keyring};
 use crate::task::{RenderedFile, WorkFolder};
 
 /// The runner of this machine, as a job sees it.
@@ -53,6 +56,31 @@ impl crate::job::Runner for LocalRunner {
         if let Some(local) = &self.0 {
             local.cancel_all();
         }
+    }
+}
+
+/// The keys of the ensemble for digests of secrets, as a job sees them.
+#[derive(Debug)]
+pub(super) struct DigestKeys(Keyring);
+
+impl DigestKeys {
+    pub(super) fn of(session: &Session) -> Self {
+        Self(Keyring::new(session.env.all(), session.manifest.base_dir()))
+    }
+}
+
+impl crate::job::Keys for DigestKeys {
+    fn for_records(&self, make: bool) -> Result<Option<Arc<DigestKey>>, String> {
+        let key = if make {
+            self.0.current_or_new().map(Some)
+        } else {
+            self.0.current()
+        };
+        key.map_err(|error| format!("{error}; {}", error.help()))
+    }
+
+    fn of_id(&self, id: &str) -> Result<Option<Arc<DigestKey>>, String> {
+        self.0.of_id(id).map_err(|error| error.to_string())
     }
 }
 

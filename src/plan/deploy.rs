@@ -127,12 +127,16 @@ impl Planner<'_> {
 
     /// A single operation outside of any group (rule 12).
     fn reconfigure(&mut self, subject: &Subject) {
+        let is_found = subject.template.has_directive("discover");
+        if !is_found && self.repeat(subject) {
+            return;
+        }
         let sequence = Sequence {
             group: None,
             reason: Some(Reason::Reconfigure),
             workflow: "deploy".into(),
         };
-        let planned = if subject.template.has_directive("discover") {
+        let planned = if is_found {
             self.operation(subject, &sequence, "Install", "discover", None)
         } else {
             let state = Some(NodeState::Configuring);

@@ -7,6 +7,7 @@ use super::error::Error;
 use super::goal::{Goal, Workflow};
 use super::leave::Leave;
 use super::order::{host_of, refuse_cycles, template_order};
+use super::repeat::Repeats;
 use super::step::{Draft, Group, GroupId, Item, Plan, Step, Target};
 use crate::name::{InstanceName, NodeState, Status, TemplateName};
 use crate::topology::{Created, Entity, Topology};
@@ -22,8 +23,8 @@ pub(super) struct Subject {
     pub(super) status: Option<Status>,
 }
 
-/// Makes the plan for a goal.
-pub fn plan(topology: &Topology, goal: &Goal) -> Result<Plan, Error> {
+/// Makes the plan for a goal; `repeats` says what of existing instances must be done again.
+pub fn plan(topology: &Topology, goal: &Goal, repeats: &dyn Repeats) -> Result<Plan, Error> {
     if let Some(template) = &goal.template
         && !topology.template().nodes.contains_key(template)
     {
@@ -35,6 +36,7 @@ pub fn plan(topology: &Topology, goal: &Goal) -> Result<Plan, Error> {
     let mut planner = Planner {
         topology,
         goal,
+        repeats,
         plan: Plan::default(),
         drafts: HashMap::new(),
         visited: HashSet::new(),
@@ -53,10 +55,10 @@ pub fn plan(topology: &Topology, goal: &Goal) -> Result<Plan, Error> {
 }
 
 /// A plan in the making.
-#[derive(Debug)]
 pub(super) struct Planner<'a> {
     pub(super) topology: &'a Topology,
     pub(super) goal: &'a Goal,
+    pub(super) repeats: &'a dyn Repeats,
     pub(super) plan: Plan,
     /// The drafts by name: their place in the plan.
     drafts: HashMap<InstanceName, usize>,

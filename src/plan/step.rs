@@ -1,5 +1,6 @@
 //! What a plan is made of.
 
+use std::collections::HashSet;
 use std::fmt::{Display, Formatter};
 use std::sync::Arc;
 
@@ -159,6 +160,8 @@ pub struct Plan {
     pub groups: Vec<Group>,
     /// Steps and groups at the top, in order.
     pub items: Vec<Item>,
+    /// Steps that run because of what has changed, whatever else is found out.
+    pub decided: HashSet<StepId>,
     /// Statuses to be set before anything runs.
     pub statuses: Vec<(InstanceName, Status)>,
     /// Instances left alone although the workflow would apply to them, and why.

@@ -7,4 +7,5 @@ pub mod fs;
 pub mod lockfile;
 pub mod machine;
 pub mod process;
+pub mod random;
 pub mod terminal;

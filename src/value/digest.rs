@@ -47,24 +47,48 @@ fn feed_upstream(value: &Value, feed: &mut dyn FnMut(&[u8])) {
     }
 }
 
-/// Writes values in a form in which different values are different bytes: each has a tag, each
-/// variable length is written before its bytes, maps go by key.
-#[derive(Debug, Default)]
-pub struct Canonical(Sha256);
+/// Takes bytes in, to make a digest of them.
+pub trait Absorb {
+    /// Takes the next bytes.
+    fn absorb(&mut self, bytes: &[u8]);
+}
 
-impl Canonical {
-    /// Adds a value. `key` gives what stands for a sensitive value: a keyed digest of it.
-    pub fn value(&mut self, value: &Value, key: &dyn Fn(&Value) -> [u8; 32]) {
+impl Absorb for Sha256 {
+    fn absorb(&mut self, bytes: &[u8]) {
+        self.update(bytes);
+    }
+}
+
+/// Writes values in a form in which different values are different bytes: each has a tag, each
+/// variable length is written before its bytes, maps go by key. What is sensitive is left blank,
+/// unless the digest is a keyed one.
+#[derive(Debug, Default)]
+pub struct Canonical<Into = Sha256> {
+    into: Into,
+    reveals: bool,
+}
+
+impl<Into: Absorb> Canonical<Into> {
+    /// Writes into a keyed digest, which may see what is sensitive.
+    pub fn keyed(into: Into) -> Self {
+        Self {
+            into,
+            reveals: true,
+        }
+    }
+
+    /// Adds a value.
+    pub fn value(&mut self, value: &Value) {
         match value {
-            Value::Null | Value::Entity(_) => self.0.update(b"n"),
-            Value::Bool(truth) => self.0.update(if *truth { b"t" } else { b"f" }),
+            Value::Null | Value::Entity(_) => self.into.absorb(b"n"),
+            Value::Bool(truth) => self.into.absorb(if *truth { b"t" } else { b"f" }),
             Value::Int(number) => self.tagged(b'i', number.to_string().as_bytes()),
             Value::Big(digits) => self.tagged(b'i', digits.as_bytes()),
             Value::Float(number) => self.tagged(b'd', &number.to_bits().to_be_bytes()),
             Value::Str(text) => self.tagged(b's', text.as_bytes()),
             Value::List(items) => {
                 self.length(b'l', items.len());
-                items.iter().for_each(|item| self.value(item, key));
+                items.iter().for_each(|item| self.value(item));
             }
             Value::Map(map) => {
                 self.length(b'm', map.len());
@@ -72,15 +96,29 @@ impl Canonical {
                 entries.sort_by_key(|(name, _)| *name);
                 for (name, item) in entries {
                     self.text(name);
-                    self.value(item, key);
+                    self.value(item);
                 }
             }
-            Value::Sensitive(inner) => self.tagged(b'x', &key(inner)),
-            Value::External(external) => {
-                self.0.update(b"e");
-                let stands_for = external.exact.as_ref().or(external.digest.as_ref());
-                self.value(stands_for.unwrap_or(&external.value), key);
+            Value::Sensitive(inner) if self.reveals => {
+                self.into.absorb(b"x");
+                self.value(inner);
             }
+            Value::Sensitive(_) => self.into.absorb(b"x"),
+            Value::External(external) => {
+                self.into.absorb(b"e");
+                let stands_for = external.exact.as_ref().or(external.digest.as_ref());
+                self.value(stands_for.unwrap_or(&external.value));
+            }
+        }
+    }
+
+    /// Adds keys with their values, whose order does not count.
+    pub fn pairs<'a>(&mut self, pairs: impl IntoIterator<Item = (&'a str, &'a Value)>) {
+        let mut pairs: Vec<_> = pairs.into_iter().collect();
+        pairs.sort_by_key(|(key, _)| *key);
+        for (key, value) in pairs {
+            self.text(key);
+            self.value(value);
         }
     }
 
@@ -89,26 +127,33 @@ impl Canonical {
         self.tagged(b's', text.as_bytes());
     }
 
-    /// The digest as 64 lowercase hexadecimal digits.
-    pub fn finish(self) -> String {
-        hex(&self.0.finalize())
+    /// What was written into.
+    pub fn into_inner(self) -> Into {
+        self.into
     }
 
     fn tagged(&mut self, tag: u8, bytes: &[u8]) {
         self.length(tag, bytes.len());
-        self.0.update(bytes);
+        self.into.absorb(bytes);
     }
 
     fn length(&mut self, tag: u8, length: usize) {
-        self.0.update([tag]);
-        self.0.update((length as u64).to_be_bytes());
+        self.into.absorb(&[tag]);
+        self.into.absorb(&(length as u64).to_be_bytes());
+    }
+}
+
+impl Canonical {
+    /// The digest as 64 lowercase hexadecimal digits.
+    pub fn finish(self) -> String {
+        hex(&self.into.finalize())
     }
 }
 
 /// The SHA-256 of the canonical form of one value, as lowercase hexadecimal.
-pub fn canonical_sha256(value: &Value, key: &dyn Fn(&Value) -> [u8; 32]) -> String {
+pub fn canonical_sha256(value: &Value) -> String {
     let mut canonical = Canonical::default();
-    canonical.value(value, key);
+    canonical.value(value);
     canonical.finish()
 }
 
@@ -153,10 +198,7 @@ mod tests {
             Value::list(["ab".into(), "c".into()]),
             Value::list(["a".into(), "bc".into()]),
         ];
-        let digests: std::collections::HashSet<_> = values
-            .iter()
-            .map(|value| canonical_sha256(value, &|_| [0; 32]))
-            .collect();
+        let digests: std::collections::HashSet<_> = values.iter().map(canonical_sha256).collect();
         assert_eq!(digests.len(), values.len());
     }
 }

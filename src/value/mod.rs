@@ -7,7 +7,7 @@ mod secret;
 pub mod units;
 mod value;
 
-pub use digest::{Canonical, canonical_sha256, hex, upstream_digest, upstream_json};
+pub use digest::{Absorb, Canonical, canonical_sha256, hex, upstream_digest, upstream_json};
 pub use external::{External, ExternalKind};
 pub use secret::{secret_lines, without_secrets};
 pub use value::{Handle, List, Map, REDACTED, Value};

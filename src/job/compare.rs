@@ -1,0 +1,234 @@
+//! Whether what an operation read has changed since it ran last.
+
+use super::digest::{Entries, as_written, exact_digest, pairs};
+use super::engine::{Engine, LastOperation};
+use super::event::Level;
+use super::task::{Task, TaskIndex};
+use crate::expr::{Evaluator, Read, Reads};
+use crate::value::{Handle, upstream_digest};
+
+/// The key of the variables that an operation sets for its commands. No input or attribute has it.
+pub(super) const ENVIRONMENT: &str = ".environment";
+
+/// What begins the keys of inputs that are recorded as they are written, since their values depend
+/// on what tasks do.
+pub(super) const AS_WRITTEN: &str = ".as-written::";
+
+/// How many instances a message names.
+const MOST_NAMES: usize = 5;
+
+/// What a comparison with the last record of an operation has shown.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Change {
+    /// Nothing that was read has changed, as far as is on record.
+    #[default]
+    None,
+    /// What is secret cannot be compared, for the key of its digest is not here. What is not
+    /// secret has not changed.
+    CannotTell,
+    /// What these keys of the record stand for is not there any more, or cannot be evaluated.
+    Keys(Vec<String>),
+    /// These inputs are new, and what was read before makes use of them.
+    Inputs(Vec<String>),
+    /// A value is another one.
+    Values,
+    /// A secret is another one.
+    Secrets,
+}
+
+impl Change {
+    /// Whether the operation must run again.
+    pub fn is_change(&self) -> bool {
+        !matches!(self, Self::None | Self::CannotTell)
+    }
+}
+
+impl LastOperation {
+    /// Whether our own digest fields are on record.
+    pub fn is_exact(&self) -> bool {
+        !self.exact_keys.is_empty() || !self.secret_keys.is_empty()
+    }
+
+    fn has(&self, key: &str) -> bool {
+        let mut keys = self.exact_keys.iter().chain(&self.secret_keys);
+        keys.any(|known| known == key)
+    }
+}
+
+impl Engine {
+    /// What has changed of what the operation of a task read last time, and what was read to find
+    /// out. An operation without a record, or one that read nothing, has not changed.
+    pub(super) fn has_changed(&self, index: TaskIndex) -> (Change, Reads) {
+        let task = &self.tasks[index];
+        let operation = task.reference.operation.as_str();
+        let Some(last) = self.last_operation(task.target, operation) else {
+            return (Change::None, Reads::default());
+        };
+        let evaluator = self.evaluator_for(index);
+        let mut change = self.compare(task, &last, &evaluator);
+        let reads = evaluator.take_reads();
+        if change == Change::CannotTell {
+            self.cannot_tell(task.target);
+        }
+        if !last.is_exact() && !last.digest_keys.is_empty() && !change.is_change() {
+            change = new_inputs(task, &last, &reads);
+        }
+        (change, reads)
+    }
+
+    /// The last record of an operation on an entity. In records of Unfurl the entities of nested
+    /// topologies are not told apart.
+    pub(super) fn last_operation(&self, of: Handle, operation: &str) -> Option<LastOperation> {
+        let key = &self.topology.entity(of).key;
+        let whole = self.topology.whole_key(of);
+        let found = self.history.last(&whole, operation);
+        found.or_else(|| self.history.last(key.as_str(), operation))
+    }
+
+    /// What a comparison with a record shows: with our fields if it has them, else as upstream
+    /// does it.
+    pub(super) fn compare(
+        &self,
+        task: &Task,
+        last: &LastOperation,
+        evaluator: &Evaluator,
+    ) -> Change {
+        if !last.is_exact() {
+            return self.compare_as_upstream(task, last, evaluator);
+        }
+        let removed = removed_of(task, last.exact_keys.iter().chain(&last.secret_keys));
+        if !removed.is_empty() {
+            return Change::Keys(removed);
+        }
+        let written = format!("{AS_WRITTEN}{ENVIRONMENT}");
+        let has_environment = last.has(ENVIRONMENT) || last.has(&written);
+        if !has_environment && as_written(task, ENVIRONMENT).is_some() {
+            return Change::Inputs(vec![ENVIRONMENT.to_owned()]);
+        }
+        let open = match self.evaluate_keys(task, &last.exact_keys, evaluator) {
+            Ok(entries) => entries,
+            Err(keys) => return Change::Keys(keys),
+        };
+        if exact_digest(&open) != last.exact_value {
+            return Change::Values;
+        }
+        self.compare_secrets(task, last, evaluator)
+    }
+
+    fn compare_secrets(&self, task: &Task, last: &LastOperation, evaluator: &Evaluator) -> Change {
+        if last.secret_keys.is_empty() {
+            return Change::None;
+        }
+        let key = match self.keys.of_id(&last.secret_key) {
+            Ok(Some(key)) => key,
+            Ok(None) | Err(_) => return Change::CannotTell,
+        };
+        match self.evaluate_keys(task, &last.secret_keys, evaluator) {
+            Err(keys) => Change::Keys(keys),
+            Ok(entries) if key.digest(pairs(&entries)) == last.secret_value => Change::None,
+            Ok(_) => Change::Secrets,
+        }
+    }
+
+    fn compare_as_upstream(
+        &self,
+        task: &Task,
+        last: &LastOperation,
+        evaluator: &Evaluator,
+    ) -> Change {
+        let keys = &last.digest_keys;
+        if keys.is_empty() {
+            return Change::None;
+        }
+        let removed = removed_of(task, keys.iter());
+        if !removed.is_empty() {
+            return Change::Keys(removed);
+        }
+        let entries = match self.evaluate_keys(task, keys, evaluator) {
+            Ok(entries) => entries,
+            Err(keys) => return Change::Keys(keys),
+        };
+        if upstream_digest(entries.iter().map(|(_, value)| value)) == last.digest_value {
+            Change::None
+        } else {
+            Change::Values
+        }
+    }
+
+    /// The keys with their values now. What cannot be evaluated any more is a change: running it
+    /// shows why.
+    fn evaluate_keys(
+        &self,
+        task: &Task,
+        keys: &[String],
+        evaluator: &Evaluator,
+    ) -> Result<Entries, Vec<String>> {
+        let mut entries = Entries::with_capacity(keys.len());
+        for key in keys {
+            match self.current(task, key, evaluator) {
+                Ok(value) => entries.push((key.clone(), value)),
+                Err(_) => return Err(vec![key.clone()]),
+            }
+        }
+        Ok(entries)
+    }
+
+    /// Notes that nobody can tell whether secrets of an instance have changed.
+    pub(super) fn cannot_tell(&self, of: Handle) {
+        self.untold.borrow_mut().insert(of);
+    }
+
+    /// Says of which instances nobody can tell whether secrets have changed, and what to do.
+    pub(super) fn tell_unknown_secrets(&mut self) {
+        let unknown = std::mem::take(&mut *self.untold.borrow_mut());
+        if unknown.is_empty() {
+            return;
+        }
+        let name = |of: &Handle| format!("`{}`", self.topology.entity(*of).name);
+        let mut names: Vec<String> = unknown.iter().take(MOST_NAMES).map(name).collect();
+        if unknown.len() > MOST_NAMES {
+            names.push(format!("{} more", unknown.len() - MOST_NAMES));
+        }
+        let why = match self.keys.for_records(false) {
+            Err(problem) => problem,
+            Ok(_) => "the key of their recorded digests is not here; give the vault password that \
+                      was given then, or restore `local/digest.key`. `--force` deploys them again \
+                      and records new digests"
+                .to_owned(),
+        };
+        let text = format!(
+            "cannot tell whether secrets that {} read have changed, so they are taken for \
+             unchanged: {why}",
+            names.join(", ")
+        );
+        self.say(Level::Warning, text);
+    }
+}
+
+/// The inputs that what was read before makes use of now, where they are not among it (§ (i)).
+fn new_inputs(task: &Task, last: &LastOperation, reads: &Reads) -> Change {
+    let is_new = |name: &str| {
+        let known = last.digest_keys.iter().any(|key| key.as_str() == name);
+        !known && task.counts_in_digest(name)
+    };
+    let new = reads.iter().filter_map(|(read, _)| match read {
+        Read::Input(name) if is_new(name) => Some(name.to_string()),
+        _ => None,
+    });
+    let new: Vec<_> = new.collect();
+    if new.is_empty() {
+        Change::None
+    } else {
+        Change::Inputs(new)
+    }
+}
+
+/// The keys of a record whose inputs are not there any more.
+fn removed_of<'k>(task: &Task, keys: impl Iterator<Item = &'k String>) -> Vec<String> {
+    let is_removed = |key: &&String| {
+        let name = key.strip_prefix(AS_WRITTEN).unwrap_or(key);
+        let is_input = name == ENVIRONMENT || !name.contains("::");
+        is_input && as_written(task, name).is_none()
+    };
+    keys.filter(is_removed).cloned().collect()
+}

@@ -1,0 +1,103 @@
+//! A key for digests of secrets.
+
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use sha2::{Digest as _, Sha256};
+
+use crate::value::{Absorb, Canonical, Value, hex};
+
+/// How many bytes a key has.
+pub(super) const LENGTH: usize = 32;
+
+/// What a key's id is made of besides the key.
+const ID_LABEL: &[u8] = b"unfurl digest key id\0";
+
+/// The salt of keys that are made of a password: the same everywhere, so that everybody who has
+/// the password has the key.
+const SALT: &[u8] = b"unfurl digest key of a vault password";
+
+/// How often a password is hashed: about 10 ms of one processor.
+const ROUNDS: u32 = 20_000;
+
+/// A key for digests of secrets. It does not show itself.
+#[derive(Clone, PartialEq, Eq)]
+pub struct DigestKey {
+    id: String,
+    bytes: [u8; LENGTH],
+}
+
+impl std::fmt::Debug for DigestKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("DigestKey").field(&self.id).finish()
+    }
+}
+
+impl DigestKey {
+    /// The key that these bytes are.
+    pub fn of_bytes(bytes: [u8; LENGTH]) -> Self {
+        let hash = Sha256::new().chain_update(ID_LABEL).chain_update(bytes);
+        let id = hex(&hash.finalize()[..8]);
+        Self { id, bytes }
+    }
+
+    /// The key that a password gives.
+    pub fn of_password(password: &str) -> Self {
+        let mut bytes = [0; LENGTH];
+        pbkdf2::pbkdf2_hmac::<Sha256>(password.as_bytes(), SALT, ROUNDS, &mut bytes);
+        Self::of_bytes(bytes)
+    }
+
+    /// Its id, which records carry: 16 hexadecimal digits that do not reveal it.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The keyed digest (HMAC-SHA-256) of keys with their values, as lowercase hexadecimal; their
+    /// order does not count.
+    pub fn digest<'a>(&self, pairs: impl IntoIterator<Item = (&'a str, &'a Value)>) -> String {
+        let keyed = Keyed(Hmac::new_from_slice(&self.bytes).expect("any length will do"));
+        let mut canonical = Canonical::keyed(keyed);
+        canonical.pairs(pairs);
+        hex(&canonical.into_inner().0.finalize().into_bytes())
+    }
+}
+
+struct Keyed(Hmac<Sha256>);
+
+impl Absorb for Keyed {
+    fn absorb(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_named_without_being_shown() {
+        let key = DigestKey::of_bytes([7; LENGTH]);
+        let shown = format!("{key:?}");
+        assert!(shown.contains(key.id()));
+        assert!(!shown.contains("07") && !shown.contains('7'.to_string().repeat(4).as_str()));
+        assert_eq!(key.id().len(), 16);
+        assert_ne!(key.id(), DigestKey::of_bytes([8; LENGTH]).id());
+    }
+
+    #[test]
+    fn equal_passwords_give_equal_keys_and_others_do_not() {
+        let (one, same) = (DigestKey::of_password("a"), DigestKey::of_password("a"));
+        assert_eq!(one, same);
+        assert_ne!(one.id(), DigestKey::of_password("b").id());
+    }
+
+    #[test]
+    fn a_keyed_digest_tells_values_and_keys_apart_but_not_orders() {
+        let key = DigestKey::of_bytes([1; LENGTH]);
+        let (a, b) = (Value::from("a").sensitive(), Value::from("b").sensitive());
+        let pair = key.digest([("x", &a), ("y", &b)]);
+        assert_eq!(pair, key.digest([("y", &b), ("x", &a)]));
+        assert_ne!(pair, key.digest([("x", &b), ("y", &a)]));
+        let other = DigestKey::of_bytes([2; LENGTH]);
+        assert_ne!(pair, other.digest([("x", &a), ("y", &b)]));
+    }
+}

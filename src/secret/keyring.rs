@@ -1,0 +1,223 @@
+//! Finds the keys of an ensemble.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use super::error::Error;
+use super::key::{DigestKey, LENGTH};
+use crate::system::{fs, random};
+use crate::value::hex;
+
+/// The variable with the password that goes before all others.
+const DEFAULT_PASSWORD: &str = "UNFURL_VAULT_DEFAULT_PASSWORD";
+
+/// Where a key is kept, seen from the folder of the ensemble.
+const FILE: &str = "local/digest.key";
+
+/// The longest file that is looked into, in bytes.
+const MOST: u64 = 4096;
+
+/// The keys of an ensemble. Each is made once, when it is first asked for.
+pub struct Keyring {
+    passwords: Vec<Password>,
+    file: PathBuf,
+    stored: OnceLock<Result<Option<Arc<DigestKey>>, Error>>,
+    made: OnceLock<Result<Arc<DigestKey>, Error>>,
+}
+
+struct Password {
+    text: String,
+    key: OnceLock<Arc<DigestKey>>,
+}
+
+impl Password {
+    fn key(&self) -> &Arc<DigestKey> {
+        let make = || Arc::new(DigestKey::of_password(&self.text));
+        self.key.get_or_init(make)
+    }
+}
+
+impl std::fmt::Debug for Keyring {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Keyring")
+            .field("passwords", &self.passwords.len())
+            .field("file", &self.file)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Keyring {
+    /// The keys of the ensemble in a folder: of the vault passwords among the variables, in the
+    /// order of their names but for the default one, which goes first; then that of the file.
+    pub fn new(variables: &BTreeMap<String, String>, folder: &Path) -> Self {
+        let is_password = |name: &str| {
+            let id = name.strip_prefix("UNFURL_VAULT_");
+            id.is_some_and(|id| id.ends_with("_PASSWORD")) && name != DEFAULT_PASSWORD
+        };
+        let others = variables.iter().filter(|(name, _)| is_password(name));
+        let first = variables.get(DEFAULT_PASSWORD).into_iter();
+        let all = first.chain(others.map(|(_, password)| password));
+        let passwords = all.filter(|password| !password.is_empty());
+        let password = |text: &String| Password {
+            text: text.clone(),
+            key: OnceLock::new(),
+        };
+        Self {
+            passwords: passwords.map(password).collect(),
+            file: folder.join(FILE),
+            stored: OnceLock::new(),
+            made: OnceLock::new(),
+        }
+    }
+
+    /// The key for new records; none where one would have to be made first.
+    pub fn current(&self) -> Result<Option<Arc<DigestKey>>, Error> {
+        if let Some(password) = self.passwords.first() {
+            return Ok(Some(Arc::clone(password.key())));
+        }
+        if let Some(made) = self.made.get() {
+            return made.clone().map(Some);
+        }
+        self.stored()
+    }
+
+    /// The key for new records, which is made and kept in its file where there is none.
+    pub fn current_or_new(&self) -> Result<Arc<DigestKey>, Error> {
+        if let Some(key) = self.current()? {
+            return Ok(key);
+        }
+        self.made.get_or_init(|| make(&self.file)).clone()
+    }
+
+    /// The key with an id, if it is one of these.
+    pub fn of_id(&self, id: &str) -> Result<Option<Arc<DigestKey>>, Error> {
+        let mut keys = self.passwords.iter().map(Password::key);
+        if let Some(key) = keys.find(|key| key.id() == id) {
+            return Ok(Some(Arc::clone(key)));
+        }
+        Ok(self.stored()?.filter(|key| key.id() == id))
+    }
+
+    fn stored(&self) -> Result<Option<Arc<DigestKey>>, Error> {
+        let read = || Ok(read(&self.file)?.map(Arc::new));
+        self.stored.get_or_init(read).clone()
+    }
+}
+
+fn failed(path: &Path, error: &dyn std::error::Error) -> Error {
+    Error::File {
+        path: path.to_owned(),
+        why: error.to_string(),
+    }
+}
+
+fn read(path: &Path) -> Result<Option<DigestKey>, Error> {
+    if !fs::exists(path) {
+        return Ok(None);
+    }
+    let mode = fs::mode_of(path).map_err(|error| failed(path, &error))?;
+    if mode & 0o077 != 0 {
+        let path = path.to_owned();
+        return Err(Error::Open { path, mode });
+    }
+    let bytes = fs::read_within(path, MOST).map_err(|error| failed(path, &error))?;
+    let malformed = || Error::Malformed {
+        path: path.to_owned(),
+    };
+    let key = parse(&bytes).ok_or_else(malformed)?;
+    Ok(Some(DigestKey::of_bytes(key)))
+}
+
+fn parse(text: &[u8]) -> Option<[u8; LENGTH]> {
+    let text = std::str::from_utf8(text).ok()?.trim_ascii_end();
+    let is_key = text.len() == 2 * LENGTH && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let mut key = [0; LENGTH];
+    for (place, byte) in key.iter_mut().enumerate().take_while(|_| is_key) {
+        *byte = u8::from_str_radix(&text[2 * place..2 * place + 2], 16).ok()?;
+    }
+    is_key.then_some(key)
+}
+
+fn make(path: &Path) -> Result<Arc<DigestKey>, Error> {
+    let mut key = [0; LENGTH];
+    random::fill(&mut key).map_err(|error| failed(path, &error))?;
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(|error| failed(path, &error))?;
+    }
+    let text = hex(&key) + "\n";
+    fs::write_atomic(path, text.as_bytes(), Some(0o600)).map_err(|error| failed(path, &error))?;
+    Ok(Arc::new(DigestKey::of_bytes(key)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keyring(folder: &Path, variables: &[(&str, &str)]) -> Keyring {
+        let variables = variables.iter();
+        let variables = variables.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Keyring::new(&variables.collect(), folder)
+    }
+
+    #[test]
+    fn the_default_password_goes_before_others_and_these_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let both = [
+            ("UNFURL_VAULT_B_PASSWORD", "b"),
+            ("UNFURL_VAULT_A_PASSWORD", "a"),
+            ("UNFURL_VAULT_DEFAULT_PASSWORD", ""),
+        ];
+        let found = keyring(folder.path(), &both).current().unwrap().unwrap();
+        assert_eq!(found.id(), DigestKey::of_password("a").id());
+        let all = [both[0], both[1], ("UNFURL_VAULT_DEFAULT_PASSWORD", "d")];
+        let all = keyring(folder.path(), &all);
+        let found = all.current().unwrap().unwrap();
+        assert_eq!(found.id(), DigestKey::of_password("d").id());
+        // What was recorded with another one of them can be compared.
+        let other = DigestKey::of_password("b");
+        assert!(all.of_id(other.id()).unwrap().is_some());
+        assert!(!folder.path().join(FILE).exists());
+    }
+
+    #[test]
+    fn a_key_is_made_when_it_is_needed_and_found_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let keys = keyring(folder.path(), &[]);
+        assert!(keys.current().unwrap().is_none());
+        assert!(!folder.path().join(FILE).exists());
+        let made = keys.current_or_new().unwrap();
+        assert_eq!(
+            fs::mode_of(&folder.path().join(FILE)).unwrap() & 0o777,
+            0o600
+        );
+        assert_eq!(keys.current().unwrap().unwrap(), made);
+        let again = keyring(folder.path(), &[]);
+        assert_eq!(again.current().unwrap().unwrap(), made);
+        let with_password = [("UNFURL_VAULT_DEFAULT_PASSWORD", "x")];
+        let later = keyring(folder.path(), &with_password);
+        assert_eq!(later.of_id(made.id()).unwrap().unwrap(), made);
+        assert_ne!(later.current().unwrap().unwrap(), made);
+    }
+
+    #[test]
+    fn a_key_that_others_may_read_or_that_is_none_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(FILE);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        for (text, mode, expected) in [
+            ("00".repeat(32), 0o640, "others may read"),
+            ("00".repeat(31), 0o600, "does not hold"),
+            ("0".repeat(62) + "+1", 0o600, "does not hold"),
+            ("zz".repeat(32), 0o600, "does not hold"),
+            ("ä".repeat(32), 0o600, "does not hold"),
+            (String::new(), 0o600, "does not hold"),
+        ] {
+            fs::write_atomic(&file, text.as_bytes(), Some(mode)).unwrap();
+            let keys = keyring(folder.path(), &[]);
+            let error = keys.current_or_new().unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+            assert_eq!(std::fs::metadata(&file).unwrap().len(), text.len() as u64);
+        }
+    }
+}
