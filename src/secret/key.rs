@@ -76,9 +76,7 @@ mod tests {
     #[test]
     fn a_key_is_named_without_being_shown() {
         let key = DigestKey::of_bytes([7; LENGTH]);
-        let shown = format!("{key:?}");
-        assert!(shown.contains(key.id()));
-        assert!(!shown.contains("07") && !shown.contains('7'.to_string().repeat(4).as_str()));
+        assert_eq!(format!("{key:?}"), format!("DigestKey({:?})", key.id()));
         assert_eq!(key.id().len(), 16);
         assert_ne!(key.id(), DigestKey::of_bytes([8; LENGTH]).id());
     }
