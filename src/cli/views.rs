@@ -5,7 +5,7 @@ use crate::diagnostic::{Places, Sources};
 use crate::job::{Engine, Stage, Task, TaskIndex};
 use crate::name::Status;
 use crate::ops::JobReport;
-use crate::plan::{Activity, Item, Reason};
+use crate::plan::{Activity, Item};
 use crate::topology::Created;
 use crate::ui::{PlanEntry, PlanNode, PlanTask, PlanView, Query, SummaryView, TaskEnd, TaskRow};
 use crate::value::{Handle, Value};
@@ -143,7 +143,7 @@ pub(super) fn task_of_plan(engine: &Engine, index: TaskIndex, places: &Places<'_
         because: engine.because(index),
         ..PlanTask::default()
     };
-    if task.reason == Reason::Reconfigure && task.stage != Stage::Skipped {
+    if task.change.is_change() && task.stage != Stage::Skipped {
         changes::add(engine, index, places, &mut shown);
     }
     shown

@@ -1,7 +1,7 @@
 //! Why a task is in a plan, in words.
 
 use super::engine::Engine;
-use super::task::TaskIndex;
+use super::task::{Task, TaskIndex};
 use crate::name::Status;
 use crate::plan::{Reason, Workflow};
 use crate::topology::Entity;
@@ -28,8 +28,19 @@ impl Engine {
                 let workflow = self.options.goal.workflow.as_str();
                 format!("step `{name}` of the workflow `{workflow}`")
             }
+            Reason::Reconfigure if self.follows_create(task) => {
+                "`create` runs again before it".to_owned()
+            }
             Reason::Reconfigure | Reason::Run | Reason::Subtask(_) => return None,
         })
+    }
+
+    /// Whether a task has no other reason than that what comes before it is done again.
+    fn follows_create(&self, task: &Task) -> bool {
+        let decided = task
+            .step
+            .is_some_and(|step| self.plan.decided.contains(&step));
+        decided && !task.change.is_change()
     }
 
     fn because_of_check(&self, entity: &Entity) -> String {

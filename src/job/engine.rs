@@ -89,6 +89,8 @@ pub struct Engine {
     pub(super) choose: Choose,
     pub(super) history: Box<dyn History>,
     pub(super) keys: Box<dyn Keys>,
+    /// The status on record of those that the plan gives another one to begin with.
+    pub(super) recorded: HashMap<Handle, Option<Status>>,
     /// The key for the digests of secrets that this job records.
     pub(super) digest_key: Option<Arc<DigestKey>>,
     /// Entities that read secrets of which nobody can tell whether they have changed.
@@ -156,6 +158,7 @@ impl Engine {
             choose: parts.choose,
             history: parts.history,
             keys: parts.keys,
+            recorded: HashMap::new(),
             digest_key: None,
             untold: RefCell::default(),
             task_of: Vec::new(),
@@ -175,6 +178,11 @@ impl Engine {
 
     /// Takes on a plan: makes its drafts part of the topology and a task of each of its steps.
     pub fn adopt(&mut self, plan: Plan) -> Result<(), Error> {
+        for (name, _) in &plan.statuses {
+            if let Some(of) = self.topology.find(name.as_str()) {
+                self.recorded.insert(of, self.topology.entity(of).local);
+            }
+        }
         add_drafts(self.topology_mut(), &plan);
         self.done = vec![false; plan.steps.len()];
         self.plan = plan;

@@ -21,10 +21,14 @@ impl Engine {
         self.finished += 1;
         let id = ChangeId::task(self.options.start, self.finished)?;
         let target = self.tasks[index].target;
+        let on_record = self.topology.entity(target).last_change().is_some();
         self.touch_changed(index, id);
         let before = self.tasks[index].target_status;
         self.update_status(index, &outcome, id);
         let changed = self.update_last_change(index, &outcome, id);
+        if on_record {
+            self.note_state_change(index, id);
+        }
         let local = self.topology.entity(target).local;
         let task = &mut self.tasks[index];
         task.id = Some(id);
@@ -113,6 +117,30 @@ impl Engine {
             }
         } else if outcome.modified == Some(true) && is_relationship {
             topology.set_local(target, Workflow::success_status(&workflow));
+        }
+    }
+
+    /// Notes that a look at an instance has shown another state than the one on record.
+    fn note_state_change(&mut self, index: TaskIndex, id: ChangeId) {
+        let task = &self.tasks[index];
+        let looks = task.reference.interface.as_str() == "Install"
+            && matches!(task.reference.operation.as_str(), "check" | "discover");
+        if !looks {
+            return;
+        }
+        let target = task.target;
+        let attributes = task.changes.iter();
+        let mut seen: Vec<_> = attributes
+            .filter(|(_, changes)| !changes.attributes.is_empty())
+            .map(|(of, _)| *of)
+            .collect();
+        let before = self.recorded.get(&target).copied();
+        if self.topology.entity(target).local != before.unwrap_or(task.target_status) {
+            seen.push(target);
+        }
+        for of in seen {
+            self.topology_mut()
+                .record(of, |entity| entity.last_state_change = Some(id));
         }
     }
 

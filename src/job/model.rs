@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::compare::{AS_WRITTEN, Change, ENVIRONMENT};
 use super::digest::{Entries, as_written};
-use super::engine::Engine;
+use super::engine::{Engine, LastOperation};
 use super::observe::is_live;
 use super::task::{Task, TaskIndex};
 use crate::expr::{Evaluator, Inputs, Read, Reads, Var};
@@ -36,17 +36,22 @@ const LIFE_CYCLE: &[&str] = &[
 
 impl Repeats for Engine {
     fn must_repeat(&self, target: Handle, operation: &Arc<Operation>) -> bool {
+        self.model_change(target, operation).is_change()
+    }
+}
+
+impl Engine {
+    /// What of the model has changed that an operation on an instance read when it ran last.
+    pub(super) fn model_change(&self, target: Handle, operation: &Arc<Operation>) -> Change {
         let name = operation.reference.operation.as_str();
-        let Some(last) = self.last_operation(target, name) else {
-            return false;
+        let last = self.last_operation(target, name);
+        let Some(last) = last.filter(LastOperation::is_exact) else {
+            return Change::None;
         };
-        if !last.is_exact() {
-            return false;
-        }
         let reference = operation.reference.clone();
         let mut task = self.make_task(target, reference, Arc::clone(operation), None);
         if !task.errors.is_empty() {
-            return false;
+            return Change::None;
         }
         self.set_model_variables(&mut task);
         let evaluator = self.evaluator_of(&task);
@@ -57,16 +62,14 @@ impl Repeats for Engine {
             Change::Values | Change::Secrets => {
                 let mut keys = last.exact_keys.iter().chain(&last.secret_keys);
                 if keys.any(|key| self.is_unsteady(&task, key, &evaluator)) {
-                    return false;
+                    return Change::None;
                 }
             }
             _ => {}
         }
-        change.is_change()
+        change
     }
-}
 
-impl Engine {
     /// An instance that was to be brought up again, and was not to the end, does not work: it is
     /// repaired next time.
     pub(super) fn note_half_done(&mut self, index: TaskIndex) {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::compare::Change;
 use super::engine::Engine;
 use super::event::Level;
 use super::observe::{is_live, may_be_set};
@@ -93,8 +94,10 @@ impl Engine {
                 return;
             }
         }
-        let decided = self.plan.decided.contains(&step);
-        if self.tasks[index].reason == Reason::Reconfigure && !decided {
+        if self.plan.decided.contains(&step) {
+            self.commit_reads(index, &reads);
+            self.tasks[index].change = self.change_of_decided(index);
+        } else if self.tasks[index].reason == Reason::Reconfigure {
             let (change, more) = self.has_changed(index);
             reads.append(&more);
             self.commit_reads(index, &reads);
@@ -104,6 +107,15 @@ impl Engine {
             self.tasks[index].change = change;
         } else {
             self.commit_reads(index, &reads);
+        }
+    }
+
+    fn change_of_decided(&self, index: TaskIndex) -> Change {
+        let task = &self.tasks[index];
+        if self.is_of_the_model(task) {
+            self.model_change(task.target, &task.operation)
+        } else {
+            self.has_changed(index).0
         }
     }
 
