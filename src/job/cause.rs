@@ -12,7 +12,7 @@ use super::engine::{Engine, LastOperation, Recorded};
 use super::observe::is_live;
 use super::task::{Task, TaskIndex};
 use crate::diagnostic::Span;
-use crate::expr::Evaluator;
+use crate::expr::{Evaluator, Read};
 use crate::name::ChangeId;
 use crate::topology::Kind;
 use crate::value::{ExternalKind, Handle, Map, REDACTED, Value};
@@ -106,7 +106,7 @@ pub struct Comparison {
 struct Current {
     value: Result<Value, String>,
     /// What it was computed from: keys and values.
-    from: Vec<(Handle, Arc<str>, Value)>,
+    from: Vec<(String, Value)>,
 }
 
 impl Engine {
@@ -229,8 +229,27 @@ impl Comparer<'_> {
         let value = self.engine.current(self.task, key, &self.evaluator);
         let reads = self.evaluator.take_reads();
         let value = value.map_err(|error| error.hushed(&reads).to_string());
-        let from = self.evaluator.closure(&reads, MOST_READS);
-        Current { value, from }
+        let inputs = reads.iter().filter_map(|(read, value)| match read {
+            Read::Input(name) => Some((name.to_string(), value.clone())),
+            _ => None,
+        });
+        let attributes = self.evaluator.closure(&reads, MOST_READS).into_iter();
+        let attributes =
+            attributes.filter_map(|(of, name, value)| Some((self.key_of(of, &name)?, value)));
+        let from = inputs.chain(attributes).filter(|(source, _)| source != key);
+        Current {
+            value,
+            from: from.collect(),
+        }
+    }
+
+    /// The key that stands for an attribute or an input of the topology in records.
+    fn key_of(&self, of: Handle, name: &str) -> Option<String> {
+        match self.engine.topology.entity(of).kind {
+            Kind::Inputs => Some(format!("{INPUTS}::{name}")),
+            Kind::Root => None,
+            _ => self.engine.attribute_key(of, name),
+        }
     }
 
     /// What a key stood for when the operation ran last.
@@ -275,19 +294,10 @@ impl Comparer<'_> {
     fn add_sources(
         &self,
         key: &str,
-        from: Vec<(Handle, Arc<str>, Value)>,
+        from: Vec<(String, Value)>,
         found: &mut IndexMap<String, Difference>,
     ) {
-        let topology = &self.engine.topology;
-        for (of, name, value) in from {
-            let source = match topology.entity(of).kind {
-                Kind::Inputs => Some(format!("{INPUTS}::{name}")),
-                Kind::Root => None,
-                _ => self.engine.attribute_key(of, &name),
-            };
-            let Some(source) = source.filter(|source| source != key) else {
-                continue;
-            };
+        for (source, value) in from {
             if !found.contains_key(&source) {
                 let old = self.old(&source);
                 if old == Side::Unknown || old == Side::Value(as_recorded(&value)) {

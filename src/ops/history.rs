@@ -179,7 +179,7 @@ fn jobs(log: &JobLog, request: &HistoryRequest) -> History {
 }
 
 fn job_of(log: &JobLog, id: ChangeId, job: &LoggedJob, problems: &mut Vec<String>) -> Job {
-    let mut record = Value::Null;
+    let mut record = job.record.clone().unwrap_or_default();
     let files = [job.changelog.as_ref(), job.full.as_ref()];
     for path in files.into_iter().flatten() {
         match RecordFile::read_job(log.records().base(), path) {

@@ -162,15 +162,17 @@ pub(super) fn shown_within(value: &Value, width: usize) -> String {
     cut(&shown(value), width, 0)
 }
 
-/// How many characters two texts share that need not be shown, if one of them is longer than
+/// How many characters two texts share that are left out, so that what differs is among the first
 /// `width`.
 fn shared(old: &str, new: &str, width: usize) -> usize {
-    let is_long = |text: &str| text.chars().nth(width).is_some();
-    if !is_long(old) && !is_long(new) {
+    let longest = old.chars().count().max(new.chars().count());
+    if longest <= width {
         return 0;
     }
     let same = old.chars().zip(new.chars()).take_while(|(a, b)| a == b);
-    same.count().saturating_sub(SHARED)
+    let same = same.count().saturating_sub(SHARED);
+    // With an ellipsis before it, the rest fits.
+    same.min(longest + 1 - width)
 }
 
 /// A text without its first characters, cut to a width.
@@ -183,4 +185,97 @@ fn cut(text: &str, width: usize, skipped: usize) -> String {
         .chain(text.chars().skip(skipped))
         .collect();
     words::shorten(&rest, width).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(old: Side, new: Side) -> ChangeView {
+        ChangeView {
+            kind: DifferenceKind::Property,
+            key: "::db::port".to_owned(),
+            name: "port".to_owned(),
+            of: Some("db".to_owned()),
+            old,
+            new,
+            secret: false,
+            place: Some(Place {
+                path: "ensemble.yaml".into(),
+                line: 12,
+                column: 15,
+            }),
+            follows: Vec::new(),
+        }
+    }
+
+    fn written(change: &ChangeView, width: usize) -> String {
+        let mut text = String::new();
+        change.write(&mut text, 2, width);
+        text
+    }
+
+    fn value(value: impl Into<Value>) -> Side {
+        Side::Value(value.into())
+    }
+
+    #[test]
+    fn a_change_says_from_what_to_what_and_where() {
+        let sides = [
+            (value(80), value("80")),
+            (Side::Missing, value(1)),
+            (value(1), Side::Missing),
+            (Side::Unknown, value(1)),
+            (value(1), Side::Failed("no such\nthing".to_owned())),
+        ];
+        let lines = sides.map(|(old, new)| written(&change(old, new), 100));
+        insta::assert_snapshot!(lines.concat(), @r#"
+          property port of db: 80 -> "80"   ensemble.yaml:12:15
+          property port of db: added, 1   ensemble.yaml:12:15
+          property port of db: 1 -> removed   ensemble.yaml:12:15
+          property port of db: changed, now 1   ensemble.yaml:12:15
+          property port of db: 1 -> cannot be evaluated: no such thing   ensemble.yaml:12:15
+        "#);
+    }
+
+    #[test]
+    fn secrets_and_files_only_say_that_they_changed() {
+        let mut secret = change(value("<<REDACTED>>"), value("<<REDACTED>>"));
+        secret.secret = true;
+        let mut file = change(Side::Unknown, value("a.txt"));
+        file.kind = DifferenceKind::File;
+        file.place = None;
+        let lines = [secret, file].map(|change| written(&change, 100));
+        insta::assert_snapshot!(lines.concat(), @r"
+          property port of db: changed (secret)   ensemble.yaml:12:15
+          file port of db: contents changed
+        ");
+    }
+
+    #[test]
+    fn of_long_values_the_part_that_differs_is_shown() {
+        let text = |end: &str| value(format!("{}{end}", "abc ".repeat(40)));
+        let change = change(text("1"), text("2"));
+        insta::assert_snapshot!(written(&change, 70), @r#"
+          property port of db: …c abc abc abc abc 1" -> …c abc abc abc abc 2"
+             ensemble.yaml:12:15
+        "#);
+        let start = |start: &str| value(format!("{start}{}", " abc".repeat(40)));
+        let change = self::change(start("1"), start("2"));
+        insta::assert_snapshot!(written(&change, 70), @r#"
+          property port of db: "1 abc abc abc abc a… -> "2 abc abc abc abc a…
+             ensemble.yaml:12:15
+        "#);
+        for width in 0..40 {
+            assert!(!written(&change, width).is_empty());
+        }
+    }
+
+    #[test]
+    fn a_very_long_value_is_cut_for_machines_too() {
+        let long = Value::from("é".repeat(MOST_BYTES));
+        let json = limited(&long);
+        assert!(json.as_str().unwrap().len() < MOST_BYTES + 8);
+        assert_eq!(limited(&Value::from(1)), Json::from(1));
+    }
 }

@@ -7,7 +7,7 @@ use super::plan::PlanTask;
 use super::words;
 use crate::diagnostic::Place;
 use crate::name::{NodeState, Status};
-use crate::value::Value;
+use crate::value::{REDACTED, Value};
 
 /// How many other instances the text names.
 const MOST_LINKS: usize = 10;
@@ -303,7 +303,12 @@ impl LastChange {
         for (name, value) in self.set.iter().take(MOST_SET) {
             let name = words::one_line(name);
             let room = width.saturating_sub(name.chars().count() + 10);
-            let value = shown_within(value, room);
+            let secret = value.as_str() == Some(REDACTED);
+            let value = if secret {
+                "a secret".to_owned()
+            } else {
+                shown_within(value, room)
+            };
             words::append(text, format_args!("- set {name} to {value}\n"));
         }
         if self.set.len() > MOST_SET {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value as Json, json};
 use super::change::{limited, shown_within, sides};
 use super::{Table, words};
 use crate::job::Side;
-use crate::value::Value;
+use crate::value::{REDACTED, Value};
 
 /// How many attributes of one task the text shows.
 const MOST_CHANGES: usize = 20;
@@ -312,7 +312,9 @@ impl TaskLine {
         let head = format!("- {what}{}: ", other.unwrap_or_default());
         let head = words::one_line(&head);
         let room = width.saturating_sub(head.chars().count());
+        let secret = new.as_str().is_some_and(|text| text.contains(REDACTED));
         let sides = match old {
+            _ if secret => "changed (secret)".to_owned(),
             Some(old) => sides(&Side::Value(old.clone()), &Side::Value(new.clone()), room),
             None => shown_within(new, room),
         };

@@ -21,3 +21,4 @@ mod python_dsl;
 mod schemas;
 mod support;
 mod validate;
+mod why;
