@@ -147,7 +147,7 @@ fn task_line(task: Task, single: bool) -> TaskLine {
         reason: text(record, "reason"),
         status: status.or_else(|| skipped.then(|| "skipped".to_owned())),
         target_status: target_status(record),
-        changed: record.get("changed").is_some_and(Value::is_truthy),
+        changed: record.get("changed").map(Value::is_truthy),
         times: (text(record, "startTime"), text(record, "endTime")),
         messages: messages
             .into_iter()

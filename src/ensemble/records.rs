@@ -62,9 +62,10 @@ impl RecordFile {
         let start = start.map_err(|error| error.to_string())?;
         let start = String::from_utf8_lossy(&start);
         let head = start.find("\nchanges:").map(|end| &start[..=end]);
-        match head.map(parse) {
-            Some(Ok(head)) => Ok(head.get("job").cloned().unwrap_or_default()),
-            _ => Self::read(base, path)?.job(),
+        let head = head.and_then(|head| parse(head).ok());
+        match head.as_ref().and_then(|head| head.get("job")) {
+            Some(job) => Ok(job.clone()),
+            None => Self::read(base, path)?.job(),
         }
     }
 
@@ -108,12 +109,23 @@ impl RecordFile {
     /// The record of the job, or why it cannot be read.
     pub fn job(&self) -> Result<Value, String> {
         match &self.records {
-            Records::Read { job, .. } => Ok(job.clone()),
-            Records::Cut { head, .. } => {
+            Records::Read { job, .. } if !job.is_null() => Ok(job.clone()),
+            Records::Cut { head, .. } if !head.is_empty() => {
                 let head = parse(&self.text[head.clone()])?;
-                Ok(head.get("job").cloned().unwrap_or_default())
+                match head.get("job") {
+                    Some(job) => Ok(job.clone()),
+                    None => self.first_job(),
+                }
             }
+            _ => self.first_job(),
         }
+    }
+
+    /// Earlier versions of Unfurl write the record of the job before those of its tasks.
+    fn first_job(&self) -> Result<Value, String> {
+        let first = self.task(0)?;
+        let is_job = first.get("target").is_none();
+        Ok(if is_job { first } else { Value::Null })
     }
 
     /// The record of a task, by its place in the file, or why it cannot be read.
@@ -275,6 +287,15 @@ mod tests {
         let file = RecordFile::parse(text.to_owned()).unwrap();
         let record = file.task(file.place_of(id("A6BL7ntS0002")).unwrap());
         assert_eq!(recorded(&record.unwrap()).inputs.len(), 1);
+    }
+
+    #[test]
+    fn the_record_of_a_job_may_stand_before_those_of_its_tasks() {
+        let text = "manifest: x\nchanges:\n- changeId: A6BL7ntS0000\n  workflow: stop\n\
+                    - changeId: A6BL7ntS0001\n  target: ::a\n";
+        let file = RecordFile::parse(text.to_owned()).unwrap();
+        let job = file.job().unwrap();
+        assert_eq!(job.get("workflow").unwrap().as_str(), Some("stop"));
     }
 
     #[test]

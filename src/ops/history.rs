@@ -102,7 +102,10 @@ pub fn history(request: &HistoryRequest) -> Result<History, Failure> {
 
 /// The log of an ensemble, or what can be read of it.
 fn read_log(manifest: &Path, folder: &Path) -> JobLog {
-    let root = fs::read_to_string(manifest).ok().and_then(|text| {
+    let text = fs::read_to_string(manifest).ok();
+    // Most ensembles keep no records themselves, and need not be understood then.
+    let keeps = |text: &String| text.lines().any(|line| line.starts_with(['c', '"', '\'', '{']));
+    let root = text.filter(keeps).and_then(|text| {
         let mut sources = Sources::default();
         let source = sources.add(manifest, text, None);
         yaml::parse(&sources, source, &Limits::default()).ok()
@@ -253,6 +256,8 @@ fn records_of(log: &JobLog, job: &LoggedJob, problems: &mut Vec<String>) -> Vec<
                 let mut records = Vec::with_capacity(file.len());
                 for place in 0..file.len() {
                     match file.task(place) {
+                        // Earlier versions of Unfurl put the job among its tasks.
+                        Ok(record) if record.get("target").is_none() => {}
                         Ok(record) => records.push(record),
                         Err(problem) => problems.push(format!("`{path}`: {problem}")),
                     }

@@ -50,8 +50,8 @@ pub struct TaskLine {
     pub status: Option<String>,
     /// The status of its target after it.
     pub target_status: Option<String>,
-    /// Whether it changed its target.
-    pub changed: bool,
+    /// Whether it changed its target, where that is told.
+    pub changed: Option<bool>,
     /// When it started and ended, as records write it.
     pub times: (Option<String>, Option<String>),
     /// What it set: the key of the instance, the attribute, what it was and what it is.
@@ -199,7 +199,11 @@ impl JobView {
                 task.reason.as_deref().unwrap_or(""),
                 task.status.as_deref().unwrap_or("unknown"),
                 task.target_status.as_deref().unwrap_or(""),
-                if task.changed { "Yes" } else { "No" },
+                match task.changed {
+                    Some(true) => "Yes",
+                    Some(false) => "No",
+                    None => "",
+                },
                 ended.as_deref().unwrap_or(""),
             ]);
         }
