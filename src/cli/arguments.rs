@@ -1,6 +1,5 @@
 //! The command line: global options, commands, and the options that jobs share.
 
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
@@ -8,6 +7,8 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use super::explain::ExplainArgs;
 use super::export::ExportArgs;
 use super::history::HistoryArgs;
+use super::options::{DeployArgs, LookArgs, OutputFormat, PlanArgs, StopArgs, TeardownArgs};
+use super::run::RunArgs;
 
 /// The words for levels of messages.
 const LEVELS: [&str; 8] = [
@@ -62,20 +63,21 @@ pub(super) struct Global {
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     /// Bring the ensemble to the state that its template describes
-    Deploy(JobArgs),
+    Deploy(DeployArgs),
     /// Remove what the ensemble has created
     #[command(alias = "undeploy")]
-    Teardown(JobArgs),
+    Teardown(TeardownArgs),
     /// Stop what runs
-    Stop(JobArgs),
+    Stop(StopArgs),
     /// Ask each instance for its status
-    Check(JobArgs),
+    Check(LookArgs),
     /// Find what exists
-    Discover(JobArgs),
+    Discover(LookArgs),
     /// Show what a job would do
     Plan(PlanArgs),
     Explain(ExplainArgs),
     History(HistoryArgs),
+    Run(RunArgs),
     /// Show what is recorded of the ensemble's instances
     Status(StatusArgs),
     /// Check an ensemble and report every problem
@@ -136,17 +138,6 @@ pub(super) struct LockArgs {
     pub(super) force: bool,
 }
 
-/// How a result is printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum OutputFormat {
-    /// For people
-    Text,
-    /// For machines
-    Json,
-    /// Not at all
-    None,
-}
-
 /// How the problems of a check are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum ProblemFormat {
@@ -158,118 +149,6 @@ pub(super) enum ProblemFormat {
     Sarif,
     /// Not at all
     None,
-}
-
-/// From which status on a job exits with an error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum JobExitCode {
-    /// When it is in error
-    Error,
-    /// When it is degraded, too
-    Degraded,
-    /// Never
-    Never,
-}
-
-/// What is repaired.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum RepairArg {
-    /// Instances in error
-    Error,
-    /// Degraded ones, too
-    Degraded,
-    /// Nothing
-    None,
-}
-
-/// Whether instances are compared with the model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum ChangeDetectionArg {
-    /// No
-    Skip,
-    /// All of them
-    Always,
-    /// Those that were not customised
-    Evaluate,
-}
-
-/// The options that jobs share.
-#[derive(Debug, Args)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is an option that users switch on"
-)]
-pub(super) struct JobArgs {
-    /// The ensemble: a file, a folder, an alias or a name of the project
-    #[arg(default_value = "")]
-    pub(super) ensemble: String,
-    /// Do not ask before running
-    #[arg(short, long, env = "UNFURL_APPROVE", value_parser = clap::builder::FalseyValueParser::new())]
-    pub(super) approve: bool,
-    /// Run without changing anything
-    #[arg(long)]
-    pub(super) dryrun: bool,
-    /// From which status of the job on the exit code is 64
-    #[arg(long, env = "UNFURL_JOBEXITCODE", value_enum, default_value = "error")]
-    pub(super) jobexitcode: JobExitCode,
-    /// How to print the result
-    #[arg(long, value_enum, default_value = "text")]
-    pub(super) output: OutputFormat,
-    /// Only this node template and what it requires
-    #[arg(long, value_name = "NAME")]
-    pub(super) template: Option<String>,
-    /// Only these instances
-    #[arg(short, long, value_name = "NAME")]
-    pub(super) instance: Vec<String>,
-    /// Run operations whatever the status says
-    #[arg(long)]
-    pub(super) force: bool,
-    /// A variable for expressions; `input_NAME` sets an input of the topology
-    #[arg(long, num_args = 2, value_names = ["NAME", "VALUE"], action = ArgAction::Append)]
-    pub(super) var: Vec<String>,
-    /// Create no new instances
-    #[arg(long)]
-    pub(super) skip_new: bool,
-    /// What to repair
-    #[arg(long, value_enum, default_value = "error")]
-    pub(super) repair: RepairArg,
-    /// Whether to compare instances with the model
-    #[arg(long, value_enum, default_value = "evaluate")]
-    pub(super) change_detection: ChangeDetectionArg,
-    /// Check new instances before creating them
-    #[arg(long)]
-    pub(super) check: bool,
-    /// Remove instances that the model has no use for
-    #[arg(long)]
-    pub(super) prune: bool,
-    /// Delete what this ensemble did not create, too
-    #[arg(long)]
-    pub(super) destroyunmanaged: bool,
-    /// The environment to use
-    #[arg(long, value_name = "NAME")]
-    pub(super) use_environment: Option<String>,
-    /// Evaluate this expression after the job
-    #[arg(long, value_name = "EXPRESSION")]
-    pub(super) query: Option<String>,
-    /// Another workflow, built in or of the model, instead of deploy
-    #[arg(long, value_name = "NAME")]
-    pub(super) workflow: Option<String>,
-    /// How many tasks may run at the same time; 1 runs them in upstream's order
-    #[arg(long, env = "UNFURL_PARALLEL", value_name = "N")]
-    pub(super) parallel: Option<NonZeroUsize>,
-    /// When the job started, for reproducible ids
-    #[arg(long, value_name = "TIME", hide = true)]
-    pub(super) starttime: Option<String>,
-}
-
-/// The options of `plan`.
-#[derive(Debug, Args)]
-pub(super) struct PlanArgs {
-    #[command(flatten)]
-    pub(super) job: JobArgs,
-    /// With `--output json`: add to each task why it is there and what has changed
-    #[arg(long)]
-    pub(super) why: bool,
 }
 
 /// The options of `status`.

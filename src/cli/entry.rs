@@ -6,7 +6,7 @@ use clap::{CommandFactory as _, Parser as _};
 
 use super::arguments::{Cli, Command};
 use super::output::Output;
-use super::{explain, export, history, inspect, job, misc};
+use super::{explain, export, history, inspect, job, misc, run};
 use crate::plan::Workflow;
 
 /// Deep models need a deep stack; memory is used only where the stack really grows.
@@ -18,12 +18,12 @@ pub fn main() -> ExitCode {
         let thread = std::thread::Builder::new()
             .name("main".to_owned())
             .stack_size(size)
-            .spawn(run);
+            .spawn(start);
         if let Ok(thread) = thread {
             return thread.join().unwrap_or(ExitCode::from(70));
         }
     }
-    run()
+    start()
 }
 
 /// Makes the heap of this thread large at once: the C library grows that of any thread but the
@@ -35,7 +35,7 @@ fn widen_heap() {
     }
 }
 
-fn run() -> ExitCode {
+fn start() -> ExitCode {
     widen_heap();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -48,22 +48,23 @@ fn run() -> ExitCode {
     };
     let output = Output::new(&cli.global);
     let global = &cli.global;
-    let code = match &cli.command {
-        Command::Deploy(args) => job::run(Workflow::Deploy, args, global, &output),
-        Command::Teardown(args) => job::run(Workflow::Undeploy, args, global, &output),
-        Command::Stop(args) => job::run(Workflow::Stop, args, global, &output),
-        Command::Check(args) => job::run(Workflow::Check, args, global, &output),
-        Command::Discover(args) => job::run(Workflow::Discover, args, global, &output),
+    let code = match cli.command {
+        Command::Deploy(args) => job::run(Workflow::Deploy, &args.into(), global, &output),
+        Command::Teardown(args) => job::run(Workflow::Undeploy, &args.into(), global, &output),
+        Command::Stop(args) => job::run(Workflow::Stop, &args.into(), global, &output),
+        Command::Check(args) => job::run(Workflow::Check, &args.into(), global, &output),
+        Command::Discover(args) => job::run(Workflow::Discover, &args.into(), global, &output),
         Command::Plan(args) => job::plan(args, global, &output),
+        Command::Run(args) => run::run(args, global, &output),
         Command::Explain(args) => explain::explain(args, global, &output),
-        Command::History(args) => history::history(args, global, &output),
-        Command::Status(args) => inspect::status(args, global, &output),
-        Command::Validate(args) => inspect::validate(args, global, &output),
-        Command::Export(args) => export::export(args, global, &output),
-        Command::Schema { of } => misc::schema(*of, &output),
-        Command::Lock { action } => misc::lock(action, global, &output),
-        Command::Version { semver } => misc::version(*semver, &output),
-        Command::Completions { shell } => misc::completions(*shell, &mut Cli::command(), &output),
+        Command::History(args) => history::history(&args, global, &output),
+        Command::Status(args) => inspect::status(&args, global, &output),
+        Command::Validate(args) => inspect::validate(&args, global, &output),
+        Command::Export(args) => export::export(&args, global, &output),
+        Command::Schema { of } => misc::schema(of, &output),
+        Command::Lock { action } => misc::lock(&action, global, &output),
+        Command::Version { semver } => misc::version(semver, &output),
+        Command::Completions { shell } => misc::completions(shell, &mut Cli::command(), &output),
         Command::Man => misc::man(Cli::command(), &output),
     };
     // What was asked for did not get out, whatever became of it.

@@ -2,8 +2,9 @@
 
 use clap::Args;
 
-use super::arguments::{ChangeDetectionArg, Global, JobArgs, JobExitCode, OutputFormat, RepairArg};
+use super::arguments::Global;
 use super::job::plan_request;
+use super::options::{AnyJob, Compare, JobArgs, Narrow, OutputFormat, Reach, Removal, WorkflowArg};
 use super::output::{Output, relative};
 use super::screen::Screen;
 use super::views::task_of_plan;
@@ -20,10 +21,6 @@ use crate::value::{Handle, Value};
 /// Say of an instance what it is, why the next job would change it or not, what it depends on, what
 /// depends on it, and what its last change was
 #[derive(Debug, Args)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is an option that users switch on"
-)]
 pub(super) struct ExplainArgs {
     /// The instance: its name, with those of the topologies around it where it is nested, or its key
     instance: String,
@@ -35,36 +32,23 @@ pub(super) struct ExplainArgs {
         hide_default_value = true
     )]
     ensemble: String,
-    /// The workflow of the job, instead of deploy
+    #[command(flatten)]
+    workflow: WorkflowArg,
+    #[command(flatten)]
+    narrow: Narrow,
+    #[command(flatten)]
+    compare: Compare,
+    #[command(flatten)]
+    reach: Reach,
+    #[command(flatten)]
+    removal: Removal,
+    /// Leave out this instance or node template, with what is nested in it; may be given more than
+    /// once
     #[arg(long, value_name = "NAME")]
-    workflow: Option<String>,
-    /// Only this node template and what it requires
-    #[arg(long, value_name = "NAME")]
-    template: Option<String>,
-    /// Run operations whatever the status says
-    #[arg(long)]
-    force: bool,
+    exclude: Vec<String>,
     /// A variable for expressions; `input_NAME` sets an input of the topology
     #[arg(long, num_args = 2, value_names = ["NAME", "VALUE"], action = clap::ArgAction::Append)]
     var: Vec<String>,
-    /// Create no new instances
-    #[arg(long)]
-    skip_new: bool,
-    /// What to repair
-    #[arg(long, value_enum, default_value = "error")]
-    repair: RepairArg,
-    /// Whether to compare instances with the model
-    #[arg(long, value_enum, default_value = "evaluate")]
-    change_detection: ChangeDetectionArg,
-    /// Check new instances before creating them
-    #[arg(long)]
-    check: bool,
-    /// Remove instances that the model has no use for
-    #[arg(long)]
-    prune: bool,
-    /// Delete what this ensemble did not create, too
-    #[arg(long)]
-    destroyunmanaged: bool,
     /// The environment to use
     #[arg(long, value_name = "NAME")]
     use_environment: Option<String>,
@@ -74,49 +58,47 @@ pub(super) struct ExplainArgs {
 }
 
 impl ExplainArgs {
-    /// The options of the job that is looked at.
-    fn job(&self) -> JobArgs {
-        JobArgs {
-            ensemble: self.ensemble.clone(),
-            approve: true,
-            dryrun: false,
-            jobexitcode: JobExitCode::Error,
+    /// The instance, and the options of the job that is looked at.
+    fn into_job(self) -> (String, JobArgs) {
+        let any = AnyJob {
+            exclude: self.exclude,
+            var: self.var,
+            use_environment: self.use_environment,
             output: self.output,
-            template: self.template.clone(),
-            instance: Vec::new(),
-            force: self.force,
-            var: self.var.clone(),
-            skip_new: self.skip_new,
-            repair: self.repair,
-            change_detection: self.change_detection,
-            check: self.check,
-            prune: self.prune,
-            destroyunmanaged: self.destroyunmanaged,
-            use_environment: self.use_environment.clone(),
-            query: None,
-            workflow: self.workflow.clone(),
-            parallel: None,
-            starttime: None,
-        }
+            ..AnyJob::default()
+        };
+        let job = JobArgs {
+            ensemble: self.ensemble,
+            any,
+            narrow: self.narrow,
+            compare: self.compare,
+            reach: self.reach,
+            removal: self.removal,
+            workflow: self.workflow.workflow,
+            ..JobArgs::default()
+        };
+        (self.instance, job)
     }
 }
 
 /// Explains an instance; gives the exit code.
-pub(super) fn explain(args: &ExplainArgs, global: &Global, output: &Output) -> u8 {
-    let json = args.output == OutputFormat::Json;
-    let request = match plan_request(&args.job(), global, output) {
+pub(super) fn explain(args: ExplainArgs, global: &Global, output: &Output) -> u8 {
+    let (name, args) = args.into_job();
+    let format = args.any.output;
+    let json = format == OutputFormat::Json;
+    let request = match plan_request(&args, global, output) {
         Ok(request) => request,
         Err(failure) => return output.failure(&failure, json),
     };
     let mut screen = Screen::new(output, true);
-    let explained = ops::explain::explain(&request, &args.instance, &mut screen);
+    let explained = ops::explain::explain(&request, &name, &mut screen);
     screen.done();
     let explained = match explained {
         Ok(explained) => explained,
         Err(failure) => return output.failure(&failure, json),
     };
     let view = view(&explained);
-    match args.output {
+    match format {
         OutputFormat::Json => output.json(&view.json()),
         OutputFormat::Text => output.answer(&view.text(output.width)),
         OutputFormat::None => {}

@@ -2,8 +2,9 @@
 
 use clap::Args;
 
-use super::arguments::{Global, OutputFormat};
+use super::arguments::Global;
 use super::job::session_options;
+use super::options::OutputFormat;
 use super::output::Output;
 use crate::job::Level;
 use crate::ops::history::{self, History, HistoryRequest, Job, Task};

@@ -1,7 +1,8 @@
 //! `status` and `validate`.
 
-use super::arguments::{Global, OutputFormat, ProblemFormat, StatusArgs, ValidateArgs};
+use super::arguments::{Global, ProblemFormat, StatusArgs, ValidateArgs};
 use super::job::session_options;
+use super::options::OutputFormat;
 use super::output::Output;
 use crate::ops;
 use crate::ops::validate::Checked;

@@ -1,27 +1,71 @@
-//! `deploy`, `teardown`, `stop`, `check`, `discover` and `plan`.
+//! `deploy`, `teardown`, `stop`, `check`, `discover` and `plan`, and what `run` shares with them.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use super::arguments::{
-    ChangeDetectionArg, Global, JobArgs, JobExitCode, OutputFormat, PlanArgs, RepairArg,
+use super::arguments::Global;
+use super::options::{
+    ChangeDetectionArg, DirtyArg, JobArgs, JobExitCode, OutputFormat, PlanArgs, RepairArg,
 };
 use super::output::{Output, relative};
 use super::screen::Screen;
 use super::views::{self, Audience};
-use crate::name::Status;
+use crate::diagnostic::Sources;
+use crate::job::Engine;
+use crate::name::{OperationRef, Status};
+use crate::ops::plan::Planned;
 use crate::ops::{self, Failure, FailureKind, JobReport, JobRequest, SessionOptions};
 use crate::plan::{ChangeDetection, Goal, Repair, Workflow};
 use crate::ui::Query;
 use crate::value::{Map, Value};
 
-/// Runs a job; gives the exit code.
+/// What a job is to do.
+#[derive(Debug)]
+pub(super) struct Deed {
+    /// The workflow.
+    pub(super) workflow: Workflow,
+    /// The operation of an ad-hoc run.
+    pub(super) operation: Option<OperationRef>,
+    /// The command of an ad-hoc run.
+    pub(super) command: Vec<String>,
+    /// Whether it goes into the record.
+    pub(super) save: bool,
+}
+
+impl Deed {
+    /// A workflow; `run` is none without something to run.
+    pub(super) fn of(workflow: Workflow) -> Result<Self, Failure> {
+        if workflow == Workflow::Run {
+            let message = "the workflow `run` needs a command or an operation";
+            let help = "say `unfurl run -- COMMAND` or `unfurl run --operation OPERATION`";
+            return Err(Failure::new(
+                FailureKind::Usage,
+                message,
+                Some(help.to_owned()),
+            ));
+        }
+        Ok(Self {
+            workflow,
+            operation: None,
+            command: Vec::new(),
+            save: true,
+        })
+    }
+}
+
+/// Runs the workflow of a command, or the one that `--workflow` names; gives the exit code.
 pub(super) fn run(workflow: Workflow, args: &JobArgs, global: &Global, output: &Output) -> u8 {
-    let json = args.output == OutputFormat::Json;
-    let approve = args.approve || workflow == Workflow::Check;
-    let request =
-        chosen(workflow, args).and_then(|workflow| request(workflow, args, global, output));
-    let request = match request {
+    match chosen(workflow, args) {
+        Ok(deed) => perform(deed, args, global, output),
+        Err(failure) => output.failure(&failure, args.any.output == OutputFormat::Json),
+    }
+}
+
+/// Runs a job; gives the exit code.
+pub(super) fn perform(deed: Deed, args: &JobArgs, global: &Global, output: &Output) -> u8 {
+    let json = args.any.output == OutputFormat::Json;
+    let approve = args.control.approve || deed.workflow == Workflow::Check;
+    let request = match request(deed, args, global, output) {
         Ok(request) => request,
         Err(failure) => return output.failure(&failure, json),
     };
@@ -29,13 +73,14 @@ pub(super) fn run(workflow: Workflow, args: &JobArgs, global: &Global, output: &
     let report = ops::deploy::deploy(&request, &mut screen);
     screen.done();
     match report {
-        Ok(mut report) => {
-            let query = match evaluate(args.query.as_deref(), &mut report) {
-                Ok(query) => query,
-                Err(failure) => return output.failure(&failure, json),
-            };
-            show(args, &report, query, output);
-            let code = exit_code(args.jobexitcode, &report);
+        Ok(report) => {
+            let query = evaluate(args, &report.engine, &report.sources, output);
+            let (query, failure) = query.map_or_else(|it| (None, Some(it)), |it| (it, None));
+            show(args, &report, query, failure.as_ref(), output);
+            let code = exit_code(args.control.jobexitcode, &report);
+            let code = failure
+                .filter(|_| code == 0)
+                .map_or(code, |it| it.kind.exit_code());
             // The process ends now: taking the job apart piece by piece would only cost time.
             std::mem::forget(report);
             code
@@ -44,43 +89,55 @@ pub(super) fn run(workflow: Workflow, args: &JobArgs, global: &Global, output: &
     }
 }
 
-/// The workflow that `--workflow` names, or else that of the command; a command that is itself
-/// the name of a workflow takes no other.
-fn chosen(workflow: Workflow, args: &JobArgs) -> Result<Workflow, Failure> {
-    match args.workflow.as_deref().map(Workflow::parse) {
-        None => Ok(workflow),
-        Some(named) if named == workflow || workflow == Workflow::Deploy => Ok(named),
-        Some(named) => {
-            let message =
-                format!("`--workflow {named}` contradicts the command, which is `{workflow}`");
-            let help = format!("say `unfurl deploy --workflow {named}`");
-            Err(Failure::new(FailureKind::Usage, message, Some(help)))
-        }
-    }
+/// The workflow that `--workflow` names, or else that of the command.
+fn chosen(workflow: Workflow, args: &JobArgs) -> Result<Deed, Failure> {
+    Deed::of(args.workflow.as_deref().map_or(workflow, Workflow::parse))
 }
 
-fn evaluate(query: Option<&str>, report: &mut JobReport) -> Result<Option<Query>, Failure> {
-    let Some(expression) = query else {
+/// What `--query` gives; what it reads is told where `--trace` asks for that.
+fn evaluate(
+    args: &JobArgs,
+    engine: &Engine,
+    sources: &Sources,
+    output: &Output,
+) -> Result<Option<Query>, Failure> {
+    let Some(expression) = args.any.query.as_deref() else {
         return Ok(None);
     };
-    let result = report.query(expression)?;
+    let (result, reads) = ops::query(engine, sources, expression, args.any.trace)?;
+    for (key, value) in reads {
+        output.complain(&format!("trace: {key} is {value}\n"));
+    }
     Ok(Some(Query {
         expression: expression.to_owned(),
         result,
     }))
 }
 
-fn show(args: &JobArgs, report: &JobReport, query: Option<Query>, output: &Output) {
-    let timed = args.starttime.is_none();
+/// Shows what came of a job, and why its query could not be evaluated if so.
+fn show(
+    args: &JobArgs,
+    report: &JobReport,
+    query: Option<Query>,
+    failure: Option<&Failure>,
+    output: &Output,
+) {
+    if let Some(failure) = failure {
+        output.diagnostics(&failure.problems, &failure.sources);
+    }
+    let timed = args.any.starttime.is_none();
     let Some(summary) = views::summary(report, query, timed) else {
         return;
     };
-    match args.output {
+    match args.any.output {
         OutputFormat::Json => {
             let mut summary = summary.json();
             let problems = output.json_of(&report.problems, &report.sources);
             if !problems.is_empty() {
                 summary["problems"] = problems.into();
+            }
+            if let Some(failure) = failure {
+                summary["errors"] = output.json_of(&failure.problems, &failure.sources).into();
             }
             output.json(&summary);
         }
@@ -122,14 +179,14 @@ pub(super) fn plan_request(
     global: &Global,
     output: &Output,
 ) -> Result<JobRequest, Failure> {
-    let workflow = chosen(Workflow::Deploy, args)?;
-    request(workflow, args, global, output)
+    request(chosen(Workflow::Deploy, args)?, args, global, output)
 }
 
 /// Shows a plan; gives the exit code.
-pub(super) fn plan(args: &PlanArgs, global: &Global, output: &Output) -> u8 {
-    let PlanArgs { job: args, why } = args;
-    let json = args.output == OutputFormat::Json;
+pub(super) fn plan(args: PlanArgs, global: &Global, output: &Output) -> u8 {
+    let why = args.why;
+    let args = &JobArgs::from(args);
+    let json = args.any.output == OutputFormat::Json;
     let request = match plan_request(args, global, output) {
         Ok(request) => request,
         Err(failure) => return output.failure(&failure, json),
@@ -137,18 +194,50 @@ pub(super) fn plan(args: &PlanArgs, global: &Global, output: &Output) -> u8 {
     let mut screen = Screen::new(output, true);
     let planned = ops::plan::plan(&request, &mut screen);
     screen.done();
-    let planned = match planned {
-        Ok(planned) => planned,
+    let answer = planned.and_then(|planned| {
+        let query = evaluate(args, &planned.engine, &planned.sources, output)?;
+        Ok((planned, query))
+    });
+    match answer {
+        Ok((planned, query)) => show_plan(args.any.output, why, &planned, query, output),
         Err(failure) => return output.failure(&failure, json),
-    };
-    let view = |audience| views::plan(&planned.engine, &relative(&planned.sources), audience);
-    match args.output {
-        OutputFormat::Json if *why => output.json(&view(Audience::Machine).json_with_reasons()),
-        OutputFormat::Json => output.json(&view(Audience::Machine).json()),
-        OutputFormat::Text => output.answer(&view(Audience::Person).text(output.width)),
-        OutputFormat::None => {}
     }
     0
+}
+
+fn show_plan(
+    format: OutputFormat,
+    why: bool,
+    planned: &Planned,
+    query: Option<Query>,
+    output: &Output,
+) {
+    let view = |audience| views::plan(&planned.engine, &relative(&planned.sources), audience);
+    match format {
+        OutputFormat::Json => {
+            let view = view(Audience::Machine);
+            let plan = if why {
+                view.json_with_reasons()
+            } else {
+                view.json()
+            };
+            let Some(query) = query else {
+                output.json(&plan);
+                return;
+            };
+            let mut answer = serde_json::json!({ "plan": plan });
+            query.add_to(&mut answer);
+            output.json(&answer);
+        }
+        OutputFormat::Text => {
+            let mut text = view(Audience::Person).text(output.width);
+            if let Some(query) = query {
+                text.push_str(&query.text());
+            }
+            output.answer(&text);
+        }
+        OutputFormat::None => {}
+    }
 }
 
 /// Which ensemble a command is about, and in which surroundings.
@@ -168,33 +257,31 @@ pub(super) fn session_options(
 }
 
 fn request(
-    workflow: Workflow,
+    deed: Deed,
     args: &JobArgs,
     global: &Global,
     output: &Output,
 ) -> Result<JobRequest, Failure> {
-    refuse_prune(&workflow, args)?;
-    let vars = variables(&args.var)?;
+    refuse_prune(&deed.workflow, args)?;
+    let vars = variables(&args.any.var)?;
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let environment = args.any.use_environment.as_deref();
     Ok(JobRequest {
         session: SessionOptions {
             vars,
             logfile: global.logfile.clone(),
-            ..session_options(
-                &args.ensemble,
-                args.use_environment.as_deref(),
-                global,
-                output,
-            )
+            ..session_options(&args.ensemble, environment, global, output)
         },
         recorded_options: recorded(args, global),
         // Others may read it, so it does not repeat what was given with `--var`.
-        command: format!("unfurl {workflow} {}", args.ensemble)
+        command: format!("unfurl {} {}", deed.workflow, args.ensemble)
             .trim_end()
             .to_owned(),
-        goal: goal(workflow, args),
-        start: args.starttime.clone(),
-        parallel: args.parallel.map_or(4 * cores, NonZeroUsize::get),
+        save: deed.save,
+        refuse_dirty: args.control.dirty == DirtyArg::Abort,
+        goal: goal(deed, args),
+        start: args.any.starttime.clone(),
+        parallel: args.any.parallel.map_or(4 * cores, NonZeroUsize::get),
         echo: !output.quiet,
     })
 }
@@ -202,8 +289,8 @@ fn request(
 /// `--prune` compares all that exists with the whole model.
 fn refuse_prune(workflow: &Workflow, args: &JobArgs) -> Result<(), Failure> {
     let message = match workflow {
-        _ if !args.prune => return Ok(()),
-        Workflow::Deploy if args.template.is_some() || !args.instance.is_empty() => {
+        _ if !args.removal.prune => return Ok(()),
+        Workflow::Deploy if is_filtered(args) => {
             "`--prune` looks at the whole ensemble and goes with neither `--template` nor `--instance`"
         }
         Workflow::Deploy | Workflow::Undeploy => return Ok(()),
@@ -212,33 +299,37 @@ fn refuse_prune(workflow: &Workflow, args: &JobArgs) -> Result<(), Failure> {
     Err(Failure::new(FailureKind::Usage, message, None))
 }
 
-fn goal(workflow: Workflow, args: &JobArgs) -> Goal {
+/// Whether only some instances or templates are meant.
+fn is_filtered(args: &JobArgs) -> bool {
+    args.narrow.template.is_some() || !args.any.instance.is_empty()
+}
+
+fn goal(deed: Deed, args: &JobArgs) -> Goal {
+    let (instances, excluded) = (args.any.instance.iter(), args.any.exclude.iter());
     Goal {
-        workflow,
-        template: args.template.as_deref().map(Into::into),
-        instances: args
-            .instance
-            .iter()
-            .map(|name| name.as_str().into())
-            .collect(),
-        force: args.force,
-        skip_new: args.skip_new,
-        repair: match args.repair {
+        workflow: deed.workflow,
+        template: args.narrow.template.as_deref().map(Into::into),
+        instances: instances.map(|name| name.as_str().into()).collect(),
+        excluded: excluded.map(|name| name.as_str().into()).collect(),
+        force: args.narrow.force,
+        skip_new: args.compare.skip_new,
+        repair: match args.reach.repair {
             RepairArg::Error => Repair::Error,
             RepairArg::Degraded => Repair::Degraded,
             RepairArg::None => Repair::None,
         },
-        change_detection: match args.change_detection {
+        change_detection: match args.compare.change_detection {
             ChangeDetectionArg::Skip => ChangeDetection::Skip,
             ChangeDetectionArg::Always => ChangeDetection::Always,
             ChangeDetectionArg::Evaluate => ChangeDetection::Evaluate,
         },
-        check: args.check,
-        prune: args.prune,
-        destroy_unmanaged: args.destroyunmanaged,
-        dry_run: args.dryrun,
-        operation: None,
-        command: Vec::new(),
+        upgrade: args.reach.upgrade,
+        check: args.reach.check,
+        prune: args.removal.prune,
+        destroy_unmanaged: args.removal.destroyunmanaged,
+        dry_run: args.any.dryrun,
+        operation: deed.operation,
+        command: deed.command,
     }
 }
 
@@ -274,39 +365,67 @@ fn recorded(args: &JobArgs, global: &Global) -> Map {
     } else if global.verbose > 0 {
         options.insert("verbose".into(), Value::Int(i64::from(global.verbose)));
     }
-    if !args.instance.is_empty() {
-        let names = args.instance.iter().map(|name| Value::from(name.as_str()));
-        options.insert("instances".into(), Value::list(names));
+    for (name, names) in [
+        ("instances", &args.any.instance),
+        ("exclude", &args.any.exclude),
+    ] {
+        if !names.is_empty() {
+            let names = names.iter().map(|name| Value::from(name.as_str()));
+            options.insert(name.into(), Value::list(names));
+        }
     }
-    if let Some(template) = &args.template {
-        options.insert("template".into(), Value::from(template.as_str()));
+    let words = [
+        ("template", &args.narrow.template),
+        ("use_environment", &args.any.use_environment),
+        ("starttime", &args.any.starttime),
+    ];
+    for (name, word) in words {
+        if let Some(word) = word {
+            options.insert(name.into(), Value::from(word.as_str()));
+        }
     }
     let flags = [
-        ("force", args.force),
-        ("check", args.check),
-        ("prune", args.prune),
-        ("destroyunmanaged", args.destroyunmanaged),
-        ("dryrun", args.dryrun),
-        ("skip_new", args.skip_new),
+        ("force", args.narrow.force),
+        ("check", args.reach.check),
+        ("prune", args.removal.prune),
+        ("destroyunmanaged", args.removal.destroyunmanaged),
+        ("upgrade", args.reach.upgrade),
+        ("dryrun", args.any.dryrun),
+        ("skip_new", args.compare.skip_new),
     ];
     for (name, set) in flags {
         if set {
             options.insert(name.into(), Value::Bool(true));
         }
     }
-    match args.repair {
-        RepairArg::Error => {}
-        RepairArg::Degraded => drop(options.insert("repair".into(), Value::from("degraded"))),
-        RepairArg::None => drop(options.insert("repair".into(), Value::from("none"))),
-    }
-    match args.change_detection {
-        ChangeDetectionArg::Evaluate => {}
-        ChangeDetectionArg::Skip => {
-            options.insert("change_detection".into(), Value::from("skip"));
-        }
-        ChangeDetectionArg::Always => {
-            options.insert("change_detection".into(), Value::from("always"));
+    for (name, choice) in choices(args) {
+        if let Some(choice) = choice {
+            options.insert(name.into(), Value::from(choice));
         }
     }
     options
+}
+
+/// The options that are a choice of words, where the user chose another than what is usual.
+fn choices(args: &JobArgs) -> [(&'static str, Option<&'static str>); 3] {
+    let repair = match args.reach.repair {
+        RepairArg::Error => None,
+        RepairArg::Degraded => Some("degraded"),
+        RepairArg::None => Some("none"),
+    };
+    let change_detection = match args.compare.change_detection {
+        ChangeDetectionArg::Evaluate => None,
+        ChangeDetectionArg::Skip => Some("skip"),
+        ChangeDetectionArg::Always => Some("always"),
+    };
+    let dirty = match args.control.dirty {
+        DirtyArg::Auto => None,
+        DirtyArg::Ok => Some("ok"),
+        DirtyArg::Abort => Some("abort"),
+    };
+    [
+        ("repair", repair),
+        ("change_detection", change_detection),
+        ("dirty", dirty),
+    ]
 }

@@ -9,7 +9,9 @@ mod history;
 mod inspect;
 mod job;
 mod misc;
+mod options;
 mod output;
+mod run;
 mod screen;
 mod views;
 

@@ -183,6 +183,40 @@ fn script_of(command: &Value) -> String {
     }
 }
 
+/// The words of a command that needs no shell.
+fn words_of(command: &Value) -> Vec<String> {
+    match command.reveal() {
+        Value::List(words) => words.iter().map(|word| word.reveal().to_string()).collect(),
+        other => split_words(&other.to_string()),
+    }
+}
+
+/// What runs words. Secret ones go to a shell, which is given its text off the command line: what
+/// it can do itself, such as `echo` or `printf`, shows them to nobody.
+fn program_of(words: Vec<String>, secret: bool) -> Program {
+    if !secret {
+        return Program::Argv(words);
+    }
+    // A text for a shell goes to that one.
+    let (text, shell) = match &words[..] {
+        [shell, option, text] if option == "-c" => (text.clone(), Some(shell.clone())),
+        words => {
+            let quoted: Vec<String> = words.iter().map(|word| quote_for_shell(word)).collect();
+            (quoted.join(" "), None)
+        }
+    };
+    let program = Program::Shell {
+        text,
+        shell,
+        secret,
+    };
+    match program.variable() {
+        Some(_) => program,
+        // What takes its text with `-c` is no shell that can have it in another way.
+        None => Program::Argv(words),
+    }
+}
+
 #[derive(Debug)]
 struct ShellRun {
     rendered: Value,
@@ -218,16 +252,14 @@ impl ShellRun {
             .map(str::to_owned);
         let command = self.field("command");
         let secret = command.has_sensitive();
-        let program = match command.reveal() {
-            Value::List(words) if !shell.is_truthy() => {
-                Program::Argv(words.iter().map(|word| word.reveal().to_string()).collect())
-            }
-            other if shell.is_truthy() => Program::Shell {
-                text: script_of(other),
+        let program = if shell.is_truthy() {
+            Program::Shell {
+                text: script_of(command.reveal()),
                 shell: named,
                 secret,
-            },
-            other => Program::Argv(split_words(&other.to_string())),
+            }
+        } else {
+            program_of(words_of(&command), secret)
         };
         let mut command = Command::new(program, self.cwd(task));
         let variables = task.environment()?;
@@ -442,6 +474,22 @@ mod tests {
             split_words(r#"a 'b c' "d \"e" f\ g '' "#),
             ["a", "b c", "d \"e", "f g", ""]
         );
+    }
+
+    #[test]
+    fn secret_words_are_on_no_command_line() {
+        let words = |text: &str| text.split('|').map(str::to_owned).collect::<Vec<_>>();
+        let program = program_of(words("echo|it is|hunter2"), true);
+        let (_, text) = program.variable().unwrap();
+        assert_eq!(text, "echo 'it is' hunter2");
+        assert!(!program.argv().concat().contains("hunter2"));
+
+        let program = program_of(words("bash|-c|echo hunter2"), true);
+        assert_eq!(program.name(), "bash");
+        assert!(!program.argv().concat().contains("hunter2"));
+
+        let plain = program_of(words("echo|it is"), false);
+        assert_eq!(plain.argv(), ["echo", "it is"]);
     }
 
     #[test]

@@ -3,19 +3,21 @@
 use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
 
-/// A queue of nodes with edges among them. Nodes that are ready come out in the order in which
-/// they were added. Every step costs O(log n) plus the edges it touches.
+/// A queue of nodes with edges among them. Nodes that are ready come out in the order of their
+/// ranks, those of one rank in the order in which they were added. Every step costs O(log n) plus the edges it touches.
 #[derive(Debug, Clone)]
 pub struct ReadyQueue<N> {
     nodes: Vec<Entry<N>>,
     places: HashMap<N, usize>,
-    ready: BTreeSet<usize>,
+    /// Ranks and places.
+    ready: BTreeSet<(u8, usize)>,
     left: usize,
 }
 
 #[derive(Debug, Clone)]
 struct Entry<N> {
     node: N,
+    rank: u8,
     waits: usize,
     dependents: Vec<usize>,
     state: State,
@@ -40,8 +42,13 @@ impl<N> Default for ReadyQueue<N> {
 }
 
 impl<N: Copy + Eq + Hash> ReadyQueue<N> {
-    /// Adds a node; one that is there already stays as it is.
+    /// Adds a node of the first rank; one that is there already stays as it is.
     pub fn add(&mut self, node: N) {
+        self.add_ranked(node, 0);
+    }
+
+    /// Adds a node of a rank; one that is there already stays as it is.
+    pub fn add_ranked(&mut self, node: N, rank: u8) {
         if self.places.contains_key(&node) {
             return;
         }
@@ -49,11 +56,12 @@ impl<N: Copy + Eq + Hash> ReadyQueue<N> {
         self.places.insert(node, place);
         self.nodes.push(Entry {
             node,
+            rank,
             waits: 0,
             dependents: Vec::new(),
             state: State::Queued,
         });
-        self.ready.insert(place);
+        self.ready.insert((rank, place));
         self.left += 1;
     }
 
@@ -67,13 +75,13 @@ impl<N: Copy + Eq + Hash> ReadyQueue<N> {
         if open && place != on {
             self.nodes[on].dependents.push(place);
             self.nodes[place].waits += 1;
-            self.ready.remove(&place);
+            self.ready.remove(&(self.nodes[place].rank, place));
         }
     }
 
     /// Releases the first node that waits for nothing, if there is one.
     pub fn pop(&mut self) -> Option<N> {
-        let place = self.ready.pop_first()?;
+        let (_, place) = self.ready.pop_first()?;
         self.nodes[place].state = State::Taken;
         Some(self.nodes[place].node)
     }
@@ -86,7 +94,7 @@ impl<N: Copy + Eq + Hash> ReadyQueue<N> {
         if self.nodes[place].state == State::Taken {
             self.nodes[place].state = State::Queued;
             if self.nodes[place].waits == 0 {
-                self.ready.insert(place);
+                self.ready.insert((self.nodes[place].rank, place));
             }
         }
     }
@@ -101,7 +109,7 @@ impl<N: Copy + Eq + Hash> ReadyQueue<N> {
                 other.dependents.retain(|dependent| *dependent != place);
             }
             self.nodes[place].waits = 0;
-            self.ready.insert(place);
+            self.ready.insert((self.nodes[place].rank, place));
         }
     }
 
@@ -114,15 +122,20 @@ impl<N: Copy + Eq + Hash> ReadyQueue<N> {
             return;
         }
         self.nodes[place].state = State::Done;
-        self.ready.remove(&place);
+        self.ready.remove(&(self.nodes[place].rank, place));
         self.left -= 1;
         for dependent in std::mem::take(&mut self.nodes[place].dependents) {
             let entry = &mut self.nodes[dependent];
             entry.waits -= 1;
             if entry.waits == 0 && entry.state == State::Queued {
-                self.ready.insert(dependent);
+                self.ready.insert((entry.rank, dependent));
             }
         }
+    }
+
+    /// The rank of the node that is released next.
+    pub fn next_rank(&self) -> Option<u8> {
+        self.ready.first().map(|(rank, _)| *rank)
     }
 
     /// Whether a node can be released now.

@@ -202,6 +202,18 @@ impl Repository {
         Ok(paths.collect())
     }
 
+    /// The paths that git tracks or was told to add, and whose changes are not committed.
+    pub fn uncommitted(&self) -> Result<Vec<PathBuf>, Error> {
+        let mut options = StatusOptions::new();
+        options.include_untracked(false).include_ignored(false);
+        let statuses = self.inner.statuses(Some(&mut options));
+        let statuses = statuses.map_err(self.failed("compare"))?;
+        let paths = statuses
+            .iter()
+            .map(|entry| PathBuf::from(std::ffi::OsStr::from_bytes(entry.path_bytes())));
+        Ok(paths.collect())
+    }
+
     /// Whether anything is changed, removed or new among `paths`; among all if none are given.
     pub fn is_dirty(&self, paths: &[&Path]) -> Result<bool, Error> {
         Ok(!self.changes(paths)?.is_empty())

@@ -11,13 +11,13 @@ use super::problem::explain;
 use super::task::{Task, TaskIndex};
 use super::world::Keys;
 use crate::dag::ReadyQueue;
-use crate::expr::{Evaluator, Memo, World};
+use crate::expr::{Evaluator, Memo, Read, World};
 use crate::name::{ChangeId, Status, TaskNumber};
 use crate::plan::{Activity, Plan, StepId, Target};
 use crate::secret::DigestKey;
 use crate::task::Configurator;
 use crate::topology::Topology;
-use crate::value::{Handle, Map};
+use crate::value::{Handle, Map, Value};
 
 /// Finds the configurator of an operation and completes its inputs.
 pub type Choose = fn(&crate::tosca::Operation) -> Result<(Arc<dyn Configurator>, Map), String>;
@@ -108,6 +108,13 @@ pub struct Engine {
     pub(super) released: HashSet<StepId>,
     /// The live attributes that a deferred step read, with their values then.
     pub(super) awaited: HashMap<StepId, Vec<super::render::Awaited>>,
+    /// The tasks whose target was made from other properties than those of the model now, and one
+    /// of these in words.
+    pub(super) outdated: HashMap<TaskIndex, String>,
+    /// The instances that tasks have added and nothing was planned for yet, task by task.
+    pub(super) added: Vec<Vec<Handle>>,
+    /// How often they were planned for.
+    pub(super) rounds: usize,
     pub(super) queue: ReadyQueue<StepId>,
     pub(super) finished: TaskNumber,
     pub(super) events: Vec<Event>,
@@ -168,6 +175,9 @@ impl Engine {
             waiting: HashMap::new(),
             released: HashSet::new(),
             awaited: HashMap::new(),
+            outdated: HashMap::new(),
+            added: Vec::new(),
+            rounds: 0,
             queue: ReadyQueue::default(),
             finished: 0,
             events: Vec::new(),
@@ -192,7 +202,7 @@ impl Engine {
         Ok(())
     }
 
-    fn add_task_of(&mut self, id: StepId) -> Result<(), Error> {
+    pub(super) fn add_task_of(&mut self, id: StepId) -> Result<(), Error> {
         let step = self.plan.steps[id].clone();
         let target = self.resolve(&step.target)?;
         self.targets.push(target);
@@ -292,6 +302,23 @@ impl Engine {
         self.targets.get(step).copied()
     }
 
+    /// The instances of which tasks changed more than their own record, in words.
+    pub fn changed_instances(&self) -> Vec<String> {
+        let mut changed = indexmap::IndexSet::new();
+        for task in self.work.iter().map(|index| &self.tasks[*index]) {
+            let outcome = task.outcome.as_ref();
+            let own = outcome.is_some_and(|it| it.status.is_some() || it.modified == Some(true));
+            let own = own.then_some(task.target);
+            let others = task
+                .changes
+                .iter()
+                .filter(|(_, changes)| !changes.is_empty());
+            changed.extend(own.into_iter().chain(others.map(|(of, _)| *of)));
+        }
+        let name = |of: &Handle| format!("`{}`", self.topology.entity(*of).name);
+        changed.iter().map(name).collect()
+    }
+
     /// What happened since the last call.
     pub fn take_events(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.events)
@@ -329,14 +356,14 @@ impl Engine {
                     let nowhere = |_: &str| crate::diagnostic::Span::NONE;
                     let problem = explain(&self.topology, text, &error, &nowhere);
                     self.tell(problem);
-                    outputs.insert(name, crate::value::Value::Null);
+                    outputs.insert(name, Value::Null);
                 }
             }
         }
         (outputs, failed)
     }
 
-    fn output(&mut self, name: &str) -> Result<crate::value::Value, crate::expr::Error> {
+    fn output(&mut self, name: &str) -> Result<Value, crate::expr::Error> {
         let evaluator = self.evaluator();
         let value = evaluator.attribute(self.topology.outputs(), name);
         let reads = evaluator.take_reads();
@@ -347,16 +374,44 @@ impl Engine {
         value
     }
 
-    /// What an expression gives in the topology as it is now.
-    pub fn query(&self, expression: &str) -> Result<crate::value::Value, crate::expr::Error> {
+    /// What an expression gives in the topology as it is now, and the attributes that it read with
+    /// their values: none if `depth` is 0, those that it names if 1, those that they are computed
+    /// from as well if more.
+    pub fn query(
+        &self,
+        expression: &str,
+        depth: u8,
+    ) -> Result<(Value, Vec<(String, Value)>), crate::expr::Error> {
+        const MOST_READS: usize = 1000;
         let evaluator = self.evaluator();
         let context = crate::expr::Context::new(self.topology.root());
-        let mut results = evaluator.query(&crate::value::Value::from(expression), &context)?;
-        Ok(match results.len() {
-            0 => crate::value::Value::Null,
+        let mut results = evaluator.query(&Value::from(expression), &context)?;
+        let reads = evaluator.take_reads();
+        let found = match results.len() {
+            0 => Value::Null,
             1 => results.remove(0),
-            _ => crate::value::Value::from(results),
-        })
+            _ => Value::from(results),
+        };
+        let named = |of, name: &str| self.attribute_key(of, name);
+        let mut told: Vec<(String, Value)> = match depth {
+            0 => Vec::new(),
+            1 => {
+                let direct = reads.iter().filter_map(|(read, value)| match read {
+                    Read::Attribute { of, name } => Some((named(*of, name)?, value.clone())),
+                    _ => None,
+                });
+                direct.collect()
+            }
+            _ => {
+                let all = evaluator.closure(&reads, MOST_READS).into_iter();
+                all.filter_map(|(of, name, value)| Some((named(of, &name)?, value)))
+                    .collect()
+            }
+        };
+        for (_, value) in &mut told {
+            *value = value.redacted();
+        }
+        Ok((found, told))
     }
 
     /// The inputs of the topology, evaluated.

@@ -6,7 +6,7 @@ use super::engine::Engine;
 use super::error::Error;
 use super::event::{Event, Finished};
 use super::observe::redacted;
-use super::task::{Stage, TaskIndex};
+use super::task::{Stage, Task, TaskIndex};
 use crate::name::{ChangeId, NodeState, Priority, Status};
 use crate::plan::{Reason, Workflow};
 use crate::task::Outcome;
@@ -73,12 +73,12 @@ impl Engine {
         self.tasks[index].target_state = self.topology.entity(target).state;
     }
 
-    /// Notes the change on all entities whose attributes or status the task set.
+    /// Notes the change on all entities that the task added or whose attributes or status it set.
     fn touch_changed(&mut self, index: TaskIndex, id: ChangeId) {
         let changed: Vec<_> = self.tasks[index]
             .changes
             .iter()
-            .filter(|(_, changes)| !changes.attributes.is_empty() || changes.status.is_some())
+            .filter(|(_, changes)| !changes.is_empty())
             .map(|(of, _)| *of)
             .collect();
         for of in changed {
@@ -189,7 +189,7 @@ impl Engine {
                 self.topology_mut()
                     .record(target, |entity| entity.customized = Some(value));
             }
-        } else if task.reason == Reason::Reconfigure
+        } else if matches!(task.reason, Reason::Reconfigure | Reason::Upgrade)
             && task.status == Some(Status::Ok)
             && customized
         {
@@ -251,9 +251,19 @@ impl Engine {
             status: task.target_status.map(Status::as_str),
             state: task.target_state.map(NodeState::as_str),
             changes: Value::from(changes),
-            errors: task.errors.clone(),
+            errors: reasons(task),
         };
         self.events.push(Event::TaskFinished(Box::new(finished)));
+    }
+}
+
+/// Why a task failed, in words: its errors, or else what it gave instead of a result.
+fn reasons(task: &Task) -> Vec<String> {
+    let outcome = task.outcome.as_ref().filter(|outcome| !outcome.success);
+    let said = outcome.and_then(|outcome| outcome.result.as_ref()?.as_str());
+    match said {
+        Some(said) if task.errors.is_empty() => vec![said.to_owned()],
+        _ => task.errors.clone(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Runs a plan: order, limits, transitions of status and node state. The coordinator is the only
 //! writer of the topology; it asks a runner for effects and performs none itself.
 
+mod added;
 mod artifact;
 mod because;
 mod cause;
@@ -22,6 +23,7 @@ mod schedule;
 mod start;
 mod task;
 mod update;
+mod upgrade;
 mod view;
 mod world;
 

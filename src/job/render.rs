@@ -34,12 +34,18 @@ impl Engine {
     /// Renders the whole plan, in order. What reads attributes that others have yet to set is
     /// deferred, and so is the rest of its group.
     pub fn render(&mut self, folders: &mut dyn Folders) {
-        for step in 0..self.plan.steps.len() {
+        self.compare_upgrades();
+        self.render_steps(0, folders);
+    }
+
+    /// Renders the steps of the plan from one on.
+    pub(super) fn render_steps(&mut self, first: StepId, folders: &mut dyn Folders) {
+        for step in first..self.plan.steps.len() {
             self.prepare(step);
         }
         self.tell_unknown_secrets();
         let mut deferred_group = None;
-        for step in 0..self.plan.steps.len() {
+        for step in first..self.plan.steps.len() {
             let Some(task) = self.task_of[step] else {
                 continue;
             };
@@ -93,6 +99,14 @@ impl Engine {
                 self.skip(step, index, "it does not support dry run");
                 return;
             }
+        }
+        if self.tasks[index].reason == Reason::Upgrade && !self.outdated.contains_key(&index) {
+            if !self.may_reconfigure(index) {
+                self.skip(step, index, "no change detected");
+                return;
+            }
+            self.tasks[index].reason = Reason::Reconfigure;
+            self.plan.steps[step].reason = Reason::Reconfigure;
         }
         if self.plan.decided.contains(&step) {
             self.commit_reads(index, &reads);

@@ -172,6 +172,9 @@ impl Loop {
     fn start_ready(&mut self, engine: &mut Engine, hands: &mut Hands<'_>) -> Result<(), Error> {
         let limit = engine.options.parallel.max(1);
         while engine.aborted.is_none() && self.running.len() + self.effects.len() < limit {
+            if self.free.is_empty() && engine.is_turn_of_added() {
+                engine.plan_added(hands.folders)?;
+            }
             let Some(step) = self.free.pop_front().or_else(|| engine.queue.pop()) else {
                 return Ok(());
             };

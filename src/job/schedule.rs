@@ -7,17 +7,25 @@ use super::task::Stage;
 use crate::plan::{Item, StepId, Workflow};
 use crate::value::Handle;
 
+/// The rank of steps for instances that the job has added: after the first round.
+pub(super) const ADDED: u8 = 1;
+/// The rank of steps that wait for what others set.
+pub(super) const LATE: u8 = 2;
+
 impl Engine {
     /// Builds the queue once the plan is rendered. Steps of a group follow each other; an
     /// instance follows what it requires (before it, where things are removed); a deferred step
     /// follows those that set what it reads.
     pub(super) fn build_queue(&mut self) {
-        let units = self.units();
+        let units = self.units(0);
         let late = self.late_steps(&units);
         let order = (0..self.plan.steps.len()).filter(|step| !self.done[*step] && self.runs(*step));
         let (second, first): (Vec<_>, Vec<_>) = order.partition(|step| late[*step]);
-        for step in first.iter().chain(&second) {
+        for step in &first {
             self.queue.add(*step);
+        }
+        for step in &second {
+            self.queue.add_ranked(*step, LATE);
         }
         let place: HashMap<StepId, usize> = first
             .iter()
@@ -59,10 +67,42 @@ impl Engine {
         self.task_of[step].is_none_or(|task| self.includes(task))
     }
 
-    /// The steps of each top-level item of the plan, in order.
-    fn units(&self) -> Vec<Vec<StepId>> {
-        self.plan
-            .items
+    /// Queues the steps of the plan from an item on, which came to it while the job runs: they
+    /// also wait for what is left to do on the instances that theirs require.
+    pub(super) fn extend_queue(&mut self, first_item: usize) {
+        let units = self.units(first_item);
+        let steps = units.iter().flatten().copied();
+        let steps: Vec<StepId> = steps
+            .filter(|step| !self.done[*step] && self.runs(*step))
+            .collect();
+        let place: HashMap<StepId, usize> = steps.iter().copied().zip(0..).collect();
+        for step in &steps {
+            self.queue.add_ranked(*step, ADDED);
+        }
+        let mut edges = self.sequence_edges(&units);
+        edges.extend(self.requirement_edges(&units, &place));
+        edges.retain(|(step, on)| place.get(on) < place.get(step));
+        for unit in &units {
+            let Some(first) = unit.iter().find(|step| place.contains_key(*step)) else {
+                continue;
+            };
+            let required = self.required_instances(self.unit_instance(*first));
+            let open = required.iter().filter_map(|it| self.producers.get(it));
+            let earlier = open.flatten().filter(|step| !place.contains_key(*step));
+            edges.extend(earlier.map(|on| (*first, *on)));
+        }
+        for step in &steps {
+            let on = self.waiting.get(step).into_iter().flatten();
+            edges.extend(on.map(|on| (*step, *on)));
+        }
+        for (step, on) in edges {
+            self.queue.wait(step, on);
+        }
+    }
+
+    /// The steps of each top-level item of the plan from one on, in order.
+    fn units(&self, first: usize) -> Vec<Vec<StepId>> {
+        self.plan.items[first..]
             .iter()
             .map(|item| {
                 let (mut steps, mut stack) = (Vec::new(), vec![*item]);

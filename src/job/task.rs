@@ -58,6 +58,13 @@ pub struct Changes {
     pub added: Option<Value>,
 }
 
+impl Changes {
+    /// Whether it is none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.attributes.is_empty() && self.status.is_none() && self.added.is_none()
+    }
+}
+
 /// One task of a job.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::engine::Engine;
 use super::event::Level;
-use super::task::TaskIndex;
+use super::task::{Changes, TaskIndex};
 use crate::diagnostic::{Diagnostic, Severity, Span};
 use crate::name::{NodeState, Status, TemplateName};
 use crate::task::Outcome;
@@ -19,6 +19,7 @@ impl Engine {
         let Some(updates) = outcome.updates.take() else {
             return;
         };
+        let before = self.tasks[index].changes.len();
         for spec in updates.as_list().into_iter().flatten() {
             let Some(fields) = spec.as_map() else {
                 continue;
@@ -28,6 +29,12 @@ impl Engine {
                 outcome.errors.push(message);
                 outcome.success = false;
             }
+        }
+        let changes = self.tasks[index].changes.iter().skip(before);
+        let added = changes.filter(|(_, changes)| changes.added.is_some());
+        let added: Vec<Handle> = added.map(|(of, _)| *of).collect();
+        if !added.is_empty() {
+            self.added.push(added);
         }
     }
 
@@ -133,21 +140,29 @@ impl Engine {
         let stated = fields
             .get("readyState")
             .is_some_and(|ready| !ready.is_null());
-        let status = (!stated).then_some(Status::Pending);
         let key = self.topology.entity(target).key.shared();
         let name = self.topology.name_within(target, name);
         let topology = self.topology_mut();
-        let handle = topology.add_node(name.into(), template, parent, status);
+        let handle = topology.add_node(name.into(), template, parent, None);
+        let mut spec = fields.clone();
         if stated {
-            topology.set_created(handle, Some(Created::ManagedBy(key)));
+            let managed = || Value::Str(key);
+            spec.entry("created".into()).or_insert_with(managed);
+        }
+        if let Some(created) = spec.get("created").and_then(Created::from_value) {
+            topology.set_created(handle, Some(created));
         }
         if !fields.contains_key("priority") {
             let required = crate::name::Priority::Required;
             topology.record(handle, |entity| entity.priority = Some(required));
         }
         self.update_instance(index, handle, fields)?;
-        let spec = Value::from(fields.clone());
-        self.tasks[index].changes.entry(handle).or_default().added = Some(spec);
+        // What it was made with is no change of it.
+        let changes = Changes {
+            added: Some(Value::from(spec)),
+            ..Changes::default()
+        };
+        self.tasks[index].changes.insert(handle, changes);
         Ok(())
     }
 

@@ -111,7 +111,7 @@ name!(
 /// An operation together with the interface it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct OperationRef {
-    /// The interface, such as `Standard`.
+    /// The interface, such as `Standard`; empty for a command that a user typed.
     pub interface: InterfaceName,
     /// The operation, such as `create`.
     pub operation: OperationName,
@@ -129,6 +129,9 @@ impl OperationRef {
 
 impl Display for OperationRef {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        if self.interface.as_str().is_empty() {
+            return f.write_str(self.operation.as_str());
+        }
         write!(f, "{}.{}", self.interface, self.operation)
     }
 }

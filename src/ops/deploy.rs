@@ -4,10 +4,12 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::dirty;
 use super::failure::{Failure, FailureKind};
 use super::hands::{DigestKeys, JobFolders, JobJournal, LocalRunner};
 use super::log::JobLog;
 use super::session::{self, JobRequest, Session};
+use super::unknown;
 use super::view::{Decision, JobReport, View};
 use crate::configurator;
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources};
@@ -15,9 +17,8 @@ use crate::ensemble::{self, Folders, JobFacts, Lock, RecordedHistory};
 use crate::git::Repository;
 use crate::job::{self, Engine, Event, Hands, JobOptions, Parts, Sink};
 use crate::name::ChangeId;
-use crate::plan::{self, Goal};
+use crate::plan;
 use crate::system::{clock, fs};
-use crate::topology::Topology;
 use crate::value::canonical_sha256;
 
 /// Runs a job from the text of an ensemble to its record.
@@ -26,6 +27,9 @@ pub fn deploy(request: &JobRequest, view: &mut dyn View) -> Result<JobReport, Fa
     let lock = lock(&found.located.manifest, &request.command, view)?;
     refuse_after_crash(&found.located.folder().join("jobs"))?;
     let mut session = session::load(found, &request.session)?;
+    if request.refuse_dirty {
+        dirty::refuse_uncommitted(&session)?;
+    }
     let log = JobLog::open(request.session.logfile.as_deref())?;
     let folders = Folders::new(session.manifest.base_dir());
     let mut job = prepare(request, &mut session, &folders)?;
@@ -44,24 +48,50 @@ pub fn deploy(request: &JobRequest, view: &mut dyn View) -> Result<JobReport, Fa
     if watch.view.approve(&job.engine, &session.sources) == Decision::Decline {
         return job.finish(&session, watch, true);
     }
-    let mut journal = JobJournal::new(session.manifest.base_dir());
+    // What is not to be saved leaves nothing to recover either.
+    let mut journal = request
+        .save
+        .then(|| JobJournal::new(session.manifest.base_dir()));
     let mut runner = LocalRunner::new(request.parallel);
     let mut hands = Hands {
         runner: &mut runner,
         folders: &mut folders,
-        journal: &mut journal,
+        journal: match &mut journal {
+            Some(journal) => journal,
+            None => &mut job::NoJournal,
+        },
         sinks: vec![&mut watch],
     };
     let ended = job::run(&mut job.engine, &mut hands);
     still_ours(&lock)?;
-    // What a job did is on record, also when it could not be brought to its end.
-    job.publish(&session, request)?;
-    ended.map_err(|error| internal(&error))?;
-    journal
-        .remove()
-        .map_err(|error| Failure::new(FailureKind::Internal, error, None))?;
+    if let Some(journal) = journal {
+        // What a job did is on record, also when it could not be brought to its end.
+        job.publish(&session, request)?;
+        ended.map_err(|error| internal(&error))?;
+        journal
+            .remove()
+            .map_err(|error| Failure::new(FailureKind::Internal, error, None))?;
+    } else {
+        ended.map_err(|error| internal(&error))?;
+        tell_unsaved(&job.engine, &mut watch);
+    }
     job.ran = true;
     job.finish(&session, watch, false)
+}
+
+/// Warns of what a run changed that is not saved.
+fn tell_unsaved(engine: &Engine, watch: &mut Watch<'_>) {
+    let changed = engine.changed_instances();
+    if changed.is_empty() {
+        return;
+    }
+    let message = format!(
+        "the run changed {}, and its record is not saved",
+        changed.join(", ")
+    );
+    let help = "`unfurl run --save` saves it; `unfurl check` finds out how they are now";
+    let warning = Diagnostic::warning(message).help(help);
+    watch.event(&Event::Problem(Box::new(warning)));
 }
 
 /// A job that was planned.
@@ -69,6 +99,8 @@ pub fn deploy(request: &JobRequest, view: &mut dyn View) -> Result<JobReport, Fa
 pub(super) struct Prepared {
     pub(super) engine: Engine,
     history_last: Option<String>,
+    /// What the user named and nothing has.
+    without_effect: Diagnostics,
     began: std::time::Instant,
     ran: bool,
 }
@@ -88,9 +120,6 @@ pub(super) fn prepare(
         .max(session.last_job());
     let base = session.manifest.base_dir();
     let start = start_time(request, &history, previous.as_deref(), base)?;
-    session
-        .warnings
-        .append(unknown_instances(&request.goal, &topology));
     let world = Arc::new(session.world(folders.planned_root().to_path_buf()));
     let topology = Arc::new(topology);
     let environment = session.variables(&topology, &world)?;
@@ -117,10 +146,10 @@ pub(super) fn prepare(
     };
     let mut engine = Engine::new(parts, options);
     let topology = Arc::clone(&engine.topology);
-    let plan = plan::plan(&topology, &request.goal, &engine).map_err(|error| {
-        let diagnostic = Diagnostic::from(error);
-        Failure::with_places(FailureKind::Load, diagnostic, session.sources.clone())
-    })?;
+    let plan = plan::plan(&topology, &request.goal, &engine)
+        .map_err(|error| unknown::refusal(error, &topology, &session.sources))?;
+    let without_effect = unknown::without_effect(&request.goal, &plan, &topology);
+    session.warnings.append(without_effect.clone());
     drop(topology);
     engine.adopt(plan).map_err(|error| {
         Failure::new(
@@ -132,24 +161,10 @@ pub(super) fn prepare(
     Ok(Prepared {
         engine,
         history_last: previous,
+        without_effect,
         began,
         ran: false,
     })
-}
-
-/// Names given with `--instance` that select nothing.
-fn unknown_instances(goal: &Goal, topology: &Topology) -> Diagnostics {
-    let nodes = &topology.template().nodes;
-    let unknown = goal.instances.iter().filter(|name| {
-        !nodes.contains_key(name.as_str()) && topology.find(name.as_str()).is_none()
-    });
-    let mut warnings = Diagnostics::default();
-    for name in unknown {
-        let message = format!("`--instance {name}` selects nothing: nothing has that name");
-        let help = "name an instance that `unfurl status` shows, or a template";
-        warnings.push(Diagnostic::warning(message).help(help));
-    }
-    warnings
 }
 
 impl Prepared {
@@ -205,11 +220,13 @@ impl Prepared {
         watch
             .log
             .settle(&session.manifest.base_dir().join(folder), &name);
+        let mut problems = self.without_effect;
+        problems.append(watch.problems);
         Ok(JobReport {
             engine: self.engine,
             outputs,
             outputs_failed,
-            problems: watch.problems,
+            problems,
             sources: watch.sources,
             elapsed: self.began.elapsed(),
             declined,

@@ -58,6 +58,10 @@ pub struct JobRequest {
     pub parallel: usize,
     /// Whether the output of commands is shown.
     pub echo: bool,
+    /// Whether what the job did goes into the record.
+    pub save: bool,
+    /// Whether the job is refused where something is not committed.
+    pub refuse_dirty: bool,
     /// The options that the user set, for the record.
     pub recorded_options: Map,
     /// The command line, for the lock's owner file.

@@ -53,14 +53,17 @@ pub struct JobReport {
     pub ran: bool,
 }
 
-impl JobReport {
-    /// What an expression gives now that the job has ended.
-    pub fn query(&self, expression: &str) -> Result<Value, Failure> {
-        self.engine.query(expression).map_err(|error| {
-            let nowhere = |_: &str| Span::NONE;
-            let topology = &self.engine.topology;
-            let problem = job::explain(topology, error.to_string(), &error, &nowhere);
-            Failure::with_places(FailureKind::Refused, problem, self.sources.clone())
-        })
-    }
+/// What an expression gives in a job as it is now, and what it read: nothing if `depth` is 0, the
+/// attributes that it names if 1, those that they are computed from as well if more.
+pub fn query(
+    engine: &Engine,
+    sources: &Sources,
+    expression: &str,
+    depth: u8,
+) -> Result<(Value, Vec<(String, Value)>), Failure> {
+    engine.query(expression, depth).map_err(|error| {
+        let nowhere = |_: &str| Span::NONE;
+        let problem = job::explain(&engine.topology, error.to_string(), &error, &nowhere);
+        Failure::with_places(FailureKind::Refused, problem, sources.clone())
+    })
 }

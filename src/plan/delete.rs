@@ -142,6 +142,14 @@ impl Planner<'_> {
         if !include(entity) {
             why = Some("didn't meet removal criteria".to_owned());
         }
+        let excluded = |name: &str| self.goal.excludes(name);
+        if excluded(entity.name.as_str())
+            || entity
+                .node()
+                .is_some_and(|node| excluded(node.template.name.as_str()))
+        {
+            why = Some("excluded".to_owned());
+        }
         let Some(why) = why else {
             return Verdict::Delete;
         };
@@ -154,6 +162,9 @@ impl Planner<'_> {
     }
 
     fn not_ours(&self, entity: &Entity) -> Option<String> {
+        if self.goal.workflow == Workflow::Stop && entity.local == Some(Status::Absent) {
+            return Some("instance doesn't exist".to_owned());
+        }
         if self.goal.destroy_unmanaged {
             let gone = matches!(entity.local, Some(Status::Absent | Status::Pending));
             return gone.then(|| "instance doesn't exist".to_owned());

@@ -9,10 +9,6 @@ use crate::name::{NodeState, Priority, Status};
 
 impl Planner<'_> {
     pub(super) fn deploy(&mut self, subject: &Subject, exists: bool) {
-        if !self.goal.admits(&subject.name) {
-            self.leave(subject, Leave::NotNamed);
-            return;
-        }
         let shadow = self
             .entity(subject)
             .and_then(|entity| entity.node())
@@ -35,8 +31,8 @@ impl Planner<'_> {
                 return;
             }
         }
-        if reason == Reason::Reconfigure {
-            self.reconfigure(subject);
+        if matches!(reason, Reason::Reconfigure | Reason::Upgrade) {
+            self.reconfigure(subject, reason);
         } else {
             self.generate(subject, Some(reason), "deploy");
         }
@@ -68,6 +64,10 @@ impl Planner<'_> {
         }
         if status == Status::Pending && self.goal.check {
             return Ok(Reason::Check);
+        }
+        if self.goal.upgrade && entity.last_config_change.is_some() && !entity.is_managed() {
+            // Whether its properties are others now is seen when they are evaluated.
+            return Ok(Reason::Upgrade);
         }
         let free = entity.customized.is_none() && !entity.is_managed();
         let compared = match self.goal.change_detection {
@@ -126,14 +126,14 @@ impl Planner<'_> {
     }
 
     /// A single operation outside of any group (rule 12).
-    fn reconfigure(&mut self, subject: &Subject) {
+    fn reconfigure(&mut self, subject: &Subject, reason: Reason) {
         let is_found = subject.template.has_directive("discover");
         if !is_found && self.repeat(subject) {
             return;
         }
         let sequence = Sequence {
             group: None,
-            reason: Some(Reason::Reconfigure),
+            reason: Some(reason),
             workflow: "deploy".into(),
         };
         let planned = if is_found {

@@ -1,7 +1,7 @@
 //! Why a plan cannot be made.
 
 use crate::diagnostic::{Diagnostic, Span};
-use crate::name::{InstanceName, TemplateName};
+use crate::name::{InstanceName, OperationRef, TemplateName};
 
 /// Why a plan cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -12,9 +12,20 @@ pub enum Error {
     /// The instance that an ad-hoc run names does not exist.
     #[error("specified instance not found: `{0}`")]
     UnknownInstance(InstanceName),
+    /// What `--exclude` names does not exist.
+    #[error("`--exclude {0}` leaves nothing out: nothing has that name")]
+    UnknownExcluded(InstanceName),
     /// The model has no workflow of this name.
     #[error("workflow not found: `{0}`")]
     UnknownWorkflow(String),
+    /// Two interfaces of an instance have an operation of the name.
+    #[error("`{}` may be `{first}` or `{second}`", first.operation)]
+    AmbiguousOperation {
+        /// One of them.
+        first: OperationRef,
+        /// The other.
+        second: OperationRef,
+    },
     /// Templates require each other, so that none can be deployed first.
     #[error("templates require each other, so that none can be deployed first: {}", names(.path))]
     Cycle {
@@ -45,7 +56,10 @@ fn names(path: &[TemplateName]) -> String {
 
 impl From<Error> for Diagnostic {
     fn from(error: Error) -> Self {
-        let diagnostic = Self::error(format!("could not create job: {error}"));
+        let diagnostic = match &error {
+            Error::UnknownExcluded(_) => Self::error(&error),
+            _ => Self::error(format!("could not create job: {error}")),
+        };
         match error {
             Error::Cycle { span, .. } => diagnostic
                 .label(span, "required here")
@@ -55,6 +69,8 @@ impl From<Error> for Diagnostic {
             }
             Error::HostCycle(_) => diagnostic.help("host one of them on something else"),
             Error::NameTaken { .. } => diagnostic.help("give the new template another name"),
+            Error::AmbiguousOperation { .. } => diagnostic.help("name the interface as well"),
+            Error::UnknownExcluded(_) => diagnostic.help("name an instance or a template"),
             Error::UnknownInstance(_) | Error::UnknownWorkflow(_) => diagnostic,
         }
     }

@@ -1,5 +1,6 @@
 //! What a job is to reach.
 
+use std::collections::HashSet;
 use std::fmt::{Display, Formatter};
 use std::sync::Arc;
 
@@ -26,6 +27,11 @@ pub enum Workflow {
 }
 
 impl Workflow {
+    /// The names of those that need no model.
+    pub const BUILT_IN: [&str; 7] = [
+        "deploy", "undeploy", "stop", "check", "discover", "connect", "run",
+    ];
+
     /// The workflow of a name.
     pub fn parse(name: &str) -> Self {
         match name {
@@ -106,6 +112,8 @@ pub struct Goal {
     pub template: Option<TemplateName>,
     /// Only these instances; empty means all.
     pub instances: Vec<InstanceName>,
+    /// Not these instances, nor those of these templates, nor what is nested in them.
+    pub excluded: HashSet<InstanceName>,
     /// Run operations whatever the status says.
     pub force: bool,
     /// Create no new instances.
@@ -114,6 +122,8 @@ pub struct Goal {
     pub repair: Repair,
     /// Whether to compare with the model.
     pub change_detection: ChangeDetection,
+    /// Configure again what was made from other properties, customised or not.
+    pub upgrade: bool,
     /// Check new instances before they are created.
     pub check: bool,
     /// Remove instances whose template was not visited.
@@ -134,13 +144,23 @@ impl Goal {
         self.template.is_some() || !self.instances.is_empty()
     }
 
-    /// Whether an instance passes the filter by name: its own, or that of an instance whose
+    /// Whether an instance passes the filters by name: its own, or that of an instance whose
     /// stand-in it is part of.
     pub(super) fn admits(&self, name: &InstanceName) -> bool {
         let within = |outer: &InstanceName| {
             let rest = name.as_str().strip_prefix(outer.as_str());
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
         };
-        self.instances.is_empty() || self.instances.iter().any(within)
+        let included = self.instances.is_empty() || self.instances.iter().any(within);
+        included && !self.excludes(name.as_str())
+    }
+
+    /// Whether an instance or template of this name, or one that it is nested in, is left out.
+    pub(super) fn excludes(&self, name: &str) -> bool {
+        if self.excluded.is_empty() {
+            return false;
+        }
+        let outer = name.match_indices(':').map(|(end, _)| &name[..end]);
+        outer.chain([name]).any(|name| self.excluded.contains(name))
     }
 }

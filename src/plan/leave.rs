@@ -12,6 +12,8 @@ use crate::topology::{Created, Entity};
 pub enum Leave {
     /// `--instance` does not name it.
     NotNamed,
+    /// `--exclude` names it.
+    Excluded,
     /// It is new, and nothing new is wanted.
     SkipNew,
     /// Its template has the directive `dependent`, and no template requires it.
@@ -58,6 +60,7 @@ impl Display for Leave {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::NotNamed => f.write_str("`--instance` does not name it"),
+            Self::Excluded => f.write_str("`--exclude` names it"),
             Self::SkipNew => f.write_str("it would have to be created, and `--skip-new` is given"),
             Self::NotRequired => f.write_str(
                 "its template says `directives: [dependent]`, and no template requires it",

@@ -25,26 +25,30 @@ pub(super) struct Subject {
 
 /// Makes the plan for a goal; `repeats` says what of existing instances must be done again.
 pub fn plan(topology: &Topology, goal: &Goal, repeats: &dyn Repeats) -> Result<Plan, Error> {
+    let nodes = &topology.template().nodes;
     if let Some(template) = &goal.template
-        && !topology.template().nodes.contains_key(template)
+        && !nodes.contains_key(template)
     {
         return Err(Error::UnknownTemplate(template.clone()));
+    }
+    let unknown = |name: &&InstanceName| {
+        !nodes.contains_key(name.as_str()) && topology.find(name.as_str()).is_none()
+    };
+    if let Some(name) = goal.excluded.iter().filter(unknown).min() {
+        return Err(Error::UnknownExcluded(name.clone()));
     }
     if goal.workflow == Workflow::Deploy {
         refuse_cycles(topology)?;
     }
-    let mut planner = Planner {
-        topology,
-        goal,
-        repeats,
-        plan: Plan::default(),
-        drafts: HashMap::new(),
-        visited: HashSet::new(),
-    };
+    let mut planner = Planner::new(topology, goal, repeats);
     match &goal.workflow {
         Workflow::Deploy | Workflow::Check | Workflow::Discover => planner.templates()?,
         Workflow::Undeploy | Workflow::Stop => planner.undeploy(),
         Workflow::Run => planner.run()?,
+        // Where the model has no workflow of that name, each instance connects by its operation.
+        Workflow::Custom(name) if &**name == "connect" && !planner.has_workflow(name) => {
+            planner.templates()?;
+        }
         Workflow::Custom(name) => planner.custom(name)?,
     }
     // A teardown removes everything already.
@@ -52,6 +56,16 @@ pub fn plan(topology: &Topology, goal: &Goal, repeats: &dyn Repeats) -> Result<P
         planner.prune();
     }
     Ok(planner.plan)
+}
+
+/// Makes the plan for instances that a running job has added.
+pub fn plan_added(topology: &Topology, goal: &Goal, added: &[Handle]) -> Plan {
+    let mut planner = Planner::new(topology, goal, &());
+    for handle in added {
+        let subject = planner.subject(*handle);
+        planner.include(&subject, true);
+    }
+    planner.plan
 }
 
 /// A plan in the making.
@@ -65,7 +79,24 @@ pub(super) struct Planner<'a> {
     pub(super) visited: HashSet<InstanceName>,
 }
 
+impl<'a> Planner<'a> {
+    fn new(topology: &'a Topology, goal: &'a Goal, repeats: &'a dyn Repeats) -> Self {
+        Self {
+            topology,
+            goal,
+            repeats,
+            plan: Plan::default(),
+            drafts: HashMap::new(),
+            visited: HashSet::new(),
+        }
+    }
+}
+
 impl Planner<'_> {
+    fn has_workflow(&self, name: &str) -> bool {
+        self.topology.template().workflows.contains_key(name)
+    }
+
     fn templates(&mut self) -> Result<(), Error> {
         for template in template_order(self.topology, self.goal) {
             let existing = self.topology.instances_of(&template.name).to_vec();
@@ -107,7 +138,26 @@ impl Planner<'_> {
         Ok(())
     }
 
+    /// Whether a subject passes the filters by the name of its instance and that of its template.
+    pub(super) fn admits(&self, subject: &Subject) -> bool {
+        self.goal.admits(&subject.name) && !self.excludes(subject)
+    }
+
+    fn excludes(&self, subject: &Subject) -> bool {
+        let names = [subject.name.as_str(), subject.template.name.as_str()];
+        names.into_iter().any(|name| self.goal.excludes(name))
+    }
+
     fn include(&mut self, subject: &Subject, exists: bool) {
+        if !self.admits(subject) {
+            let named = self.excludes(subject);
+            let why = if named {
+                Leave::Excluded
+            } else {
+                Leave::NotNamed
+            };
+            return self.leave(subject, why);
+        }
         if self.goal.workflow == Workflow::Deploy {
             self.deploy(subject, exists);
         } else {

@@ -1,21 +1,58 @@
-//! Ad-hoc runs of one operation.
+//! Ad-hoc runs: a command, or one operation.
+
+use std::collections::HashSet;
+use std::sync::Arc;
 
 use super::error::Error;
-use super::operation::find;
+use super::operation::{command_operation, find};
 use super::order::template_order;
 use super::planner::{Planner, Subject};
 use super::step::{Reason, Target};
+use crate::name::{InstanceName, OperationRef};
+use crate::tosca::{Operation, Operations};
+
+/// The name by which users call the topology itself.
+const ROOT: &str = "root";
 
 impl Planner<'_> {
-    /// Adds the operation on each chosen instance that implements it.
+    /// Adds the command on each chosen instance or else on the root, or the operation on each
+    /// chosen instance that implements it.
     pub(super) fn run(&mut self) -> Result<(), Error> {
-        let Some(wanted) = self.goal.operation.clone() else {
-            return Ok(());
+        match self.goal.operation.clone() {
+            Some(wanted) => self.run_operation(&wanted),
+            None => self.run_command(),
+        }
+    }
+
+    fn run_command(&mut self) -> Result<(), Error> {
+        let operation = command_operation(&self.goal.command);
+        let names = if self.goal.instances.is_empty() {
+            vec![ROOT.into()]
+        } else {
+            let chosen = self.chosen()?.into_iter();
+            chosen.map(|(name, _)| name).collect()
         };
-        for subject in self.run_subjects()? {
-            let operations = &subject.template.operations;
-            let (interface, operation) = (wanted.interface.as_str(), wanted.operation.as_str());
-            if let Some(operation) = find(operations, interface, operation) {
+        for name in names {
+            let target = Target::Node(name);
+            self.push_operation(target, Arc::clone(&operation), Reason::Run, None);
+        }
+        Ok(())
+    }
+
+    fn run_operation(&mut self, wanted: &OperationRef) -> Result<(), Error> {
+        let subjects: Vec<Subject> = if self.goal.instances.is_empty() {
+            let order = template_order(self.topology, self.goal);
+            let instances = order
+                .iter()
+                .flat_map(|t| self.topology.instances_of(&t.name));
+            let all = instances.map(|handle| self.subject(*handle));
+            all.filter(|subject| self.admits(subject)).collect()
+        } else {
+            let chosen = self.chosen()?.into_iter();
+            chosen.filter_map(|(_, subject)| subject).collect()
+        };
+        for subject in subjects {
+            if let Some(operation) = wanted_of(&subject.template.operations, wanted)? {
                 let target = Target::Node(subject.name.clone());
                 self.push_operation(target, operation, Reason::Run, None);
             }
@@ -23,26 +60,48 @@ impl Planner<'_> {
         Ok(())
     }
 
-    fn run_subjects(&mut self) -> Result<Vec<Subject>, Error> {
-        if self.goal.instances.is_empty() {
-            let order = template_order(self.topology, self.goal);
-            let instances = order
-                .iter()
-                .flat_map(|t| self.topology.instances_of(&t.name));
-            return Ok(instances.map(|handle| self.subject(*handle)).collect());
-        }
-        let mut subjects = Vec::new();
+    /// The instances that the user named, each once; those that do not exist are drafted from the
+    /// template of the name. The root is no subject.
+    fn chosen(&mut self) -> Result<Vec<(InstanceName, Option<Subject>)>, Error> {
+        let (mut chosen, mut seen) = (Vec::new(), HashSet::new());
         for name in &self.goal.instances {
+            if !seen.insert(name) || self.goal.excludes(name.as_str()) {
+                continue;
+            }
             let subject = if let Some(handle) = self.topology.find(name.as_str()) {
-                self.subject(handle)
+                Some(self.subject(handle))
             } else if let Some(template) = self.topology.template().nodes.get(name.as_str()) {
-                let template = std::sync::Arc::clone(template);
-                self.draft(&template)?
+                let template = Arc::clone(template);
+                Some(self.draft(&template)?)
+            } else if name == ROOT {
+                None
             } else {
                 return Err(Error::UnknownInstance(name.clone()));
             };
-            subjects.push(subject);
+            chosen.push((name.clone(), subject));
         }
-        Ok(subjects)
+        Ok(chosen)
+    }
+}
+
+/// The operation that is meant, if something implements it. One without its interface must be the
+/// only one of its name.
+fn wanted_of(
+    operations: &Operations,
+    wanted: &OperationRef,
+) -> Result<Option<Arc<Operation>>, Error> {
+    let name = wanted.operation.as_str();
+    if !wanted.interface.as_str().is_empty() {
+        return Ok(find(operations, wanted.interface.as_str(), name));
+    }
+    let interfaces = operations.interfaces().map(|it| it.name.as_str());
+    let mut found = interfaces.filter_map(|interface| find(operations, interface, name));
+    let first = found.next();
+    match (&first, found.next()) {
+        (Some(first), Some(second)) => Err(Error::AmbiguousOperation {
+            first: first.reference.clone(),
+            second: second.reference.clone(),
+        }),
+        _ => Ok(first),
     }
 }

@@ -20,9 +20,6 @@ pub(super) struct Sequence {
 impl Planner<'_> {
     /// Adds the steps that a workflow needs for one instance.
     pub(super) fn generate(&mut self, subject: &Subject, reason: Option<Reason>, workflow: &str) {
-        if self.goal.is_read_only_check(workflow) && !self.goal.admits(&subject.name) {
-            return;
-        }
         if self.generate_custom(subject, workflow) {
             return;
         }
@@ -247,7 +244,9 @@ impl Planner<'_> {
         match target {
             Target::Node(name) => self.goal.admits(name),
             // Relationships are named after their requirement, which no filter can mean.
-            Target::Relationship { .. } => self.goal.instances.is_empty(),
+            Target::Relationship { source, .. } => {
+                self.goal.instances.is_empty() && !self.goal.excludes(source.as_str())
+            }
         }
     }
 
@@ -303,11 +302,4 @@ fn is_last(workflow: &str, goal: &Goal, operations: &Operations, of: &OperationR
         .rev()
         .find(|name| operations.implemented(interface, name));
     last.is_some_and(|last| *last == of.operation.as_str())
-}
-
-impl Goal {
-    fn is_read_only_check(&self, workflow: &str) -> bool {
-        matches!(self.workflow, Workflow::Check | Workflow::Discover)
-            && self.workflow.as_str() == workflow
-    }
 }

@@ -27,6 +27,8 @@ pub enum Reason {
     Degraded,
     /// What it was made from may have changed.
     Reconfigure,
+    /// It was made from other properties, and the user asks for those of the model.
+    Upgrade,
     /// The user asked for it whatever the status.
     Force,
     /// Nothing in the model needs it any more.
@@ -55,6 +57,7 @@ impl Display for Reason {
             Self::Repair => "repair",
             Self::Degraded => "degraded",
             Self::Reconfigure => "reconfigure",
+            Self::Upgrade => "upgrade",
             Self::Force => "force",
             Self::Prune => "prune",
             Self::Connect => "connect",

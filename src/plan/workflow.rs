@@ -132,7 +132,18 @@ impl Planner<'_> {
             .nodes()
             .into_iter()
             .map(|handle| self.subject(handle));
-        nodes.filter(|subject| applies(step, subject)).collect()
+        nodes
+            .filter(|subject| {
+                applies(step, subject) && self.admits(subject) && self.is_meant(subject)
+            })
+            .collect()
+    }
+
+    /// Whether a subject is of the template that `--template` names, or part of what stands in for
+    /// it.
+    fn is_meant(&self, subject: &Subject) -> bool {
+        let template = self.goal.template.as_ref();
+        template.is_none_or(|template| subject.template.is_or_is_in(template))
     }
 }
 

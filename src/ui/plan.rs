@@ -194,7 +194,10 @@ impl PlanNode {
         ];
         let known: Vec<&str> = known.into_iter().flatten().collect();
         let name = words::one_line(&self.nested_name);
-        let heading = format!("Node \"{name}\" ({}):", known.join(", "));
+        let heading = match &known[..] {
+            [] => format!("Node \"{name}\":"),
+            known => format!("Node \"{name}\" ({}):", known.join(", ")),
+        };
         line(text, indent, &heading);
         for entry in &self.entries {
             entry.write(text, indent, within);

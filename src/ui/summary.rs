@@ -40,6 +40,24 @@ pub struct Query {
     pub result: Value,
 }
 
+impl Query {
+    /// The expression and what it gave, as text that ends its last line.
+    pub fn text(&self) -> String {
+        let Self { expression, result } = self;
+        if result.is_null() {
+            format!("Query: {expression}\nNo results found\n")
+        } else {
+            format!("Query: {expression}\nResult:\n{result}\n")
+        }
+    }
+
+    /// Adds the expression and what it gave to an answer for machines.
+    pub fn add_to(&self, answer: &mut Json) {
+        answer["query"] = self.expression.clone().into();
+        answer["result"] = json!(self.result);
+    }
+}
+
 /// How a task ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TaskEnd {
@@ -173,13 +191,8 @@ impl SummaryView {
         }
         self.write_outputs(&mut text);
         if let Some(query) = &self.query {
-            let Query { expression, result } = query;
-            words::append(&mut text, format_args!("\nQuery: {expression}\n"));
-            if result.is_null() {
-                text.push_str("No results found\n");
-            } else {
-                words::append(&mut text, format_args!("Result:\n{result}\n"));
-            }
+            text.push('\n');
+            text.push_str(&query.text());
         }
         text
     }

@@ -1,0 +1,351 @@
+//! The options of jobs, in groups: each command takes those that mean something to it
+//! (spec/unfurl.md § (a)).
+
+use std::num::NonZeroUsize;
+
+use clap::{ArgAction, Args, ValueEnum};
+
+/// From which status on a job exits with an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(super) enum JobExitCode {
+    /// When it is in error
+    #[default]
+    Error,
+    /// When it is degraded, too
+    Degraded,
+    /// Never
+    Never,
+}
+
+/// What is repaired.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(super) enum RepairArg {
+    /// Instances in error
+    #[default]
+    Error,
+    /// Degraded ones, too
+    Degraded,
+    /// Nothing
+    None,
+}
+
+/// Whether instances are compared with the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(super) enum ChangeDetectionArg {
+    /// No
+    Skip,
+    /// All of them
+    Always,
+    /// Those that were not customised
+    #[default]
+    Evaluate,
+}
+
+/// What becomes of a job where something is not committed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(super) enum DirtyArg {
+    /// It is refused
+    Abort,
+    /// It runs
+    Ok,
+    /// It runs, unless what it does is to be committed
+    #[default]
+    Auto,
+}
+
+/// How a result is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(super) enum OutputFormat {
+    /// For people
+    #[default]
+    Text,
+    /// For machines
+    Json,
+    /// Not at all
+    None,
+}
+
+/// Which ensemble.
+#[derive(Debug, Default, Args)]
+pub(super) struct EnsembleArg {
+    /// The ensemble: a file, a folder, an alias or a name of the project
+    #[arg(default_value = "")]
+    pub(super) ensemble: String,
+}
+
+/// The options of every job.
+#[derive(Debug, Default, Args)]
+pub(super) struct AnyJob {
+    /// Run without changing anything
+    #[arg(long)]
+    pub(super) dryrun: bool,
+    /// Only this instance; may be given more than once
+    #[arg(short, long, value_name = "NAME")]
+    pub(super) instance: Vec<String>,
+    /// Leave out this instance or node template, with what is nested in it; may be given more than
+    /// once
+    #[arg(long, value_name = "NAME")]
+    pub(super) exclude: Vec<String>,
+    /// A variable for expressions; `input_NAME` sets an input of the topology
+    #[arg(long, num_args = 2, value_names = ["NAME", "VALUE"], action = ArgAction::Append)]
+    pub(super) var: Vec<String>,
+    /// The environment to use
+    #[arg(long, value_name = "NAME")]
+    pub(super) use_environment: Option<String>,
+    /// How to print the result
+    #[arg(long, value_enum, default_value = "text")]
+    pub(super) output: OutputFormat,
+    /// Evaluate this expression after the job
+    #[arg(long, value_name = "EXPRESSION")]
+    pub(super) query: Option<String>,
+    /// Tell what the query reads: 1 the attributes that it names, 2 those that they are computed
+    /// from as well
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(super) trace: u8,
+    /// How many tasks may run at the same time; 1 runs them in upstream's order
+    #[arg(long, env = "UNFURL_PARALLEL", value_name = "N")]
+    pub(super) parallel: Option<NonZeroUsize>,
+    /// When the job started, for reproducible ids: `2020-03-04-05-06-07-000008`, or an hour of
+    /// 2020-01-01
+    #[arg(long, value_name = "TIME")]
+    pub(super) starttime: Option<String>,
+}
+
+/// How a job runs and ends.
+#[derive(Debug, Default, Args)]
+pub(super) struct Control {
+    /// Do not ask before running
+    #[arg(short, long, env = "UNFURL_APPROVE", value_parser = clap::builder::FalseyValueParser::new())]
+    pub(super) approve: bool,
+    /// From which status of the job on the exit code is 64
+    #[arg(long, env = "UNFURL_JOBEXITCODE", value_enum, default_value = "error")]
+    pub(super) jobexitcode: JobExitCode,
+    /// What to do where a repository has changes that are not committed, other than the ensemble
+    /// itself
+    #[arg(long, value_enum, default_value = "auto")]
+    pub(super) dirty: DirtyArg,
+}
+
+/// To what a workflow applies.
+#[derive(Debug, Default, Args)]
+pub(super) struct Narrow {
+    /// Only this node template and what it requires
+    #[arg(long, value_name = "NAME")]
+    pub(super) template: Option<String>,
+    /// Run operations whatever the status says
+    #[arg(long)]
+    pub(super) force: bool,
+}
+
+/// Which instances are looked at.
+#[derive(Debug, Default, Args)]
+pub(super) struct Compare {
+    /// Create no new instances
+    #[arg(long)]
+    pub(super) skip_new: bool,
+    /// Whether to compare instances with the model
+    #[arg(long, value_enum, default_value = "evaluate")]
+    pub(super) change_detection: ChangeDetectionArg,
+}
+
+/// How far a deployment goes.
+#[derive(Debug, Default, Args)]
+pub(super) struct Reach {
+    /// What to repair
+    #[arg(long, value_enum, default_value = "error")]
+    pub(super) repair: RepairArg,
+    /// Check new instances before creating them
+    #[arg(long)]
+    pub(super) check: bool,
+    /// Configure again what was made from other properties than those of the model, customised or
+    /// not
+    #[arg(long)]
+    pub(super) upgrade: bool,
+}
+
+/// What is removed.
+#[derive(Debug, Default, Args)]
+pub(super) struct Removal {
+    /// Remove instances that the model has no use for
+    #[arg(long)]
+    pub(super) prune: bool,
+    /// Delete what this ensemble did not create, too
+    #[arg(long)]
+    pub(super) destroyunmanaged: bool,
+}
+
+/// A workflow by its name.
+#[derive(Debug, Default, Args)]
+pub(super) struct WorkflowArg {
+    /// Another workflow, built in or of the model, instead of deploy
+    #[arg(long, value_name = "NAME")]
+    pub(super) workflow: Option<String>,
+}
+
+/// The options of `deploy`.
+#[derive(Debug, Args)]
+pub(super) struct DeployArgs {
+    #[command(flatten)]
+    ensemble: EnsembleArg,
+    #[command(flatten)]
+    any: AnyJob,
+    #[command(flatten)]
+    control: Control,
+    #[command(flatten)]
+    narrow: Narrow,
+    #[command(flatten)]
+    compare: Compare,
+    #[command(flatten)]
+    reach: Reach,
+    #[command(flatten)]
+    removal: Removal,
+    #[command(flatten)]
+    workflow: WorkflowArg,
+}
+
+/// The options of `check` and `discover`.
+#[derive(Debug, Args)]
+pub(super) struct LookArgs {
+    #[command(flatten)]
+    ensemble: EnsembleArg,
+    #[command(flatten)]
+    any: AnyJob,
+    #[command(flatten)]
+    control: Control,
+    #[command(flatten)]
+    narrow: Narrow,
+    #[command(flatten)]
+    compare: Compare,
+}
+
+/// The options of `teardown`.
+#[derive(Debug, Args)]
+pub(super) struct TeardownArgs {
+    #[command(flatten)]
+    ensemble: EnsembleArg,
+    #[command(flatten)]
+    any: AnyJob,
+    #[command(flatten)]
+    control: Control,
+    #[command(flatten)]
+    narrow: Narrow,
+    #[command(flatten)]
+    removal: Removal,
+}
+
+/// The options of `stop`.
+#[derive(Debug, Args)]
+pub(super) struct StopArgs {
+    #[command(flatten)]
+    ensemble: EnsembleArg,
+    #[command(flatten)]
+    any: AnyJob,
+    #[command(flatten)]
+    control: Control,
+    #[command(flatten)]
+    narrow: Narrow,
+}
+
+/// The options of `plan`.
+#[derive(Debug, Args)]
+pub(super) struct PlanArgs {
+    #[command(flatten)]
+    ensemble: EnsembleArg,
+    #[command(flatten)]
+    any: AnyJob,
+    #[command(flatten)]
+    narrow: Narrow,
+    #[command(flatten)]
+    compare: Compare,
+    #[command(flatten)]
+    reach: Reach,
+    #[command(flatten)]
+    removal: Removal,
+    #[command(flatten)]
+    workflow: WorkflowArg,
+    /// With `--output json`: add to each task why it is there and what has changed
+    #[arg(long)]
+    pub(super) why: bool,
+}
+
+/// The options of any job, those that its command does not take left at what they are if not
+/// given.
+#[derive(Debug, Default)]
+pub(super) struct JobArgs {
+    pub(super) ensemble: String,
+    pub(super) any: AnyJob,
+    pub(super) control: Control,
+    pub(super) narrow: Narrow,
+    pub(super) compare: Compare,
+    pub(super) reach: Reach,
+    pub(super) removal: Removal,
+    pub(super) workflow: Option<String>,
+}
+
+impl From<DeployArgs> for JobArgs {
+    fn from(args: DeployArgs) -> Self {
+        Self {
+            ensemble: args.ensemble.ensemble,
+            any: args.any,
+            control: args.control,
+            narrow: args.narrow,
+            compare: args.compare,
+            reach: args.reach,
+            removal: args.removal,
+            workflow: args.workflow.workflow,
+        }
+    }
+}
+
+impl From<LookArgs> for JobArgs {
+    fn from(args: LookArgs) -> Self {
+        Self {
+            ensemble: args.ensemble.ensemble,
+            any: args.any,
+            control: args.control,
+            narrow: args.narrow,
+            compare: args.compare,
+            ..Self::default()
+        }
+    }
+}
+
+impl From<TeardownArgs> for JobArgs {
+    fn from(args: TeardownArgs) -> Self {
+        Self {
+            ensemble: args.ensemble.ensemble,
+            any: args.any,
+            control: args.control,
+            narrow: args.narrow,
+            removal: args.removal,
+            ..Self::default()
+        }
+    }
+}
+
+impl From<StopArgs> for JobArgs {
+    fn from(args: StopArgs) -> Self {
+        Self {
+            ensemble: args.ensemble.ensemble,
+            any: args.any,
+            control: args.control,
+            narrow: args.narrow,
+            ..Self::default()
+        }
+    }
+}
+
+impl From<PlanArgs> for JobArgs {
+    fn from(args: PlanArgs) -> Self {
+        Self {
+            ensemble: args.ensemble.ensemble,
+            any: args.any,
+            narrow: args.narrow,
+            compare: args.compare,
+            reach: args.reach,
+            removal: args.removal,
+            workflow: args.workflow.workflow,
+            ..Self::default()
+        }
+    }
+}
