@@ -80,13 +80,23 @@ impl Engine {
         };
         if state > NodeState::Started {
             let starts = task.reference.operation.as_str() == "start";
-            if starts && state > NodeState::Stopped {
+            if starts && state > NodeState::Stopped && !self.only_starts(task.target) {
                 return Gate::Pass("can't start a missing instance".to_owned());
             }
         } else if start.next().is_some_and(|entered| state > entered) {
             return Gate::Pass("instance already entered state".to_owned());
         }
         Gate::Open
+    }
+
+    /// Whether `start` is all that brings an instance into being.
+    fn only_starts(&self, instance: Handle) -> bool {
+        let node = self.topology.entity(instance).node();
+        node.is_some_and(|node| {
+            let operations = &node.template.operations;
+            let mut makes = ["create", "configure"].into_iter();
+            !makes.any(|operation| operations.implemented("Standard", operation))
+        })
     }
 
     /// What a task needs and does not have, in words; none where it can run.

@@ -4,6 +4,7 @@
 mod added;
 mod artifact;
 mod because;
+mod begun;
 mod cause;
 mod compare;
 mod create;
@@ -27,6 +28,7 @@ mod upgrade;
 mod view;
 mod world;
 
+pub use begun::mark_begun;
 pub use cause::{Comparison, Difference, DifferenceKind, Side};
 pub use compare::Change;
 pub use digest::{Digest, SecretDigest};

@@ -112,8 +112,9 @@ pub(super) fn prepare(
     folders: &Folders,
 ) -> Result<Prepared, Failure> {
     let began = std::time::Instant::now();
-    let topology = session.topology_of_job()?;
+    let mut topology = session.topology_of_job()?;
     let history = session.history()?;
+    job::mark_begun(&mut topology, &history);
     let previous = history
         .last_job()
         .map(|id| id.to_string())

@@ -104,7 +104,10 @@ pub fn history(request: &HistoryRequest) -> Result<History, Failure> {
 fn read_log(manifest: &Path, folder: &Path) -> JobLog {
     let text = fs::read_to_string(manifest).ok();
     // Most ensembles keep no records themselves, and need not be understood then.
-    let keeps = |text: &String| text.lines().any(|line| line.starts_with(['c', '"', '\'', '{']));
+    let keeps = |text: &String| {
+        text.lines()
+            .any(|line| line.starts_with(['c', '"', '\'', '{']))
+    };
     let root = text.filter(keeps).and_then(|text| {
         let mut sources = Sources::default();
         let source = sources.add(manifest, text, None);

@@ -165,6 +165,10 @@ impl Planner<'_> {
         if self.goal.workflow == Workflow::Stop && entity.local == Some(Status::Absent) {
             return Some("instance doesn't exist".to_owned());
         }
+        // A stop takes nothing away, so that it leaves alone what may not be there.
+        if entity.begun && self.goal.workflow != Workflow::Stop {
+            return None;
+        }
         if self.goal.destroy_unmanaged {
             let gone = matches!(entity.local, Some(Status::Absent | Status::Pending));
             return gone.then(|| "instance doesn't exist".to_owned());

@@ -313,6 +313,11 @@ impl Planner<'_> {
             .is_some_and(Created::is_truthy)
     }
 
+    /// Whether this ensemble began to create an instance and did not come to its end.
+    pub(super) fn was_begun(&self, subject: &Subject) -> bool {
+        self.entity(subject).is_some_and(|entity| entity.begun)
+    }
+
     /// The node state of a subject.
     pub(super) fn state(&self, subject: &Subject) -> Option<NodeState> {
         self.entity(subject)?.state

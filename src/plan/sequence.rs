@@ -50,7 +50,9 @@ impl Planner<'_> {
         let force = self.goal.force;
         let missing = matches!(status, Status::Unknown | Status::Absent | Status::Pending)
             && state != Some(NodeState::Stopped);
-        let mut initial = state.is_none_or(|state| state == NodeState::Creating);
+        // What was deleted begins anew: what configured it then is gone with it.
+        let gone = missing && matches!(state, Some(NodeState::Deleting | NodeState::Deleted));
+        let mut initial = gone || state.is_none_or(|state| state == NodeState::Creating);
         if missing || force || (status == Status::Error && initial) {
             let created = self.operation(
                 subject,
@@ -116,7 +118,7 @@ impl Planner<'_> {
             "remove_source",
             Some(NodeState::Configuring),
         );
-        if self.is_created(subject) || self.goal.destroy_unmanaged {
+        if self.is_created(subject) || self.was_begun(subject) || self.goal.destroy_unmanaged {
             self.operation(
                 subject,
                 sequence,

@@ -128,6 +128,9 @@ pub struct Entity {
     pub priority: Option<Priority>,
     /// Who made it.
     pub created: Option<Created>,
+    /// Whether operations of this ensemble began to create it and did not come to their end: it
+    /// may exist. No record says so by itself.
+    pub begun: bool,
     /// Whether it must not be deleted.
     pub protected: Option<bool>,
     /// What customised it: a change id or true.
@@ -156,6 +159,7 @@ impl Entity {
             state: None,
             priority: None,
             created: None,
+            begun: false,
             protected: None,
             customized: None,
             last_config_change: None,
