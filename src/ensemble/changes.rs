@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::jobs_tsv::join_keys;
+use super::templates::KeptIndex;
 use crate::job::{Digest, Engine, Stage, Task};
 use crate::name::Status;
 use crate::value::{Map, Value};
@@ -69,6 +70,8 @@ pub struct JobFacts {
     pub start_commit: Option<String>,
     /// The digest of the specification.
     pub spec_digest: String,
+    /// The node templates that earlier records keep.
+    pub kept_templates: Arc<KeptIndex>,
     /// When the job ended.
     pub ended: jiff::Timestamp,
 }

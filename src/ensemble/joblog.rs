@@ -261,12 +261,16 @@ fn line_of_job(job: ChangeId, first: &Map, last_job: &Value) -> String {
     match last_job.as_map() {
         Some(record) if record.get("changeId") == Some(&id) => {
             let ready = record.get("readyState").and_then(|it| it.get("local"));
-            job_line(record, ready.and_then(Value::as_str).unwrap_or_default())
+            job_line(
+                record,
+                ready.and_then(Value::as_str).unwrap_or_default(),
+                "",
+            )
         }
         _ => {
             let start = first.get("startTime").cloned().unwrap_or_default();
             let record = Map::from_iter([("changeId".into(), id), ("startTime".into(), start)]);
-            job_line(&record, "")
+            job_line(&record, "", "")
         }
     }
 }

@@ -1,15 +1,20 @@
 //! `jobs.tsv`: one line for each job and each task that counts, made for fast loading.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::records::recorded;
 use super::store::RecordStore;
+use super::templates::KeptIndex;
 use crate::job::{History, LastOperation, Recorded};
 use crate::name::ChangeId;
 use crate::value::{Map, Value};
 
-/// The line of a job.
-pub(super) fn job_line(record: &Map, status: &str) -> String {
+/// The key of the digests of node templates.
+pub(super) const TEMPLATES: &str = "digestTemplates";
+
+/// The line of a job, with the digests of the node templates that its record keeps.
+pub(super) fn job_line(record: &Map, status: &str, templates: &str) -> String {
     let mut line = text(record, "changeId");
     if record.contains_key("previousId") {
         push(&mut line, "previousId", &text(record, "previousId"));
@@ -25,6 +30,9 @@ pub(super) fn job_line(record: &Map, status: &str) -> String {
         if record.contains_key(key) {
             push(&mut line, key, &text(record, key));
         }
+    }
+    if !templates.is_empty() {
+        push(&mut line, TEMPLATES, templates);
     }
     line.push('\n');
     line
@@ -135,6 +143,7 @@ pub struct RecordedHistory {
     last_job: Option<ChangeId>,
     last_id: Option<ChangeId>,
     records: RecordStore,
+    templates: Arc<KeptIndex>,
 }
 
 impl RecordedHistory {
@@ -190,6 +199,10 @@ impl RecordedHistory {
 
     fn add(&mut self, id: ChangeId, field: impl Fn(&str) -> Option<String>) {
         self.last_id = self.last_id.max(Some(id));
+        if let Some(digests) = field(TEMPLATES) {
+            let changelog = field("changelog").map(Arc::from);
+            Arc::make_mut(&mut self.templates).push(changelog, digests);
+        }
         let list = |key: &str| {
             let text = field(key).unwrap_or_default();
             text.split(',')
@@ -224,6 +237,11 @@ impl RecordedHistory {
     pub fn operations(&self) -> impl Iterator<Item = (&str, &str, &LastOperation)> {
         let all = self.last.iter();
         all.map(|((target, operation), last)| (target.as_str(), operation.as_str(), last))
+    }
+
+    /// The records that keep node templates.
+    pub fn kept_templates(&self) -> Arc<KeptIndex> {
+        Arc::clone(&self.templates)
     }
 
     /// The latest id on record, of a job or a task.

@@ -11,6 +11,7 @@ mod publish;
 mod records;
 mod status;
 mod store;
+mod templates;
 
 pub use changes::{JobFacts, Stats, job_record, stamp, task_record};
 pub use folders::{FolderError, FolderKind, FolderPath, Folders, PlannedFile, relationship_dir};
@@ -23,3 +24,4 @@ pub use publish::{PublishError, Published, job_file_name, publish};
 pub use records::RecordFile;
 pub use status::{Values, status_section};
 pub use store::RecordStore;
+pub use templates::{Kept, KeptIndex, KeptTemplates};

@@ -4,9 +4,10 @@
 use std::path::{Path, PathBuf};
 
 use super::changes::{JobFacts, is_committed, job_record, stamp, task_record};
-use super::jobs_tsv::{job_line, portable_keys, task_line};
+use super::jobs_tsv::{TEMPLATES, job_line, portable_keys, task_line};
 use super::manifest::Manifest;
 use super::status::{Values, status_section};
+use super::templates::NewTemplates;
 use crate::job::Engine;
 use crate::system::fs;
 use crate::value::{Map, Value};
@@ -83,7 +84,8 @@ pub fn publish(
     let base = manifest.base_dir();
     let copy = dry.then_some(name.as_str());
     if manifest.keeps_changes_inline() {
-        return inline(manifest, engine, status, record, copy);
+        let templates = NewTemplates::of(engine, &facts.kept_templates.read());
+        return inline(manifest, engine, (status, record, templates), copy);
     }
     let changelogs = Changelogs::of(engine);
     let folder = match (dry, changelogs.committed.is_empty()) {
@@ -95,19 +97,18 @@ pub fn publish(
     record.insert("changelog".into(), Value::from(changelog.as_str()));
     let changed = folder == "changes";
     if changed {
+        let new = NewTemplates::of(engine, &facts.kept_templates.read());
         let full = base.join(format!("jobs/{name}.yaml"));
-        write_changelog(manifest, &full, &record, &changelogs.all)?;
-        write_changelog(
-            manifest,
-            &base.join(&changelog),
-            &record,
-            &changelogs.committed,
-        )?;
-        let mut lines = job_line(&record, engine.status().as_str());
+        write_changelog(manifest, &full, (&record, Map::new()), &changelogs.all)?;
+        let committed = &changelogs.committed;
+        let path = base.join(&changelog);
+        write_changelog(manifest, &path, (&record, new.templates), committed)?;
+        let mut lines = job_line(&record, engine.status().as_str(), &new.digests);
         lines.push_str(&changelogs.lines);
         append_tsv(&base.join("jobs.tsv"), &lines)?;
     } else {
-        write_changelog(manifest, &base.join(&changelog), &record, &changelogs.all)?;
+        let path = base.join(&changelog);
+        write_changelog(manifest, &path, (&record, Map::new()), &changelogs.all)?;
     }
     let mut sections = vec![("status", status)];
     if changed || dry {
@@ -187,8 +188,7 @@ fn discovered(manifest: &Manifest, engine: &Engine) -> Option<(&'static str, Val
 fn inline(
     manifest: &Manifest,
     engine: &Engine,
-    status: Value,
-    record: Map,
+    (status, record, new): (Value, Map, NewTemplates),
     dry: Option<&str>,
 ) -> Result<Published, PublishError> {
     let old = manifest
@@ -197,13 +197,19 @@ fn inline(
         .cloned()
         .unwrap_or_default();
     let tasks = engine.work.iter().map(|index| &engine.tasks[*index]);
-    let new = tasks.map(|task| {
+    let records = tasks.map(|task| {
         let mut record = task_record(engine, task);
         let keys = portable_keys(&record);
         record.insert("digestKeys".into(), Value::from(keys));
-        Value::from(record)
+        record
     });
-    let changes = Value::list(old.into_iter().chain(new));
+    let mut records: Vec<Map> = records.collect();
+    if let Some(first) = records.first_mut().filter(|_| !new.templates.is_empty()) {
+        first.insert("templates".into(), Value::from(new.templates));
+        first.insert(TEMPLATES.into(), Value::from(new.digests));
+    }
+    let records = records.into_iter().map(Value::from);
+    let changes = Value::list(old.into_iter().chain(records));
     let mut sections = vec![
         ("status", status),
         ("lastJob", Value::from(record)),
@@ -217,7 +223,7 @@ fn inline(
 fn write_changelog(
     manifest: &Manifest,
     path: &Path,
-    record: &Map,
+    (record, templates): (&Map, Map),
     changes: &str,
 ) -> Result<(), PublishError> {
     let file = manifest
@@ -225,11 +231,13 @@ fn write_changelog(
         .file_name()
         .unwrap_or_default()
         .to_string_lossy();
-    let head = Value::map([
-        ("manifest", Value::from(format!("../{file}"))),
-        ("job", Value::from(record.clone())),
-    ]);
-    let mut text = yaml::emit(&head, 0);
+    let mut head = Map::new();
+    head.insert("manifest".into(), Value::from(format!("../{file}")));
+    head.insert("job".into(), Value::from(record.clone()));
+    if !templates.is_empty() {
+        head.insert("templates".into(), Value::from(templates));
+    }
+    let mut text = yaml::emit(&Value::from(head), 0);
     text.push_str("changes:\n");
     text.push_str(changes);
     if let Some(folder) = path.parent() {

@@ -20,8 +20,12 @@ pub struct Values<'a> {
     pub nested: &'a dyn Fn(Handle) -> (Map, Map),
 }
 
-/// The records of instances by instance.
-type Records = std::collections::HashMap<Handle, Map>;
+/// The records of instances by instance, and those of instances without template by what they
+/// stand on.
+struct Records {
+    own: std::collections::HashMap<Handle, Map>,
+    orphans: std::collections::HashMap<Handle, Map>,
+}
 
 /// The `status` section: inputs, outputs and all instances.
 pub fn status_section(topology: &Topology, values: Values<'_>) -> Value {
@@ -36,7 +40,10 @@ pub fn status_section(topology: &Topology, values: Values<'_>) -> Value {
 /// The records of the instances on an instance or on the root. Instances are recorded from the
 /// leaves up, so that a deep tree needs no deep stack.
 fn instances_on(topology: &Topology, root: Handle, nested: &dyn Fn(Handle) -> (Map, Map)) -> Map {
-    let mut records = Records::new();
+    let mut records = Records {
+        own: std::collections::HashMap::new(),
+        orphans: topology.orphan_records(),
+    };
     let mut order = topology.nodes();
     order.push(root);
     let (nodes, _) = order.split_at(order.len() - 1);
@@ -45,7 +52,7 @@ fn instances_on(topology: &Topology, root: Handle, nested: &dyn Fn(Handle) -> (M
         let within = within.map(|root| nested_record(topology, root, nested(root), &mut records));
         let children = collect(topology, *handle, &mut records);
         if let Some(record) = instance_record(topology, *handle, within, children) {
-            records.insert(*handle, record);
+            records.own.insert(*handle, record);
         }
     }
     collect(topology, root, &mut records)
@@ -71,16 +78,12 @@ fn nested_record(
 
 fn collect(topology: &Topology, parent: Handle, records: &mut Records) -> Map {
     let children = topology.children(parent).iter().filter_map(|child| {
-        let record = records.remove(child)?;
+        let record = records.own.remove(child)?;
         let name = topology.entity(*child).local_name();
         Some((name.into(), Value::from(record)))
     });
     let mut all: Map = children.collect();
-    for (on, name, record) in topology.orphans() {
-        if *on == parent {
-            all.insert(Arc::clone(name), record.clone());
-        }
-    }
+    all.extend(records.orphans.remove(&parent).into_iter().flatten());
     all
 }
 
@@ -93,7 +96,10 @@ fn instance_record(
     let entity = topology.entity(of);
     let node = entity.node()?;
     let only_if_changed = node.template.has_directive("default") || node.template.is_replaced;
+    // Nothing is left of what was removed and has no template any more.
+    let gone = node.template.has_left && entity.local == Some(Status::Absent);
     let idle = !is_instantiated(entity, only_if_changed) || node.template.has_directive("virtual");
+    let idle = idle || gone;
     // What exists on an instance is never forgotten, whatever becomes of the instance itself.
     if idle && children.is_empty() {
         return None;

@@ -70,6 +70,7 @@ impl Engine {
         goal.workflow != Workflow::Deploy
             || goal.is_filtered()
             || task.priority == Priority::Critical
+            || task.reason == Reason::Prune
             || self.is_needed(task.target)
     }
 

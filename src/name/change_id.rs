@@ -80,6 +80,19 @@ impl ChangeId {
         }
     }
 
+    /// When its job started, to the second.
+    pub fn time(&self) -> Option<jiff::Timestamp> {
+        let number = |place: usize| {
+            let digit = DIGITS.iter().position(|digit| *digit == self.0[place])?;
+            i8::try_from(digit).ok()
+        };
+        let year = 2020 + i16::from(number(1)?);
+        let date = jiff::civil::Date::new(year, number(2)?, number(3)?).ok()?;
+        let time = jiff::civil::Time::new(number(4)?, number(5)?, number(6)?, 0).ok()?;
+        let utc = date.to_datetime(time).to_zoned(jiff::tz::TimeZone::UTC);
+        Some(utc.ok()?.timestamp())
+    }
+
     /// The id as text.
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or_default()
@@ -153,6 +166,14 @@ mod tests {
             assert!(ids.windows(2).all(|pair| pair[0] < pair[1]));
             assert!(ids.iter().all(|id| ChangeId::parse(id.as_str()).is_ok()));
         }
+    }
+
+    #[test]
+    fn an_id_tells_the_time_of_its_job() {
+        let time: jiff::Timestamp = "2024-01-31T23:33:37.5Z".parse().unwrap();
+        let id = ChangeId::task(time, 7).unwrap();
+        assert_eq!(id.time().unwrap().to_string(), "2024-01-31T23:33:37Z");
+        assert_eq!(ChangeId::parse("Azzzzzzzzzzz").unwrap().time(), None);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::departed;
 use super::dirty;
 use super::failure::{Failure, FailureKind};
 use super::hands::{DigestKeys, JobFolders, JobJournal, LocalRunner};
@@ -13,7 +14,7 @@ use super::unknown;
 use super::view::{Decision, JobReport, View};
 use crate::configurator;
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources};
-use crate::ensemble::{self, Folders, JobFacts, Lock, RecordedHistory};
+use crate::ensemble::{self, Folders, JobFacts, KeptIndex, Lock, RecordedHistory};
 use crate::git::Repository;
 use crate::job::{self, Engine, Event, Hands, JobOptions, Parts, Sink};
 use crate::name::ChangeId;
@@ -101,6 +102,7 @@ pub(super) struct Prepared {
     history_last: Option<String>,
     /// What the user named and nothing has.
     without_effect: Diagnostics,
+    kept_templates: Arc<KeptIndex>,
     began: std::time::Instant,
     ran: bool,
 }
@@ -114,6 +116,11 @@ pub(super) fn prepare(
     let began = std::time::Instant::now();
     let mut topology = session.topology_of_job()?;
     let history = session.history()?;
+    let kept_templates = history.kept_templates();
+    if request.goal.prune && topology.orphans().next().is_some() {
+        topology = departed::bring_back(session, topology, &kept_templates.read())?;
+    }
+    session.warnings.append(departed::warnings(&topology));
     job::mark_begun(&mut topology, &history);
     let previous = history
         .last_job()
@@ -163,6 +170,7 @@ pub(super) fn prepare(
         engine,
         history_last: previous,
         without_effect,
+        kept_templates,
         began,
         ran: false,
     })
@@ -180,6 +188,7 @@ impl Prepared {
             options: request.recorded_options.clone(),
             start_commit: head_of(session.manifest.base_dir()),
             spec_digest: canonical_sha256(&spec.unwrap_or_default())[..40].to_owned(),
+            kept_templates: Arc::clone(&self.kept_templates),
             ended: clock::now(),
         };
         keep_out_of_git(session.manifest.base_dir());

@@ -129,9 +129,9 @@ fn find(topology: &Topology, name: &str) -> Result<Subject, Failure> {
     if let Some((template, _)) = topology.template().nodes.get_key_value(nested.as_str()) {
         return Ok(Subject::Template(template.clone()));
     }
-    let orphan = topology.orphans().iter().find(|(_, own, _)| &**own == bare);
-    if let Some((_, name, record)) = orphan {
-        return Ok(Subject::Orphan(Arc::clone(name), record.clone()));
+    let mut orphans = topology.orphans();
+    if let Some(orphan) = orphans.find(|orphan| orphan.name.as_str() == bare) {
+        return Ok(Subject::Orphan(orphan.name.shared(), orphan.recorded()));
     }
     let instances = nodes
         .iter()

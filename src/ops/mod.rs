@@ -4,6 +4,7 @@
 mod blueprint;
 mod conditions;
 mod decorators;
+mod departed;
 pub mod deploy;
 mod dirty;
 pub mod explain;

@@ -22,7 +22,7 @@ use crate::system::{env, fs};
 use crate::topology::{self, Topology};
 use crate::tosca::{self, ReadOptions, ServiceTemplate};
 use crate::value::{Map, Value};
-use crate::yaml::{self, Kind, Limits, Node};
+use crate::yaml::{self, Kind, Limits, Mapping, Node};
 
 /// Which ensemble, and in which surroundings.
 #[derive(Debug, Clone, Default)]
@@ -136,6 +136,15 @@ pub(super) fn find(options: &SessionOptions) -> Result<Found, Failure> {
 
 /// Reads an ensemble and checks all of it.
 pub(super) fn load(found: Found, options: &SessionOptions) -> Result<Session, Failure> {
+    load_with(found, options, Mapping::default())
+}
+
+/// As [`load`], with node templates that have left the model.
+pub(super) fn load_with(
+    found: Found,
+    options: &SessionOptions,
+    departed: Mapping,
+) -> Result<Session, Failure> {
     let Found {
         located,
         mut sources,
@@ -146,7 +155,7 @@ pub(super) fn load(found: Found, options: &SessionOptions) -> Result<Session, Fa
     let project = located.project.as_ref();
     let root = project.map(|project| project.root.as_path());
     loader.set_places(located.folder(), root);
-    let result = read(&located, &mut loader, &env, options);
+    let result = read(&located, &mut loader, &env, (options, departed));
     let mut warnings = located.warnings.clone();
     warnings.append(loader.take_warnings());
     drop(loader);
@@ -182,7 +191,7 @@ fn read(
     located: &Located,
     loader: &mut FileLoader<'_>,
     env: &Env,
-    options: &SessionOptions,
+    (options, departed): (&SessionOptions, Mapping),
 ) -> Result<Read, Diagnostics> {
     let limits = Limits::default();
     let manifest = read_manifest(&located.manifest, loader, limits)?;
@@ -199,6 +208,7 @@ fn read(
         blueprint: blueprint::choose(&root, of_spec.as_ref(), &environment, &mut chosen),
         blueprints: of_spec,
         added: instances::templates(manifest.root().get("spec"), &root),
+        departed,
         directories: directories_of_includes(loader.sources()),
         ..ReadOptions::default()
     };
@@ -382,13 +392,6 @@ impl Session {
             );
             let span = span.unwrap_or(Span::NONE);
             problems.push(externals::not_there(message, span, &imported));
-        }
-        for (_, name, _) in topology.orphans() {
-            let message = format!(
-                "the template of the recorded instance `{name}` is not in the model any more"
-            );
-            self.warnings
-                .push(Diagnostic::warning(message).help("its record is kept"));
         }
         if problems.is_empty() {
             Ok(topology)

@@ -68,7 +68,7 @@ impl Excluded {
         for node in topology.template().nodes.values().rev() {
             let outer = node.nested_in.as_ref();
             let unneeded = node.has_directive("dependent")
-                && topology.templates_requiring(&node.name).is_empty()
+                && !is_referenced(topology, &node.name)
                 && topology.instances_of(&node.name).is_empty();
             let outside = outer.is_some_and(|outer| excluded.contains(outer));
             if outside || unneeded || !is_candidate(topology, node) {
@@ -109,8 +109,7 @@ fn left_out_itself(topology: &Topology, goal: &Goal, node: &NodeTemplate) -> Opt
         "its template says `directives: [conditional]`, and a requirement finds no target"
     } else if !connections_exist(topology, node) {
         "there is no connection of the type that its operations need"
-    } else if node.has_directive("dependent") && topology.templates_requiring(&node.name).is_empty()
-    {
+    } else if node.has_directive("dependent") && !is_referenced(topology, &node.name) {
         "its template says `directives: [dependent]`, and no template requires it"
     } else {
         let wanted = goal.template.as_ref();
@@ -120,12 +119,22 @@ fn left_out_itself(topology: &Topology, goal: &Goal, node: &NodeTemplate) -> Opt
     Some(why.to_owned())
 }
 
+/// Whether a template of the model requires this one. Those that have left it count no more.
+pub(super) fn is_referenced(topology: &Topology, template: &TemplateName) -> bool {
+    let nodes = &topology.template().nodes;
+    let mut sources = topology.templates_requiring(template).iter();
+    sources.any(|(source, _)| nodes.get(source).is_some_and(|source| !source.has_left))
+}
+
 fn is_candidate(topology: &Topology, node: &NodeTemplate) -> bool {
     let lacks =
         |requirement: &Requirement| requirement.target.is_none() && requirement.occurrences.min > 0;
     let conditional_unmet =
         node.has_directive("conditional") && node.requirements.iter().any(lacks);
-    !node.has_directive("virtual") && !conditional_unmet && connections_exist(topology, node)
+    !node.has_left
+        && !node.has_directive("virtual")
+        && !conditional_unmet
+        && connections_exist(topology, node)
 }
 
 /// Whether each connection type that the template's interfaces need has a default connection: a

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::error::Error;
 use super::goal::{Goal, Workflow};
 use super::leave::Leave;
-use super::order::{host_of, refuse_cycles, template_order};
+use super::order::{host_of, is_referenced, refuse_cycles, template_order};
 use super::repeat::Repeats;
 use super::step::{Draft, Group, GroupId, Item, Plan, Step, Target};
 use crate::name::{InstanceName, NodeState, Status, TemplateName};
@@ -113,7 +113,7 @@ impl Planner<'_> {
     }
 
     fn include_new(&mut self, template: &Arc<NodeTemplate>) -> Result<(), Error> {
-        let referenced = !self.topology.templates_requiring(&template.name).is_empty();
+        let referenced = is_referenced(self.topology, &template.name);
         let unneeded = template.has_directive("dependent") && !referenced;
         let deploys = self.goal.workflow == Workflow::Deploy;
         let stands_for = template.has_directive("substitute");

@@ -47,7 +47,7 @@ const KNOWN: &[&str] = &[
 ];
 
 /// Adds the instances of a recorded `status` section. An instance whose template is not in the
-/// model is kept as it was recorded.
+/// model is kept as it was recorded; what stands on it and has a template stands on what it stood on.
 pub fn load(topology: &mut Topology, status: &Value) -> Vec<Error> {
     let root = topology.root();
     load_on(topology, root, status)
@@ -56,21 +56,22 @@ pub fn load(topology: &mut Topology, status: &Value) -> Vec<Error> {
 /// As [`load`], where the instances stand on another.
 pub fn load_on(topology: &mut Topology, on: Handle, status: &Value) -> Vec<Error> {
     let mut errors = Vec::new();
-    let mut stack = vec![(on, status.clone())];
-    while let Some((parent, record)) = stack.pop() {
+    let mut stack = vec![(on, None, status.clone())];
+    while let Some((parent, orphan, record)) = stack.pop() {
         let Some(instances) = record.get("instances").and_then(Value::as_map) else {
             continue;
         };
         for (name, record) in instances {
-            match add(topology, parent, name, record, &mut errors) {
-                Ok(Some(handle)) => {
+            match add(topology, (parent, orphan), name, record, &mut errors) {
+                Ok(Loaded::Instance(handle)) => {
                     let within = record.get("substitution");
                     if let Some((root, within)) = topology.root_within(handle).zip(within) {
-                        stack.push((root, within.clone()));
+                        stack.push((root, None, within.clone()));
                     }
-                    stack.push((handle, record.clone()));
+                    stack.push((handle, None, record.clone()));
                 }
-                Ok(None) => {}
+                // What stands on it may have a template.
+                Ok(Loaded::Orphan(orphan)) => stack.push((parent, Some(orphan), record.clone())),
                 Err(error) => errors.push(error),
             }
         }
@@ -78,13 +79,21 @@ pub fn load_on(topology: &mut Topology, on: Handle, status: &Value) -> Vec<Error
     errors
 }
 
+/// What became of a recorded instance.
+enum Loaded {
+    /// It is in the topology.
+    Instance(Handle),
+    /// Its template is not in the model; this is its place among those.
+    Orphan(usize),
+}
+
 fn add(
     topology: &mut Topology,
-    parent: Handle,
+    (parent, on): (Handle, Option<usize>),
     name: &Arc<str>,
     record: &Value,
     errors: &mut Vec<Error>,
-) -> Result<Option<Handle>, Error> {
+) -> Result<Loaded, Error> {
     let fields = record
         .as_map()
         .ok_or_else(|| Error::NotAMap(Arc::clone(name)))?;
@@ -98,8 +107,8 @@ fn add(
         .unwrap_or(name);
     let template = TemplateName::new(topology.name_within(parent, template));
     let Some(template) = topology.template().nodes.get(&template).cloned() else {
-        topology.keep_orphan(parent, name, record.clone());
-        return Ok(None);
+        let orphan = topology.keep_orphan((parent, on), name, fields);
+        return Ok(Loaded::Orphan(orphan));
     };
     let handle = topology.add_node(whole.into(), template, parent, None);
     let has_nested = topology.root_within(handle).is_some();
@@ -112,7 +121,7 @@ fn add(
     topology.record(handle, |entity| entity.extra = extra);
     read_capabilities(topology, handle, fields, errors);
     read_requirements(topology, handle, fields, errors);
-    Ok(Some(handle))
+    Ok(Loaded::Instance(handle))
 }
 
 fn read_capabilities(topology: &mut Topology, node: Handle, fields: &Map, errors: &mut Vec<Error>) {

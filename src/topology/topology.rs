@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use super::entity::{Created, Entity, Kind, Node};
 use super::foreign::Foreign;
+use super::orphan::Orphan;
 use super::status::StatusCache;
 use crate::diagnostic::Span;
 use crate::hash::FoldMap;
@@ -29,7 +30,7 @@ pub struct Topology {
     generation: u64,
     versions: HashMap<Handle, HashMap<Arc<str>, u64>>,
     pub(super) cache: Mutex<StatusCache>,
-    orphans: Vec<(Handle, Arc<str>, Value)>,
+    pub(super) orphans: Vec<Orphan>,
     pub(super) foreign: Vec<Foreign>,
     /// Where inputs are given.
     pub(super) input_places: HashMap<Arc<str>, Span>,
@@ -359,17 +360,6 @@ impl Topology {
         self.touch_status(of);
     }
 
-    /// Keeps a recorded instance whose template is not in the model.
-    pub(super) fn keep_orphan(&mut self, parent: Handle, name: &Arc<str>, record: Value) {
-        self.orphans.push((parent, Arc::clone(name), record));
-    }
-
-    /// Recorded instances whose templates are not in the model: where they stand, their names and
-    /// records.
-    pub fn orphans(&self) -> &[(Handle, Arc<str>, Value)] {
-        &self.orphans
-    }
-
     /// Whether a template is required: it is not a default, or a required template needs it.
     pub fn is_required(&self, template: &str) -> bool {
         self.required.get(template).copied().unwrap_or(true)
@@ -414,7 +404,8 @@ fn required_templates(template: &TopologyTemplate) -> FoldMap<TemplateName, bool
     let main = template.substitution.as_ref();
     let main = main.and_then(|substitution| template.nodes.get(substitution.node.as_ref()?));
     let may_differ = main.is_some() || !template.nested.is_empty();
-    if !may_differ && !template.nodes.values().any(|node| is_default(node)) {
+    let left = template.nodes.values().any(|node| node.has_left);
+    if !may_differ && !left && !template.nodes.values().any(|node| is_default(node)) {
         return FoldMap::default();
     }
     let mut required: FoldMap<TemplateName, bool> = template
@@ -427,7 +418,7 @@ fn required_templates(template: &TopologyTemplate) -> FoldMap<TemplateName, bool
     } else {
         let outermost = template.nodes.values();
         outermost
-            .filter(|node| node.nested_in.is_none() && !is_default(node))
+            .filter(|node| node.nested_in.is_none() && !is_default(node) && !node.has_left)
             .collect()
     };
     while let Some(node) = stack.pop() {
@@ -444,6 +435,9 @@ fn required_templates(template: &TopologyTemplate) -> FoldMap<TemplateName, bool
         stack.extend(needed.filter_map(|needed| template.nodes.get(needed)));
         stack.extend(operation_hosts(template, node));
     }
+    // What is here to be removed is needed for that, and needs nothing else to be made.
+    let left = template.nodes.values().filter(|node| node.has_left);
+    required.extend(left.map(|node| (node.name.clone(), true)));
     required
 }
 

@@ -65,6 +65,9 @@ impl<'a> Index<'a> {
         for (place, unmatched) in templates.iter().enumerate() {
             let template = &unmatched.template;
             by_name.insert(template.name.as_str(), place);
+            if template.has_left {
+                continue;
+            }
             let of_type = by_type.entry(template.node_type.key);
             let of_type = of_type.or_insert_with(|| (Arc::clone(&template.node_type), Vec::new()));
             of_type.1.push(place);

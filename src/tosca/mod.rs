@@ -23,6 +23,7 @@ mod node_template;
 mod operation;
 mod origin;
 mod overlay;
+mod portable;
 mod problems;
 mod profile;
 mod property;

@@ -107,6 +107,7 @@ impl<'a> NodeReader<'a> {
             nested_in: None,
             stand_in: None,
             is_replaced: false,
+            has_left: false,
             from_outer: IndexMap::new(),
         };
         Some(Unmatched {

@@ -19,7 +19,7 @@ use super::overlay::{decorators, overrides, stated};
 use super::references::dangling;
 use super::scope::{Scope, description, values_at};
 use super::template::{ServiceTemplate, TopologyTemplate};
-use super::topology::Draft;
+use super::topology::{Draft, More};
 use super::types::{ROOT, Types};
 
 /// How to read a service template.
@@ -40,6 +40,9 @@ pub struct ReadOptions {
     pub blueprints: Option<Node>,
     /// More node templates; they go before those of the topology, after those of the blueprint.
     pub added: Mapping,
+    /// Node templates that have left the model, for what was made of them to be removed. No
+    /// requirement of other templates finds them.
+    pub departed: Mapping,
     /// Node templates as decorators have changed them; they go before all others.
     pub decorated: Mapping,
     /// Imports that are left out, by the places where they are stated.
@@ -57,6 +60,7 @@ impl Default for ReadOptions {
             blueprint: None,
             blueprints: None,
             added: Mapping::default(),
+            departed: Mapping::default(),
             decorated: Mapping::default(),
             skipped_imports: HashSet::new(),
             directories: HashMap::new(),
@@ -97,7 +101,11 @@ pub fn read(
         namespace: ROOT,
     };
     let overrides = overrides(scope, map, options);
-    let draft = scope.draft(map.get("topology_template"), overrides.as_ref());
+    let more = More {
+        overrides: overrides.as_ref(),
+        departed: Some(&options.departed),
+    };
+    let draft = scope.draft(map.get("topology_template"), more);
     let patterns = patterns(&types, &files);
     let topology = flatten(&types, draft, &patterns, options.match_declared);
     let substitutable = patterns.iter().filter_map(Draft::substitution);
@@ -126,6 +134,8 @@ pub fn read(
             stated(map, overrides.as_ref())
         },
         decorators,
+        own: map.get("topology_template").cloned(),
+        overrides: overrides.unwrap_or_default(),
         topology: Arc::new(topology),
         types: Arc::new(types),
     };
@@ -169,7 +179,7 @@ fn patterns<'a>(types: &'a Types, files: &[LoadedFile]) -> Vec<Draft<'a>> {
             types,
             namespace: file.namespace,
         };
-        Some(scope.draft(Some(node), None))
+        Some(scope.draft(Some(node), More::default()))
     };
     files.iter().skip(1).filter_map(draft).collect()
 }

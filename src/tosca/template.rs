@@ -42,6 +42,10 @@ pub struct ServiceTemplate {
     pub decorators: Vec<Decorator>,
     /// The node templates as they are written; none where there are no decorators.
     pub stated: Mapping,
+    /// Its own topology, raw.
+    pub(super) own: Option<Node>,
+    /// The node templates that replace or join those of the topology, raw.
+    pub(super) overrides: Mapping,
 }
 
 /// What is to be deployed.
@@ -128,6 +132,8 @@ pub struct NodeTemplate {
     pub stand_in: Option<TemplateName>,
     /// Whether a template outside takes its place.
     pub is_replaced: bool,
+    /// Whether it has left the model, and is here only to remove what was made of it.
+    pub has_left: bool,
     /// Its properties that come from the template it is nested in, each with the name there.
     pub from_outer: IndexMap<Arc<str>, Arc<str>>,
 }

@@ -40,9 +40,18 @@ pub(super) struct Draft<'a> {
     pub(super) unmatched: Vec<Unmatched>,
 }
 
+/// Node templates besides those that a file states, raw.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct More<'m> {
+    /// Those that replace or join its own.
+    pub(super) overrides: Option<&'m Mapping>,
+    /// Those that have left it.
+    pub(super) departed: Option<&'m Mapping>,
+}
+
 impl<'a> Scope<'a> {
-    /// Reads the topology of a file. Node templates of `overrides` replace or join its own.
-    pub(super) fn draft(self, node: Option<&Node>, overrides: Option<&Mapping>) -> Draft<'a> {
+    /// Reads the topology of a file, and more node templates.
+    pub(super) fn draft(self, node: Option<&Node>, more: More<'_>) -> Draft<'a> {
         let mut topology = TopologyTemplate::default();
         let empty = Mapping::default();
         let map = node
@@ -59,7 +68,7 @@ impl<'a> Scope<'a> {
             .as_ref()
             .filter(|_| self.namespace != super::types::ROOT)
             .and_then(|substitution| substitution.node.as_ref().map(TemplateName::shared));
-        let unmatched = self.node_templates(map, overrides, incomplete);
+        let unmatched = self.node_templates(map, more, incomplete);
         let names = unmatched.iter().map(|it| it.template.name.clone());
         let names: Names = names.collect();
         topology.groups = self.groups(map, &names);
@@ -211,23 +220,31 @@ impl<'a> Scope<'a> {
     fn node_templates(
         self,
         map: &Mapping,
-        overrides: Option<&Mapping>,
+        more: More<'_>,
         incomplete: Option<Arc<str>>,
     ) -> Vec<Unmatched> {
         let mut reader = NodeReader::new(self);
         reader.incomplete = incomplete;
         reader.siblings = map.get("node_templates").and_then(Node::as_map);
         let mut unmatched = Vec::with_capacity(reader.siblings.map_or(0, Mapping::len));
-        let overridden = |name: &str| overrides.and_then(|map| map.entry(name));
+        let overridden = |name: &str| more.overrides.and_then(|map| map.entry(name));
         for (name, entry) in self.section(map, "node_templates") {
             let entry = overridden(name).unwrap_or(entry);
             unmatched.extend(reader.read(name, &entry.value, entry.key_span));
         }
         let own = map.get("node_templates");
-        for (name, entry) in overrides.into_iter().flatten() {
+        for (name, entry) in more.overrides.into_iter().flatten() {
             if own.and_then(|own| own.get(name)).is_none() {
                 unmatched.extend(reader.read(name, &entry.value, entry.key_span));
             }
+        }
+        for (name, entry) in more.departed.into_iter().flatten() {
+            let is_back = own.and_then(|own| own.get(name)).is_some() || overridden(name).is_some();
+            let read = (!is_back).then(|| reader.read(name, &entry.value, entry.key_span));
+            unmatched.extend(read.flatten().map(|mut read| {
+                read.template.has_left = true;
+                read
+            }));
         }
         unmatched
     }

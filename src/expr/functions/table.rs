@@ -60,6 +60,7 @@ pub(in crate::expr) fn find(name: &str) -> Option<Function> {
         "external" => values::external,
         "get_ensemble_metadata" => values::metadata,
         "_arguments" => values::arguments,
+        "_left_out" => values::left_out,
         "python" | "kubectl" => values::not_here,
         _ => return None,
     };

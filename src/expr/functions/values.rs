@@ -57,6 +57,15 @@ pub(super) fn arguments(call: &Call<'_>) -> Result<Item, Error> {
     Ok(arguments.unwrap_or(Item::Value(Value::Null)))
 }
 
+/// Stands for a secret of a node template that has left the model.
+pub(super) fn left_out(call: &Call<'_>) -> Result<Item, Error> {
+    let name = call.value()?;
+    Err(call.fail(format!(
+        "the value of `{name}` was a secret, and secrets are not kept when their template leaves \
+         the model: put the template back to use it"
+    )))
+}
+
 pub(super) fn not_here(call: &Call<'_>) -> Result<Item, Error> {
     Err(call.fail("this function runs Python code, which is not supported"))
 }

@@ -1,0 +1,399 @@
+//! Node templates as they are kept for the day on which the model has them no more: they name what
+//! they need by itself, and hold no secret.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use crate::name::TemplateName;
+use crate::value::{Map, REDACTED, Value};
+use crate::yaml::{Kind, Mapping, Node};
+
+use super::definition::{DataKind, PropertyDef, Schema};
+use super::operation::Operations;
+use super::scope::Scope;
+use super::template::{
+    AttributeDecl, NodeTemplate, Property, RelationshipTemplate, Requirement, ServiceTemplate,
+};
+use super::types::{ROOT, Types};
+
+/// The functions that only name where a value comes from.
+const NAMING: [&str; 5] = [
+    "get_env",
+    "get_input",
+    "get_property",
+    "get_attribute",
+    "secret",
+];
+
+impl ServiceTemplate {
+    /// A node template of the outermost topology as the text states it, what it copies included.
+    fn stated_in_full(&self, name: &TemplateName) -> Option<Mapping> {
+        let own = || {
+            let templates = self.own.as_ref()?.get("node_templates")?;
+            templates.get(name.as_str())
+        };
+        let node = self.overrides.get(name.as_str()).or_else(own)?;
+        let map = node.as_map()?;
+        let siblings = self.own.as_ref().and_then(|own| own.get("node_templates"));
+        let siblings = siblings.and_then(Node::as_map);
+        let scope = Scope {
+            types: &self.types,
+            namespace: ROOT,
+        };
+        let what = format!("node template `{name}`");
+        let copied = siblings.and_then(|all| scope.copied(&what, map, all));
+        Some(copied.unwrap_or_else(|| map.clone()))
+    }
+
+    /// A node template such that it can be read again without the rest of its topology: its
+    /// requirements name their targets, and relationships stand in place. Secrets are left out.
+    /// None for templates of nested topologies, which come from the files that those are in, and
+    /// for one that the model does not have.
+    pub fn portable(&self, template: &NodeTemplate) -> Option<Value> {
+        if template.nested_in.is_some() || template.has_left {
+            return None;
+        }
+        let stated = self.stated_in_full(&template.name)?;
+        let inputs = secret_inputs(&template.operations);
+        let mut portable = Map::new();
+        for (key, entry) in &stated {
+            let node = &entry.value;
+            let value = match &**key {
+                "copy" | "requirements" => continue,
+                "properties" => self.properties(node, &template.properties),
+                "attributes" => attributes(node, &template.attributes),
+                "capabilities" => each(node, |name, part| {
+                    let known = template.capabilities.get(name);
+                    let properties = known.map(|known| &known.properties);
+                    self.with_properties(part, properties.map(|it| &**it))
+                }),
+                "artifacts" => each(node, |name, part| {
+                    let known = template.artifacts.get(name);
+                    let properties = known.map(|known| &known.properties);
+                    self.with_properties(part, properties.map(|it| &**it))
+                }),
+                "interfaces" => interfaces(node, &inputs, false),
+                _ => plain(node),
+            };
+            portable.insert(Arc::clone(key), value);
+        }
+        let requirements = template.requirements.iter();
+        let requirements: Vec<Value> = requirements.filter_map(|it| self.requirement(it)).collect();
+        if !requirements.is_empty() {
+            portable.insert("requirements".into(), Value::from(requirements));
+        }
+        Some(Value::from(portable))
+    }
+
+    fn with_properties(&self, node: &Node, known: Option<&IndexMap<Arc<str>, Property>>) -> Value {
+        each(node, |key, part| match (key, known) {
+            ("properties", Some(known)) => self.properties(part, known),
+            _ => plain(part),
+        })
+    }
+
+    fn properties(&self, node: &Node, known: &IndexMap<Arc<str>, Property>) -> Value {
+        each(node, |name, value| {
+            let def = known.get(name).and_then(|known| known.definition.as_ref());
+            def.map_or_else(|| plain(value), |def| property(&self.types, def, value))
+        })
+    }
+
+    /// A requirement with its target by name. One that only the type states, and that has no
+    /// target, follows from the type.
+    fn requirement(&self, requirement: &Requirement) -> Option<Value> {
+        let stated = requirement.stated.as_ref();
+        let target = requirement.target.as_ref();
+        if requirement.from_outer || (stated.is_none() && target.is_none()) {
+            return None;
+        }
+        let mut fields = Map::new();
+        if let Some(target) = target {
+            fields.insert("node".into(), Value::Str(target.shared()));
+        }
+        let capability = stated.and_then(|stated| stated.capability.as_ref());
+        if let Some(capability) = capability {
+            fields.insert(
+                "capability".into(),
+                Value::Str(Arc::clone(&capability.name)),
+            );
+        }
+        if let Some(relationship) = stated.and_then(|_| self.relationship(requirement)) {
+            fields.insert("relationship".into(), relationship);
+        }
+        let target = match fields.get("node") {
+            Some(only) if fields.len() == 1 => only.clone(),
+            _ => Value::from(fields),
+        };
+        Some(Value::map([(Arc::clone(&requirement.name), target)]))
+    }
+
+    fn relationship(&self, requirement: &Requirement) -> Option<Value> {
+        let stated = requirement.stated.as_ref()?;
+        let template: &RelationshipTemplate = &requirement.relationship;
+        let named = template.name.as_ref().and_then(|name| {
+            let all = self.own.as_ref()?.get("relationship_templates")?;
+            all.get(name.as_str())
+        });
+        let Some(node) = named.or(stated.inline_relationship.as_ref()) else {
+            let named = stated.relationship.as_ref()?;
+            return Some(Value::Str(Arc::clone(&named.name)));
+        };
+        let inputs = secret_inputs(&template.operations);
+        Some(each(node, |key, part| match key {
+            "properties" => self.properties(part, &template.properties),
+            "attributes" => attributes(part, &template.attributes),
+            "interfaces" => interfaces(part, &inputs, false),
+            _ => plain(part),
+        }))
+    }
+}
+
+/// The names of the inputs that are secret in some operation.
+fn secret_inputs(operations: &Operations) -> HashSet<Arc<str>> {
+    let all = operations.iter();
+    let defs = all.flat_map(|operation| operation.input_defs.values());
+    let secret = defs.filter(|def| def.is_sensitive());
+    secret.map(|def| Arc::clone(&def.name)).collect()
+}
+
+/// A map with each value made by itself; what is no map as it is.
+fn each(node: &Node, mut value: impl FnMut(&str, &Node) -> Value) -> Value {
+    let Some(map) = node.as_map().filter(|_| !is_secret_tag(node)) else {
+        return plain(node);
+    };
+    let entries = map.iter();
+    let entries = entries.map(|(key, entry)| (Arc::clone(key), value(key, &entry.value)));
+    Value::from(entries.collect::<Map>())
+}
+
+fn attributes(node: &Node, known: &IndexMap<Arc<str>, AttributeDecl>) -> Value {
+    each(node, |name, value| {
+        let secret = known.get(name).is_some_and(|known| known.sensitive);
+        guarded(value, secret)
+    })
+}
+
+/// Interfaces with their operations; inputs that are secret are left out wherever they are set.
+fn interfaces(node: &Node, secret: &HashSet<Arc<str>>, in_inputs: bool) -> Value {
+    each(node, |key, part| {
+        if in_inputs {
+            return guarded(part, secret.contains(key));
+        }
+        interfaces(part, secret, key == "inputs")
+    })
+}
+
+/// A value of a definition. Parts of data types may be secret by themselves.
+fn property(types: &Types, def: &PropertyDef, node: &Node) -> Value {
+    if def.is_sensitive() {
+        return guarded(node, true);
+    }
+    of_schema(types, &def.schema, node)
+}
+
+fn of_schema(types: &Types, schema: &Schema, node: &Node) -> Value {
+    match (schema.kind, &schema.entry, node.kind()) {
+        (DataKind::Data(key), _, Kind::Map(_)) if !is_expression(node) => {
+            let Some(data) = types.data_type_of(key) else {
+                return plain(node);
+            };
+            each(node, |name, part| match data.properties.get(name) {
+                Some(def) => property(types, def, part),
+                None => plain(part),
+            })
+        }
+        (DataKind::Map, Some(entry), Kind::Map(_)) if !is_expression(node) => {
+            each(node, |_, part| of_schema(types, entry, part))
+        }
+        (DataKind::List, Some(entry), Kind::Seq(items)) if !is_secret_tag(node) => {
+            Value::list(items.iter().map(|item| of_schema(types, entry, item)))
+        }
+        _ => plain(node),
+    }
+}
+
+fn is_expression(node: &Node) -> bool {
+    node.get("eval").is_some() || node.get("ref").is_some()
+}
+
+/// A value that may be secret: then only an expression that names where it comes from is kept.
+fn guarded(node: &Node, secret: bool) -> Value {
+    if secret && !only_names(node) {
+        return left_out();
+    }
+    plain(node)
+}
+
+fn left_out() -> Value {
+    Value::from(REDACTED)
+}
+
+/// Whether a value only names where it comes from.
+fn only_names(node: &Node) -> bool {
+    if is_secret_tag(node) {
+        return false;
+    }
+    let Some(map) = node.as_map().filter(|map| map.len() == 1) else {
+        return node.is_null();
+    };
+    let Some((key, entry)) = map.iter().next() else {
+        return true;
+    };
+    match &**key {
+        // A path, but none with the values of a filter.
+        "eval" | "ref" => match entry.value.as_str() {
+            Some(path) => !path.contains(['[', '{']),
+            None => entry.value.as_map().is_some() && only_names(&entry.value),
+        },
+        // A second argument is what stands in for it.
+        name if NAMING.contains(&name) => match entry.value.as_seq() {
+            Some(path) => name != "get_env" && path.iter().all(|part| part.as_str().is_some()),
+            None => entry.value.as_str().is_some(),
+        },
+        "sensitive" => only_names(&entry.value),
+        _ => false,
+    }
+}
+
+/// A tag such as `!sensitive` or `!vault` says that the value is for few.
+fn is_secret_tag(node: &Node) -> bool {
+    node.tag().is_some_and(|tag| {
+        let standard = tag.starts_with("!!") || tag.starts_with("tag:yaml.org");
+        tag != "!" && !standard
+    })
+}
+
+/// A value as it is, without the parts that say of themselves that they are secret.
+fn plain(node: &Node) -> Value {
+    if is_secret_tag(node) {
+        return left_out();
+    }
+    match node.kind() {
+        Kind::Map(map) => {
+            let marked = map.get("sensitive").filter(|it| it.as_bool().is_none());
+            if marked.is_some_and(|secret| !only_names(secret)) {
+                return left_out();
+            }
+            each(node, |_, part| plain(part))
+        }
+        Kind::Seq(items) => Value::list(items.iter().map(plain)),
+        Kind::Str(text) if text.contains("{{") && text.contains("sensitive") => left_out(),
+        _ => node.to_value(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::case;
+    use crate::yaml;
+
+    fn kept(text: &'static str, name: &str) -> String {
+        let case = case(text);
+        assert_eq!(case.told(), "");
+        let template = case.node(name);
+        yaml::emit(&case.service.portable(template).unwrap(), 0)
+    }
+
+    const SECRETS: &str = "
+data_types:
+  Login: {properties: {user: {type: string}, token: {type: string, metadata: {sensitive: true}}}}
+node_types:
+  Db:
+    derived_from: tosca.nodes.Root
+    properties:
+      size: {type: integer, default: 1}
+      password: {type: string, metadata: {sensitive: true}, default: x}
+      login: {type: Login, required: false}
+      logins: {type: list, entry_schema: {type: Login}, required: false}
+topology_template:
+  node_templates:
+    literal:
+      type: Db
+      properties:
+        size: 2
+        password: hunter2
+        login: {user: me, token: hunter3}
+        logins: [{user: me, token: hunter4}]
+      interfaces:
+        Standard:
+          delete:
+            implementation: echo
+            inputs: {x: {eval: {sensitive: hunter5}}, y: !sensitive hunter6}
+    named:
+      type: Db
+      properties: {password: {get_env: PW}, login: {user: u, token: {eval: {secret: t}}}}
+    default: {type: Db, properties: {password: {get_env: [PW, hunter7]}}}
+";
+
+    #[test]
+    fn secrets_are_left_out_and_names_of_secrets_are_kept() {
+        let literal = kept(SECRETS, "literal");
+        assert!(!literal.contains("hunter"), "{literal}");
+        insta::assert_snapshot!(literal, @"
+        type: Db
+        properties:
+          size: 2
+          password: <<REDACTED>>
+          login:
+            user: me
+            token: <<REDACTED>>
+          logins:
+          - user: me
+            token: <<REDACTED>>
+        interfaces:
+          Standard:
+            delete:
+              implementation: echo
+              inputs:
+                x:
+                  eval: <<REDACTED>>
+                y: <<REDACTED>>
+        ");
+        insta::assert_snapshot!(kept(SECRETS, "named"), @"
+        type: Db
+        properties:
+          password:
+            get_env: PW
+          login:
+            user: u
+            token:
+              eval:
+                secret: t
+        ");
+        assert!(!kept(SECRETS, "default").contains("hunter"));
+    }
+
+    #[test]
+    fn a_template_stands_for_itself() {
+        let text = "
+topology_template:
+  relationship_templates:
+    link: {type: tosca.relationships.DependsOn, interfaces: {Configure: {remove_source: echo bye}}}
+  node_templates:
+    base: {type: tosca.nodes.Root, metadata: {a: 1}}
+    other: {type: tosca.nodes.Compute}
+    one:
+      copy: base
+      requirements:
+      - dependency: {node: other, relationship: link}
+      - plain: base
+";
+        insta::assert_snapshot!(kept(text, "one"), @"
+        metadata:
+          a: 1
+        type: tosca.nodes.Root
+        requirements:
+        - dependency:
+            node: other
+            relationship:
+              type: tosca.relationships.DependsOn
+              interfaces:
+                Configure:
+                  remove_source: echo bye
+        - plain: base
+        ");
+    }
+}
