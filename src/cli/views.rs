@@ -6,8 +6,11 @@ use crate::job::{Engine, Stage, Task, TaskIndex};
 use crate::name::Status;
 use crate::ops::JobReport;
 use crate::plan::{Activity, Item};
-use crate::topology::Created;
-use crate::ui::{PlanEntry, PlanNode, PlanTask, PlanView, Query, SummaryView, TaskEnd, TaskRow};
+use crate::topology::{Created, Orphan};
+use crate::ui::{
+    LeftAlone, OrphanLine, PlanEntry, PlanNode, PlanTask, PlanView, Query, SummaryView, TaskEnd,
+    TaskRow,
+};
 use crate::value::{Handle, Value};
 
 /// Who reads a plan.
@@ -54,18 +57,32 @@ pub(super) fn plan(engine: &Engine, sources: &Sources, audience: Audience) -> Pl
         options: Vec::new(),
         external: Vec::new(),
         nodes,
-        left_alone: left_alone(engine),
+        left: left(engine),
     }
 }
 
-/// What a removal leaves alone and why; not what is no thing of its own, and not what somebody
-/// asked to leave.
-fn left_alone(engine: &Engine) -> Vec<(String, String)> {
+/// What a job leaves alone and why; not what is no thing of its own.
+fn left(engine: &Engine) -> LeftAlone {
     let skipped = engine.plan.skipped.iter();
-    let told = skipped
-        .filter(|(_, why)| why != "virtual instance" && why != "didn't meet removal criteria");
-    told.map(|(name, why)| (name.to_string(), why.clone()))
-        .collect()
+    let skipped = skipped.filter(|(_, why)| why != "virtual instance");
+    let orphan = |orphan: &Orphan| OrphanLine {
+        instance: orphan.name.to_string(),
+        template: orphan.template.to_string(),
+        status: orphan.status(),
+        state: orphan.state(),
+        created: orphan
+            .created()
+            .as_ref()
+            .map_or(Value::Null, Created::to_value),
+        last_change: orphan.last_change(),
+        stays: orphan.stays.clone(),
+    };
+    LeftAlone {
+        skipped: skipped
+            .map(|(name, why)| (name.to_string(), why.clone()))
+            .collect(),
+        orphans: engine.topology.orphans().map(orphan).collect(),
+    }
 }
 
 fn target_of(engine: &Engine, item: Item) -> Option<Handle> {
@@ -199,6 +216,10 @@ pub(super) fn summary(
         tasks,
         outputs: Value::from(report.outputs.clone()),
         external: Vec::new(),
+        left: LeftAlone {
+            skipped: Vec::new(),
+            ..left(engine)
+        },
         query,
     })
 }

@@ -26,7 +26,7 @@ pub struct JobLog {
 }
 
 /// A job on record.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LoggedJob {
     /// How it ended, where that is told.
     pub status: Option<String>,
@@ -38,8 +38,6 @@ pub struct LoggedJob {
     pub changelog: Option<String>,
     /// The file of its record with all tasks.
     pub full: Option<String>,
-    /// Its record, where the ensemble keeps that itself.
-    pub record: Option<Value>,
     /// Its tasks that are in the log: the places of their lines.
     tasks: Vec<(ChangeId, Range<usize>)>,
 }
@@ -105,11 +103,6 @@ impl JobLog {
         };
         log.add_lines();
         log.add_files(base);
-        if let Some((_, last_job)) = inline
-            && let Some(job) = id_of(last_job).and_then(|id| log.jobs.get_mut(&id))
-        {
-            job.record = Some(last_job.clone());
-        }
         log
     }
 
@@ -261,16 +254,12 @@ fn line_of_job(job: ChangeId, first: &Map, last_job: &Value) -> String {
     match last_job.as_map() {
         Some(record) if record.get("changeId") == Some(&id) => {
             let ready = record.get("readyState").and_then(|it| it.get("local"));
-            job_line(
-                record,
-                ready.and_then(Value::as_str).unwrap_or_default(),
-                "",
-            )
+            job_line(record, ready.and_then(Value::as_str).unwrap_or_default())
         }
         _ => {
             let start = first.get("startTime").cloned().unwrap_or_default();
             let record = Map::from_iter([("changeId".into(), id), ("startTime".into(), start)]);
-            job_line(&record, "", "")
+            job_line(&record, "")
         }
     }
 }

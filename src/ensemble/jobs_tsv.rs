@@ -13,8 +13,8 @@ use crate::value::{Map, Value};
 /// The key of the digests of node templates.
 pub(super) const TEMPLATES: &str = "digestTemplates";
 
-/// The line of a job, with the digests of the node templates that its record keeps.
-pub(super) fn job_line(record: &Map, status: &str, templates: &str) -> String {
+/// The line of a job.
+pub(super) fn job_line(record: &Map, status: &str) -> String {
     let mut line = text(record, "changeId");
     if record.contains_key("previousId") {
         push(&mut line, "previousId", &text(record, "previousId"));
@@ -31,11 +31,17 @@ pub(super) fn job_line(record: &Map, status: &str, templates: &str) -> String {
             push(&mut line, key, &text(record, key));
         }
     }
-    if !templates.is_empty() {
-        push(&mut line, TEMPLATES, templates);
-    }
     line.push('\n');
     line
+}
+
+/// Adds the digests of the node templates that a record keeps to the line of its job.
+pub(super) fn add_templates(line: &mut String, digests: &str) {
+    if !digests.is_empty() {
+        line.pop();
+        push(line, TEMPLATES, digests);
+        line.push('\n');
+    }
 }
 
 /// The line of a task.

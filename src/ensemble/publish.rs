@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::changes::{JobFacts, is_committed, job_record, stamp, task_record};
-use super::jobs_tsv::{TEMPLATES, job_line, portable_keys, task_line};
+use super::jobs_tsv::{TEMPLATES, add_templates, job_line, portable_keys, task_line};
 use super::manifest::Manifest;
 use super::status::{Values, status_section};
 use super::templates::NewTemplates;
@@ -103,7 +103,8 @@ pub fn publish(
         let committed = &changelogs.committed;
         let path = base.join(&changelog);
         write_changelog(manifest, &path, (&record, new.templates), committed)?;
-        let mut lines = job_line(&record, engine.status().as_str(), &new.digests);
+        let mut lines = job_line(&record, engine.status().as_str());
+        add_templates(&mut lines, &new.digests);
         lines.push_str(&changelogs.lines);
         append_tsv(&base.join("jobs.tsv"), &lines)?;
     } else {

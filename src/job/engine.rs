@@ -199,7 +199,15 @@ impl Engine {
         for step in 0..self.plan.steps.len() {
             self.add_task_of(step)?;
         }
+        self.tell_skipped();
         Ok(())
+    }
+
+    fn tell_skipped(&mut self) {
+        for (name, why) in std::mem::take(&mut self.plan.skipped) {
+            self.say(Level::Verbose, format!("`{name}` is left alone: {why}"));
+            self.plan.skipped.push((name, why));
+        }
     }
 
     pub(super) fn add_task_of(&mut self, id: StepId) -> Result<(), Error> {

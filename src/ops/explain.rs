@@ -130,8 +130,8 @@ fn find(topology: &Topology, name: &str) -> Result<Subject, Failure> {
         return Ok(Subject::Template(template.clone()));
     }
     let mut orphans = topology.orphans();
-    if let Some(orphan) = orphans.find(|orphan| orphan.name.as_str() == bare) {
-        return Ok(Subject::Orphan(orphan.name.shared(), orphan.recorded()));
+    if let Some(orphan) = orphans.find(|orphan| orphan.name.as_str() == nested) {
+        return Ok(Subject::Orphan(orphan.name.shared(), orphan.record()));
     }
     let instances = nodes
         .iter()

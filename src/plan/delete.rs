@@ -1,7 +1,7 @@
 //! Teardown and prune: what is removed, in which order, and what is left (rules 18 to 21).
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 
 use super::goal::Workflow;
 use super::planner::Planner;
@@ -49,10 +49,11 @@ impl Planner<'_> {
             kept: bool,
         }
         let root = self.topology.root();
+        let held = self.held_by_orphans();
         let frame = |planner: &Self, node| Frame {
             node,
             dependents: planner.topology.operational_dependents(node).into_iter(),
-            kept: false,
+            kept: held.contains(&node),
         };
         // Whether an instance stays, once that is known; cycles find none.
         let mut stays: HashMap<Handle, Option<bool>> = HashMap::from([(root, None)]);
@@ -80,6 +81,13 @@ impl Planner<'_> {
                 below.kept = true;
             }
         }
+    }
+
+    /// The instances on which stands what nobody can remove, for want of a template.
+    fn held_by_orphans(&self) -> HashSet<Handle> {
+        let orphans = self.topology.orphans();
+        let holding = orphans.filter(|orphan| !self.goal.force && orphan.holds_its_host());
+        holding.map(|orphan| orphan.parent).collect()
     }
 
     /// Decides about one instance; says whether what it depends on must stay.
@@ -139,7 +147,8 @@ impl Planner<'_> {
                 why = self.not_ours(entity);
             }
         }
-        if !include(entity) {
+        let is_meant = include(entity);
+        if !is_meant {
             why = Some("didn't meet removal criteria".to_owned());
         }
         let excluded = |name: &str| self.goal.excludes(name);
@@ -157,7 +166,10 @@ impl Planner<'_> {
             && !self.goal.force
             && self.topology.is_operational(node)
             && self.topology.priority(node) == Priority::Required;
-        self.skip(node, &why);
+        // What the user did not mean needs no reason.
+        if is_meant {
+            self.skip(node, &why);
+        }
         if keeps { Verdict::Keep } else { Verdict::Skip }
     }
 

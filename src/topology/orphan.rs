@@ -35,7 +35,7 @@ impl Orphan {
     }
 
     /// What is recorded of it, without the instances that stand on it.
-    pub fn recorded(&self) -> Value {
+    pub fn record(&self) -> Value {
         Value::from(self.record.clone())
     }
 

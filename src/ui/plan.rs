@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value as Json, json};
 
+use super::LeftAlone;
 use super::change::ChangeView;
 use super::words;
 use crate::name::{NodeState, Status};
@@ -20,8 +21,8 @@ pub struct PlanView {
     pub external: Vec<ExternalJob>,
     /// What will be done, instance by instance.
     pub nodes: Vec<PlanNode>,
-    /// Instances that are left alone although the workflow would apply to them, and why.
-    pub left_alone: Vec<(String, String)>,
+    /// What is left alone.
+    pub left: LeftAlone,
 }
 
 /// A job on another ensemble.
@@ -126,13 +127,7 @@ impl PlanView {
         if self.is_empty() {
             text.push_str("Nothing to do.\n");
         }
-        if !self.left_alone.is_empty() {
-            text.push_str("\nLeft alone:\n");
-        }
-        for (instance, why) in &self.left_alone {
-            let words = format!("- {}: {why}", words::one_line(instance));
-            line(&mut text, 0, &words);
-        }
+        text.push_str(&self.left.text());
         text
     }
 
@@ -149,7 +144,8 @@ impl PlanView {
     fn written(&self, why: bool) -> Json {
         let external = self.external.iter().map(ExternalJob::json);
         let nodes = self.nodes.iter().filter(|node| node.does_something());
-        external.chain(nodes.map(|node| node.json(why))).collect()
+        let nodes = external.chain(nodes.map(|node| node.json(why)));
+        nodes.chain(self.left.plan_json()).collect()
     }
 }
 
@@ -402,7 +398,7 @@ mod tests {
             options: vec![("force".to_owned(), "True".to_owned())],
             external: Vec::new(),
             nodes: vec![server],
-            left_alone: Vec::new(),
+            left: LeftAlone::default(),
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value as Json, json};
 
-use super::{Align, Table, words};
+use super::{Align, LeftAlone, Table, words};
 use crate::name::{ChangeId, NodeState, Priority, Status};
 use crate::value::Value;
 
@@ -27,6 +27,8 @@ pub struct SummaryView {
     pub outputs: Value,
     /// Jobs that ran on other ensembles.
     pub external: Vec<(PathBuf, Self)>,
+    /// What the job left alone.
+    pub left: LeftAlone,
     /// The expression evaluated after the job.
     pub query: Option<Query>,
 }
@@ -189,6 +191,7 @@ impl SummaryView {
             text.push_str(&self.table().render(width));
             self.write_task_outputs(&mut text);
         }
+        text.push_str(&self.left.text());
         self.write_outputs(&mut text);
         if let Some(query) = &self.query {
             text.push('\n');
@@ -279,6 +282,9 @@ impl SummaryView {
                 summary
             });
             summary.insert("external_jobs".to_owned(), external.collect());
+        }
+        if !self.left.orphans.is_empty() {
+            summary.insert("orphans".to_owned(), self.left.summary_json());
         }
         if let Some(query) = &self.query {
             summary.insert("query".to_owned(), query.expression.clone().into());
@@ -378,6 +384,7 @@ mod tests {
                 }),
             ),
             external: Vec::new(),
+            left: LeftAlone::default(),
             query: None,
         }
     }

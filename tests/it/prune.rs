@@ -1,0 +1,352 @@
+//! Instances whose template has left the model: they are kept and named, and `--prune` removes them.
+
+use serde_json::Value as Json;
+
+use super::support::{Run, TestEnv};
+
+const HEAD: &str = "apiVersion: unfurl/v1.0.0
+kind: Ensemble
+spec:
+  service_template:
+";
+
+/// A template that tells in the file `order` that it is deleted.
+fn node(name: &str, more: &str) -> String {
+    format!(
+        "        {name}:
+          type: tosca.nodes.Root
+          {more}
+          interfaces: {{Standard: {{configure: echo made, delete: 'echo {name} >> \"$DONE\"'}}}}
+"
+    )
+}
+
+fn model(nodes: &[String]) -> String {
+    let nodes = nodes.concat();
+    let nodes = if nodes.is_empty() {
+        "{}".to_owned()
+    } else {
+        format!("\n{nodes}")
+    };
+    format!("{HEAD}    topology_template:\n      node_templates: {nodes}\n")
+}
+
+/// An ensemble whose model is in a file of its own, so that it can be changed.
+fn ensemble(model: &str) -> TestEnv {
+    let env = TestEnv::new();
+    let done = env.work().join("order").to_string_lossy().into_owned();
+    let env = env.variable("DONE", &done);
+    change(&env, model);
+    env
+}
+
+/// Gives the ensemble another model; what is recorded stays.
+fn change(env: &TestEnv, model: &str) {
+    let old = if env.names().contains(&"ensemble.yaml".to_owned()) {
+        env.read("ensemble.yaml")
+    } else {
+        String::new()
+    };
+    let recorded = old.find("\nstatus:").map_or("", |at| &old[at + 1..]);
+    env.write("ensemble.yaml", &format!("{model}{recorded}"));
+}
+
+fn job(env: &TestEnv, arguments: &[&str]) -> Run {
+    let fixed = ["--approve", "--output", "json"];
+    env.unfurl(arguments.iter().chain(&fixed))
+}
+
+fn order(env: &TestEnv) -> Vec<String> {
+    let path = env.work().join("order");
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    text.lines().map(str::to_owned).collect()
+}
+
+fn instances(env: &TestEnv) -> Json {
+    env.ensemble()["status"]["instances"].clone()
+}
+
+fn names(instances: &Json) -> Vec<&str> {
+    let map = instances.as_object().unwrap();
+    map.keys().map(String::as_str).collect()
+}
+
+/// Three nodes in a row; `c` needs `b`, which needs `a`.
+fn chain() -> [String; 3] {
+    [
+        node("a", ""),
+        node("b", "requirements: [{dependency: a}]"),
+        node("c", "requirements: [{dependency: b}]"),
+    ]
+}
+
+#[test]
+fn an_instance_without_template_is_kept_and_named() {
+    let [a, b, c] = chain();
+    let env = ensemble(&model(&[a.clone(), b, c]));
+    job(&env, &["deploy"]).succeeds();
+    change(&env, &model(&[a]));
+    let before = env.tracked();
+
+    let run = job(&env, &["deploy"]).succeeds();
+    let run = run.says(&["`b` exists", "`c` exists", "unfurl deploy --prune"]);
+    let summary = run.json();
+    assert_eq!(summary["orphans"][0]["instance"], "b");
+    assert_eq!(summary["orphans"][1]["template"], "c");
+    assert_eq!(env.tracked(), before, "{run}");
+
+    let plan = env.unfurl(["plan"]).succeeds();
+    assert!(
+        plan.stdout
+            .contains("b (template b): ok, configured, since 20"),
+        "{plan}"
+    );
+    let plan = env.unfurl(["plan", "--output", "json"]).succeeds().json();
+    let orphan = &plan.as_array().unwrap().last().unwrap();
+    assert_eq!(
+        (&orphan["instance"], &orphan["plan"]),
+        (&"c".into(), &Json::Array(vec![]))
+    );
+
+    job(&env, &["teardown"])
+        .succeeds()
+        .says(&["`b` exists", "`c` exists"]);
+    assert_eq!(order(&env), ["a"]);
+    assert_eq!(instances(&env)["b"]["readyState"]["local"], "ok");
+    assert_eq!(instances(&env)["c"]["readyState"]["local"], "ok");
+}
+
+#[test]
+fn prune_removes_instances_without_template_dependents_first() {
+    for command in ["deploy", "teardown"] {
+        let [a, b, c] = chain();
+        let env = ensemble(&model(&[a.clone(), b, c]));
+        job(&env, &["deploy"]).succeeds();
+        change(&env, &model(&[a]));
+        let run = job(&env, &[command, "--prune"]).succeeds();
+        let expected: &[&str] = if command == "deploy" {
+            &["c", "b"]
+        } else {
+            &["c", "b", "a"]
+        };
+        assert_eq!(order(&env), expected, "{run}");
+        assert_eq!(names(&instances(&env)), ["a"], "{run}");
+
+        // What was removed is not missed.
+        let before = env.tracked();
+        let again = job(&env, &[command, "--prune"]).succeeds();
+        assert_eq!(env.tracked(), before, "{again}");
+        assert!(!again.stderr.contains("exists"), "{again}");
+    }
+}
+
+#[test]
+fn a_living_instance_that_needs_one_without_template_goes_before_it() {
+    let [a, b, _] = chain();
+    let env = ensemble(&model(&[a, b]));
+    job(&env, &["deploy"]).succeeds();
+    // It does not need it any more, and stands on it no less.
+    change(&env, &model(&[node("b", "")]));
+    job(&env, &["teardown", "--prune"]).succeeds();
+    let mut order = order(&env);
+    order.sort();
+    assert_eq!(order, ["a", "b"]);
+}
+
+#[test]
+fn a_renamed_template_is_a_new_one_and_an_old_one_without_template() {
+    let env = ensemble(&model(&[node("old", "")]));
+    job(&env, &["deploy"]).succeeds();
+    change(&env, &model(&[node("new", "")]));
+    job(&env, &["deploy", "--prune"]).succeeds();
+    assert_eq!(order(&env), ["old"]);
+    assert_eq!(names(&instances(&env)), ["new"]);
+}
+
+#[test]
+fn what_git_ignores_is_not_needed_to_prune() {
+    let [a, b, c] = chain();
+    let env = ensemble(&model(&[a.clone(), b, c]));
+    job(&env, &["deploy"]).succeeds();
+    for folder in ["jobs", "planned", "active", "failed"] {
+        std::fs::remove_dir_all(env.work().join(folder)).ok();
+    }
+    change(&env, &model(&[a]));
+    job(&env, &["deploy", "--prune"]).succeeds();
+    assert_eq!(order(&env), ["c", "b"]);
+}
+
+#[test]
+fn changes_within_the_ensemble_keep_templates_too() {
+    let [a, b, c] = chain();
+    let all = model(&[a.clone(), b, c]);
+    let env = ensemble(&format!("{all}changes: []\n"));
+    job(&env, &["deploy"]).succeeds();
+    let text = env.read("ensemble.yaml");
+    let kept = text.find("\nchanges:").unwrap();
+    env.write(
+        "ensemble.yaml",
+        &format!("{}{}", model(&[a]), &text[kept + 1..]),
+    );
+    let run = job(&env, &["deploy", "--prune"]).succeeds();
+    assert_eq!(order(&env), ["c", "b"], "{run}");
+    assert_eq!(names(&instances(&env)), ["a"], "{run}");
+}
+
+#[test]
+fn an_instance_hosted_on_one_without_template_is_not_made_twice() {
+    let host = "        box: {type: tosca.nodes.Compute, interfaces: {Standard: {configure: echo made, delete: 'echo box >> \"$DONE\"'}}}\n";
+    let app = |host: &str| {
+        format!(
+            "        app:
+          type: tosca.nodes.SoftwareComponent
+          requirements: [{{host: {host}}}]
+          interfaces: {{Standard: {{configure: echo app, delete: 'echo app >> \"$DONE\"'}}}}
+"
+        )
+    };
+    let env = ensemble(&model(&[host.to_owned(), app("box")]));
+    job(&env, &["deploy"]).succeeds();
+    change(&env, &model(&[host.replace("box", "crate"), app("crate")]));
+    let run = job(&env, &["deploy"]).succeeds();
+    let text = instances(&env).to_string();
+    assert_eq!(
+        text.matches("\"template\":\"app\"").count(),
+        1,
+        "{run}\n{text}"
+    );
+    assert!(text.contains("\"template\":\"box\""), "{run}\n{text}");
+
+    job(&env, &["deploy", "--prune"]).succeeds();
+    assert!(!instances(&env).to_string().contains("box"));
+}
+
+#[test]
+fn what_stands_on_an_instance_without_template_keeps_its_host() {
+    let host = "        box: {type: tosca.nodes.Compute, interfaces: {Standard: {configure: echo made, delete: 'echo box >> \"$DONE\"'}}}\n";
+    let app = "        app:
+          type: tosca.nodes.SoftwareComponent
+          requirements: [{host: box}]
+          interfaces: {Standard: {configure: echo app, delete: 'echo app >> \"$DONE\"'}}
+";
+    let env = ensemble(&model(&[host.to_owned(), app.to_owned()]));
+    job(&env, &["deploy"]).succeeds();
+    change(&env, &model(&[host.to_owned()]));
+    job(&env, &["teardown"]).succeeds();
+    assert!(order(&env).is_empty());
+    job(&env, &["teardown", "--prune"]).succeeds();
+    assert_eq!(order(&env), ["app", "box"]);
+}
+
+#[test]
+fn relationships_of_an_instance_without_template_are_removed_with_it() {
+    let with = "requirements:
+          - dependency:
+              node: a
+              relationship:
+                type: tosca.relationships.DependsOn
+                interfaces: {Configure: {remove_source: 'echo source >> \"$DONE\"', remove_target: 'echo target >> \"$DONE\"'}}";
+    let env = ensemble(&model(&[node("a", ""), node("b", with)]));
+    job(&env, &["deploy"]).succeeds();
+    change(&env, &model(&[node("a", "")]));
+    job(&env, &["deploy", "--prune"]).succeeds();
+    assert_eq!(order(&env), ["source", "b"]);
+}
+
+#[test]
+fn a_type_that_is_gone_as_well_is_told_and_nothing_is_lost() {
+    let types = "    node_types:\n      Mine: {derived_from: tosca.nodes.Root, interfaces: {Standard: {configure: echo made, delete: echo gone}}}\n";
+    let with = format!(
+        "{HEAD}{types}    topology_template:\n      node_templates:\n        a: {{type: Mine}}\n        b: {{type: Mine}}\n{}",
+        node("c", "")
+    );
+    let env = ensemble(&with);
+    job(&env, &["deploy"]).succeeds();
+    change(&env, &model(&[]));
+    let run = job(&env, &["deploy", "--prune"]);
+    let run = run.exits(0).says(&["`a`", "Mine", "put"]);
+    assert_eq!(names(&instances(&env)), ["a", "b"], "{run}");
+    assert_eq!(order(&env), ["c"], "{run}");
+}
+
+#[test]
+fn a_secret_is_not_kept_and_its_loss_is_told() {
+    let types = "    node_types:
+      Db:
+        derived_from: tosca.nodes.Root
+        properties: {password: {type: string, metadata: {sensitive: true}}}
+        interfaces: {Standard: {configure: echo made, delete: 'echo {{ SELF.password }} >> \"$DONE\"'}}
+";
+    let db = |password: &str| {
+        format!(
+            "{HEAD}{types}    topology_template:\n      node_templates:\n        db: {{type: Db, properties: {{password: {password}}}}}\n"
+        )
+    };
+    let gone = format!("{HEAD}{types}    topology_template: {{node_templates: {{}}}}\n");
+    let env = ensemble(&db("hunter2hunter2"));
+    job(&env, &["deploy"]).succeeds();
+    change(&env, &gone);
+    let (files, _) = (env.tracked(), ());
+    for (path, bytes) in files {
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(!text.contains("hunter2"), "{}:\n{text}", path.display());
+    }
+    let run = job(&env, &["teardown", "--prune"]).exits(64);
+    let run = run.says(&["password", "secret", "put the template back"]);
+    assert_eq!(names(&instances(&env)), ["db"], "{run}");
+
+    // One that only names where its secret comes from can be removed.
+    let env = ensemble(&db("{get_env: SECRET}")).variable("SECRET", "hunter3hunter3");
+    job(&env, &["deploy"]).succeeds();
+    change(&env, &gone);
+    job(&env, &["teardown", "--prune"]).succeeds();
+    assert_eq!(order(&env), ["hunter3hunter3"]);
+}
+
+#[test]
+fn the_latest_template_counts() {
+    let says = |word: &str| {
+        format!(
+            "        a:
+          type: tosca.nodes.Root
+          interfaces: {{Standard: {{configure: echo {word}, delete: 'echo {word} >> \"$DONE\"'}}}}
+"
+        )
+    };
+    let env = ensemble(&model(&[says("one"), node("b", "")]));
+    job(&env, &["deploy"]).succeeds();
+    change(&env, &model(&[says("two"), node("b", "")]));
+    job(&env, &["deploy"]).succeeds();
+    // Nothing about it changes, so that it is not kept once more.
+    change(&env, &model(&[says("two"), node("b", ""), node("c", "")]));
+    job(&env, &["deploy"]).succeeds();
+    let kept = env.tracked();
+    let kept = kept
+        .iter()
+        .filter(|(path, _)| path.to_string_lossy().contains("/changes/"));
+    let kept: Vec<usize> = kept
+        .map(|(_, bytes)| {
+            let text = String::from_utf8_lossy(bytes);
+            let templates = &text[text.find("\ntemplates:").unwrap()..];
+            templates.matches("type: tosca.nodes.Root\n").count()
+        })
+        .collect();
+    assert_eq!(kept, [2, 1, 1]);
+
+    change(&env, &model(&[node("b", "")]));
+    job(&env, &["deploy", "--prune"]).succeeds();
+    let mut order = order(&env);
+    order.sort();
+    assert_eq!(order, ["c", "two"]);
+}
+
+#[test]
+fn what_was_deployed_without_keeping_templates_is_told() {
+    let env = ensemble(&model(&[node("a", ""), node("b", "")]));
+    job(&env, &["deploy"]).succeeds();
+    std::fs::remove_dir_all(env.work().join("changes")).unwrap();
+    change(&env, &model(&[node("a", "")]));
+    let run = job(&env, &["deploy", "--prune"]).succeeds();
+    let run = run.says(&["`b` exists", "cannot be read"]);
+    assert_eq!(names(&instances(&env)), ["a", "b"], "{run}");
+}
