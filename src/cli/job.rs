@@ -164,7 +164,9 @@ fn exit_code(limit: JobExitCode, report: &JobReport) -> u8 {
         JobExitCode::Degraded => status >= Status::Degraded,
         JobExitCode::Never => false,
     };
-    if bad {
+    let kept = report.engine.topology.orphans();
+    let kept = kept.filter(|orphan| orphan.stays.is_some()).count();
+    if bad || (kept > 0 && limit != JobExitCode::Never) {
         FailureKind::JobFailed.exit_code()
     } else if report.outputs_failed {
         FailureKind::Refused.exit_code()

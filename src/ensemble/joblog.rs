@@ -26,7 +26,7 @@ pub struct JobLog {
 }
 
 /// A job on record.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct LoggedJob {
     /// How it ended, where that is told.
     pub status: Option<String>,
@@ -38,6 +38,8 @@ pub struct LoggedJob {
     pub changelog: Option<String>,
     /// The file of its record with all tasks.
     pub full: Option<String>,
+    /// Its record, where the ensemble keeps that itself.
+    pub record: Option<Value>,
     /// Its tasks that are in the log: the places of their lines.
     tasks: Vec<(ChangeId, Range<usize>)>,
 }
@@ -103,6 +105,11 @@ impl JobLog {
         };
         log.add_lines();
         log.add_files(base);
+        if let Some((_, last_job)) = inline
+            && let Some(job) = id_of(last_job).and_then(|id| log.jobs.get_mut(&id))
+        {
+            job.record = Some(last_job.clone());
+        }
         log
     }
 

@@ -96,8 +96,7 @@ fn instance_record(
     let entity = topology.entity(of);
     let node = entity.node()?;
     let only_if_changed = node.template.has_directive("default") || node.template.is_replaced;
-    // Nothing is left of what was removed and has no template any more.
-    let gone = node.template.has_left && entity.local == Some(Status::Absent);
+    let gone = node.template.has_left && is_gone(entity, within.as_ref());
     let idle = !is_instantiated(entity, only_if_changed) || node.template.has_directive("virtual");
     let idle = idle || gone;
     // What exists on an instance is never forgotten, whatever becomes of the instance itself.
@@ -140,6 +139,21 @@ fn instance_record(
         record.insert("instances".into(), Value::from(children));
     }
     Some(record)
+}
+
+/// Whether nothing is left of an instance without template: it was removed, was never made, or is
+/// no more than the sum of what was.
+fn is_gone(entity: &Entity, within: Option<&Map>) -> bool {
+    let instances = within.and_then(|within| within.get("instances"));
+    if instances.is_some_and(Value::is_truthy) {
+        return false;
+    }
+    let never_made = entity.created.is_none() && !entity.begun;
+    match entity.local {
+        Some(Status::Absent) => true,
+        Some(Status::Pending) => never_made,
+        _ => entity.computed || within.is_some(),
+    }
 }
 
 fn requirement_record(topology: &Topology, source: &Entity, of: Handle) -> Option<Value> {

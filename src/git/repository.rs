@@ -25,7 +25,7 @@ pub enum PathState {
 
 /// A git repository that has a working tree.
 pub struct Repository {
-    inner: git2::Repository,
+    pub(super) inner: git2::Repository,
     root: PathBuf,
 }
 
@@ -169,7 +169,7 @@ impl Repository {
     }
 
     /// The commits of the history that is checked out, the newest first.
-    fn history(&self) -> Option<impl Iterator<Item = git2::Commit<'_>>> {
+    pub(super) fn history(&self) -> Option<impl Iterator<Item = git2::Commit<'_>>> {
         let mut walk = self.inner.revwalk().ok()?;
         walk.set_sorting(git2::Sort::TIME).ok()?;
         walk.push_head().ok()?;

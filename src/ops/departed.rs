@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::failure::Failure;
+use super::past;
 use super::session::{self, Session};
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity, Sources, Span};
 use crate::ensemble::KeptTemplates;
@@ -107,7 +108,10 @@ fn blame(
 }
 
 fn does_not_fit(name: &TemplateName, message: &str) -> String {
-    format!("its template `{name}`, as it was kept, does not fit into the model: {message}")
+    format!(
+        "its template `{name}`, as it was kept, does not fit into the model: {message}; put back \
+         what it needs"
+    )
 }
 
 fn contains(entry: &Entry, span: Span) -> bool {
@@ -132,44 +136,46 @@ impl Kept<'_> {
         reasons: &mut Reasons,
     ) -> Departed {
         let mut files: BTreeMap<Option<Arc<str>>, Vec<&TemplateName>> = BTreeMap::new();
-        let mut found = Departed::new();
+        let mut missing = BTreeSet::new();
         for name in wanted {
             match self.kept.get(name) {
                 Some(kept) => files.entry(kept.changelog.clone()).or_default().push(name),
-                None => drop(reasons.insert(name.clone(), never_kept(name))),
+                None => drop(missing.insert(name.clone())),
             }
         }
+        let mut found = Departed::new();
         for (file, names) in files {
-            let place = file
-                .as_deref()
-                .unwrap_or("the ensemble's `changes`")
-                .to_owned();
-            let templates = match file {
-                Some(file) => self.from_file(&file, sources),
+            let templates = match &file {
+                Some(file) => self.from_file(file, sources),
                 None => Ok(self.inline(&names, sources)),
             };
+            let map = templates.as_ref().ok().and_then(|it| it.as_ref()?.as_map());
             for name in names {
-                let template = match &templates {
-                    Ok(templates) => templates
-                        .as_ref()
-                        .and_then(|it| it.as_map()?.entry(name.as_str())),
-                    Err(why) => {
-                        reasons.insert(
-                            name.clone(),
-                            format!("its template `{name}` cannot be read: {why}"),
-                        );
-                        continue;
-                    }
-                };
-                match template {
-                    Some(entry) => drop(found.insert(name.clone(), without_secrets(entry))),
-                    None => {
-                        let why = format!(
-                            "its template `{name}` is not in {place} any more, where it was kept"
-                        );
-                        reasons.insert(name.clone(), why);
-                    }
+                if let Some(entry) = map.and_then(|map| map.entry(name.as_str())) {
+                    found.insert(name.clone(), without_secrets(entry));
+                    continue;
                 }
+                let file = file.as_deref().unwrap_or("`changes`");
+                let why = templates.as_ref().err();
+                reasons.insert(name.clone(), lost(name, file, why));
+                missing.insert(name.clone());
+            }
+        }
+        if missing.is_empty() {
+            return found;
+        }
+        let past = past::templates(self.session.manifest.path(), &missing, sources);
+        for name in &missing {
+            match past.get(name) {
+                Some(entry) => {
+                    reasons.remove(name);
+                    found.insert(name.clone(), without_secrets(entry));
+                }
+                None => drop(
+                    reasons
+                        .entry(name.clone())
+                        .or_insert_with(|| never_kept(name)),
+                ),
             }
         }
         found
@@ -201,8 +207,16 @@ impl Kept<'_> {
 
 fn never_kept(name: &TemplateName) -> String {
     format!(
-        "no record has its template `{name}`; put it back into the model, or remove by hand what \
-         was made of it and its record from `status`"
+        "neither a record nor a commit has its template `{name}`; put it back into the model, or \
+         remove by hand what was made of it and its record from `status`"
+    )
+}
+
+fn lost(name: &TemplateName, file: &str, why: Option<&String>) -> String {
+    let why = why.map_or("it is not there", String::as_str);
+    format!(
+        "its template `{name}` was kept in {file} and cannot be read: {why}; bring that file back, \
+         or put the template back into the model"
     )
 }
 
@@ -267,7 +281,12 @@ pub(super) fn warnings(topology: &Topology) -> Diagnostics {
         let help = orphan.stays.clone().unwrap_or_else(|| {
             "`unfurl deploy --prune` or `unfurl teardown --prune` removes it".to_owned()
         });
-        warnings.push(Diagnostic::warning(message).help(help));
+        // What was asked for and could not be done is an error.
+        let problem = match orphan.stays {
+            Some(_) => Diagnostic::error(message),
+            None => Diagnostic::warning(message),
+        };
+        warnings.push(problem.help(help));
     }
     if all > NAMED {
         let message = format!(

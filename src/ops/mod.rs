@@ -18,6 +18,7 @@ mod instances;
 mod links;
 pub mod lock;
 mod log;
+mod past;
 pub mod plan;
 pub mod schema;
 mod session;

@@ -144,7 +144,7 @@ impl Planner<'_> {
                 is_virtual = true;
                 why = Some("virtual instance".to_owned());
             } else {
-                why = self.not_ours(entity);
+                why = self.not_ours(node);
             }
         }
         let is_meant = include(entity);
@@ -173,7 +173,8 @@ impl Planner<'_> {
         if keeps { Verdict::Keep } else { Verdict::Skip }
     }
 
-    fn not_ours(&self, entity: &Entity) -> Option<String> {
+    fn not_ours(&self, node: Handle) -> Option<String> {
+        let entity = self.topology.entity(node);
         if self.goal.workflow == Workflow::Stop && entity.local == Some(Status::Absent) {
             return Some("instance doesn't exist".to_owned());
         }
@@ -190,12 +191,26 @@ impl Planner<'_> {
                 "instance wasn't created by this ensemble (use --destroyunmanaged to override)"
                     .to_owned(),
             ),
+            Some(Created::ManagedBy(other)) if self.is_left_behind(node, other) => None,
             Some(Created::ManagedBy(other)) => Some(format!(
                 "creation and deletion is managed by another instance {other} \
                  (use --destroyunmanaged to override)"
             )),
             Some(Created::By(_)) => None,
         }
+    }
+
+    /// Whether the instance that managed another is gone, so that nobody else removes this one.
+    fn is_left_behind(&self, node: Handle, manager: &str) -> bool {
+        let name = manager.strip_prefix("::").unwrap_or(manager);
+        let name = name.split("::").next().unwrap_or(name);
+        let found = self.topology.find_from(node, name);
+        let is_there = found.is_some_and(|found| {
+            let entity = self.topology.entity(found);
+            found == self.topology.root() || entity.local != Some(Status::Absent)
+        });
+        let mut orphans = self.topology.orphans();
+        self.goal.prune && !is_there && !orphans.any(|orphan| orphan.name.as_str() == name)
     }
 
     fn skip(&mut self, node: Handle, why: &str) {

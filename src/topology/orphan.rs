@@ -62,9 +62,14 @@ impl Orphan {
         changes.filter_map(|id| ChangeId::parse(id).ok()).max()
     }
 
-    /// Whether there is anything to remove: it was not removed already.
+    /// Whether there is anything to remove: it was not removed already, and something was made.
     pub fn exists(&self) -> bool {
-        self.status() != Status::Absent
+        let made = || self.created().is_some() || self.last_change().is_some();
+        match self.status() {
+            Status::Absent => false,
+            Status::Pending => made() || self.record.contains_key("substitution"),
+            _ => true,
+        }
     }
 
     /// Whether it is what keeps that it stands on from being removed.

@@ -428,6 +428,7 @@ impl Copy<'_> {
             template.is_replaced = replaced.contains_key(template.name.as_str());
             template.name = self.qualified(template.name.as_str());
             template.nested_in = Some(self.outer.name.clone());
+            template.has_left = self.outer.has_left;
         }
         for (name, mapped) in &self.substitution.requirements {
             let MappedTo::Member { node, path } = &mapped.to else {

@@ -1,6 +1,7 @@
 //! Node templates as they are kept for the day on which the model has them no more: they name what
 //! they need by itself, and hold no secret.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -29,13 +30,16 @@ const NAMING: [&str; 5] = [
 
 impl ServiceTemplate {
     /// A node template of the outermost topology as the text states it, what it copies included.
-    fn stated_in_full(&self, name: &TemplateName) -> Option<Mapping> {
+    fn stated_in_full(&self, name: &TemplateName) -> Option<Cow<'_, Mapping>> {
         let own = || {
             let templates = self.own.as_ref()?.get("node_templates")?;
             templates.get(name.as_str())
         };
         let node = self.overrides.get(name.as_str()).or_else(own)?;
         let map = node.as_map()?;
+        if map.get("copy").is_none() {
+            return Some(Cow::Borrowed(map));
+        }
         let siblings = self.own.as_ref().and_then(|own| own.get("node_templates"));
         let siblings = siblings.and_then(Node::as_map);
         let scope = Scope {
@@ -44,7 +48,7 @@ impl ServiceTemplate {
         };
         let what = format!("node template `{name}`");
         let copied = siblings.and_then(|all| scope.copied(&what, map, all));
-        Some(copied.unwrap_or_else(|| map.clone()))
+        Some(copied.map_or(Cow::Borrowed(map), Cow::Owned))
     }
 
     /// A node template such that it can be read again without the rest of its topology: its
@@ -56,9 +60,8 @@ impl ServiceTemplate {
             return None;
         }
         let stated = self.stated_in_full(&template.name)?;
-        let inputs = secret_inputs(&template.operations);
         let mut portable = Map::new();
-        for (key, entry) in &stated {
+        for (key, entry) in &*stated {
             let node = &entry.value;
             let value = match &**key {
                 "copy" | "requirements" => continue,
@@ -74,7 +77,7 @@ impl ServiceTemplate {
                     let properties = known.map(|known| &known.properties);
                     self.with_properties(part, properties.map(|it| &**it))
                 }),
-                "interfaces" => interfaces(node, &inputs, false),
+                "interfaces" => interfaces(node, &secret_inputs(&template.operations), false),
                 _ => plain(node),
             };
             portable.insert(Arc::clone(key), value);
@@ -141,11 +144,10 @@ impl ServiceTemplate {
             let named = stated.relationship.as_ref()?;
             return Some(Value::Str(Arc::clone(&named.name)));
         };
-        let inputs = secret_inputs(&template.operations);
         Some(each(node, |key, part| match key {
             "properties" => self.properties(part, &template.properties),
             "attributes" => attributes(part, &template.attributes),
-            "interfaces" => interfaces(part, &inputs, false),
+            "interfaces" => interfaces(part, &secret_inputs(&template.operations), false),
             _ => plain(part),
         }))
     }
@@ -273,7 +275,9 @@ fn plain(node: &Node) -> Value {
     }
     match node.kind() {
         Kind::Map(map) => {
-            let marked = map.get("sensitive").filter(|it| it.as_bool().is_none());
+            let called = map.get("eval").and_then(|call| call.get("sensitive"));
+            let marked = called.or_else(|| map.get("sensitive"));
+            let marked = marked.filter(|it| it.as_bool().is_none());
             if marked.is_some_and(|secret| !only_names(secret)) {
                 return left_out();
             }
@@ -348,9 +352,8 @@ topology_template:
             delete:
               implementation: echo
               inputs:
-                x:
-                  eval: <<REDACTED>>
-                y: <<REDACTED>>
+                x: <<REDACTED>>
+                'y': <<REDACTED>>
         ");
         insta::assert_snapshot!(kept(SECRETS, "named"), @"
         type: Db
@@ -382,9 +385,9 @@ topology_template:
       - plain: base
 ";
         insta::assert_snapshot!(kept(text, "one"), @"
+        type: tosca.nodes.Root
         metadata:
           a: 1
-        type: tosca.nodes.Root
         requirements:
         - dependency:
             node: other

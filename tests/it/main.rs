@@ -23,5 +23,6 @@ mod python_dsl;
 mod run;
 mod schemas;
 mod support;
+mod teardown;
 mod validate;
 mod why;

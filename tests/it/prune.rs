@@ -264,7 +264,9 @@ fn a_type_that_is_gone_as_well_is_told_and_nothing_is_lost() {
     job(&env, &["deploy"]).succeeds();
     change(&env, &model(&[]));
     let run = job(&env, &["deploy", "--prune"]);
-    let run = run.exits(0).says(&["`a`", "Mine", "put"]);
+    let run = run
+        .exits(64)
+        .says(&["`a`", "Mine", "put back what it needs"]);
     assert_eq!(names(&instances(&env)), ["a", "b"], "{run}");
     assert_eq!(order(&env), ["c"], "{run}");
 }
@@ -346,7 +348,132 @@ fn what_was_deployed_without_keeping_templates_is_told() {
     job(&env, &["deploy"]).succeeds();
     std::fs::remove_dir_all(env.work().join("changes")).unwrap();
     change(&env, &model(&[node("a", "")]));
-    let run = job(&env, &["deploy", "--prune"]).succeeds();
+    let run = job(&env, &["deploy", "--prune"]).exits(64);
     let run = run.says(&["`b` exists", "cannot be read"]);
     assert_eq!(names(&instances(&env)), ["a", "b"], "{run}");
+}
+
+fn git(env: &TestEnv, arguments: &[&str]) {
+    let run = std::process::Command::new("git")
+        .args(arguments)
+        .current_dir(env.work())
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .envs([
+            ("GIT_AUTHOR_NAME", "t"),
+            ("GIT_AUTHOR_EMAIL", "t@example.com"),
+        ])
+        .envs([
+            ("GIT_COMMITTER_NAME", "t"),
+            ("GIT_COMMITTER_EMAIL", "t@example.com"),
+        ])
+        .output()
+        .unwrap();
+    assert!(run.status.success(), "{run:?}");
+}
+
+#[test]
+fn a_template_that_no_record_keeps_is_found_in_the_history() {
+    let [a, b, c] = chain();
+    let service = |nodes: &[String]| {
+        let text = model(nodes);
+        let at = text.find("    topology_template").unwrap();
+        text[at..].replace("\n    ", "\n").trim_start().to_owned()
+    };
+    let head = "apiVersion: unfurl/v1.0.0\nkind: Ensemble\nspec:\n  service_template: {+include: model.yaml}\n";
+    let env = ensemble(head);
+    git(&env, &["init"]);
+    let commit = |message: &str| {
+        git(&env, &["add", "ensemble.yaml", "model.yaml"]);
+        git(&env, &["commit", "-m", message]);
+    };
+    env.write("model.yaml", &service(&[a.clone(), b.clone(), c.clone()]));
+    job(&env, &["deploy"]).succeeds();
+    commit("all");
+    env.write("model.yaml", &service(&[a.clone(), b]));
+    commit("without c");
+    env.write("model.yaml", &service(&[a]));
+    // As if another program had deployed it, which keeps no templates.
+    std::fs::remove_dir_all(env.work().join("changes")).unwrap();
+    let lines = env.read("jobs.tsv");
+    env.write(
+        "jobs.tsv",
+        &lines.replace("digestTemplates=", "digestOther="),
+    );
+    let run = job(&env, &["deploy", "--prune"]).succeeds();
+    assert_eq!(order(&env), ["c", "b"], "{run}");
+}
+
+#[test]
+fn what_stood_in_for_a_template_goes_with_it() {
+    let env = ensemble("");
+    env.write(
+        "inner.yaml",
+        "tosca_definitions_version: tosca_simple_unfurl_1_0_0
+node_types:
+  Told:
+    derived_from: tosca.nodes.Root
+    interfaces: {Standard: {configure: echo, delete: 'echo {{ \".name\" | eval }} >> \"$DONE\"'}}
+  Outer: {derived_from: Told}
+topology_template:
+  root: {node: two}
+  node_templates:
+    one: {type: Told}
+    two: {type: Outer, requirements: [{dependency: one}]}
+",
+    );
+    let outer = |nodes: &str| {
+        format!(
+            "{HEAD}    imports: [inner.yaml]\n    topology_template: {{node_templates: {{{nodes}}}}}\n"
+        )
+    };
+    change(&env, &outer("it: {type: Outer, directives: [substitute]}"));
+    job(&env, &["deploy"]).succeeds();
+    change(&env, &outer(""));
+    let run = job(&env, &["deploy", "--prune"]).succeeds();
+    assert_eq!(order(&env), ["two", "one"], "{run}");
+    assert_eq!(names(&instances(&env)), Vec::<&str>::new(), "{run}");
+}
+
+#[test]
+fn prune_removes_what_a_task_added_when_its_maker_is_gone() {
+    let part =
+        "{type: tosca.nodes.Root, interfaces: {Standard: {delete: 'echo part >> \"$DONE\"'}}}";
+    let boss = format!(
+        "        boss:
+          type: tosca.nodes.Root
+          interfaces:
+            Standard:
+              configure:
+                implementation: echo
+                inputs:
+                  resultTemplate: [{{name: part, template: {part}, READY}}]
+              delete: 'echo boss >> \"$DONE\"'
+"
+    );
+    // What nobody has made yet is forgotten with its template.
+    let env = ensemble(&model(&[
+        node("other", ""),
+        boss.replace("READY", "attributes: {x: 1}"),
+    ]));
+    job(&env, &["deploy"]).succeeds();
+    assert!(env.read("ensemble.yaml").contains("discovered:"));
+    assert!(instances(&env)["part"].is_object());
+    change(&env, &model(&[node("other", "")]));
+    let run = job(&env, &["deploy", "--prune"]).succeeds();
+    assert_eq!(order(&env), ["boss"], "{run}");
+    assert_eq!(names(&instances(&env)), ["other"], "{run}");
+
+    // What another manages may go with it; where it did not, it goes by itself.
+    let env = ensemble(&model(&[
+        node("other", ""),
+        boss.replace("READY", "readyState: ok"),
+    ]));
+    job(&env, &["deploy"]).succeeds();
+    change(&env, &model(&[node("other", "")]));
+    let run = job(&env, &["deploy", "--prune"]).succeeds();
+    assert_eq!(order(&env), ["boss"], "{run}");
+    assert_eq!(names(&instances(&env)), ["other", "part"], "{run}");
+    let run = job(&env, &["deploy", "--prune"]).succeeds();
+    assert_eq!(order(&env), ["boss", "part"], "{run}");
+    assert_eq!(names(&instances(&env)), ["other"], "{run}");
 }
