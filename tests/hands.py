@@ -60,6 +60,7 @@ NEEDS_PROGRAM = ("terraform-",)
 NO_INPUT = {"expected.json", "expected-head.json", "skip-facets", "cmds", "origin", "notes"}
 DEPLOY = re.compile(r"unfurl -q deploy\b(.*)")
 KEPT_OPTIONS = re.compile(r"--var \S+ \S+|--use-environment \S+")
+ENVIRONMENT_OPTION = re.compile(r"--use-environment \S+")
 # The record in a manifest. Unfurl may write the rest in a way that only its own reader takes for YAML.
 STATUS = re.compile(r"^status:.*\n(?:[ \n].*\n?)*", re.MULTILINE)
 CHANGE_ID = re.compile(r"\bA[0-9A-Za-z]{7}[0-9a-f]{4}\b")
@@ -174,18 +175,23 @@ class Case:
         """Deploys without what prepared the first deploy."""
         return self.job(who, self.deploy_line.split(";")[-1].strip())
 
-    def other(self, who, command):
-        """Another command under the environment and options of the deploy."""
+    def other(self, command, options=KEPT_OPTIONS):
+        """Another command under the variables and those options of the deploy."""
         line = self.deploy_line.split(";")[-1].strip()
-        kept = " ".join(KEPT_OPTIONS.findall(DEPLOY.search(line)[1]))
+        kept = " ".join(options.findall(DEPLOY.search(line)[1]))
         return DEPLOY.sub(f"{command} {kept}", line)
 
     def teardown(self, who):
-        return self.job(who, self.other(who, "unfurl -q teardown -a --output json"))
+        return self.job(who, self.other("unfurl -q teardown -a --output json"))
 
     def status(self, who):
-        """What `unfurl status` shows: a line for each instance after those it is in, without change ids."""
-        done = self.shell(who, self.other(who, "unfurl status"))
+        """What `unfurl status` shows: a line for each instance after those it is in, without change ids.
+
+        None if Unfurl cannot read what it saved itself: expressions in `{}` whose quotes it dropped.
+        """
+        done = self.shell(who, self.other("unfurl status", ENVIRONMENT_OPTION))
+        if done.returncode != 0 and "while parsing a flow node" in done.stderr:
+            return None
         if done.returncode != 0:
             raise Wrong(f"{who}: status: exit code {done.returncode}: {tail(done.stderr)}")
         shown, around = set(), []
@@ -292,14 +298,14 @@ def qualify(case):
         if summary["job"]["status"] != "ok":
             raise NotEligible(f"Unfurl's deploy is {summary['job']['status']}")
         case.save("deployed")
-        status = case.status("theirs")
+        status, deployed = case.status("theirs"), case.instances()
         again = case.again("theirs")
         if ran(again):
             raise NotEligible("Unfurl's second deploy runs tasks")
         torn = case.teardown("theirs")
     except Wrong as wrong:
         raise NotEligible(str(wrong)) from None
-    return {"status": status, "torn": torn, "left": case.instances()}
+    return {"status": status, "deployed": deployed, "torn": torn, "left": case.instances()}
 
 
 def check_back(case, theirs):
@@ -322,7 +328,10 @@ def check_forth(case, theirs):
     if summary["job"]["status"] != "ok":
         raise Wrong(f"our deploy is {summary['job']['status']}")
     status = case.status("theirs")
-    if status != theirs["status"]:
+    if theirs["status"] is None:
+        if case.instances() != theirs["deployed"]:
+            raise Wrong(f"record: {case.instances()}, not {theirs['deployed']}")
+    elif status != theirs["status"]:
         raise Wrong(f"status: {sorted(status - theirs['status'])}, not {sorted(theirs['status'] - status)}")
     expect_nothing_ran(case.again("theirs"), "theirs")
 
