@@ -6,7 +6,7 @@ use super::error::Error;
 use super::operation::find;
 use super::planner::{Planner, Subject};
 use super::sequence::Sequence;
-use super::step::{Activity, GroupId, Reason, Step, Target};
+use super::step::{Activity, GroupId, Item, Reason, Step, Target};
 use crate::tosca::{Workflow, WorkflowActivity, WorkflowStep};
 
 /// How deeply workflows may call each other.
@@ -111,16 +111,18 @@ impl Planner<'_> {
         }
     }
 
+    /// Marks the last operation of a group as the one that completes the workflow.
     fn mark_final(&mut self, group: GroupId) {
-        let mut last = self.plan.groups[group].items.last().copied();
-        while let Some(item) = last {
+        let mut items = self.plan.groups[group].items.clone();
+        while let Some(item) = items.pop() {
             match item {
-                super::step::Item::Group(inner) => {
-                    last = self.plan.groups[inner].items.last().copied();
-                }
-                super::step::Item::Step(step) => {
-                    self.plan.steps[step].is_final = true;
-                    return;
+                Item::Group(inner) => items.extend(&self.plan.groups[inner].items),
+                Item::Step(step) => {
+                    let step = &mut self.plan.steps[step];
+                    step.is_final = !matches!(step.activity, Activity::SetState(_));
+                    if step.is_final {
+                        return;
+                    }
                 }
             }
         }
