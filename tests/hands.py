@@ -5,8 +5,10 @@
 PYTHON has Unfurl 1.2 (tests/unfurl.sh makes it). Of the cases of CORPUS those count that Unfurl deploys
 with status ok and whose second deploy by Unfurl runs no task. For each of them:
 
-    back    Unfurl deploys; then UNFURL runs no task, and its teardown leaves what Unfurl's leaves
-    forth   UNFURL deploys; then Unfurl shows the status that it shows of its own, and runs no task
+    back    Unfurl deploys; then UNFURL runs no task and changes no tracked byte, and its teardown leaves
+            what Unfurl's leaves, which Unfurl shows as it shows its own
+    forth   UNFURL deploys; then Unfurl shows the status that it shows of its own, runs no task, and
+            its teardown leaves what it leaves of its own
     clean   UNFURL deploys in a git repository; all that git ignores is deleted; then UNFURL runs no
             task and changes no tracked byte
 
@@ -203,6 +205,16 @@ class Case:
                 shown.add(" > ".join(around))
         return shown
 
+    def tracked(self):
+        """The bytes of all files but those that jobs write for themselves."""
+        found = {}
+        for folder, folders, files in os.walk(self.project):
+            folders[:] = [name for name in folders if name not in ("planned", "jobs", ".git")]
+            for path in (os.path.join(folder, name) for name in files if not name.endswith(".log")):
+                with open(path, "rb") as file:
+                    found[os.path.relpath(path, self.project)] = file.read()
+        return found
+
     def instances(self):
         """Local and effective status and state of each recorded instance, by its path."""
         found = {}
@@ -305,21 +317,46 @@ def qualify(case):
         torn = case.teardown("theirs")
     except Wrong as wrong:
         raise NotEligible(str(wrong)) from None
-    return {"status": status, "deployed": deployed, "torn": torn, "left": case.instances()}
+    return {
+        "status": status,
+        "deployed": deployed,
+        "torn": torn["job"]["status"],
+        "left": case.instances(),
+        "left status": case.status("theirs"),
+    }
+
+
+def expect_torn_down(case, theirs, torn, who):
+    """Expects that what Unfurl tears down is absent, and nothing forgotten."""
+    if torn["job"]["status"] not in ("ok", theirs["torn"]):
+        raise Wrong(f"{who}: teardown: the job is {torn['job']['status']}")
+    left = case.instances()
+    for path, (local, _, _) in theirs["left"].items():
+        if path not in left:
+            raise Wrong(f"{who}: teardown: {path} is gone from the record")
+        if local == "absent" and left[path][0] != "absent":
+            raise Wrong(f"{who}: teardown: {path} is {left[path][0]}, not absent")
+
+
+def expect_status(case, wanted, deployed):
+    """Expects that Unfurl shows what it shows of its own work."""
+    status = case.status("theirs")
+    if wanted is None:
+        if case.instances() != deployed:
+            raise Wrong(f"record: {case.instances()}, not {deployed}")
+    elif status != wanted:
+        raise Wrong(f"status: {sorted(status - wanted)}, not {sorted(wanted - status)}")
 
 
 def check_back(case, theirs):
     case.back_to("deployed")
+    before = case.tracked()
     expect_nothing_ran(case.again("ours"), "ours")
-    torn = case.teardown("ours")
-    if torn["job"]["status"] != "ok":
-        raise Wrong(f"teardown: the job is {torn['job']['status']}")
-    left = case.instances()
-    for path, (local, _, _) in theirs["left"].items():
-        if path not in left:
-            raise Wrong(f"teardown: {path} is gone from the record")
-        if local == "absent" and left[path][0] != "absent":
-            raise Wrong(f"teardown: {path} is {left[path][0]}, with Unfurl it is absent")
+    changed = before.items() ^ case.tracked().items()
+    if changed:
+        raise Wrong(f"ours: changed {sorted({path for path, _ in changed})}")
+    expect_torn_down(case, theirs, case.teardown("ours"), "ours")
+    expect_status(case, theirs["left status"], theirs["left"])
 
 
 def check_forth(case, theirs):
@@ -327,13 +364,9 @@ def check_forth(case, theirs):
     summary = case.deploy("ours")
     if summary["job"]["status"] != "ok":
         raise Wrong(f"our deploy is {summary['job']['status']}")
-    status = case.status("theirs")
-    if theirs["status"] is None:
-        if case.instances() != theirs["deployed"]:
-            raise Wrong(f"record: {case.instances()}, not {theirs['deployed']}")
-    elif status != theirs["status"]:
-        raise Wrong(f"status: {sorted(status - theirs['status'])}, not {sorted(theirs['status'] - status)}")
+    expect_status(case, theirs["status"], theirs["deployed"])
     expect_nothing_ran(case.again("theirs"), "theirs")
+    expect_torn_down(case, theirs, case.teardown("theirs"), "theirs")
 
 
 def check_clean(case, _):
