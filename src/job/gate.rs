@@ -112,7 +112,12 @@ impl Engine {
             .dependencies
             .iter()
             .filter(|(_, dependency)| dependency.live);
-        let live = live.map(|((of, _), _)| *of).filter(|of| *of != task.target);
+        // The operations of relationships run while their ends are on the way.
+        let turn = task
+            .step
+            .map_or(task.target, |step| self.unit_instance(step));
+        let live = live.map(|((of, _), _)| *of);
+        let live = live.filter(|of| *of != task.target && *of != turn);
         let mut missing: Vec<Handle> = live
             .filter(|of| {
                 let entity = self.topology.entity(*of);
@@ -127,7 +132,7 @@ impl Engine {
         let missing = self.missing(task.target, false);
         let missing: Vec<_> = missing
             .into_iter()
-            .filter(|other| !self.waits_on(*other, task.target))
+            .filter(|other| *other != turn && !self.waits_on(*other, task.target))
             .collect();
         (!missing.is_empty()).then(|| self.describe(&missing, "ready"))
     }

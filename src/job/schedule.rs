@@ -153,7 +153,7 @@ impl Engine {
     }
 
     /// The instance a step belongs to: for relationships the group's target.
-    fn unit_instance(&self, step: StepId) -> Handle {
+    pub(super) fn unit_instance(&self, step: StepId) -> Handle {
         let target = self.targets[step];
         let group = self.plan.steps[step].group;
         match group.map(|group| &self.plan.groups[group].target) {

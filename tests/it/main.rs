@@ -18,6 +18,7 @@ mod model;
 mod nested;
 mod options;
 mod predefined;
+mod properties;
 mod prune;
 mod python_dsl;
 mod run;

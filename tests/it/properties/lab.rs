@@ -1,0 +1,374 @@
+//! Runs jobs in this process, in a folder that is memory where that is possible.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value as Json;
+use unfurl::diagnostic::{Diagnostic, Diagnostics, Sources};
+use unfurl::job::{Engine, Event, Stage};
+use unfurl::ops::{self, Decision, JobReport, JobRequest, SessionOptions, View};
+use unfurl::plan::{Activity, Goal, StepId, Target, Workflow};
+use unfurl::topology::Topology;
+use unfurl::value::Map;
+
+/// A folder with an ensemble.
+#[derive(Debug)]
+pub(super) struct Lab {
+    folder: tempfile::TempDir,
+    jobs: u32,
+}
+
+/// A step of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Step {
+    /// The instance that it is for; that of a relationship is the one whose turn it is.
+    pub(super) of: String,
+    /// What it acts on.
+    pub(super) target: String,
+    pub(super) operation: String,
+    pub(super) reason: String,
+}
+
+/// How a step ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum End {
+    Succeeded,
+    Failed,
+    /// Nothing changed.
+    Skipped,
+    /// Its target is there already.
+    Passed,
+    /// It is planned.
+    Open,
+}
+
+/// A job that has ended.
+#[derive(Debug)]
+pub(super) struct Ran {
+    /// The steps in the order of the plan.
+    pub(super) steps: Vec<(Step, End)>,
+    /// When each step began and ended, counted in events; only those that ran.
+    pub(super) times: Vec<(Step, usize, usize)>,
+    pub(super) ok: bool,
+    pub(super) problems: Vec<String>,
+    /// The instances and their parts as the job left them.
+    pub(super) picture: Picture,
+}
+
+/// What is known of instances and their parts, by their keys.
+pub(super) type Picture = BTreeMap<String, String>;
+
+fn picture(topology: &Topology) -> Picture {
+    let parts = topology.nodes().into_iter().flat_map(|node| {
+        let parts = topology.entity(node).node().unwrap();
+        let parts = parts
+            .capabilities
+            .iter()
+            .chain(&parts.requirements)
+            .copied();
+        std::iter::once(node).chain(parts).collect::<Vec<_>>()
+    });
+    let shown = parts.map(|part| {
+        let it = topology.entity(part);
+        let what = format!(
+            "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+            topology.effective(part),
+            it.local,
+            it.state,
+            it.created,
+            it.protected,
+            it.customized,
+            it.last_config_change,
+            it.last_state_change,
+            it.attributes,
+            it.properties
+        );
+        (it.key.to_string(), what)
+    });
+    shown.collect()
+}
+
+impl Ran {
+    /// The steps that ended in a way, sorted.
+    pub(super) fn with(&self, end: End) -> Vec<&Step> {
+        let mut all: Vec<&Step> = self
+            .steps
+            .iter()
+            .filter(|(_, e)| *e == end)
+            .map(|(s, _)| s)
+            .collect();
+        all.sort();
+        all
+    }
+}
+
+impl Lab {
+    pub(super) fn new(text: &str) -> Self {
+        let memory = Path::new("/dev/shm");
+        let folder = if memory.is_dir() {
+            tempfile::tempdir_in(memory)
+        } else {
+            tempfile::tempdir()
+        };
+        let lab = Self {
+            folder: folder.unwrap(),
+            jobs: 0,
+        };
+        fs::write(lab.path(), text).unwrap();
+        lab
+    }
+
+    pub(super) fn path(&self) -> PathBuf {
+        self.folder.path().join("ensemble.yaml")
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(super) fn text(&self) -> String {
+        fs::read_to_string(self.path()).unwrap()
+    }
+
+    pub(super) fn replace(&self, from: &str, to: &str) {
+        let text = self.text();
+        let at = text.find("\nstatus:").unwrap_or(text.len());
+        let (spec, rest) = text.split_at(at);
+        assert!(spec.contains(from), "{from} is not in\n{text}");
+        fs::write(self.path(), format!("{}{rest}", spec.replace(from, to))).unwrap();
+    }
+
+    fn request(&mut self, goal: Goal, parallel: usize) -> JobRequest {
+        self.jobs += 1;
+        JobRequest {
+            session: SessionOptions {
+                ensemble: self.path().to_string_lossy().into_owned(),
+                logfile: Some(self.folder.path().join("the.log")),
+                ..SessionOptions::default()
+            },
+            goal,
+            start: Some(format!(
+                "2026-01-02-03-{:02}-{:02}-0",
+                self.jobs / 60,
+                self.jobs % 60
+            )),
+            parallel,
+            echo: false,
+            recorded_options: Map::new(),
+            command: "unfurl".to_owned(),
+        }
+    }
+
+    pub(super) fn job(&mut self, workflow: Workflow, parallel: usize) -> Ran {
+        let goal = Goal {
+            workflow,
+            ..Goal::default()
+        };
+        let request = self.request(goal, parallel);
+        let mut watch = Watch::default();
+        let report = ops::deploy::deploy(&request, &mut watch);
+        let report = report.unwrap_or_else(|failure| panic!("{failure:?}\n{}", self.text()));
+        watch.ran(report)
+    }
+
+    /// The steps that a job would run or skip, and what is there before it.
+    pub(super) fn plan(&mut self, workflow: Workflow) -> (Vec<(Step, End)>, Picture) {
+        let goal = Goal {
+            workflow,
+            ..Goal::default()
+        };
+        let request = self.request(goal, 1);
+        // A plan takes no time of its own.
+        self.jobs -= 1;
+        let engine = ops::plan::plan(&request, &mut Watch::default());
+        let engine = engine.unwrap_or_else(|failure| panic!("{failure:?}\n{}", self.text()));
+        let steps = steps(&engine).into_iter();
+        (
+            steps.map(|(_, step, end)| (step, end)).collect(),
+            picture(&engine.topology),
+        )
+    }
+
+    /// The status of every instance: its own, that of what it needs too, and its node state.
+    pub(super) fn statuses(&self) -> BTreeMap<String, String> {
+        let ensemble: Json = serde_yaml::from_str(&self.text()).unwrap();
+        let mut found = BTreeMap::new();
+        let mut left = vec![&ensemble["status"]["instances"]];
+        while let Some(instances) = left.pop() {
+            for (name, instance) in instances.as_object().into_iter().flatten() {
+                let text = format!("{} {}", instance["readyState"], instance["attributes"]);
+                found.insert(name.clone(), text);
+                left.push(&instance["instances"]);
+            }
+        }
+        found
+    }
+
+    /// The own status of an instance.
+    pub(super) fn local(&self, name: &str) -> Option<String> {
+        let status = self.statuses().get(name)?.clone();
+        let status = status.split_once("\"local\":\"")?.1;
+        Some(status.split_once('"')?.0.to_owned())
+    }
+
+    /// Every file that git would track, by its path.
+    pub(super) fn tracked(&self) -> BTreeMap<String, String> {
+        let mut files = BTreeMap::new();
+        let mut folders = vec![self.folder.path().to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                let name = path.strip_prefix(self.folder.path()).unwrap();
+                let name = name.to_string_lossy().into_owned();
+                if is_ignored(&name) {
+                    continue;
+                }
+                if path.is_dir() {
+                    folders.push(path);
+                } else {
+                    files.insert(name, fs::read_to_string(&path).unwrap());
+                }
+            }
+        }
+        files
+    }
+
+    /// Deletes what git ignores.
+    pub(super) fn forget_what_git_ignores(&self) {
+        let mut folders = vec![self.folder.path().to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                let name = path.strip_prefix(self.folder.path()).unwrap();
+                match (is_ignored(&name.to_string_lossy()), path.is_dir()) {
+                    (true, true) => fs::remove_dir_all(&path).unwrap(),
+                    (true, false) => fs::remove_file(&path).unwrap(),
+                    (false, true) => folders.push(path),
+                    (false, false) => {}
+                }
+            }
+        }
+    }
+}
+
+/// What the `.gitignore` of new projects names, and what jobs keep out of git themselves.
+fn is_ignored(path: &str) -> bool {
+    let folders = [
+        "jobs",
+        "planned",
+        "failed",
+        "tasks",
+        "operation",
+        "workflow",
+        "secrets",
+        "local",
+        "tmp",
+    ];
+    let name = path.rsplit('/').next().unwrap_or(path);
+    folders.contains(&name)
+        || [".log", ".lock", ".lock.owner"]
+            .iter()
+            .any(|end| name.ends_with(end))
+}
+
+/// The steps of a plan that run operations, apart from those that are only held ready.
+fn steps(engine: &Engine) -> Vec<(StepId, Step, End)> {
+    let ids = (0..engine.plan.steps.len()).filter_map(|id| Some((id, engine.task_of(id)?)));
+    ids.filter(|(_, task)| engine.includes(*task))
+        .map(|(id, index)| {
+            let step = &engine.plan.steps[id];
+            let Activity::Operation { reference, .. } = &step.activity else {
+                unreachable!("only operations have tasks");
+            };
+            let task = &engine.tasks[index];
+            let of = match (
+                &step.target,
+                step.group.map(|group| &engine.plan.groups[group].target),
+            ) {
+                (Target::Node(name), _) | (_, Some(Target::Node(name))) => name.to_string(),
+                (Target::Relationship { source, .. }, _) => source.to_string(),
+            };
+            let end = match task.stage {
+                Stage::Skipped => End::Skipped,
+                Stage::Passed => End::Passed,
+                Stage::Finished if task.has_failed() => End::Failed,
+                Stage::Finished => End::Succeeded,
+                _ => End::Open,
+            };
+            let target = engine.topology.entity(task.target);
+            let named = Step {
+                of,
+                target: target.key.to_string(),
+                operation: reference.to_string(),
+                reason: step.reason.to_string(),
+            };
+            (id, named, end)
+        })
+        .collect()
+}
+
+/// Approves and remembers.
+#[derive(Debug, Default)]
+struct Watch {
+    events: Vec<(usize, bool)>,
+    problems: Vec<String>,
+}
+
+impl Watch {
+    fn ran(self, report: JobReport) -> Ran {
+        let engine = &report.engine;
+        let steps = steps(engine);
+        let mut times = Vec::new();
+        for (id, step, _) in &steps {
+            let number = engine.task_of(*id).unwrap() + 1;
+            let at = |end: bool| self.events.iter().position(|event| *event == (number, end));
+            if let Some(ended) = at(true) {
+                times.push((step.clone(), at(false).unwrap_or(ended), ended));
+            }
+        }
+        Ran {
+            steps: steps
+                .into_iter()
+                .map(|(_, step, end)| (step, end))
+                .collect(),
+            times,
+            ok: engine.status() == unfurl::name::Status::Ok,
+            problems: self.problems,
+            picture: picture(&engine.topology),
+        }
+    }
+}
+
+impl View for Watch {
+    fn warnings(&mut self, warnings: &Diagnostics, _sources: &Sources) {
+        self.problems
+            .extend(warnings.iter().map(|warning| warning.message.clone()));
+    }
+
+    fn problem(&mut self, problem: &Diagnostic, _sources: &Sources) {
+        self.problems.push(problem.message.clone());
+    }
+
+    fn notice(&mut self, text: &str) {
+        self.problems.push(text.to_owned());
+    }
+
+    fn approve(&mut self, _engine: &Engine) -> Decision {
+        Decision::Proceed
+    }
+
+    fn event(&mut self, event: &Event) {
+        match event {
+            Event::TaskStarted { task, .. } => self.events.push((*task, false)),
+            Event::TaskFinished(finished) => self.events.push((finished.task, true)),
+            Event::Message {
+                level: unfurl::job::Level::Error | unfurl::job::Level::Warning,
+                text,
+            } => {
+                self.problems.push(text.clone());
+            }
+            _ => {}
+        }
+    }
+}

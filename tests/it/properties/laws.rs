@@ -1,0 +1,224 @@
+//! The laws, each about a model and its life so far.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use unfurl::plan::Workflow;
+
+use super::lab::{End, Lab, Ran, Step};
+use super::model::{Directive, Expr, Model, name};
+use super::oracle::Act;
+
+/// Says what is wrong, with the record.
+macro_rules! must {
+    ($what:expr, $lab:expr, $($why:tt)*) => {
+        if !$what {
+            return Err(format!("{}\n{}", format_args!($($why)*), $lab.text()));
+        }
+    };
+}
+
+type Law = Result<(), String>;
+
+/// A life from nothing to nothing and back.
+pub(super) fn hold_for(model: &Model) -> Law {
+    let mut lab = Lab::new(&model.text());
+    let first = deploys_as_planned(model, &mut lab)?;
+    is_the_same_again(model, &first, &mut lab)?;
+    needs_nothing_that_git_ignores(model, &mut lab)?;
+    is_checked_without_a_change(model, &mut lab)?;
+    follows_edits(model, &mut lab)?;
+    goes_and_comes_back(model, &mut lab)
+}
+
+fn acts<'s>(steps: impl IntoIterator<Item = &'s Step>) -> BTreeSet<Act> {
+    let split = |step: &Step| {
+        let operation = step.operation.rsplit('.').next().unwrap();
+        (step.target.clone(), operation.to_owned())
+    };
+    steps.into_iter().map(split).collect()
+}
+
+/// Plans a job, runs it, and compares: what is to be done is done, apart from what a check before
+/// it has made unnecessary.
+fn as_planned(
+    model: &Model,
+    lab: &mut Lab,
+    workflow: &Workflow,
+    parallel: usize,
+) -> Result<Ran, String> {
+    let (planned, _) = lab.plan(workflow.clone());
+    let before = lab.statuses();
+    let ran = lab.job(workflow.clone(), parallel);
+    let words =
+        |steps: &[(Step, End)]| -> Vec<Step> { steps.iter().map(|(s, _)| s.clone()).collect() };
+    must!(
+        words(&planned) == words(&ran.steps),
+        lab,
+        "{workflow}: planned {planned:#?}\nran {:#?}",
+        ran.steps
+    );
+    for ((step, plan), (_, end)) in planned.iter().zip(&ran.steps) {
+        let found = (0..model.nodes.len()).any(|node| {
+            name(node) == step.of && model.nodes[node].directive == Some(Directive::Check)
+        });
+        let fulfilled = match plan {
+            End::Skipped => *end == End::Skipped,
+            End::Open => *end == End::Succeeded || found && *end == End::Passed,
+            _ => false,
+        };
+        must!(
+            fulfilled,
+            lab,
+            "{workflow}: {step:?} was planned as {plan:?} and ended as {end:?}\n{:?}\n{before:#?}",
+            ran.problems
+        );
+    }
+    must!(ran.ok, lab, "{workflow}: {ran:#?}");
+    in_order(model, &ran, lab, *workflow == Workflow::Undeploy)?;
+    Ok(ran)
+}
+
+/// Every task of a node comes after those of what it requires; before them where things go.
+fn in_order(model: &Model, ran: &Ran, lab: &Lab, reverse: bool) -> Law {
+    let mut spans: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    for (step, began, ended) in &ran.times {
+        let span = spans.entry(&step.of).or_insert((*began, *ended));
+        *span = (span.0.min(*began), span.1.max(*ended));
+    }
+    for node in 0..model.nodes.len() {
+        for target in model.targets(node) {
+            let (node, target) = (name(node), name(target));
+            let spans = spans.get(&*node).zip(spans.get(&*target));
+            let fine = spans.is_none_or(|(node, target)| {
+                if reverse {
+                    node.1 < target.0
+                } else {
+                    target.1 < node.0
+                }
+            });
+            must!(fine, lab, "{node} requires {target}: {:#?}", ran.times);
+        }
+    }
+    Ok(())
+}
+
+fn deploys_as_planned(model: &Model, lab: &mut Lab) -> Result<Ran, String> {
+    let ran = as_planned(model, lab, &Workflow::Deploy, 1)?;
+    let (did, due) = (acts(ran.with(End::Succeeded)), model.first_deploy());
+    must!(
+        did == due,
+        lab,
+        "it did {did:#?}\nand should have done {due:#?}"
+    );
+    Ok(ran)
+}
+
+/// The steps that every deploy takes.
+fn always(model: &Model) -> BTreeSet<Act> {
+    let nodes = (0..model.nodes.len()).filter(|node| {
+        model.nodes[*node].directive == Some(Directive::Check) && model.deploys(*node)
+    });
+    nodes
+        .map(|node| (format!("::{}", name(node)), "check".to_owned()))
+        .collect()
+}
+
+fn is_the_same_again(model: &Model, first: &Ran, lab: &mut Lab) -> Law {
+    let (_, picture) = lab.plan(Workflow::Deploy);
+    for (key, was) in &first.picture {
+        let is = picture.get(key);
+        must!(
+            is == Some(was),
+            lab,
+            "{key} was\n{was}\nand is read as\n{is:?}"
+        );
+    }
+    runs_nothing(model, lab, "a second deploy")
+}
+
+fn runs_nothing(model: &Model, lab: &mut Lab, what: &str) -> Law {
+    let before = lab.tracked();
+    let ran = as_planned(model, lab, &Workflow::Deploy, 1)?;
+    let did = acts(ran.with(End::Succeeded));
+    let due = always(model);
+    must!(did == due, lab, "{what} runs {did:#?}");
+    let after = lab.tracked();
+    let same = before == after || !due.is_empty();
+    must!(same, lab, "{what} changes files:\n{before:#?}\n{after:#?}");
+    Ok(())
+}
+
+fn needs_nothing_that_git_ignores(model: &Model, lab: &mut Lab) -> Law {
+    lab.forget_what_git_ignores();
+    runs_nothing(model, lab, "a deploy of what git tracks")
+}
+
+fn is_checked_without_a_change(model: &Model, lab: &mut Lab) -> Law {
+    let before = lab.statuses();
+    as_planned(model, lab, &Workflow::Check, 1)?;
+    let after = lab.statuses();
+    must!(
+        before == after,
+        lab,
+        "a check changes\n{before:#?} to\n{after:#?}"
+    );
+    Ok(())
+}
+
+/// Edits each of a few properties in its turn.
+fn follows_edits(model: &Model, lab: &mut Lab) -> Law {
+    let nodes = (0..model.nodes.len()).rev();
+    let all = nodes.flat_map(|node| model.nodes[node].properties.iter());
+    let texts = all.filter_map(|value| match value {
+        Expr::Text(text, number) => Some((
+            value,
+            format!("\"{text}-{number}\""),
+            format!("\"{text}-{}\"", number + 1),
+        )),
+        _ => None,
+    });
+    for (value, from, to) in texts.take(2) {
+        lab.replace(&from, &to);
+        let ran = as_planned(model, lab, &Workflow::Deploy, 1)?;
+        let mut due = model.rerun(value);
+        due.extend(always(model));
+        let did = acts(ran.with(End::Succeeded));
+        must!(
+            did == due,
+            lab,
+            "{from} was edited: it did {did:#?}\nand should have done {due:#?}"
+        );
+        runs_nothing(model, lab, "a deploy after that of an edit")?;
+    }
+    Ok(())
+}
+
+fn goes_and_comes_back(model: &Model, lab: &mut Lab) -> Law {
+    let before = lab.statuses();
+    as_planned(model, lab, &Workflow::Undeploy, 1)?;
+    for node in model.gone() {
+        let name = name(node);
+        let status = lab.local(&name);
+        must!(
+            status.as_deref() == Some("absent"),
+            lab,
+            "{name} is {status:?} after the teardown"
+        );
+    }
+    for node in model.kept() {
+        let name = name(node);
+        must!(
+            before.get(&name) == lab.statuses().get(&name),
+            lab,
+            "{name} is not kept"
+        );
+    }
+    as_planned(model, lab, &Workflow::Deploy, 1)?;
+    let after = lab.statuses();
+    must!(
+        before == after,
+        lab,
+        "what was\n{before:#?} came back as\n{after:#?}"
+    );
+    runs_nothing(model, lab, "a deploy after all came back")
+}

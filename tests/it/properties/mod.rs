@@ -1,0 +1,38 @@
+//! What holds for every service template, tried on random ones.
+
+mod lab;
+mod laws;
+mod model;
+mod oracle;
+mod picks;
+
+use proptest::prelude::{ProptestConfig, TestCaseError, proptest};
+use proptest::test_runner::FileFailurePersistence;
+
+/// How many cases each of the parts tries; `UNFURL_PROPERTY_CASES` is the number of all.
+fn config() -> ProptestConfig {
+    let all = std::env::var("UNFURL_PROPERTY_CASES");
+    let all: u32 = all.map_or(200, |all| all.parse().unwrap());
+    let file = FileFailurePersistence::Direct("tests/data/property-regressions.txt");
+    ProptestConfig {
+        cases: all.div_ceil(4),
+        failure_persistence: Some(Box::new(file)),
+        max_shrink_iters: 4000,
+        ..ProptestConfig::default()
+    }
+}
+
+macro_rules! part {
+    ($name:ident) => {
+        proptest! {
+            #![proptest_config(config())]
+            #[test]
+            fn $name(model in picks::models()) {
+                laws::hold_for(&model).map_err(TestCaseError::fail)?;
+            }
+        }
+    };
+}
+
+// Parts run at the same time.
+part!(any_topology_keeps_the_laws_part_1);
