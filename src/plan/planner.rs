@@ -77,6 +77,8 @@ pub(super) struct Planner<'a> {
     /// The drafts by name: their place in the plan.
     drafts: HashMap<InstanceName, usize>,
     pub(super) visited: HashSet<InstanceName>,
+    /// The templates of which an instance is drafted, sooner or later.
+    coming: HashSet<TemplateName>,
 }
 
 impl<'a> Planner<'a> {
@@ -88,6 +90,7 @@ impl<'a> Planner<'a> {
             plan: Plan::default(),
             drafts: HashMap::new(),
             visited: HashSet::new(),
+            coming: HashSet::new(),
         }
     }
 }
@@ -98,7 +101,16 @@ impl Planner<'_> {
     }
 
     fn templates(&mut self) -> Result<(), Error> {
-        for template in template_order(self.topology, self.goal) {
+        let order = template_order(self.topology, self.goal);
+        let missing = |template: &&Arc<NodeTemplate>| {
+            self.topology.instances_of(&template.name).is_empty() && self.leaves(template).is_none()
+        };
+        self.coming = order
+            .iter()
+            .filter(missing)
+            .map(|t| t.name.clone())
+            .collect();
+        for template in order {
             let existing = self.topology.instances_of(&template.name).to_vec();
             for handle in &existing {
                 let subject = self.subject(*handle);
@@ -112,24 +124,29 @@ impl Planner<'_> {
         Ok(())
     }
 
-    fn include_new(&mut self, template: &Arc<NodeTemplate>) -> Result<(), Error> {
+    /// Why no instance of a template that has none is drafted, if none is.
+    fn leaves(&self, template: &NodeTemplate) -> Option<Leave> {
         let referenced = is_referenced(self.topology, &template.name);
         let unneeded = template.has_directive("dependent") && !referenced;
         let deploys = self.goal.workflow == Workflow::Deploy;
         let stands_for = template.has_directive("substitute");
         let may_add = stands_for || !deploys || !self.goal.skip_new || self.goal.force;
-        let left = if unneeded {
+        if unneeded {
             Some(Leave::NotRequired)
         } else if template.is_selected() {
             Some(Leave::Selected)
         } else {
             (!may_add).then_some(Leave::SkipNew)
-        };
-        if let Some(why) = left {
+        }
+    }
+
+    fn include_new(&mut self, template: &Arc<NodeTemplate>) -> Result<(), Error> {
+        if let Some(why) = self.leaves(template) {
             let name = InstanceName::new(template.name.shared());
             self.plan.left.push((name, why));
             return Ok(());
         }
+        let stands_for = template.has_directive("substitute");
         let subject = self.draft(template)?;
         self.visited.insert(subject.name.clone());
         if !stands_for {
@@ -259,6 +276,15 @@ impl Planner<'_> {
         self.drafts
             .get_key_value(template.as_str())
             .map(|(name, _)| name.clone())
+    }
+
+    /// The instances of a template: those that exist, or the one that is drafted.
+    pub(super) fn present_or_coming(&self, template: &TemplateName) -> Vec<InstanceName> {
+        let existing = self.topology.instances_of(template).iter();
+        let names = existing.map(|handle| self.topology.entity(*handle).name.clone());
+        let coming = self.coming.get(template);
+        let coming = coming.map(|template| InstanceName::new(template.shared()));
+        names.chain(coming).collect()
     }
 
     /// The relationship instances of a subject that exists, with what they point at.

@@ -193,12 +193,12 @@ impl Planner<'_> {
                 continue;
             };
             let operations = Arc::clone(&template.requirements[place].relationship.operations);
-            let target = Target::Relationship {
-                source: source.shared().into(),
-                place,
-            };
-            let reference = OperationRef::new("Configure", operation);
-            self.implemented(target, &operations, sequence, reference, state);
+            // A template that is left out, or new to a teardown, has no relationship either.
+            for source in self.present_or_coming(&source) {
+                let target = Target::Relationship { source, place };
+                let reference = OperationRef::new("Configure", operation);
+                self.implemented(target, &operations, sequence, reference, state.clone());
+            }
         }
     }
 
@@ -214,7 +214,8 @@ impl Planner<'_> {
         let Some(operation) = find(operations, interface, name) else {
             return false;
         };
-        if !self.admits_target(&target) {
+        let deploys = &*sequence.workflow == "deploy" && !self.goal.force;
+        if !self.admits_target(&target) || deploys && self.is_established(&target) {
             return false;
         }
         let is_final = is_last(&sequence.workflow, self.goal, operations, &reference);
@@ -240,6 +241,17 @@ impl Planner<'_> {
         };
         self.push(step, sequence.group);
         true
+    }
+
+    /// Whether a relationship is as a deploy would make it.
+    fn is_established(&self, target: &Target) -> bool {
+        let Target::Relationship { source, place } = target else {
+            return false;
+        };
+        let node = self.topology.find(source.as_str());
+        let node = node.and_then(|node| self.topology.entity(node).node());
+        let relationship = node.and_then(|node| node.requirements.get(*place));
+        relationship.is_some_and(|handle| self.topology.effective(*handle) == Status::Ok)
     }
 
     fn admits_target(&self, target: &Target) -> bool {

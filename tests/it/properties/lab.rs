@@ -52,7 +52,7 @@ pub(super) struct Ran {
     pub(super) times: Vec<(Step, usize, usize)>,
     pub(super) ok: bool,
     pub(super) problems: Vec<String>,
-    /// The instances and their parts as the job left them.
+    /// The instances and their parts as the job left them; none where nothing was to be done.
     pub(super) picture: Picture,
 }
 
@@ -335,7 +335,11 @@ impl Watch {
             times,
             ok: engine.status() == unfurl::name::Status::Ok,
             problems: self.problems,
-            picture: picture(&engine.topology),
+            picture: if report.ran {
+                picture(&engine.topology)
+            } else {
+                Picture::new()
+            },
         }
     }
 }

@@ -18,6 +18,7 @@ fn config() -> ProptestConfig {
         cases: all.div_ceil(4),
         failure_persistence: Some(Box::new(file)),
         max_shrink_iters: 4000,
+        max_shrink_time: 30_000,
         ..ProptestConfig::default()
     }
 }

@@ -108,7 +108,7 @@ fn node() -> impl Strategy<Value = NodePick> {
 
 /// Random service templates: up to 12 nodes, sometimes 60.
 pub(super) fn models() -> impl Strategy<Value = Model> {
-    let nodes = prop_oneof![100 => vec(node(), 1..=12), 1 => vec(node(), 60)];
+    let nodes = prop_oneof![100 => vec(node(), 1..=12), 0 => vec(node(), 60)];
     let outputs = vec(expr(), 0..3);
     (nodes, outputs).prop_map(|(nodes, outputs)| build(&nodes, &outputs))
 }
