@@ -118,11 +118,7 @@ fn instance_record(
     if !capabilities.is_empty() {
         record.insert("capabilities".into(), Value::from(capabilities));
     }
-    let requirements: Vec<Value> = node
-        .requirements
-        .iter()
-        .filter_map(|requirement| requirement_record(topology, entity, *requirement))
-        .collect();
+    let requirements = requirement_records(topology, entity, &node.requirements);
     if !requirements.is_empty() {
         record.insert("requirements".into(), Value::from(requirements));
     }
@@ -156,15 +152,29 @@ fn is_gone(entity: &Entity, within: Option<&Map>) -> bool {
     }
 }
 
-fn requirement_record(topology: &Topology, source: &Entity, of: Handle) -> Option<Value> {
-    let entity = topology.entity(of);
-    let idle = matches!(
-        entity.local,
-        None | Some(Status::Unknown | Status::Ok | Status::Pending)
-    );
-    if entity.last_change().is_none() && idle {
-        return None;
+/// The relationships that something happened to. Of several with one name and target, those before
+/// are listed as well: only their order tells them apart.
+fn requirement_records(topology: &Topology, source: &Entity, all: &[Handle]) -> Vec<Value> {
+    let mut told = std::collections::HashSet::new();
+    let mut records = Vec::new();
+    for of in all.iter().rev() {
+        let entity = topology.entity(*of);
+        let idle = matches!(
+            entity.local,
+            None | Some(Status::Unknown | Status::Ok | Status::Pending)
+        );
+        let same = (&entity.name, topology.target_of(*of));
+        if entity.last_change().is_some() || !idle || told.contains(&same) {
+            told.insert(same);
+            records.push(requirement_record(topology, source, *of));
+        }
     }
+    records.reverse();
+    records
+}
+
+fn requirement_record(topology: &Topology, source: &Entity, of: Handle) -> Value {
+    let entity = topology.entity(of);
     let template = format!("{}~r~{}", source.template_name(), entity.name);
     let mut record = entity_record(topology, of, &template);
     if let Kind::Relationship { capability, .. } = &entity.kind
@@ -177,7 +187,7 @@ fn requirement_record(topology: &Topology, source: &Entity, of: Handle) -> Optio
         );
         record.insert("capability".into(), Value::from(key));
     }
-    Some(Value::map([(entity.name.shared(), Value::from(record))]))
+    Value::map([(entity.name.shared(), Value::from(record))])
 }
 
 fn is_instantiated(entity: &Entity, only_if_changed: bool) -> bool {

@@ -115,6 +115,10 @@ pub struct Engine {
     pub(super) added: Vec<Vec<Handle>>,
     /// How often they were planned for.
     pub(super) rounds: usize,
+    /// Operations whose recorded reads are as they were, until that is settled.
+    pub(super) unchanged: Vec<super::undecided::Unchanged>,
+    /// Those of them that are compared again when their turn comes.
+    pub(super) undecided: HashSet<StepId>,
     pub(super) queue: ReadyQueue<StepId>,
     pub(super) finished: TaskNumber,
     pub(super) events: Vec<Event>,
@@ -178,6 +182,8 @@ impl Engine {
             outdated: HashMap::new(),
             added: Vec::new(),
             rounds: 0,
+            unchanged: Vec::new(),
+            undecided: HashSet::new(),
             queue: ReadyQueue::default(),
             finished: 0,
             events: Vec::new(),

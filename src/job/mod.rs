@@ -23,6 +23,7 @@ mod run;
 mod schedule;
 mod start;
 mod task;
+mod undecided;
 mod update;
 mod upgrade;
 mod view;

@@ -7,6 +7,7 @@ use super::engine::Engine;
 use super::event::Level;
 use super::observe::{is_live, may_be_set};
 use super::task::{Stage, TaskIndex};
+use super::undecided::Unchanged;
 use super::world::{FolderKey, Folders};
 use crate::expr::Reads;
 use crate::name::Priority;
@@ -44,6 +45,7 @@ impl Engine {
             self.prepare(step);
         }
         self.tell_unknown_secrets();
+        self.settle_unchanged();
         let mut deferred_group = None;
         for step in first..self.plan.steps.len() {
             let Some(task) = self.task_of[step] else {
@@ -117,7 +119,8 @@ impl Engine {
             reads.append(&more);
             self.commit_reads(index, &reads);
             if !change.is_change() {
-                self.skip(step, index, "no change detected");
+                let task = index;
+                self.unchanged.push(Unchanged { step, task, reads });
             }
             self.tasks[index].change = change;
         } else {
@@ -134,7 +137,7 @@ impl Engine {
         }
     }
 
-    fn skip(&mut self, step: StepId, index: TaskIndex, why: &str) {
+    pub(super) fn skip(&mut self, step: StepId, index: TaskIndex, why: &str) {
         self.tasks[index].stage = Stage::Skipped;
         self.tasks[index].note = Some(why.to_owned());
         self.list(index);
@@ -215,7 +218,7 @@ impl Engine {
 
     /// The steps that may still set a live attribute among those that a task read, and those
     /// attributes.
-    fn waits_for(&self, index: TaskIndex, reads: &Reads) -> (Vec<StepId>, Vec<Awaited>) {
+    pub(super) fn waits_for(&self, index: TaskIndex, reads: &Reads) -> (Vec<StepId>, Vec<Awaited>) {
         let (mut steps, mut awaited) = (Vec::new(), Vec::new());
         if self.tasks[index]
             .group

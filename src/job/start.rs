@@ -42,6 +42,9 @@ impl Engine {
         if self.group_failed(step) {
             return self.block(step, index, "previous operation failed");
         }
+        if self.stays_unchanged(step, index) {
+            return Ok(Next::Nothing);
+        }
         if matches!(self.tasks[index].stage, Stage::Planned | Stage::Deferred) {
             if let Some(missing) = self.unfulfilled(step) {
                 return self.never_ran(step, index, &missing);

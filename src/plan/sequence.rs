@@ -89,10 +89,16 @@ impl Planner<'_> {
     }
 
     fn take_down(&mut self, subject: &Subject, sequence: &Sequence) {
-        let running = matches!(
-            self.state(subject),
-            Some(NodeState::Starting | NodeState::Started)
-        );
+        let running = match self.state(subject) {
+            Some(NodeState::Starting | NodeState::Started) => true,
+            // One that was configured again while it ran still runs.
+            Some(NodeState::Configuring | NodeState::Configured) => {
+                let operations = &subject.template.operations;
+                subject.status.is_some_and(Status::is_operational)
+                    && operations.implemented("Standard", "start")
+            }
+            _ => false,
+        };
         let only_stop = &*sequence.workflow == "stop";
         if running || only_stop {
             self.operation(

@@ -146,20 +146,42 @@ fn read_requirements(topology: &mut Topology, node: Handle, fields: &Map, errors
     let Some(records) = fields.get("requirements").and_then(Value::as_list) else {
         return;
     };
-    let known = topology
-        .entity(node)
-        .node()
-        .map_or(Vec::new(), |n| n.requirements.clone());
-    let mut used = std::collections::HashSet::new();
-    for (name, record) in records.iter().filter_map(Value::as_map).flatten() {
-        let found = known.iter().copied().find(|requirement| {
-            !used.contains(requirement) && topology.entity(*requirement).name.as_str() == &**name
-        });
-        if let (Some(handle), Some(fields)) = (found, record.as_map()) {
-            used.insert(handle);
-            read_state(topology, handle, name, fields, errors);
+    let node = topology.entity(node).node();
+    let mut free = node.map_or(Vec::new(), |node| node.requirements.clone());
+    let records = records.iter().filter_map(Value::as_map).flatten();
+    let mut left: Vec<(&Arc<str>, &Map)> = records
+        .filter_map(|(name, record)| Some((name, record.as_map()?)))
+        .collect();
+    // Of several with one name, each goes to the one with its target; what remains goes in order.
+    for exactly in [true, false] {
+        for (name, fields) in std::mem::take(&mut left) {
+            let fits = |requirement: &Handle| {
+                let entity = topology.entity(*requirement);
+                entity.name.as_str() == &**name && (!exactly || points_at(entity, fields))
+            };
+            match free.iter().position(fits) {
+                Some(place) => {
+                    let handle = free.remove(place);
+                    read_state(topology, handle, name, fields, errors);
+                }
+                None => left.push((name, fields)),
+            }
         }
     }
+}
+
+/// Whether a recorded relationship has the target of one of the model.
+fn points_at(relationship: &Entity, record: &Map) -> bool {
+    let Kind::Relationship {
+        target: Some(target),
+        ..
+    } = &relationship.kind
+    else {
+        return false;
+    };
+    let key = record.get("capability").and_then(Value::as_str);
+    let instance = key.and_then(|key| key.strip_prefix("::")?.split_once("::"));
+    instance.is_some_and(|(instance, _)| target.as_str() == instance)
 }
 
 fn read_state(

@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use unfurl::diagnostic::{Diagnostic, Diagnostics, Sources};
 use unfurl::job::{Engine, Event, Stage};
 use unfurl::ops::{self, Decision, JobReport, JobRequest, SessionOptions, View};
-use unfurl::plan::{Activity, Goal, StepId, Target, Workflow};
+use unfurl::plan::{Activity, Goal, Reason, StepId, Target, Workflow};
 use unfurl::topology::Topology;
 use unfurl::value::Map;
 
@@ -41,6 +41,8 @@ pub(super) enum End {
     Passed,
     /// It is planned.
     Open,
+    /// Whether it is due depends on what others set.
+    Undecided,
 }
 
 /// A job that has ended.
@@ -157,6 +159,8 @@ impl Lab {
             echo: false,
             recorded_options: Map::new(),
             command: "unfurl".to_owned(),
+            refuse_dirty: false,
+            save: true,
         }
     }
 
@@ -181,8 +185,9 @@ impl Lab {
         let request = self.request(goal, 1);
         // A plan takes no time of its own.
         self.jobs -= 1;
-        let engine = ops::plan::plan(&request, &mut Watch::default());
-        let engine = engine.unwrap_or_else(|failure| panic!("{failure:?}\n{}", self.text()));
+        let planned = ops::plan::plan(&request, &mut Watch::default());
+        let planned = planned.unwrap_or_else(|failure| panic!("{failure:?}\n{}", self.text()));
+        let engine = planned.engine;
         let steps = steps(&engine).into_iter();
         (
             steps.map(|(_, step, end)| (step, end)).collect(),
@@ -197,7 +202,7 @@ impl Lab {
         let mut left = vec![&ensemble["status"]["instances"]];
         while let Some(instances) = left.pop() {
             for (name, instance) in instances.as_object().into_iter().flatten() {
-                let text = format!("{} {}", instance["readyState"], instance["attributes"]);
+                let text = format!("{} {}", instance["readyState"], instance["attributes"]["a"]);
                 found.insert(name.clone(), text);
                 left.push(&instance["instances"]);
             }
@@ -294,6 +299,7 @@ fn steps(engine: &Engine) -> Vec<(StepId, Step, End)> {
                 Stage::Passed => End::Passed,
                 Stage::Finished if task.has_failed() => End::Failed,
                 Stage::Finished => End::Succeeded,
+                Stage::Deferred if step.reason == Reason::Reconfigure => End::Undecided,
                 _ => End::Open,
             };
             let target = engine.topology.entity(task.target);
@@ -358,7 +364,7 @@ impl View for Watch {
         self.problems.push(text.to_owned());
     }
 
-    fn approve(&mut self, _engine: &Engine) -> Decision {
+    fn approve(&mut self, _engine: &Engine, _sources: &Sources) -> Decision {
         Decision::Proceed
     }
 

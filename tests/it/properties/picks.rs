@@ -215,10 +215,12 @@ fn fill(model: &mut Model, place: usize, pick: &NodePick) {
         let reads =
             reads.map(|(read_at, pick)| read(model, place, &text(&read_at.to_string()), pick));
         let reads = reads.collect();
+        // What others read is as before once a node is back.
         let sets = pick
             .sets
             .as_ref()
-            .map(|pick| read(model, place, &text("a"), pick));
+            .filter(|_| op.brings_up() || op == Op::Discover);
+        let sets = sets.map(|pick| read(model, place, &text("a"), pick));
         let implementation = &mut model.nodes[place].own[at].1;
         implementation.reads = reads;
         implementation.sets = sets;
