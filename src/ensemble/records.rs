@@ -199,7 +199,7 @@ fn cut(text: &str) -> Option<(Range<usize>, Vec<Range<usize>>)> {
     for line in text[first..].split_inclusive('\n') {
         if line.starts_with(ITEM) {
             starts.push(at);
-        } else if !line.starts_with([' ', '\n', '\r', '#']) {
+        } else if !line.trim().is_empty() && (starts.is_empty() || !line.starts_with([' ', '#'])) {
             return None;
         }
         at += line.len();
