@@ -10,6 +10,9 @@ use super::records::{RecordFile, id_of};
 use crate::name::ChangeId;
 use crate::value::{List, Value};
 
+/// A file of records, or why it cannot be read.
+type Opened = Result<Rc<RecordFile>, String>;
+
 /// The records of an ensemble, by id.
 #[derive(Debug, Clone, Default)]
 pub struct RecordStore {
@@ -17,7 +20,7 @@ pub struct RecordStore {
     base: PathBuf,
     /// The files of records by the jobs that wrote them.
     changelogs: BTreeMap<ChangeId, Arc<str>>,
-    files: RefCell<HashMap<Arc<str>, Result<Rc<RecordFile>, String>>>,
+    files: RefCell<HashMap<Arc<str>, Opened>>,
     /// The records that the ensemble keeps itself, and their places by id.
     inline: Option<(Arc<List>, HashMap<ChangeId, usize>)>,
 }
@@ -59,7 +62,7 @@ impl RecordStore {
     }
 
     /// A file of records, by its path from the ensemble's folder.
-    pub fn file(&self, path: &str) -> Result<Rc<RecordFile>, String> {
+    pub fn file(&self, path: &str) -> Opened {
         if let Some(known) = self.files.borrow().get(path) {
             return known.clone();
         }

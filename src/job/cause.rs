@@ -186,7 +186,7 @@ impl Comparer<'_> {
                 continue;
             }
             let current = self.current(key);
-            let (old, new) = (self.old(key), current.new(self.task, key));
+            let (old, new) = (self.old(key), current.side(self.task, key));
             if is_hidden(&current.value, &old) {
                 hidden.push(key.clone());
             }
@@ -338,7 +338,7 @@ impl Comparer<'_> {
         }
         let is_file = current.value.as_ref().is_ok_and(is_outside);
         let is_secret = |side: &Side| matches!(side, Side::Value(value) if mentions_secret(value));
-        let new = current.new(self.task, key);
+        let new = current.side(self.task, key);
         Difference {
             kind: if is_file { DifferenceKind::File } else { kind },
             key: key.to_owned(),
@@ -363,7 +363,8 @@ impl Comparer<'_> {
 }
 
 impl Current {
-    fn new(&self, task: &Task, key: &str) -> Side {
+    /// What a key stands for now, as the record of a task would have it.
+    fn side(&self, task: &Task, key: &str) -> Side {
         if !key.contains("::") && as_written(task, key).is_none() {
             return Side::Missing;
         }
