@@ -9,7 +9,7 @@ use super::output::{Output, relative};
 use super::screen::Screen;
 use super::views::task_of_plan;
 use crate::diagnostic::Places;
-use crate::job::{Stage, TaskIndex};
+use crate::job::{Change, Stage, TaskIndex};
 use crate::name::{Priority, Status, TemplateName};
 use crate::ops::explain::{Explained, Links, Subject};
 use crate::ops::{self};
@@ -324,6 +324,12 @@ fn why_skipped(explained: &Explained, index: TaskIndex) -> String {
     if task.reason != Reason::Reconfigure {
         let note = task.note().unwrap_or("it is left out");
         return format!("{operation}: {note}");
+    }
+    if task.change == Change::CannotTell {
+        return format!(
+            "nobody can tell whether secrets that `{operation}` read have changed: the key of their \
+             digests is not here; nothing else has"
+        );
     }
     let status = engine.topology.entity(task.target).local;
     let status = status.map_or("unknown", Status::as_str);

@@ -4,9 +4,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 
-use super::compare::AS_WRITTEN;
+use super::compare::{AS_WRITTEN, Change, ENVIRONMENT};
 use super::digest::as_written;
 use super::engine::{Engine, LastOperation, Recorded};
 use super::observe::is_live;
@@ -35,6 +35,8 @@ pub enum DifferenceKind {
     File,
     /// An input of the operation.
     Input,
+    /// The variables that the operation sets for its commands.
+    Environment,
 }
 
 impl DifferenceKind {
@@ -46,6 +48,7 @@ impl DifferenceKind {
             Self::Attribute => "attribute",
             Self::File => "file",
             Self::Input => "input",
+            Self::Environment => "environment",
         }
     }
 }
@@ -171,14 +174,45 @@ struct Comparer<'e> {
 
 impl Comparer<'_> {
     fn compare(&self, last: &LastOperation, into: &mut Comparison) {
-        let keys = if last.is_exact() {
-            &keys_of(last)
-        } else {
-            &last.digest_keys
-        };
-        into.compared = keys.len();
+        let (keys, written) = keys_of(last);
+        into.compared = keys.len() + written.len();
+        let mut doubt = Vec::new();
+        let mut found = self.compare_keys(&keys, &mut doubt);
+        if found.is_empty() {
+            // What was recorded as it is written may have another value without any change of
+            // the model, so that it is looked at last.
+            found = self.compare_keys(&written, &mut doubt);
+        }
+        if let Change::Inputs(new) = &self.task.change {
+            for key in new {
+                let difference = self.difference(key, Side::Missing, &self.current(key));
+                found.insert(key.clone(), difference);
+            }
+        }
+        keep_roots(&mut found);
+        if found.is_empty() {
+            let candidates = if self.task.change == Change::Secrets {
+                last.secret_keys.iter().map(|key| bare(key)).collect()
+            } else if doubt.is_empty() || self.recorded.is_none() {
+                keys.into_iter().chain(written).collect()
+            } else {
+                doubt
+            };
+            self.add_candidates(candidates, into);
+        }
+        into.differences.extend(found.into_values());
+        into.differences
+            .sort_by_key(|difference| (!difference.follows.is_empty(), difference.kind));
+    }
+
+    /// What differs of what some keys stand for. Those of which records do not tell go into
+    /// `doubt`.
+    fn compare_keys(
+        &self,
+        keys: &[String],
+        doubt: &mut Vec<String>,
+    ) -> IndexMap<String, Difference> {
         let mut found: IndexMap<String, Difference> = IndexMap::new();
-        let mut hidden = Vec::new();
         let mut sources = Vec::new();
         for key in keys {
             if key == INPUTS {
@@ -187,10 +221,11 @@ impl Comparer<'_> {
             }
             let current = self.current(key);
             let (old, new) = (self.old(key), current.side(self.task, key));
-            if is_hidden(&current.value, &old) {
-                hidden.push(key.clone());
+            if old == Side::Unknown || is_hidden(&current.value, &old) {
+                doubt.push(key.clone());
             }
-            if old == Side::Unknown || old == new {
+            let is_told = old != Side::Unknown || !matches!(new, Side::Value(_));
+            if !is_told || old == new {
                 continue;
             }
             let difference = self.difference(key, old, &current);
@@ -200,18 +235,7 @@ impl Comparer<'_> {
         for (key, from) in sources {
             self.add_sources(&key, from, &mut found);
         }
-        keep_roots(&mut found);
-        if found.is_empty() {
-            let candidates = if hidden.is_empty() || self.recorded.is_none() {
-                keys.clone()
-            } else {
-                hidden
-            };
-            self.add_candidates(candidates, into);
-        }
-        into.differences.extend(found.into_values());
-        into.differences
-            .sort_by_key(|difference| (!difference.follows.is_empty(), difference.kind));
+        found
     }
 
     /// Where a digest alone tells of a change: what it can be.
@@ -320,7 +344,11 @@ impl Comparer<'_> {
         let topology = &self.engine.topology;
         let (mut kind, mut of) = (DifferenceKind::Property, None);
         let (mut name, mut place) = (key.to_owned(), Span::NONE);
-        if !key.contains("::") {
+        if key == ENVIRONMENT {
+            (kind, name) = (DifferenceKind::Environment, "of the commands".to_owned());
+            let implementation = self.task.operation.implementation.as_ref();
+            place = implementation.map_or(Span::NONE, |it| it.span);
+        } else if !key.contains("::") {
             kind = DifferenceKind::Input;
             let known = self.task.operation.input_spans.get(key).copied();
             place = known.unwrap_or(self.task.operation.span);
@@ -375,13 +403,24 @@ impl Current {
     }
 }
 
-/// What an operation read, as our own fields say; what stands there as it is written was read as
-/// an input.
-fn keys_of(last: &LastOperation) -> Vec<String> {
-    let keys = last.exact_keys.iter().chain(&last.secret_keys);
-    let keys = keys.map(|key| key.strip_prefix(AS_WRITTEN).unwrap_or(key).to_owned());
-    let keys: indexmap::IndexSet<String> = keys.collect();
-    keys.into_iter().collect()
+/// The keys of what an operation read: those of values, and those of what is on record as it is
+/// written.
+fn keys_of(last: &LastOperation) -> (Vec<String>, Vec<String>) {
+    if !last.is_exact() {
+        return (last.digest_keys.clone(), Vec::new());
+    }
+    let all = last.exact_keys.iter().chain(&last.secret_keys);
+    let (written, values): (Vec<&String>, Vec<&String>) =
+        all.partition(|key| key.starts_with(AS_WRITTEN));
+    let bare_keys = |keys: Vec<&String>| {
+        let keys: IndexSet<String> = keys.into_iter().map(|key| bare(key)).collect();
+        keys.into_iter().collect()
+    };
+    (bare_keys(values), bare_keys(written))
+}
+
+fn bare(key: &str) -> String {
+    key.strip_prefix(AS_WRITTEN).unwrap_or(key).to_owned()
 }
 
 /// A value as records have it: what is outside as the expression that gives it, nothing secret.

@@ -85,9 +85,10 @@ impl Display for Leave {
             Self::NeverChanged => {
                 f.write_str("no task has ever changed it, so there is nothing to compare with")
             }
-            Self::NoOperation => {
-                f.write_str("it has no operation `configure` that could take over a change")
-            }
+            Self::NoOperation => f.write_str(
+                "nothing that its other operations read has changed, and it has no operation \
+                 `configure`",
+            ),
         }
     }
 }

@@ -361,12 +361,15 @@ fn history_lists_jobs_newest_first() {
         .succeeds();
     let run = env.unfurl(["history"]).succeeds();
     insta::assert_snapshot!(run.stdout, @r"
-    ─────────────────────────────────────────────────────────────────────────────────────────────────
+    ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
      Job            Started                   Workflow   Status   Tasks                      Options
-    ─────────────────────────────────────────────────────────────────────────────────────────────────
-     A45678A00000   2024-05-06 07:08:10 UTC   deploy     ok       2 tasks: 1 changed, 2 ok   force
-     A45678900000   2024-05-06 07:08:09 UTC   deploy     ok       2 tasks: 2 changed, 2 ok
-    ─────────────────────────────────────────────────────────────────────────────────────────────────
+    ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+     A45678A00000   2024-05-06 07:08:10 UTC   deploy     ok       2 tasks: 1 changed, 2 ok   starttime =
+                                                                                             2024-05-06-07-08-10-000000,
+                                                                                             force
+     A45678900000   2024-05-06 07:08:09 UTC   deploy     ok       2 tasks: 2 changed, 2 ok   starttime =
+                                                                                             2024-05-06-07-08-09-000000
+    ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
     ");
     let run = env.unfurl(["history", "--limit", "1"]).succeeds();
     assert!(
@@ -392,6 +395,7 @@ fn history_shows_what_a_job_changed() {
     insta::assert_snapshot!(shown(&env, &run), @r#"
     Job A45678A00000, deploy, TIME: ok
       tasks: 2 tasks (1 changed, 2 ok, 0 failed, 0 blocked, 0 unknown, 0 skipped)
+      options: starttime = 2024-05-06-07-08-10-000000
       job before: A45678900000
       record: changes/job2024-05-06-07-08-10-A45678A0.yaml
 
@@ -488,4 +492,61 @@ fn history_reads_the_changes_that_an_ensemble_keeps_itself() {
         .succeeds();
     let changes: &Json = &run.json()["tasks"][0]["changes"][0];
     assert_eq!(changes["old"], "http://x:80", "{run}");
+}
+
+#[test]
+fn a_changed_secret_is_named_and_not_shown() {
+    let text = ENSEMBLE.replace("extra: 1\n", "extra: {eval: '.::password'}\n");
+    let text = text.replace("{{ inputs.extra }}'", "'\n                  secret: $inputs::extra");
+    let text = text.replace("SELF.port }}'}}", "inputs.extra | length }}'}}");
+    let env = TestEnv::with_ensemble(&text);
+    deploy(&env, FIRST).succeeds();
+    edit(&env, "hunter2hunter2", "hunter3hunter3");
+    let run = env.unfurl(["plan"]).succeeds();
+    let one_of = "one of `extra` or `::db::password` has changed";
+    assert!(run.stdout.contains(one_of), "{run}");
+    assert!(!run.all().contains("hunter"), "{run}");
+}
+
+#[test]
+fn what_create_read_is_told_as_well() {
+    let text = ENSEMBLE.replace(
+        "              configure:\n",
+        "              create: 'echo {{ SELF.title }}'\n              configure:\n",
+    );
+    let env = TestEnv::with_ensemble(&text);
+    deploy(&env, FIRST).succeeds();
+    edit(&env, "greeting: hello", "greeting: bye");
+    let run = env.unfurl(["plan"]).succeeds();
+    let create = run.stdout.split("- operation ").nth(1).unwrap();
+    assert!(
+        create.starts_with("create (reason: reconfigure)\n"),
+        "{run}"
+    );
+    assert!(
+        create.contains("property title: \"hello\" -> \"bye\" (follows from greeting)"),
+        "{run}"
+    );
+    let run = env.unfurl(["explain", "db"]).succeeds();
+    assert!(
+        run.stdout.contains("- create (reason: reconfigure)"),
+        "{run}"
+    );
+}
+
+#[test]
+fn a_changed_environment_is_told() {
+    let text = ENSEMBLE.replace(
+        "implementation: Shell\n",
+        "implementation: {primary: Shell, environment: {MODE: fast}}\n",
+    );
+    let env = TestEnv::with_ensemble(&text);
+    deploy(&env, FIRST).succeeds();
+    edit(&env, "MODE: fast", "MODE: slow");
+    let run = env.unfurl(["plan"]).succeeds();
+    assert!(
+        run.stdout
+            .contains("environment of the commands: changed, now {\"MODE\":\"slow\"}"),
+        "{run}"
+    );
 }
