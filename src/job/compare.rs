@@ -119,9 +119,8 @@ impl Engine {
         if last.secret_keys.is_empty() {
             return Change::None;
         }
-        let key = match self.keys.of_id(&last.secret_key) {
-            Ok(Some(key)) => key,
-            Ok(None) | Err(_) => return Change::CannotTell,
+        let Ok(Some(key)) = self.keys.of_id(&last.secret_key) else {
+            return Change::CannotTell;
         };
         match self.evaluate_keys(task, &last.secret_keys, evaluator) {
             Err(keys) => Change::Keys(keys),
@@ -192,7 +191,7 @@ impl Engine {
         let why = match self.keys.for_records(false) {
             Err(problem) => problem,
             Ok(_) => "the key of their recorded digests is not here; give the vault password that \
-                      was given then, or restore `local/digest.key`. `--force` deploys them again \
+                      was given then (`UNFURL_VAULT_DEFAULT_PASSWORD`), or restore `local/digest.key`. `--force` deploys them again \
                       and records new digests"
                 .to_owned(),
         };

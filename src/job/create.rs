@@ -25,14 +25,7 @@ impl Engine {
         operation: Arc<Operation>,
         inputs: Option<&Map>,
     ) -> Task {
-        let (configurator, mut raw, errors) = match (self.choose)(&operation) {
-            Ok((configurator, raw)) => (configurator, raw, Vec::new()),
-            Err(error) => (
-                Arc::new(Unrunnable) as Arc<dyn Configurator>,
-                Map::new(),
-                vec![error],
-            ),
-        };
+        let (configurator, mut raw, errors) = self.configurator_of(&operation);
         if let Some(inputs) = inputs {
             raw.extend(
                 inputs
@@ -87,6 +80,13 @@ impl Engine {
             depth: 0,
             note: None,
             before: (None, None),
+        }
+    }
+
+    fn configurator_of(&self, operation: &Operation) -> (Arc<dyn Configurator>, Map, Vec<String>) {
+        match (self.choose)(operation) {
+            Ok((configurator, raw)) => (configurator, raw, Vec::new()),
+            Err(error) => (Arc::new(Unrunnable), Map::new(), vec![error]),
         }
     }
 

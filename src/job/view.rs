@@ -62,9 +62,9 @@ impl Engine {
         if implementation.is_none_or(|it| it.environment.is_empty()) {
             return Reads::default();
         }
-        let (environment, reads) = self.with_view(index, true, |view| view.environment());
         // What is wrong about it is said when the task is rendered.
-        environment.map_or_else(|_| Reads::default(), |_| reads)
+        let (is_right, reads) = self.with_view(index, true, |view| view.environment().is_ok());
+        if is_right { reads } else { Reads::default() }
     }
 
     /// The entities that the variables of a task mean, in the order in which records list what was

@@ -21,6 +21,7 @@ mod predefined;
 mod properties;
 mod prune;
 mod python_dsl;
+mod redeploy;
 mod run;
 mod schemas;
 mod support;
