@@ -175,7 +175,7 @@ fn orphan(name: &str, record: &Value) -> ExplainView {
         type_name: "unknown".to_owned(),
         exists: true,
         local: local.and_then(Status::parse),
-        why_not: vec!["its template is not in the model any more; its record is kept".to_owned()],
+        why_not: vec!["its template is not in the model any more; `--prune` removes it".to_owned()],
         ..ExplainView::default()
     }
 }

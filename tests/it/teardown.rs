@@ -73,7 +73,7 @@ fn a_protected_instance_stays_with_all_that_it_needs() {
     ]);
     let plan = env.unfurl(["plan", "--workflow", "undeploy"]).succeeds();
     assert!(
-        plan.stdout.contains("Left alone:\n    b: instance with"),
+        plan.stdout.contains("Left alone:\n- b: instance with"),
         "{plan}"
     );
 
