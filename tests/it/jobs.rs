@@ -133,24 +133,6 @@ fn a_deploy_workflow_that_ends_by_setting_a_state_deploys() {
 }
 
 #[test]
-fn a_deploy_workflow_that_ends_by_setting_a_state_deploys() {
-    let workflows = "      workflows:
-        deploy:
-          steps:
-            one:
-              target: after
-              activities: [{call_operation: Standard.configure}, {set_state: started}]
-";
-    let env = TestEnv::with_ensemble(&(two_nodes("true") + workflows));
-    env.unfurl(["deploy", "--approve"]).succeeds();
-    let deployed = &env.ensemble()["status"]["instances"]["after"];
-    assert_eq!(deployed["readyState"]["local"], "ok");
-    assert_eq!(deployed["readyState"]["state"], "started");
-    let again = env.unfurl(["deploy", "--approve"]).succeeds();
-    assert!(again.all().contains("Nothing to do"), "{again}");
-}
-
-#[test]
 fn a_secret_is_in_no_file_that_a_job_writes_and_not_on_the_screen() {
     let secret = "hunter2hunter2";
     let text = format!(
