@@ -64,6 +64,7 @@ impl Engine {
             self.plan.groups.push(group);
         }
         self.plan.items.extend(plan.items.into_iter().map(moved));
+        self.plan.left.extend(plan.left);
         for (name, status) in plan.statuses {
             if let Some(of) = self.topology.find(name.as_str()) {
                 self.topology_mut().set_local(of, Some(status));

@@ -105,6 +105,7 @@ impl Engine {
         }
         if self.tasks[index].reason == Reason::Upgrade && !self.outdated.contains_key(&index) {
             if !self.may_reconfigure(index) {
+                self.commit_reads(index, &reads);
                 self.skip(step, index, "no change detected");
                 return;
             }

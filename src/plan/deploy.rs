@@ -6,6 +6,7 @@ use super::planner::{Planner, Subject};
 use super::sequence::Sequence;
 use super::step::Reason;
 use crate::name::{NodeState, Priority, Status};
+use crate::topology::Entity;
 
 impl Planner<'_> {
     pub(super) fn deploy(&mut self, subject: &Subject, exists: bool) {
@@ -69,16 +70,19 @@ impl Planner<'_> {
             // Whether its properties are others now is seen when they are evaluated.
             return Ok(Reason::Upgrade);
         }
-        let free = entity.customized.is_none() && !entity.is_managed();
-        let compared = match self.goal.change_detection {
-            ChangeDetection::Skip => false,
-            ChangeDetection::Evaluate => free,
-            ChangeDetection::Always => true,
-        };
-        if compared && entity.last_config_change.is_some() {
+        if self.compares(entity) && entity.last_config_change.is_some() {
             Ok(Reason::Reconfigure)
         } else {
             Err(Leave::of(entity, status, self.goal))
+        }
+    }
+
+    /// Whether an instance is compared with the model.
+    fn compares(&self, entity: &Entity) -> bool {
+        match self.goal.change_detection {
+            ChangeDetection::Skip => false,
+            ChangeDetection::Evaluate => entity.customized.is_none() && !entity.is_managed(),
+            ChangeDetection::Always => true,
         }
     }
 
@@ -128,7 +132,8 @@ impl Planner<'_> {
     /// A single operation outside of any group (rule 12).
     fn reconfigure(&mut self, subject: &Subject, reason: Reason) {
         let is_found = subject.template.has_directive("discover");
-        if !is_found && self.repeat(subject) {
+        let compared = self.entity(subject).is_some_and(|it| self.compares(it));
+        if !is_found && compared && self.repeat(subject) {
             return;
         }
         let sequence = Sequence {

@@ -269,6 +269,12 @@ fn a_workflow_of_the_model_called_connect_is_meant_by_that_name() {
 #[test]
 fn an_upgrade_configures_customised_instances_whose_properties_are_others_now() {
     let env = chain();
+    let creates = "            create: echo {{ SELF.port }} >> created\n            configure: ";
+    let text = env.read("ensemble.yaml");
+    env.write(
+        "ensemble.yaml",
+        &text.replacen("            configure: ", creates, 1),
+    );
     env.unfurl(["deploy", "-a"]).succeeds();
     let text = env.read("ensemble.yaml");
     let customized = text.replace(
@@ -310,6 +316,7 @@ fn an_upgrade_configures_customised_instances_whose_properties_are_others_now() 
         "{run}"
     );
     assert!(env.read("configured").ends_with("two 81\n"), "{run}");
+    assert_eq!(env.read("created"), "80\n80\n80\n");
 
     let before = env.tracked();
     env.unfurl(["deploy", "-a", "--upgrade"]).succeeds();
