@@ -25,6 +25,7 @@ impl Engine {
         self.touch_changed(index, id);
         let before = self.tasks[index].target_status;
         self.update_status(index, &outcome, id);
+        self.find_relationships(index, id);
         let changed = self.update_last_change(index, &outcome, id);
         if on_record {
             self.note_state_change(index, id);
@@ -144,6 +145,27 @@ impl Engine {
         }
     }
 
+    /// What was found has its relationships, too: nothing will establish them.
+    fn find_relationships(&mut self, index: TaskIndex, id: ChangeId) {
+        let task = &self.tasks[index];
+        let found = self.topology.entity(task.target);
+        let finds = task.reference.operation.as_str() == "discover";
+        let Some(node) = found
+            .node()
+            .filter(|_| finds && found.local == Some(Status::Ok))
+        else {
+            return;
+        };
+        for relationship in node.requirements.clone() {
+            let it = self.topology.entity(relationship);
+            if it.local == Some(Status::Pending) && !it.computed {
+                let topology = self.topology_mut();
+                topology.set_local(relationship, Some(Status::Ok));
+                topology.set_last_config_change(relationship, id);
+            }
+        }
+    }
+
     fn update_last_change(&mut self, index: TaskIndex, outcome: &Outcome, id: ChangeId) -> bool {
         let target = self.tasks[index].target;
         let last = self.topology.entity(target).last_change();
@@ -209,8 +231,12 @@ impl Engine {
         }
         let workflow = Arc::clone(&self.plan.groups[group].workflow);
         let explicit = task.outcome.as_ref().and_then(|outcome| outcome.status);
-        let status = explicit.or_else(|| Workflow::success_status(&workflow));
         let target = task.target;
+        let entity = self.topology.entity(target);
+        // What is there as soon as its ends are does not go before them.
+        let stays = entity.computed && entity.is_relationship();
+        let default = Workflow::success_status(&workflow).filter(|_| !stays);
+        let status = explicit.or(default).or(entity.local);
         let last = self.topology.entity(target).last_change();
         if self.topology.entity(target).local != status {
             self.topology_mut().set_local(target, status);

@@ -113,11 +113,12 @@ impl Engine {
             .iter()
             .filter(|(_, dependency)| dependency.live);
         // The operations of relationships run while their ends are on the way.
-        let turn = task
-            .step
-            .map_or(task.target, |step| self.unit_instance(step));
+        let turn = task.step.map(|step| self.unit_instance(step));
+        let turn = turn.filter(|turn| *turn != task.target);
         let live = live.map(|((of, _), _)| *of);
-        let live = live.filter(|of| *of != task.target && *of != turn);
+        // What a removal reads of others is on record, also when those are gone before.
+        let removes = task.step.is_some_and(|step| self.removes(step));
+        let live = live.filter(|of| !removes && *of != task.target && Some(*of) != turn);
         let mut missing: Vec<Handle> = live
             .filter(|of| {
                 let entity = self.topology.entity(*of);
@@ -132,7 +133,7 @@ impl Engine {
         let missing = self.missing(task.target, false);
         let missing: Vec<_> = missing
             .into_iter()
-            .filter(|other| *other != turn && !self.waits_on(*other, task.target))
+            .filter(|other| Some(*other) != turn && !self.waits_on(*other, task.target))
             .collect();
         (!missing.is_empty()).then(|| self.describe(&missing, "ready"))
     }

@@ -44,6 +44,7 @@ impl Engine {
         for step in first..self.plan.steps.len() {
             self.prepare(step);
         }
+        self.settle_unchanged();
         self.tell_unknown_secrets();
         self.settle_unchanged();
         let mut deferred_group = None;

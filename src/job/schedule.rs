@@ -238,7 +238,7 @@ impl Engine {
     }
 
     /// Whether a step takes something away, be it as part of a deployment.
-    fn removes(&self, step: StepId) -> bool {
+    pub(super) fn removes(&self, step: StepId) -> bool {
         match self.plan.steps[step].group {
             Some(group) => matches!(&*self.plan.groups[group].workflow, "undeploy" | "stop"),
             None => matches!(

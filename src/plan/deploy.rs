@@ -33,6 +33,7 @@ impl Planner<'_> {
             }
         }
         if matches!(reason, Reason::Reconfigure | Reason::Upgrade) {
+            self.reconnect(subject);
             self.reconfigure(subject, reason);
         } else {
             self.generate(subject, Some(reason), "deploy");

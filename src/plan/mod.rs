@@ -9,6 +9,7 @@ mod leave;
 mod operation;
 mod order;
 mod planner;
+mod reconnect;
 mod repeat;
 mod run;
 mod sequence;

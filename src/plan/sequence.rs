@@ -48,10 +48,14 @@ impl Planner<'_> {
         let status = subject.status.unwrap_or(Status::Unknown);
         let state = self.state(subject);
         let force = self.goal.force;
-        let missing = matches!(status, Status::Unknown | Status::Absent | Status::Pending)
-            && state != Some(NodeState::Stopped);
+        // What was stopped is started; where it cannot be, it is made anew.
+        let stopped = state == Some(NodeState::Stopped);
+        let restarts = stopped && subject.template.operations.implemented("Standard", "start");
+        let missing = matches!(status, Status::Unknown | Status::Absent | Status::Pending);
+        let missing = missing && !restarts;
         // What was deleted begins anew: what configured it then is gone with it.
-        let gone = missing && matches!(state, Some(NodeState::Deleting | NodeState::Deleted));
+        let ended = matches!(state, Some(NodeState::Deleting | NodeState::Deleted));
+        let gone = missing && (ended || stopped);
         let mut initial = gone || state.is_none_or(|state| state == NodeState::Creating);
         if missing || force || (status == Status::Error && initial) {
             let created = self.operation(
@@ -67,6 +71,8 @@ impl Planner<'_> {
         let started = state == Some(NodeState::Started);
         if initial || unconfigured || (force && !started) || status == Status::Error {
             self.configure(subject, sequence);
+        } else {
+            self.establish_lost(subject, sequence);
         }
         if initial || !started || force {
             self.operation(
@@ -190,25 +196,35 @@ impl Planner<'_> {
         operation: &str,
         state: Option<NodeState>,
     ) {
-        let sources = self
-            .topology
-            .templates_requiring(&subject.template.name)
-            .to_vec();
-        for (source, place) in sources {
-            let Some(template) = self.topology.template().nodes.get(&source) else {
-                continue;
-            };
-            let operations = Arc::clone(&template.requirements[place].relationship.operations);
-            // A template that is left out, or new to a teardown, has no relationship either.
-            for source in self.present_or_coming(&source) {
-                let target = Target::Relationship { source, place };
-                let reference = OperationRef::new("Configure", operation);
-                self.implemented(target, &operations, sequence, reference, state.clone());
-            }
+        for (target, operations) in self.incoming_relationships(subject) {
+            let reference = OperationRef::new("Configure", operation);
+            self.implemented(target, &operations, sequence, reference, state);
         }
     }
 
-    fn implemented(
+    /// The relationships that point at an instance, with their operations. A template that is left
+    /// out, or new to a teardown, has none.
+    pub(super) fn incoming_relationships(
+        &self,
+        subject: &Subject,
+    ) -> Vec<(Target, Arc<Operations>)> {
+        let sources = self.topology.templates_requiring(&subject.template.name);
+        let all = sources.iter().flat_map(|(source, place)| {
+            let template = self.topology.template().nodes.get(source);
+            let relationship = template.map(|it| &it.requirements[*place].relationship);
+            let names = self.present_or_coming(source).into_iter();
+            names
+                .zip(std::iter::repeat(relationship))
+                .filter_map(|(source, relationship)| {
+                    let place = *place;
+                    let operations = Arc::clone(&relationship?.operations);
+                    Some((Target::Relationship { source, place }, operations))
+                })
+        });
+        all.collect()
+    }
+
+    pub(super) fn implemented(
         &mut self,
         target: Target,
         operations: &Operations,
@@ -221,7 +237,9 @@ impl Planner<'_> {
             return false;
         };
         let deploys = &*sequence.workflow == "deploy" && !self.goal.force;
-        if !self.admits_target(&target) || deploys && self.is_established(&target) {
+        // What is established needs nothing once its target is there, which comes before.
+        let established = deploys && self.local_of(&target) == Some(Status::Ok);
+        if !self.admits_target(&target) || established {
             return false;
         }
         let is_final = is_last(&sequence.workflow, self.goal, operations, &reference);
@@ -249,15 +267,15 @@ impl Planner<'_> {
         true
     }
 
-    /// Whether a relationship is as a deploy would make it.
-    fn is_established(&self, target: &Target) -> bool {
+    /// The own status of a relationship that exists.
+    pub(super) fn local_of(&self, target: &Target) -> Option<Status> {
         let Target::Relationship { source, place } = target else {
-            return false;
+            return None;
         };
-        let node = self.topology.find(source.as_str());
-        let node = node.and_then(|node| self.topology.entity(node).node());
-        let relationship = node.and_then(|node| node.requirements.get(*place));
-        relationship.is_some_and(|handle| self.topology.effective(*handle) == Status::Ok)
+        let node = self.topology.find(source.as_str())?;
+        let node = self.topology.entity(node).node()?;
+        let relationship = node.requirements.get(*place)?;
+        self.topology.entity(*relationship).local
     }
 
     fn admits_target(&self, target: &Target) -> bool {
@@ -266,6 +284,18 @@ impl Planner<'_> {
             // Relationships are named after their requirement, which no filter can mean.
             Target::Relationship { source, .. } => {
                 self.goal.instances.is_empty() && !self.goal.excludes(source.as_str())
+            }
+        }
+    }
+
+    /// Lets the last operation of each relationship, be it in the turn of its source or of its
+    /// target, complete what is done to it.
+    pub(super) fn complete_relationships_last(&mut self) {
+        let mut seen = std::collections::HashSet::new();
+        for step in self.plan.steps.iter_mut().rev() {
+            let of_relationship = matches!(step.target, Target::Relationship { .. });
+            if of_relationship && step.is_final {
+                step.is_final = seen.insert(step.target.clone());
             }
         }
     }
@@ -307,13 +337,11 @@ fn is_last(workflow: &str, goal: &Goal, operations: &Operations, of: &OperationR
         }
         ("Standard", true) if goal.workflow == Workflow::Stop => &["stop"],
         ("Standard", true) => &["stop", "delete"],
-        ("Configure", false) if goal.workflow == Workflow::Deploy => &[
-            "pre_configure_target",
-            "pre_configure_source",
-            "post_configure_target",
-            "post_configure_source",
-        ],
-        ("Configure", true) => &["remove_target", "remove_source"],
+        // Which of them comes last depends on which ends take part.
+        ("Configure", false) if goal.workflow == Workflow::Deploy => {
+            return of.operation.as_str().contains("_configure_");
+        }
+        ("Configure", true) => return of.operation.as_str().starts_with("remove_"),
         _ => return false,
     };
     let interface = of.interface.as_str();

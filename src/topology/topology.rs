@@ -290,7 +290,7 @@ impl Topology {
             };
             let mut entity = Entity::new(Arc::clone(name).into(), key.into(), kind);
             entity.local = Some(Status::Pending);
-            entity.computed = is_computed(&requirement.relationship.operations);
+            entity.computed = is_given(&requirement.relationship.operations);
             handles.push(self.add_part(source, entity));
         }
         handles
@@ -364,6 +364,20 @@ impl Topology {
     pub fn is_required(&self, template: &str) -> bool {
         self.required.get(template).copied().unwrap_or(true)
     }
+}
+
+/// Whether no operation establishes a relationship: it is there as soon as its ends are.
+fn is_given(operations: &Operations) -> bool {
+    let mut implemented = operations
+        .iter()
+        .filter(|operation| operation.is_implemented());
+    implemented.all(|operation| {
+        !operation
+            .reference
+            .operation
+            .as_str()
+            .contains("_configure_")
+    })
 }
 
 /// Whether no operation makes an entity: then it is only the sum of what it depends on.

@@ -497,7 +497,10 @@ fn history_reads_the_changes_that_an_ensemble_keeps_itself() {
 #[test]
 fn a_changed_secret_is_named_and_not_shown() {
     let text = ENSEMBLE.replace("extra: 1\n", "extra: {eval: '.::password'}\n");
-    let text = text.replace("{{ inputs.extra }}'", "'\n                  secret: $inputs::extra");
+    let text = text.replace(
+        "{{ inputs.extra }}'",
+        "'\n                  secret: $inputs::extra",
+    );
     let text = text.replace("SELF.port }}'}}", "inputs.extra | length }}'}}");
     let env = TestEnv::with_ensemble(&text);
     deploy(&env, FIRST).succeeds();

@@ -121,6 +121,20 @@ impl Lab {
         lab
     }
 
+    /// Another folder with all that is tracked.
+    pub(super) fn copy(&self) -> Self {
+        let copy = Self::new("");
+        for (name, text) in self.tracked() {
+            let path = copy.folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        Self {
+            jobs: self.jobs,
+            ..copy
+        }
+    }
+
     pub(super) fn path(&self) -> PathBuf {
         self.folder.path().join("ensemble.yaml")
     }
@@ -157,10 +171,10 @@ impl Lab {
             )),
             parallel,
             echo: false,
+            save: true,
+            refuse_dirty: false,
             recorded_options: Map::new(),
             command: "unfurl".to_owned(),
-            refuse_dirty: false,
-            save: true,
         }
     }
 
@@ -187,22 +201,24 @@ impl Lab {
         self.jobs -= 1;
         let planned = ops::plan::plan(&request, &mut Watch::default());
         let planned = planned.unwrap_or_else(|failure| panic!("{failure:?}\n{}", self.text()));
-        let engine = planned.engine;
-        let steps = steps(&engine).into_iter();
+        let engine = &planned.engine;
+        let steps = steps(engine).into_iter();
         (
             steps.map(|(_, step, end)| (step, end)).collect(),
             picture(&engine.topology),
         )
     }
 
-    /// The status of every instance: its own, that of what it needs too, and its node state.
+    /// The status of every instance, its own and the effective one, and the attribute that is set.
     pub(super) fn statuses(&self) -> BTreeMap<String, String> {
         let ensemble: Json = serde_yaml::from_str(&self.text()).unwrap();
         let mut found = BTreeMap::new();
         let mut left = vec![&ensemble["status"]["instances"]];
         while let Some(instances) = left.pop() {
             for (name, instance) in instances.as_object().into_iter().flatten() {
-                let text = format!("{} {}", instance["readyState"], instance["attributes"]["a"]);
+                let ready = &instance["readyState"];
+                let (local, effective) = (&ready["local"], &ready["effective"]);
+                let text = format!("{local} {effective} {}", instance["attributes"]["a"]);
                 found.insert(name.clone(), text);
                 left.push(&instance["instances"]);
             }
@@ -213,8 +229,7 @@ impl Lab {
     /// The own status of an instance.
     pub(super) fn local(&self, name: &str) -> Option<String> {
         let status = self.statuses().get(name)?.clone();
-        let status = status.split_once("\"local\":\"")?.1;
-        Some(status.split_once('"')?.0.to_owned())
+        Some(status.split('"').nth(1)?.to_owned())
     }
 
     /// Every file that git would track, by its path.

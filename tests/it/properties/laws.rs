@@ -117,7 +117,9 @@ fn deploys_as_planned(model: &Model, lab: &mut Lab) -> Result<Ran, String> {
 /// The steps that every deploy takes.
 fn always(model: &Model) -> BTreeSet<Act> {
     let nodes = (0..model.nodes.len()).filter(|node| {
-        model.nodes[*node].directive == Some(Directive::Check) && model.deploys(*node)
+        let is_checked = model.nodes[*node].directive == Some(Directive::Check);
+        let is_there = model.is_found(*node) || !model.is_computed(*node);
+        is_checked && is_there && model.deploys(*node)
     });
     nodes
         .map(|node| (format!("::{}", name(node)), "check".to_owned()))
@@ -157,11 +159,14 @@ fn needs_nothing_that_git_ignores(model: &Model, lab: &mut Lab) -> Law {
 }
 
 fn is_checked_without_a_change(model: &Model, lab: &mut Lab) -> Law {
+    // Defaults are checked, too, and found: that is another life.
+    let lab = &mut lab.copy();
     let before = lab.statuses();
     as_planned(model, lab, &Workflow::Check, 1)?;
     let after = lab.statuses();
     // What no operation makes has no status of its own until a check reports one.
-    for node in (0..model.nodes.len()).filter(|node| !model.is_computed(*node)) {
+    let made = (0..model.nodes.len()).filter(|node| !model.is_computed(*node));
+    for node in made.filter(|node| model.deploys(*node)) {
         let name = name(node);
         let (was, is) = (before.get(&name), after.get(&name));
         must!(
@@ -203,7 +208,13 @@ fn follows_edits(model: &Model, lab: &mut Lab) -> Law {
 
 fn goes_and_comes_back(model: &Model, lab: &mut Lab) -> Law {
     let before = lab.statuses();
-    as_planned(model, lab, &Workflow::Undeploy, 1)?;
+    let ran = as_planned(model, lab, &Workflow::Undeploy, 1)?;
+    let (did, due) = (acts(ran.with(End::Succeeded)), model.teardown());
+    must!(
+        did == due,
+        lab,
+        "a teardown did {did:#?}\nand should have done {due:#?}"
+    );
     for node in model.gone() {
         let name = name(node);
         let status = lab.local(&name);

@@ -12,7 +12,7 @@ use proptest::test_runner::FileFailurePersistence;
 /// How many cases each of the parts tries; `UNFURL_PROPERTY_CASES` is the number of all.
 fn config() -> ProptestConfig {
     let all = std::env::var("UNFURL_PROPERTY_CASES");
-    let all: u32 = all.map_or(200, |all| all.parse().unwrap());
+    let all: u32 = all.map_or(60, |all| all.parse().unwrap());
     let file = FileFailurePersistence::Direct("tests/data/property-regressions.txt");
     ProptestConfig {
         cases: all.div_ceil(4),

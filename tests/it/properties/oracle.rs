@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::model::{Directive, Expr, Model, Op, RELATIONSHIP_OPS, name};
+use super::model::{Directive, Expr, Form, Implementation, Model, Op, RELATIONSHIP_OPS, name};
 
 /// An operation of a node or of a relationship: the key of its target, and its name.
 pub(super) type Act = (String, String);
@@ -12,14 +12,26 @@ fn act(node: usize, op: Op) -> Act {
 }
 
 impl Model {
-    /// Whether a node is deployed: on demand only where something deployed requires it.
+    /// Whether a node is deployed.
     pub(super) fn deploys(&self, node: usize) -> bool {
         match self.nodes[node].directive {
             Some(Directive::Virtual) => false,
-            Some(Directive::Default | Directive::Dependent) => (node + 1..self.nodes.len())
-                .any(|source| self.deploys(source) && self.targets(source).any(|t| t == node)),
+            Some(Directive::Default) => self.is_required(node),
+            Some(Directive::Dependent) => self.sources(node).next().is_some(),
             _ => true,
         }
+    }
+
+    /// Whether a node is no default, or something required requires it (rule 3).
+    fn is_required(&self, node: usize) -> bool {
+        self.nodes[node].directive != Some(Directive::Default)
+            || self.sources(node).any(|source| self.is_required(source))
+    }
+
+    /// What requires a node directly.
+    fn sources(&self, node: usize) -> impl Iterator<Item = usize> {
+        let later = node + 1..self.nodes.len();
+        later.filter(move |source| self.targets(*source).any(|target| target == node))
     }
 
     /// Whether no operation makes a node, so that it is the sum of what it requires.
@@ -27,10 +39,18 @@ impl Model {
         self.operations(node).iter().all(|(op, _)| *op == Op::Check)
     }
 
-    /// Whether a node is found, not made.
+    /// Whether a node is found, not made. What stands on something new cannot be there yet.
     pub(super) fn is_found(&self, node: usize) -> bool {
-        let found = [Some(Directive::Discover), Some(Directive::Check)];
-        found.contains(&self.nodes[node].directive)
+        let host = self.nodes[node].host.as_ref().map(|host| host.target);
+        match self.nodes[node].directive {
+            Some(Directive::Discover) => true,
+            Some(Directive::Check) => host.is_none_or(|host| !self.is_made(host)),
+            _ => false,
+        }
+    }
+
+    fn is_made(&self, node: usize) -> bool {
+        !self.is_computed(node) && !self.is_found(node)
     }
 
     /// What the first deploy runs.
@@ -40,7 +60,7 @@ impl Model {
             let directive = self.nodes[node].directive;
             let finds = match directive {
                 Some(Directive::Discover) => Some(Op::Discover),
-                Some(Directive::Check) => Some(Op::Check),
+                Some(Directive::Check) if self.is_found(node) => Some(Op::Check),
                 _ => None,
             };
             let operations = self.operations(node);
@@ -53,7 +73,6 @@ impl Model {
             );
             let of_relationships = match directive {
                 Some(Directive::Discover) => ["add_source", "add_target"].as_slice(),
-                Some(Directive::Check) => &[],
                 _ => &RELATIONSHIP_OPS[..4],
             };
             self.relationships(node, of_relationships, &mut acts);
@@ -108,10 +127,37 @@ impl Model {
             (0..self.nodes.len()).filter(|node| self.deploys(*node) && !kept.contains(node));
         nodes
             .filter(|node| {
-                let started = self.has(*node, Op::Start) && self.has(*node, Op::Stop);
-                started || self.has(*node, Op::Delete)
+                let stops = self.runs(*node) && self.has(*node, Op::Stop);
+                stops || self.has(*node, Op::Delete)
             })
             .collect()
+    }
+
+    /// Whether a node is started, or a check said that it works.
+    fn runs(&self, node: usize) -> bool {
+        self.has(node, Op::Start) || self.nodes[node].directive == Some(Directive::Check)
+    }
+
+    /// What a teardown runs: what was started is stopped, and relationships go before their ends.
+    pub(super) fn teardown(&self) -> BTreeSet<Act> {
+        let kept = self.kept();
+        let mut acts = BTreeSet::new();
+        for node in (0..self.nodes.len()).filter(|node| self.deploys(*node)) {
+            // What no operation makes takes no part, nor do its relationships in its turn.
+            if kept.contains(&node) || self.is_computed(node) {
+                continue;
+            }
+            let goes = |op: Op| op == Op::Delete || op == Op::Stop && self.runs(node);
+            let operations = self.operations(node);
+            acts.extend(
+                operations
+                    .iter()
+                    .filter(|(op, _)| goes(*op))
+                    .map(|(op, _)| act(node, *op)),
+            );
+            self.relationships(node, &RELATIONSHIP_OPS[6..], &mut acts);
+        }
+        acts
     }
 
     /// The operations that run again after a property, or an input, was edited.
@@ -122,7 +168,7 @@ impl Model {
             let before = changed.len() + acts.len();
             for node in (0..self.nodes.len()).filter(|node| self.deploys(*node)) {
                 for (at, value) in self.nodes[node].properties.iter().enumerate() {
-                    let property = Expr::Property(node, at, super::model::Form::Eval);
+                    let property = Expr::Property(node, at, Form::Eval);
                     if has(&changed, value) && !has(&changed, &property) {
                         changed.push(property);
                     }
@@ -136,28 +182,30 @@ impl Model {
     }
 
     fn rerun_of(&self, node: usize, changed: &mut Vec<Expr>, acts: &mut BTreeSet<Act>) {
-        for (op, implementation) in self.operations(node) {
-            if !self.is_compared(node, op) {
-                continue;
-            }
-            let reads = implementation.reads.iter().chain(&implementation.sets);
-            if reads.clone().any(|read| has(changed, read)) {
+        let operations = self.operations(node);
+        let touched = |op: &Op, implementation: &Implementation| {
+            let mut reads = implementation.reads.iter().chain(&implementation.sets);
+            acts.contains(&act(node, *op)) || reads.any(|read| has(changed, read))
+        };
+        let touched = operations.iter().filter(|(op, it)| touched(op, it));
+        let touched: Vec<Op> = touched.map(|(op, _)| *op).collect();
+        let again: Vec<Op> = match self.nodes[node].directive {
+            Some(Directive::Discover) => vec![Op::Discover],
+            Some(Directive::Check) => Vec::new(),
+            // What is created anew is brought up from there.
+            _ if touched.contains(&Op::Create) => vec![Op::Create, Op::Configure, Op::Start],
+            _ => vec![Op::Configure, Op::Start],
+        };
+        let anew = again.contains(&Op::Create);
+        for (op, implementation) in operations {
+            if again.contains(&op) && (anew || touched.contains(&op)) {
                 acts.insert(act(node, op));
-                let attribute = Expr::Attribute(node, super::model::Form::Eval);
+                let attribute = Expr::Attribute(node, Form::Eval);
                 let sets = implementation.sets.as_ref();
                 if sets.is_some_and(|value| has(changed, value)) && !has(changed, &attribute) {
                     changed.push(attribute);
                 }
             }
-        }
-    }
-
-    /// Whether a deploy looks for changes of what an operation read.
-    fn is_compared(&self, node: usize, op: Op) -> bool {
-        match self.nodes[node].directive {
-            Some(Directive::Discover) => op == Op::Discover,
-            Some(Directive::Check) => false,
-            _ => op == Op::Configure,
         }
     }
 }

@@ -211,16 +211,23 @@ fn fill(model: &mut Model, place: usize, pick: &NodePick) {
             continue;
         };
         let text = |what: &str| format!("{}{place}-{what}", op.word());
+        // Whether `create` and `start` are done again is settled before anything sets an attribute.
+        let is_early = matches!(op, Op::Create | Op::Start);
+        let value = |name: &str, pick: &ExprPick| match read(model, place, &text(name), pick) {
+            Expr::Attribute(..) if is_early => Expr::Text(text(name), 0),
+            other => other,
+        };
         let reads = pick.reads.iter().enumerate();
-        let reads =
-            reads.map(|(read_at, pick)| read(model, place, &text(&read_at.to_string()), pick));
+        let reads = reads.map(|(at, pick)| value(&at.to_string(), pick));
         let reads = reads.collect();
-        // What others read is as before once a node is back.
-        let sets = pick
-            .sets
-            .as_ref()
-            .filter(|_| op.brings_up() || op == Op::Discover);
-        let sets = sets.map(|pick| read(model, place, &text("a"), pick));
+        // One operation sets what others read, so that it is the same whatever ran last.
+        let free = model
+            .operations(place)
+            .iter()
+            .all(|(_, other)| other.sets.is_none());
+        let may_set = free && (op.brings_up() || op == Op::Discover);
+        let sets = pick.sets.as_ref().filter(|_| may_set);
+        let sets = sets.map(|pick| value("a", pick));
         let implementation = &mut model.nodes[place].own[at].1;
         implementation.reads = reads;
         implementation.sets = sets;
