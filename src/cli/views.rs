@@ -5,7 +5,7 @@ use crate::diagnostic::{Places, Sources};
 use crate::job::{Engine, Stage, Task, TaskIndex};
 use crate::name::Status;
 use crate::ops::JobReport;
-use crate::plan::{Activity, Item};
+use crate::plan::{Activity, Group, Item, When};
 use crate::topology::{Created, Orphan};
 use crate::ui::{
     LeftAlone, OrphanLine, PlanEntry, PlanNode, PlanTask, PlanView, Query, SummaryView, TaskEnd,
@@ -143,7 +143,7 @@ fn entry(shown: &Shown<'_>, item: Item, within: Handle) -> PlanEntry {
             }),
         },
         Item::Group(group) => PlanEntry::Group {
-            workflow: Some(engine.plan.groups[group].workflow.to_string()),
+            workflow: Some(purpose(&engine.plan.groups[group])),
             sequence: sequence(shown, &engine.plan.groups[group].items, within),
         },
     }
@@ -164,6 +164,17 @@ pub(super) fn task_of_plan(engine: &Engine, index: TaskIndex, places: &Places<'_
         changes::add(engine, index, places, &mut shown);
     }
     shown
+}
+
+/// What a group is for: its workflow, and what must have happened.
+fn purpose(group: &Group) -> String {
+    match &group.when {
+        When::Failed(causes) => {
+            let steps: Vec<_> = causes.iter().map(|(_, step)| format!("`{step}`")).collect();
+            format!("{} (if step {} fails)", group.workflow, steps.join(" or "))
+        }
+        When::Always | When::Succeeded(_) => group.workflow.to_string(),
+    }
 }
 
 /// The items of a group; those for another target stand below that target.

@@ -89,6 +89,7 @@ impl DelegateRun {
                 .filter(|target| !target.is_null())
                 .cloned(),
             inputs: self.request.get("inputs").cloned().unwrap_or(Value::Null),
+            control: &["operation", "target", "inputs", "when", "arguments"],
         })
     }
 }

@@ -62,6 +62,7 @@ pub(super) fn apply_done(done: &Value, outcome: &mut Outcome) {
             .errors
             .push(format!("input `done` must be a map, not {}", done.kind()));
         outcome.success = false;
+        outcome.status = Some(Status::Error);
         return;
     };
     if let Some(success) = done.get("success").filter(|value| !value.is_null()) {
@@ -78,6 +79,8 @@ pub(super) fn apply_done(done: &Value, outcome: &mut Outcome) {
                 .errors
                 .push(format!("`{status}` in `done` is not a status"));
             outcome.success = false;
+            outcome.modified = None;
+            outcome.status = Some(Status::Error);
         }
     }
     if let Some(result) = done.get("result").filter(|value| !value.is_null()) {

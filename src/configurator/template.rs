@@ -76,10 +76,7 @@ impl TemplateRun {
         if let Some(done) = &done {
             apply_done(done, &mut outcome);
             if !outcome.errors.is_empty() {
-                return Outcome {
-                    status: None,
-                    ..outcome
-                };
+                return outcome;
             }
         }
         let variables = outcome.result.as_ref().and_then(Value::as_map).cloned();

@@ -3,8 +3,9 @@
 use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
 
-/// A queue of nodes with edges among them. Nodes that are ready come out in the order of their
-/// ranks, those of one rank in the order in which they were added. Every step costs O(log n) plus the edges it touches.
+/// A queue of nodes with edges among them. Nodes that are ready come out by their rank, lower ones
+/// first, and within it in the order in which they were added. Every step costs O(log n) plus the
+/// edges it touches.
 #[derive(Debug, Clone)]
 pub struct ReadyQueue<N> {
     nodes: Vec<Entry<N>>,
@@ -19,7 +20,9 @@ struct Entry<N> {
     node: N,
     rank: u8,
     waits: usize,
-    dependents: Vec<usize>,
+    /// Those that wait for it, with their number of releases when they began to.
+    dependents: Vec<(usize, u32)>,
+    releases: u32,
     state: State,
 }
 
@@ -42,7 +45,7 @@ impl<N> Default for ReadyQueue<N> {
 }
 
 impl<N: Copy + Eq + Hash> ReadyQueue<N> {
-    /// Adds a node of the first rank; one that is there already stays as it is.
+    /// Adds a node of rank 0; one that is there already stays as it is.
     pub fn add(&mut self, node: N) {
         self.add_ranked(node, 0);
     }
@@ -59,6 +62,7 @@ impl<N: Copy + Eq + Hash> ReadyQueue<N> {
             rank,
             waits: 0,
             dependents: Vec::new(),
+            releases: 0,
             state: State::Queued,
         });
         self.ready.insert((rank, place));
@@ -73,9 +77,27 @@ impl<N: Copy + Eq + Hash> ReadyQueue<N> {
         };
         let open = self.nodes[on].state != State::Done && self.nodes[place].state == State::Queued;
         if open && place != on {
-            self.nodes[on].dependents.push(place);
+            let releases = self.nodes[place].releases;
+            self.nodes[on].dependents.push((place, releases));
             self.nodes[place].waits += 1;
             self.ready.remove(&(self.nodes[place].rank, place));
+        }
+    }
+
+    /// The rank of a node.
+    pub fn rank(&self, node: N) -> u8 {
+        let place = self.places.get(&node);
+        place.map_or(0, |place| self.nodes[*place].rank)
+    }
+
+    /// Gives a node another rank.
+    pub fn set_rank(&mut self, node: N, rank: u8) {
+        let Some(&place) = self.places.get(&node) else {
+            return;
+        };
+        let before = std::mem::replace(&mut self.nodes[place].rank, rank);
+        if self.ready.remove(&(before, place)) {
+            self.ready.insert((rank, place));
         }
     }
 
@@ -105,9 +127,7 @@ impl<N: Copy + Eq + Hash> ReadyQueue<N> {
             return;
         };
         if self.nodes[place].state == State::Queued {
-            for other in &mut self.nodes {
-                other.dependents.retain(|dependent| *dependent != place);
-            }
+            self.nodes[place].releases += 1;
             self.nodes[place].waits = 0;
             self.ready.insert((self.nodes[place].rank, place));
         }
@@ -124,8 +144,11 @@ impl<N: Copy + Eq + Hash> ReadyQueue<N> {
         self.nodes[place].state = State::Done;
         self.ready.remove(&(self.nodes[place].rank, place));
         self.left -= 1;
-        for dependent in std::mem::take(&mut self.nodes[place].dependents) {
+        for (dependent, releases) in std::mem::take(&mut self.nodes[place].dependents) {
             let entry = &mut self.nodes[dependent];
+            if entry.releases != releases {
+                continue;
+            }
             entry.waits -= 1;
             if entry.waits == 0 && entry.state == State::Queued {
                 self.ready.insert((entry.rank, dependent));
@@ -175,6 +198,17 @@ mod tests {
         );
         queue.done(2);
         assert_eq!(queue.pop(), Some(3));
+    }
+
+    #[test]
+    fn ready_nodes_of_a_lower_rank_come_first() {
+        let mut queue = ReadyQueue::default();
+        queue.add_ranked(1, 2);
+        queue.add(2);
+        queue.add_ranked(3, 1);
+        queue.set_rank(2, 3);
+        let order: Vec<_> = std::iter::from_fn(|| queue.pop()).collect();
+        assert_eq!(order, [3, 1, 2]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::error::Error;
 use super::event::Level;
 use super::schedule::ADDED;
 use super::world::Folders;
-use crate::plan::{Goal, Item, Plan, Workflow, plan_added};
+use crate::plan::{Goal, Item, Plan, plan_added};
 use crate::value::Handle;
 
 /// How often instances that were added may have others added.
@@ -31,7 +31,7 @@ impl Engine {
             self.finished += 1;
             let names = added.iter();
             let goal = Goal {
-                workflow: Workflow::Deploy,
+                workflow: self.options.goal.workflow.clone(),
                 instances: names
                     .map(|of| self.topology.entity(*of).name.clone())
                     .collect(),
@@ -73,6 +73,9 @@ impl Engine {
         self.done.resize(self.plan.steps.len(), false);
         for step in steps..self.plan.steps.len() {
             self.add_task_of(step)?;
+            if let Some(task) = self.task_of[step] {
+                self.tasks[task].follows = true;
+            }
         }
         self.render_steps(steps, folders);
         self.extend_queue(items);

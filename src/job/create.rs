@@ -75,6 +75,8 @@ impl Engine {
             rendered: None,
             run: None,
             step: None,
+            follows: false,
+            entered: false,
             listed: false,
             parent: None,
             depth: 0,

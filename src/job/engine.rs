@@ -121,6 +121,8 @@ pub struct Engine {
     pub(super) undecided: HashSet<StepId>,
     pub(super) queue: ReadyQueue<StepId>,
     pub(super) finished: TaskNumber,
+    /// Whether groups run, as far as that is known.
+    pub(super) admissions: HashMap<crate::plan::GroupId, super::admission::Admission>,
     pub(super) events: Vec<Event>,
     pub(super) started: usize,
 }
@@ -186,6 +188,7 @@ impl Engine {
             undecided: HashSet::new(),
             queue: ReadyQueue::default(),
             finished: 0,
+            admissions: HashMap::new(),
             events: Vec::new(),
             started: 0,
             plan: Plan::default(),
@@ -301,7 +304,9 @@ impl Engine {
         (0..self.plan.steps.len()).all(|step| match self.task_of[step] {
             None => false,
             Some(task) => {
-                self.tasks[task].stage == super::task::Stage::Skipped || !self.includes(task)
+                self.tasks[task].stage == super::task::Stage::Skipped
+                    || !self.includes(task)
+                    || self.is_conditional(step)
             }
         })
     }

@@ -231,6 +231,10 @@ impl Engine {
         }
         let workflow = Arc::clone(&self.plan.groups[group].workflow);
         let explicit = task.outcome.as_ref().and_then(|outcome| outcome.status);
+        if explicit.is_none() && Workflow::success_status(&workflow).is_none() {
+            // The workflow brings its target to no status of its own.
+            return;
+        }
         let target = task.target;
         let entity = self.topology.entity(target);
         // What is there as soon as its ends are does not go before them.

@@ -16,6 +16,17 @@ pub(super) enum Gate {
     Pass(String),
 }
 
+/// How far the dependencies of an entity must have come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Need {
+    /// Their own status is `ok` or `degraded`, unless they have no operations.
+    Ready,
+    /// They work, together with what they depend on.
+    Operational,
+    /// They have entered a node state.
+    Entered(NodeState),
+}
+
 impl Engine {
     /// Whether the target still needs the operation: others may have advanced it meanwhile.
     pub(super) fn entry_gate(&mut self, index: TaskIndex) -> Gate {
@@ -29,7 +40,7 @@ impl Engine {
         let entity = self.topology.entity(task.target);
         let operation = task.reference.operation.as_str();
         if operation == "check" {
-            let missing = self.missing(task.target, true);
+            let missing = self.missing(task.target, Need::Operational);
             if !missing.is_empty() {
                 return Gate::Pass(self.describe(&missing, "operational"));
             }
@@ -130,16 +141,29 @@ impl Engine {
         if !missing.is_empty() {
             return Some(self.describe(&missing, "ready"));
         }
-        let missing = self.missing(task.target, false);
+        let entered = task.operation.entry_state.as_deref();
+        let need = entered
+            .and_then(NodeState::parse)
+            .map_or(Need::Ready, Need::Entered);
+        let missing = self.missing(task.target, need);
         let missing: Vec<_> = missing
             .into_iter()
             .filter(|other| Some(*other) != turn && !self.waits_on(*other, task.target))
             .collect();
-        (!missing.is_empty()).then(|| self.describe(&missing, "ready"))
+        let state = match need {
+            Need::Entered(state) => state.as_str(),
+            Need::Ready | Need::Operational => "ready",
+        };
+        (!missing.is_empty()).then(|| self.describe(&missing, state))
     }
 
-    /// The required dependencies of an entity that are not as they must be.
-    fn missing(&self, of: Handle, operational: bool) -> Vec<Handle> {
+    /// The required dependencies of an entity that are not as they must be. A relationship needs
+    /// its target to be operational, not to be ready: what is done to connect the two may come
+    /// before the target's own operations.
+    fn missing(&self, of: Handle, need: Need) -> Vec<Handle> {
+        if self.topology.entity(of).is_relationship() && need != Need::Operational {
+            return Vec::new();
+        }
         let ends = self
             .topology
             .operational_dependencies(of)
@@ -154,10 +178,14 @@ impl Engine {
                 let entity = self.topology.entity(*end);
                 if entity.local == Some(Status::Error) {
                     true
-                } else if operational {
-                    !self.topology.is_operational(*end)
                 } else {
-                    !entity.computed && !is_ready(entity.local)
+                    match need {
+                        Need::Entered(state) => {
+                            !entity.state.is_some_and(|at| at.has_passed(state))
+                        }
+                        Need::Operational => !self.topology.is_operational(*end),
+                        Need::Ready => !entity.computed && !is_ready(entity.local),
+                    }
                 }
             })
             .collect()

@@ -2,11 +2,13 @@
 //! writer of the topology; it asks a runner for effects and performs none itself.
 
 mod added;
+mod admission;
 mod artifact;
 mod because;
 mod begun;
 mod cause;
 mod compare;
+mod condition;
 mod create;
 mod digest;
 mod engine;
@@ -27,6 +29,7 @@ mod undecided;
 mod update;
 mod upgrade;
 mod view;
+mod wait;
 mod world;
 
 pub use begun::mark_begun;

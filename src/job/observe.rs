@@ -172,6 +172,19 @@ pub(super) fn is_live(topology: &Topology, of: Handle, name: &str) -> Option<boo
     }
 }
 
+/// Whether an attribute is declared by the type of its entity.
+pub(super) fn is_declared(topology: &Topology, of: Handle, name: &str) -> bool {
+    match topology.get(of).map(|entity| &entity.kind) {
+        Some(Kind::Node(node)) => node.template.attributes.contains_key(name),
+        Some(Kind::Relationship { template, .. }) => template.attributes.contains_key(name),
+        Some(Kind::Capability { .. }) => topology
+            .entity(of)
+            .capability()
+            .is_some_and(|template| template.attributes.contains_key(name)),
+        _ => false,
+    }
+}
+
 /// Whether an attribute that is not there may be set by a task: it is declared, or the type is
 /// open to any attribute.
 pub(super) fn may_be_set(topology: &Topology, of: Handle, name: &str) -> bool {

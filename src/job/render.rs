@@ -5,11 +5,9 @@ use std::sync::Arc;
 use super::compare::Change;
 use super::engine::Engine;
 use super::event::Level;
-use super::observe::{is_live, may_be_set};
 use super::task::{Stage, TaskIndex};
 use super::undecided::Unchanged;
 use super::world::{FolderKey, Folders};
-use crate::expr::Reads;
 use crate::name::Priority;
 use crate::plan::{Reason, StepId, Workflow};
 use crate::value::{Handle, Value};
@@ -24,9 +22,12 @@ pub(super) struct Awaited {
 
 /// What came of rendering one task.
 #[derive(Debug)]
-enum Rendering {
+pub(super) enum Rendering {
     Ready,
+    /// It reads what others have yet to set.
     Waits(Vec<StepId>, Vec<Awaited>),
+    /// It reads what steps before it set, which have ended when its turn comes.
+    Follows(Vec<StepId>),
     Failed(String),
     Wrong(Box<crate::expr::Error>),
 }
@@ -42,7 +43,9 @@ impl Engine {
     /// Renders the steps of the plan from one on.
     pub(super) fn render_steps(&mut self, first: StepId, folders: &mut dyn Folders) {
         for step in first..self.plan.steps.len() {
-            self.prepare(step);
+            if !self.is_conditional(step) {
+                self.prepare(step);
+            }
         }
         self.settle_unchanged();
         self.tell_unknown_secrets();
@@ -52,7 +55,9 @@ impl Engine {
             let Some(task) = self.task_of[step] else {
                 continue;
             };
-            if self.tasks[task].stage != Stage::Planned || !self.includes(task) {
+            // What may not be needed is rendered when it is.
+            let now = self.tasks[task].stage == Stage::Planned && !self.is_conditional(step);
+            if !now || !self.includes(task) {
                 continue;
             }
             if deferred_group.is_some() && deferred_group == self.plan.steps[step].group {
@@ -74,6 +79,7 @@ impl Engine {
             || goal.is_filtered()
             || task.priority == Priority::Critical
             || task.reason == Reason::Prune
+            || task.follows
             || self.is_needed(task.target)
     }
 
@@ -83,7 +89,7 @@ impl Engine {
     }
 
     /// Leaves out what cannot take part in a dry run, and what has not changed.
-    fn prepare(&mut self, step: StepId) {
+    pub(super) fn prepare(&mut self, step: StepId) {
         let Some(index) = self.task_of[step] else {
             return;
         };
@@ -162,6 +168,11 @@ impl Engine {
                 self.awaited.insert(step, awaited);
                 return true;
             }
+            Rendering::Follows(steps) => {
+                self.tasks[index].stage = Stage::Planned;
+                self.waiting.insert(step, steps);
+                return false;
+            }
             Rendering::Failed(message) => {
                 self.say(Level::Error, format!("{}: {message}", self.label(index)));
                 self.is_unrenderable(index, message);
@@ -197,9 +208,9 @@ impl Engine {
             self.tasks[index].configurator.render(view)
         });
         if !self.released.contains(&step) {
-            let (steps, awaited) = self.waits_for(index, &reads);
-            if !steps.is_empty() {
-                return Rendering::Waits(steps, awaited);
+            let waits = self.waits_for(step, index, &reads, rendered.is_err());
+            if let Some(waits) = waits.into_rendering(step) {
+                return waits;
             }
         }
         let rendered = match rendered {
@@ -216,46 +227,6 @@ impl Engine {
         }
         self.tasks[index].rendered = Some(rendered);
         Rendering::Ready
-    }
-
-    /// The steps that may still set a live attribute among those that a task read, and those
-    /// attributes.
-    pub(super) fn waits_for(&self, index: TaskIndex, reads: &Reads) -> (Vec<StepId>, Vec<Awaited>) {
-        let (mut steps, mut awaited) = (Vec::new(), Vec::new());
-        if self.tasks[index]
-            .group
-            .is_some_and(|g| &*self.plan.groups[g].workflow == "undeploy")
-        {
-            return (steps, awaited);
-        }
-        let own = self.tasks[index].target;
-        let nested = self.evaluator_for(index).closure(reads, usize::MAX);
-        let absent = self.memo.absent(reads, usize::MAX);
-        let absent = absent
-            .iter()
-            .filter(|(of, name)| may_be_set(&self.topology, *of, name));
-        let absent = absent.map(|(of, name)| (*of, name, &Value::Null));
-        let all = absent.chain(nested.iter().map(|(of, name, value)| (*of, name, value)));
-        for (of, name, value) in all {
-            let Some(producers) = self.producers.get(&of).filter(|_| of != own) else {
-                continue;
-            };
-            let before = steps.len();
-            if is_live(&self.topology, of, name) == Some(true) {
-                let open = producers.iter().copied();
-                steps.extend(open.filter(|step| !self.done[*step] && self.runs(*step)));
-            }
-            if steps.len() > before {
-                awaited.push(Awaited {
-                    of,
-                    name: Arc::clone(name),
-                    value: value.clone(),
-                });
-            }
-        }
-        steps.sort_unstable();
-        steps.dedup();
-        (steps, awaited)
     }
 
     /// Marks the step before a left-out one as the one that completes the workflow.

@@ -6,7 +6,7 @@ use super::engine::Engine;
 use super::error::Error;
 use super::event::{Event, Journal, Level, Sink};
 use super::start::Next;
-use super::task::{Stage, TaskIndex};
+use super::task::TaskIndex;
 use super::world::{Folders, Runner};
 use crate::name::Status;
 use crate::plan::StepId;
@@ -215,21 +215,22 @@ impl Loop {
         }
     }
 
-    /// When nothing runs and nothing is ready, what is left waits for itself: the first goes on
+    /// When nothing runs and nothing is ready, what is left waits for itself: those that can go on
     /// with what there is. Says whether there is anything left.
     fn release_stragglers(&mut self, engine: &mut Engine) -> Result<bool, Error> {
         if engine.queue.has_ready() || !self.free.is_empty() {
             return Ok(true);
         }
-        let Some(step) = engine.queue.queued().next() else {
+        let Some(first) = engine.queue.queued().next() else {
             return Ok(false);
         };
-        let deferred =
-            engine.task_of[step].is_some_and(|task| engine.tasks[task].stage == Stage::Deferred);
-        if deferred && engine.waiting.remove(&step).is_some() && engine.released.insert(step) {
-            engine.queue.release(step);
-        } else {
-            engine.give_up(step)?;
+        let left = engine.queue.queued();
+        let going: Vec<_> = left.filter(|step| engine.can_go_on(*step)).collect();
+        if going.is_empty() {
+            engine.give_up(first)?;
+        }
+        for step in going {
+            engine.release(step);
         }
         Ok(true)
     }

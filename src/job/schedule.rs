@@ -11,6 +11,25 @@ use crate::value::Handle;
 pub(super) const ADDED: u8 = 1;
 /// The rank of steps that wait for what others set.
 pub(super) const LATE: u8 = 2;
+/// The rank of steps that waited for what then did not change.
+pub(super) const STRAGGLES: u8 = 4;
+
+/// When the turn of a step comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Turn {
+    /// As soon as what it requires is there.
+    First,
+    /// After those that set what it reads.
+    Late,
+    /// After late ones that it requires.
+    AfterLate,
+}
+
+/// The places of steps in an order.
+fn places(order: &[StepId]) -> HashMap<StepId, usize> {
+    let places = order.iter().enumerate();
+    places.map(|(place, step)| (*step, place)).collect()
+}
 
 impl Engine {
     /// Builds the queue once the plan is rendered. Steps of a group follow each other; an
@@ -19,20 +38,15 @@ impl Engine {
     pub(super) fn build_queue(&mut self) {
         let units = self.units(0);
         let late = self.late_steps(&units);
-        let order = (0..self.plan.steps.len()).filter(|step| !self.done[*step] && self.runs(*step));
-        let (second, first): (Vec<_>, Vec<_>) = order.partition(|step| late[*step]);
-        for step in &first {
-            self.queue.add(*step);
-        }
-        for step in &second {
-            self.queue.add_ranked(*step, LATE);
-        }
-        let place: HashMap<StepId, usize> = first
-            .iter()
-            .chain(&second)
-            .enumerate()
-            .map(|(place, step)| (*step, place))
+        let mut order: Vec<StepId> = (0..self.plan.steps.len())
+            .filter(|step| !self.done[*step] && self.runs(*step))
             .collect();
+        order.sort_by_key(|step| late[*step]);
+        for step in &order {
+            let rank = if late[*step] == Turn::First { 0 } else { LATE };
+            self.queue.add_ranked(*step, rank);
+        }
+        let place = places(&order);
         let mut edges = self.sequence_edges(&units);
         edges.extend(self.requirement_edges(&units, &place));
         for (step, on) in edges {
@@ -44,20 +58,9 @@ impl Engine {
                 self.queue.wait(step, on);
             }
         }
-        let waiting: Vec<_> = self
-            .waiting
-            .iter()
-            .map(|(s, on)| (*s, on.clone()))
-            .collect();
-        for (step, producers) in waiting {
+        for (step, producers) in &self.waiting {
             for on in producers {
-                let earlier = place
-                    .get(&on)
-                    .zip(place.get(&step))
-                    .is_some_and(|(on, s)| on < s);
-                if earlier || !late.get(on).copied().unwrap_or(true) {
-                    self.queue.wait(step, on);
-                }
+                self.queue.wait(*step, *on);
             }
         }
     }
@@ -121,24 +124,31 @@ impl Engine {
 
     /// The steps that come in the second round: deferred ones, what follows them in their unit,
     /// and what requires their instance unless they wait for it.
-    fn late_steps(&self, units: &[Vec<StepId>]) -> Vec<bool> {
-        let mut late = vec![false; self.plan.steps.len()];
+    fn late_steps(&self, units: &[Vec<StepId>]) -> Vec<Turn> {
+        let mut late = vec![Turn::First; self.plan.steps.len()];
         let mut late_instances: HashMap<Handle, Vec<StepId>> = HashMap::new();
         for unit in units {
             let Some(instance) = unit.first().map(|step| self.unit_instance(*step)) else {
                 continue;
             };
             let requires = self.required_instances(instance);
-            let mut deferred = requires.iter().any(|required| {
+            let follows = requires.iter().any(|required| {
                 late_instances.get(required).is_some_and(|steps| {
                     !steps.iter().any(|step| self.step_waits_on(*step, instance))
                 })
             });
+            let mut turn = if follows {
+                Turn::AfterLate
+            } else {
+                Turn::First
+            };
             for step in unit {
                 let task = self.task_of[*step].map(|task| self.tasks[task].stage);
-                deferred |= task == Some(Stage::Deferred);
-                if deferred && !self.done[*step] {
-                    late[*step] = true;
+                if task == Some(Stage::Deferred) {
+                    turn = Turn::Late;
+                }
+                if turn != Turn::First && !self.done[*step] {
+                    late[*step] = turn;
                     late_instances.entry(instance).or_default().push(*step);
                 }
             }
@@ -164,7 +174,7 @@ impl Engine {
         }
     }
 
-    fn required_instances(&self, of: Handle) -> Vec<Handle> {
+    pub(super) fn required_instances(&self, of: Handle) -> Vec<Handle> {
         let entity = self.topology.entity(of);
         let requirements = entity.node().map_or(&[][..], |node| &node.requirements);
         let targets = requirements
@@ -182,7 +192,7 @@ impl Engine {
     }
 
     /// Each step after the one before it, in its unit and between units of one instance.
-    fn sequence_edges(&self, units: &[Vec<StepId>]) -> Vec<(StepId, StepId)> {
+    pub(super) fn sequence_edges(&self, units: &[Vec<StepId>]) -> Vec<(StepId, StepId)> {
         let mut edges = Vec::new();
         let mut last: HashMap<Handle, StepId> = HashMap::new();
         for unit in units {
@@ -204,7 +214,7 @@ impl Engine {
 
     /// Between instances: the first step of one waits for the last steps of those it requires, or
     /// the other way round where things are removed.
-    fn requirement_edges(
+    pub(super) fn requirement_edges(
         &self,
         units: &[Vec<StepId>],
         place: &HashMap<StepId, usize>,
@@ -225,6 +235,12 @@ impl Engine {
                 let Some(other) = steps.get(&required) else {
                     continue;
                 };
+                if other
+                    .iter()
+                    .any(|step| self.step_waits_on(*step, *instance))
+                {
+                    continue;
+                }
                 let (later, earlier) = if removes { (other, own) } else { (own, other) };
                 for first in firsts(later, place) {
                     let before = earlier.iter().filter(|step| place[*step] < place[&first]);

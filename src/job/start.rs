@@ -1,16 +1,18 @@
 //! Starts a step when its turn comes, and takes it to its end.
 
+use super::admission::Admission;
 use super::engine::Engine;
 use super::error::Error;
 use super::event::{Event, Level};
 use super::gate::Gate;
+use super::schedule::STRAGGLES;
 use super::task::{Stage, TaskIndex};
 use super::world::Folders;
 use crate::name::{NodeState, Priority, Status};
-use crate::plan::{Activity, StepId, Workflow};
+use crate::plan::{Activity, StepId, Workflow, find_operation};
 use crate::task::{Effect, EffectResult, Outcome, Progress, Subtask};
 use crate::topology::Created;
-use crate::value::{Map, Value};
+use crate::value::Value;
 
 /// How many tasks may ask for each other in a row.
 const MAX_SUBTASKS: usize = 100;
@@ -31,21 +33,50 @@ impl Engine {
         step: StepId,
         folders: &mut dyn Folders,
     ) -> Result<Next, Error> {
+        let admission = self.admission(step);
         let Some(index) = self.task_of[step] else {
-            self.set_state_of(step);
+            match self.plan.steps[step].activity.clone() {
+                _ if admission != Admission::Runs => {}
+                Activity::SetState(word) => self.set_state_of(step, &word),
+                Activity::Operation { .. } => {}
+            }
             self.finish_step(step);
             return Ok(Next::Nothing);
         };
-        if self.group_failed(step) && self.tasks[index].stage == Stage::Deferred {
-            return self.never_ran(step, index, "previous operation failed or could not run");
+        match admission {
+            Admission::Runs => {}
+            Admission::Blocked => return self.block(step, index, "the step before it failed"),
+            Admission::Dropped => {
+                self.tasks[index].stage = Stage::Passed;
+                self.tasks[index].note = Some("no step has failed".to_owned());
+                self.finish_step(step);
+                return Ok(Next::Nothing);
+            }
         }
-        if self.group_failed(step) {
-            return self.block(step, index, "previous operation failed");
+        if self.is_conditional(step) && self.tasks[index].stage == Stage::Planned {
+            self.prepare(step);
+            if self.tasks[index].stage == Stage::Skipped {
+                return Ok(Next::Nothing);
+            }
+        }
+        match self.failed_before(step) {
+            Some(failed) if self.tasks[failed].entered && !self.lacks(step, index) => {
+                return self.block(step, index, "previous operation failed");
+            }
+            Some(_) => {
+                let why = "previous operation failed or could not run";
+                return self.never_ran(step, index, why);
+            }
+            None => {}
         }
         if self.stays_unchanged(step, index) {
             return Ok(Next::Nothing);
         }
         if matches!(self.tasks[index].stage, Stage::Planned | Stage::Deferred) {
+            if self.straggles(step, index) {
+                self.queue.put_back(step);
+                return Ok(Next::Nothing);
+            }
             if let Some(missing) = self.unfulfilled(step) {
                 return self.never_ran(step, index, &missing);
             }
@@ -92,11 +123,15 @@ impl Engine {
         let now = self.world.now();
         self.started += 1;
         let task = &mut self.tasks[index];
+        task.entered = true;
         task.before = (state, local);
         task.started = now;
         self.list(index);
         if let Some(reason) = self.blocked_by(index) {
             self.tasks[index].blocked = true;
+            return self.refuse(index, &reason);
+        }
+        if let Some(reason) = self.unmet_condition(index) {
             return self.refuse(index, &reason);
         }
         let (can, reads) = self.with_view(index, true, |view| {
@@ -252,18 +287,45 @@ impl Engine {
         Ok(())
     }
 
-    /// Whether a task before a step, in its group, has failed.
-    fn group_failed(&self, step: StepId) -> bool {
-        let Some(group) = self.plan.steps[step].group else {
+    /// The first task in the group of a step that has failed.
+    fn failed_before(&self, step: StepId) -> Option<TaskIndex> {
+        let group = self.plan.steps[step].group?;
+        let siblings = self.plan.groups[group].items.iter();
+        let tasks = siblings.filter_map(|item| match item {
+            crate::plan::Item::Step(other) => self.task_of[*other],
+            crate::plan::Item::Group(_) => None,
+        });
+        let mut failed = tasks.filter(|task| self.tasks[*task].has_failed());
+        failed.next()
+    }
+
+    /// Whether a deferred step has not got what it waited for: nothing of it has changed. Then it
+    /// goes on with what there is, after all others.
+    fn straggles(&mut self, step: StepId, index: TaskIndex) -> bool {
+        let deferred = self.tasks[index].stage == Stage::Deferred;
+        let Some(awaited) = self.awaited.get(&step).filter(|all| !all.is_empty()) else {
             return false;
         };
-        let siblings = self.plan.groups[group].items.iter();
-        siblings
-            .filter_map(|item| match item {
-                crate::plan::Item::Step(other) => self.task_of[*other],
-                crate::plan::Item::Group(_) => None,
-            })
-            .any(|task| self.tasks[task].has_failed())
+        let alone = !self.queue.has_ready() || self.queue.rank(step) >= STRAGGLES;
+        if !deferred || alone || awaited.iter().any(|one| self.value_now(one) != one.value) {
+            return false;
+        }
+        self.queue.set_rank(step, STRAGGLES);
+        if let Some(group) = self.plan.steps[step].group {
+            for other in self
+                .steps_of(group)
+                .into_iter()
+                .filter(|other| *other > step)
+            {
+                self.queue.set_rank(other, STRAGGLES + 1);
+            }
+        }
+        true
+    }
+
+    fn value_now(&self, awaited: &super::render::Awaited) -> Value {
+        let value = self.evaluator().attribute(awaited.of, &awaited.name);
+        value.ok().flatten().unwrap_or_default()
     }
 
     /// The attributes a deferred step waits for that were not set by instances that work.
@@ -271,19 +333,11 @@ impl Engine {
         if self.options.goal.workflow != Workflow::Deploy {
             return None;
         }
-        let evaluator = self.evaluator();
         let awaited = self.awaited.get(&step)?;
+        // One that was released may still get other values from those that wait for it.
+        let released = self.released.contains(&step) || self.waited_in_vain(step);
         let open = awaited.iter().filter(|awaited| {
-            let entity = self.topology.entity(awaited.of);
-            let works = entity.local.is_some_and(Status::is_operational)
-                || self.topology.is_operational(awaited.of);
-            let now = || {
-                evaluator
-                    .attribute(awaited.of, &awaited.name)
-                    .ok()
-                    .flatten()
-            };
-            !works && now().unwrap_or_default() == awaited.value
+            !self.works(awaited.of) && (released || self.value_now(awaited) == awaited.value)
         });
         let keys: Vec<_> = open
             .filter_map(|awaited| self.attribute_key(awaited.of, &awaited.name))
@@ -291,21 +345,18 @@ impl Engine {
         (!keys.is_empty()).then(|| format!("non-operational dependencies: {}", keys.join(", ")))
     }
 
-    fn set_state_of(&mut self, step: StepId) {
-        let Activity::SetState(word) = self.plan.steps[step].activity.clone() else {
-            return;
-        };
+    fn set_state_of(&mut self, step: StepId, word: &str) {
         let target = self.targets[step];
         if word.contains("managed") {
-            let created = if &*word == "unmanaged" {
+            let created = if word == "unmanaged" {
                 Some(Created::No)
             } else {
                 self.id().ok().map(Created::By)
             };
             self.topology_mut().set_created(target, created);
-        } else if let Some(state) = NodeState::parse(&word) {
+        } else if let Some(state) = NodeState::parse(word) {
             self.topology_mut().set_state(target, Some(state));
-        } else if let Some(status) = Status::parse(&word) {
+        } else if let Some(status) = Status::parse(word) {
             self.topology_mut().set_local(target, Some(status));
         } else {
             self.say(
@@ -327,7 +378,9 @@ impl Engine {
         };
         task.parent = Some(parent);
         task.depth = depth;
-        task.reason = crate::plan::Reason::Subtask(subtask.operation.as_str().into());
+        let asking = &self.tasks[parent];
+        let name = format!("for {}: {}", asking.reason, asking.reference);
+        task.reason = crate::plan::Reason::Subtask(name.into());
         self.set_task_variables(&mut task);
         let index = self.tasks.len();
         self.tasks.push(task);
@@ -393,14 +446,24 @@ impl Engine {
             .rsplit_once('.')
             .unwrap_or(("Standard", &subtask.operation));
         let operation = self.operations_of(target);
-        let operation = operation.and_then(|all| all.get(interface, name));
-        let Some(operation) = operation.map(std::sync::Arc::clone) else {
+        let dry_run = self.options.goal.dry_run;
+        let operation = operation.and_then(|all| find_operation(all, interface, name, dry_run));
+        let Some(operation) = operation else {
             let on = &self.topology.entity(target).name;
             return Err(format!("`{on}` has no operation `{interface}.{name}`"));
         };
-        let inputs: Option<&Map> = subtask.inputs.as_map();
+        // Without inputs of its own it has those of the task that asks for it.
+        let own = || {
+            let mut inputs = self.tasks[parent].inputs.as_ref().clone();
+            inputs.retain(|name, _| !subtask.control.contains(&&**name));
+            inputs
+        };
+        let inputs = match &subtask.inputs {
+            Value::Null => own(),
+            stated => stated.as_map().cloned().unwrap_or_default(),
+        };
         let reference = crate::name::OperationRef::new(interface, name);
-        Ok(self.make_task(target, reference, operation, inputs))
+        Ok(self.make_task(target, reference, operation, Some(&inputs)))
     }
 
     fn named(&self, from: crate::value::Handle, name: &str) -> Option<crate::value::Handle> {

@@ -133,6 +133,10 @@ pub struct Task {
     pub(super) run: Option<Box<dyn Run>>,
     /// The step of the plan that it is for; none for subtasks.
     pub(super) step: Option<StepId>,
+    /// Whether it is for an instance that another task has added.
+    pub(super) follows: bool,
+    /// Whether its turn came and it was let in.
+    pub(super) entered: bool,
     /// Whether the summary lists it already.
     pub(super) listed: bool,
     /// The task that waits for this subtask.

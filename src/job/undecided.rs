@@ -28,7 +28,9 @@ impl Engine {
         let mut readers: HashMap<StepId, Vec<StepId>> = HashMap::new();
         if !active.is_empty() {
             for it in &unchanged {
-                let (on, _) = self.waits_for(it.task, &it.reads);
+                let on = self
+                    .waits_for(it.step, it.task, &it.reads, false)
+                    .on_others();
                 for producer in &on {
                     readers.entry(*producer).or_default().push(it.step);
                 }

@@ -6,7 +6,7 @@ use super::engine::Engine;
 use super::event::Level;
 use super::task::{Changes, TaskIndex};
 use crate::diagnostic::{Diagnostic, Severity, Span};
-use crate::name::{NodeState, Status, TemplateName};
+use crate::name::{NodeState, Priority, Status, TemplateName};
 use crate::task::Outcome;
 use crate::topology::Created;
 use crate::tosca::{NodeTemplate, read_node_template};
@@ -114,12 +114,21 @@ impl Engine {
     /// Adds an instance that a run has found or made.
     fn add_instance(&mut self, index: TaskIndex, name: &str, fields: &Map) -> Result<(), String> {
         let target = self.tasks[index].target;
+        let mut spec = fields.clone();
         let template = match fields.get("template").map(Value::reveal) {
-            Some(Value::Map(inline)) => self.add_template(target, name, inline, fields)?,
+            Some(Value::Map(inline)) => {
+                let inline = with_host(inline, fields, self.topology.entity(target).local_name());
+                spec.insert("template".into(), Value::from(inline.clone()));
+                self.add_template(target, name, inline)?
+            }
             stated => {
                 let template = stated.and_then(Value::as_str).unwrap_or(name);
                 let whole = TemplateName::new(self.topology.name_within(target, template));
                 let found = self.topology.template().nodes.get(&whole).cloned();
+                // Templates that tasks have added since are known by what was made from them.
+                let made = self.topology.instances_of(&whole).first();
+                let made = made.and_then(|of| self.topology.entity(*of).node());
+                let found = found.or_else(|| made.map(|node| Arc::clone(&node.template)));
                 found.ok_or_else(|| {
                     format!("cannot add the instance `{name}`: there is no template `{template}`")
                 })?
@@ -144,7 +153,6 @@ impl Engine {
         let name = self.topology.name_within(target, name);
         let topology = self.topology_mut();
         let handle = topology.add_node(name.into(), template, parent, None);
-        let mut spec = fields.clone();
         if stated {
             let managed = || Value::Str(key);
             spec.entry("created".into()).or_insert_with(managed);
@@ -152,10 +160,11 @@ impl Engine {
         if let Some(created) = spec.get("created").and_then(Created::from_value) {
             topology.set_created(handle, Some(created));
         }
-        if !fields.contains_key("priority") {
-            let required = crate::name::Priority::Required;
-            topology.record(handle, |entity| entity.priority = Some(required));
-        }
+        // Others need not refer to it for it to count.
+        let priority = fields.get("priority").and_then(Value::as_str);
+        let priority = priority.and_then(Priority::parse);
+        let priority = priority.unwrap_or(Priority::Required);
+        topology.record(handle, |entity| entity.priority = Some(priority));
         self.update_instance(index, handle, fields)?;
         // What it was made with is no change of it.
         let changes = Changes {
@@ -171,32 +180,17 @@ impl Engine {
         &mut self,
         target: Handle,
         name: &str,
-        inline: &Map,
-        fields: &Map,
+        mut inline: Map,
     ) -> Result<Arc<NodeTemplate>, String> {
         let fail = |why: &str| format!("cannot add the instance `{name}`: {why}");
         if self.topology.root_of(target) != self.topology.root() {
             return Err(fail("templates cannot be added to a nested topology"));
         }
-        let mut inline = inline.clone();
         let stated = inline.shift_remove("name");
         let own = stated.as_ref().and_then(Value::as_str).unwrap_or(name);
         let own = TemplateName::new(own);
         if self.topology.template().nodes.contains_key(&own) {
             return Err(fail(&format!("there is a template `{own}` already")));
-        }
-        let parent = match fields.get("parent").and_then(Value::as_str) {
-            Some("SELF" | ".self") => Some(self.topology.entity(target).local_name()),
-            Some("HOST" | "root") | None => None,
-            Some(other) => Some(other),
-        };
-        if let Some(parent) = parent {
-            let requirements = inline.get("requirements").and_then(Value::as_list).cloned();
-            let mut requirements: Vec<Value> = requirements.unwrap_or_default();
-            if !requirements.iter().any(|one| one.get("host").is_some()) {
-                requirements.push(Value::map([("host", Value::from(parent))]));
-            }
-            inline.insert("requirements".into(), Value::from(requirements));
         }
         let inline = Value::from(inline);
         let node = Node::of_value(&inline, Span::NONE);
@@ -248,8 +242,11 @@ impl Engine {
                 continue;
             };
             if let Err(message) = self.map_output(index, &mapping, value) {
+                // Nobody knows what state the target is in.
                 outcome.errors.push(format!("output `{name}`: {message}"));
                 outcome.success = false;
+                outcome.status = Some(Status::Error);
+                outcome.outputs = None;
             }
         }
     }
@@ -285,4 +282,22 @@ impl Engine {
         }
         Ok(())
     }
+}
+
+/// A template with the requirement of a host, where the instance that is made from it says what
+/// it is hosted on and the template does not.
+fn with_host(inline: &Map, fields: &Map, own: &str) -> Map {
+    let mut inline = inline.clone();
+    let parent = match fields.get("parent").and_then(Value::as_str) {
+        Some("SELF" | ".self") => own,
+        Some("HOST" | "root") | None => return inline,
+        Some(other) => other,
+    };
+    let requirements = inline.get("requirements").and_then(Value::as_list).cloned();
+    let mut requirements: Vec<Value> = requirements.unwrap_or_default();
+    if !requirements.iter().any(|one| one.get("host").is_some()) {
+        requirements.push(Value::map([("host", Value::from(parent))]));
+        inline.insert("requirements".into(), Value::from(requirements));
+    }
+    inline
 }

@@ -106,6 +106,24 @@ vocabulary!(
 );
 
 impl NodeState {
+    /// Whether an instance in this state has come as far as `other`: states up to `started` follow
+    /// each other, and a stopped instance is still created and configured.
+    pub fn has_passed(self, other: Self) -> bool {
+        match other {
+            Self::Initial => true,
+            Self::Error => self == Self::Error,
+            _ if self == Self::Error => false,
+            _ if other < Self::Stopping => {
+                let stopped = matches!(self, Self::Stopping | Self::Stopped);
+                (self < Self::Stopping && self >= other) || (stopped && other < Self::Starting)
+            }
+            Self::Stopping | Self::Stopped => {
+                matches!(self, Self::Stopping | Self::Stopped) && self >= other
+            }
+            _ => self >= other,
+        }
+    }
+
     /// The state that follows when the operation that entered this one succeeds.
     pub fn next(self) -> Option<Self> {
         Self::from_number(i64::from(self.number()) + 1)

@@ -1,4 +1,4 @@
-//! Finds operations, with what `invoke` makes of them.
+//! Finds operations, with what `invoke` and a dry run make of them.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -75,10 +75,33 @@ pub(super) fn command_operation(words: &[String]) -> Arc<Operation> {
         base_dir: Arc::new(PathBuf::new()),
     })
 }
+/// The interface whose operations stand in for others under a dry run.
+const MOCK: &str = "Mock";
 
 /// An operation that something implements. One that invokes another has the other's
-/// implementation, and its own inputs over the other's.
-pub(super) fn find(operations: &Operations, interface: &str, name: &str) -> Option<Arc<Operation>> {
+/// implementation, and its own inputs over the other's. Under a dry run, the operation of the same
+/// name in the interface `Mock` stands for one that names a configurator (§ (g), dry run); a plain
+/// command is no such operation, as upstream has it.
+pub fn find_operation(
+    operations: &Operations,
+    interface: &str,
+    name: &str,
+    dry_run: bool,
+) -> Option<Arc<Operation>> {
+    let found = invoked(operations, interface, name)?;
+    let mock = operations.get(MOCK, found.reference.operation.as_str());
+    let mock = mock.filter(|mock| dry_run && mock.is_implemented() && names_configurator(&found));
+    Some(mock.map_or_else(
+        || Arc::clone(&found),
+        |mock| {
+            let mut mock = Operation::clone(mock);
+            mock.reference = found.reference.clone();
+            Arc::new(mock)
+        },
+    ))
+}
+
+fn invoked(operations: &Operations, interface: &str, name: &str) -> Option<Arc<Operation>> {
     let operation = operations.get(interface, name)?;
     let Some(invoked) = &operation.invoke else {
         return operation.is_implemented().then(|| Arc::clone(operation));
@@ -91,6 +114,14 @@ pub(super) fn find(operations: &Operations, interface: &str, name: &str) -> Opti
         merged.inputs.insert(Arc::clone(name), value.clone());
     }
     Some(Arc::new(merged))
+}
+
+fn names_configurator(operation: &Operation) -> bool {
+    let kind = operation.implementation.as_ref().map(|it| &it.kind);
+    matches!(
+        kind,
+        Some(ImplementationKind::Configurator(_) | ImplementationKind::Unsupported(_))
+    )
 }
 
 /// The node state that an operation says it enters.

@@ -8,7 +8,8 @@ use super::goal::{Goal, Workflow};
 use super::leave::Leave;
 use super::order::{host_of, is_referenced, refuse_cycles, template_order};
 use super::repeat::Repeats;
-use super::step::{Draft, Group, GroupId, Item, Plan, Step, Target};
+use super::step::{Draft, Group, GroupId, Item, Plan, Reason, Step, Target, When};
+use crate::dag::dependencies_first;
 use crate::name::{InstanceName, NodeState, Status, TemplateName};
 use crate::topology::{Created, Entity, Topology};
 use crate::tosca::NodeTemplate;
@@ -59,12 +60,28 @@ pub fn plan(topology: &Topology, goal: &Goal, repeats: &dyn Repeats) -> Result<P
     Ok(planner.plan)
 }
 
-/// Makes the plan for instances that a running job has added.
+/// Makes the plan for instances that a running job has added, those that others require first. A
+/// deploy brings them up; where the job only looks, their status is looked up if it is unknown,
+/// and nothing is made.
 pub fn plan_added(topology: &Topology, goal: &Goal, added: &[Handle]) -> Plan {
     let mut planner = Planner::new(topology, goal, &());
-    for handle in added {
-        let subject = planner.subject(*handle);
-        planner.include(&subject, true);
+    let all: HashSet<Handle> = added.iter().copied().collect();
+    let order = dependencies_first(added.iter().copied(), |of| {
+        let node = topology.entity(of).node();
+        let requirements = node.into_iter().flat_map(|node| &node.requirements);
+        let targets = requirements.filter_map(|relationship| topology.target_of(*relationship));
+        targets.filter(|target| all.contains(target)).collect()
+    });
+    for handle in order {
+        let subject = planner.subject(handle);
+        let status = subject.status.unwrap_or(Status::Unknown);
+        match goal.workflow {
+            Workflow::Deploy => planner.include(&subject, true),
+            Workflow::Check | Workflow::Discover if status == Status::Unknown => {
+                planner.generate(&subject, Some(Reason::Check), "check");
+            }
+            _ => {}
+        }
     }
     planner.plan
 }
@@ -180,7 +197,8 @@ impl Planner<'_> {
             self.deploy(subject, exists);
         } else {
             let workflow = self.goal.workflow.as_str().to_owned();
-            self.generate(subject, None, &workflow);
+            let reason = Reason::Workflow(workflow.as_str().into());
+            self.generate(subject, Some(reason), &workflow);
         }
     }
 
@@ -325,6 +343,8 @@ impl Planner<'_> {
             target,
             workflow: workflow.into(),
             items: Vec::new(),
+            parent,
+            when: When::Always,
         });
         match parent {
             Some(parent) => self.plan.groups[parent].items.push(Item::Group(group)),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::operation::find;
+use super::operation::find_operation;
 use super::planner::{Planner, Subject};
 use super::sequence::Sequence;
 use super::step::{Reason, Target};
@@ -58,7 +58,8 @@ impl Planner<'_> {
     }
 
     fn must_repeat(&self, subject: &Subject, name: &str) -> bool {
-        let operation = find(&subject.template.operations, "Standard", name);
+        let (operations, dry_run) = (&subject.template.operations, self.goal.dry_run);
+        let operation = find_operation(operations, "Standard", name, dry_run);
         let pair = subject.handle.zip(operation);
         pair.is_some_and(|(handle, operation)| self.repeats.must_repeat(handle, &operation))
     }

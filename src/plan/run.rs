@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::error::Error;
-use super::operation::{command_operation, find};
+use super::operation::{command_operation, find_operation};
 use super::order::template_order;
 use super::planner::{Planner, Subject};
 use super::step::{Reason, Target};
@@ -52,7 +52,9 @@ impl Planner<'_> {
             chosen.filter_map(|(_, subject)| subject).collect()
         };
         for subject in subjects {
-            if let Some(operation) = wanted_of(&subject.template.operations, wanted)? {
+            if let Some(operation) =
+                wanted_of(&subject.template.operations, wanted, self.goal.dry_run)?
+            {
                 let target = Target::Node(subject.name.clone());
                 self.push_operation(target, operation, Reason::Run, None);
             }
@@ -89,13 +91,15 @@ impl Planner<'_> {
 fn wanted_of(
     operations: &Operations,
     wanted: &OperationRef,
+    dry_run: bool,
 ) -> Result<Option<Arc<Operation>>, Error> {
+    let find = |interface: &str, name: &str| find_operation(operations, interface, name, dry_run);
     let name = wanted.operation.as_str();
     if !wanted.interface.as_str().is_empty() {
-        return Ok(find(operations, wanted.interface.as_str(), name));
+        return Ok(find(wanted.interface.as_str(), name));
     }
     let interfaces = operations.interfaces().map(|it| it.name.as_str());
-    let mut found = interfaces.filter_map(|interface| find(operations, interface, name));
+    let mut found = interfaces.filter_map(|interface| find(interface, name));
     let first = found.next();
     match (&first, found.next()) {
         (Some(first), Some(second)) => Err(Error::AmbiguousOperation {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::goal::{Goal, Workflow};
-use super::operation::{entry_state, find};
+use super::operation::{entry_state, find_operation};
 use super::planner::{Planner, Subject};
 use super::step::{Activity, GroupId, Reason, Step, Target};
 use crate::name::{NodeState, OperationRef, Status};
@@ -233,7 +233,7 @@ impl Planner<'_> {
         start_state: Option<NodeState>,
     ) -> bool {
         let (interface, name) = (reference.interface.as_str(), reference.operation.as_str());
-        let Some(operation) = find(operations, interface, name) else {
+        let Some(operation) = find_operation(operations, interface, name, self.goal.dry_run) else {
             return false;
         };
         let deploys = &*sequence.workflow == "deploy" && !self.goal.force;

@@ -128,6 +128,22 @@ pub struct Group {
     pub workflow: Arc<str>,
     /// Steps and groups within, in order.
     pub items: Vec<Item>,
+    /// The group that it is part of.
+    pub parent: Option<GroupId>,
+    /// Whether it is part of the job at all.
+    pub when: When,
+}
+
+/// Whether a group runs, which depends on how others end.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum When {
+    /// In any case.
+    #[default]
+    Always,
+    /// When another has succeeded; where that failed it is blocked.
+    Succeeded(GroupId),
+    /// When one of these, steps of a workflow of these names, has failed.
+    Failed(Vec<(GroupId, Arc<str>)>),
 }
 
 /// A step or a group of them.
@@ -171,4 +187,20 @@ pub struct Plan {
     pub skipped: Vec<(InstanceName, String)>,
     /// Instances that a deploy has nothing to do for, and why.
     pub left: Vec<(InstanceName, Leave)>,
+}
+
+impl Plan {
+    /// Whether a group runs only where a step of a workflow has failed.
+    pub fn is_conditional(&self, group: GroupId) -> bool {
+        let mut next = Some(group);
+        while let Some(group) = next {
+            let group = &self.groups[group];
+            next = match &group.when {
+                When::Failed(_) => return true,
+                When::Succeeded(before) => Some(*before),
+                When::Always => group.parent,
+            };
+        }
+        false
+    }
 }

@@ -1,16 +1,27 @@
 //! Imperative workflows: those that the model declares step by step.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
+use indexmap::IndexMap;
+
 use super::error::Error;
-use super::operation::find;
+use super::operation::find_operation;
 use super::planner::{Planner, Subject};
 use super::sequence::Sequence;
-use super::step::{Activity, GroupId, Item, Reason, Step, Target};
-use crate::tosca::{Workflow, WorkflowActivity, WorkflowStep};
+use super::step::{Activity, GroupId, Item, Reason, Step, Target, When};
+use crate::name::OperationRef;
+use crate::tosca::{NodeTemplate, Operation, Workflow, WorkflowActivity, WorkflowStep, all_hold};
+use crate::value::{Handle, Map, Value};
 
 /// How deeply workflows may call each other.
 const MAX_DEPTH: usize = 100;
+
+/// A step to be planned, and when it runs.
+struct Turn<'a> {
+    step: &'a WorkflowStep,
+    when: When,
+}
 
 impl Planner<'_> {
     /// Adds all steps of a workflow of the model, for each instance that they match.
@@ -25,15 +36,24 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Uses the model's own workflow of a name where it has steps for an instance; says whether.
+    /// Uses the model's own workflow of a name where it has steps for an instance and its
+    /// preconditions hold; says whether.
     pub(super) fn generate_custom(&mut self, subject: &Subject, name: &str) -> bool {
         let Some(workflow) = self.topology.template().workflows.get(name).cloned() else {
             return false;
         };
         let steps = initial_steps(&workflow);
-        let steps: Vec<_> = steps.into_iter().filter(|s| applies(s, subject)).collect();
-        if steps.is_empty() {
+        let steps: Vec<_> = steps
+            .into_iter()
+            .filter(|step| self.applies(step, subject))
+            .collect();
+        if steps.is_empty() || !self.may_start(&workflow) {
             return false;
+        }
+        if name == "check" {
+            // A check brings its target to no status of its own.
+            self.steps(&workflow, steps, subject, None, 0);
+            return true;
         }
         let target = Target::Node(subject.name.clone());
         let group = self.open(target, name, None);
@@ -50,39 +70,64 @@ impl Planner<'_> {
         group: Option<GroupId>,
         depth: usize,
     ) {
-        let mut queue = steps;
+        let always = |step| Turn {
+            step,
+            when: When::Always,
+        };
+        let mut queue: Vec<Turn<'_>> = steps.into_iter().map(always).collect();
+        // Steps that others lead to when they fail, each once and after all others.
+        let mut recovery: IndexMap<&str, Vec<(GroupId, Arc<str>)>> = IndexMap::new();
+        let mut recovered = 0;
         let mut done = 0;
-        while let Some(step) = queue.pop() {
+        loop {
+            let Some(turn) = queue.pop() else {
+                let Some((name, failed)) = recovery.get_index(recovered) else {
+                    return;
+                };
+                recovered += 1;
+                let when = When::Failed(failed.clone());
+                let step = workflow.steps.get(*name);
+                queue.extend(step.map(|step| Turn { step, when }));
+                continue;
+            };
             done += 1;
             if done > workflow.steps.len() * MAX_DEPTH {
                 return;
             }
-            self.step(workflow, step, subject, group, depth);
-            let next = step
-                .on_success
-                .iter()
-                .filter_map(|name| workflow.steps.get(name));
-            queue.extend(next);
+            let step = turn.step;
+            if !self.holds(&step.filter, subject) {
+                continue;
+            }
+            let own = self.step(workflow, turn, subject, group, depth);
+            for name in &step.on_failure {
+                let causes = recovery.entry(&**name).or_default();
+                causes.push((own, Arc::clone(&step.name)));
+            }
+            let next = step.on_success.iter();
+            let next = next.filter_map(|name| workflow.steps.get(name));
+            queue.extend(next.map(|step| Turn {
+                step,
+                when: When::Succeeded(own),
+            }));
         }
     }
 
     fn step(
         &mut self,
         workflow: &Workflow,
-        step: &WorkflowStep,
+        turn: Turn<'_>,
         subject: &Subject,
         parent: Option<GroupId>,
         depth: usize,
-    ) {
+    ) -> GroupId {
+        let step = turn.step;
         let target = Target::Node(subject.name.clone());
         let group = self.open(target.clone(), &workflow.name, parent);
+        self.plan.groups[group].when = turn.when;
         for activity in &step.activities {
             match activity {
-                WorkflowActivity::CallOperation { operation, .. } => {
-                    let operations = &subject.template.operations;
-                    let (interface, name) =
-                        (operation.interface.as_str(), operation.operation.as_str());
-                    if let Some(operation) = find(operations, interface, name) {
+                WorkflowActivity::CallOperation { operation, inputs } => {
+                    if let Some(operation) = self.called(subject, step, operation, inputs) {
                         let reason = Reason::Step(Arc::clone(&step.name));
                         self.push_operation(target.clone(), operation, reason, Some(group));
                     }
@@ -101,26 +146,58 @@ impl Planner<'_> {
                 }
                 WorkflowActivity::Inline { workflow: name, .. } if depth < MAX_DEPTH => {
                     let inner = self.topology.template().workflows.get(name).cloned();
-                    let Some(inner) = inner else { continue };
+                    let Some(inner) = inner.filter(|inner| self.may_start(inner)) else {
+                        continue;
+                    };
                     let steps = initial_steps(&inner);
-                    let steps = steps.into_iter().filter(|s| applies(s, subject)).collect();
+                    let steps = steps.into_iter().filter(|step| self.applies(step, subject));
+                    let steps = steps.collect();
                     self.steps(&inner, steps, subject, Some(group), depth + 1);
                 }
                 WorkflowActivity::Inline { .. } => {}
             }
         }
+        group
     }
 
-    /// Marks the last operation of a group as the one that completes the workflow.
+    /// The operation that a step calls, with the step's inputs and host.
+    fn called(
+        &self,
+        subject: &Subject,
+        step: &WorkflowStep,
+        reference: &OperationRef,
+        inputs: &Map,
+    ) -> Option<Arc<Operation>> {
+        let operations = &subject.template.operations;
+        let (interface, name) = (reference.interface.as_str(), reference.operation.as_str());
+        let mut found = find_operation(operations, interface, name, self.goal.dry_run)?;
+        if !inputs.is_empty() || step.operation_host.is_some() {
+            let own = Arc::make_mut(&mut found);
+            for (name, value) in inputs {
+                own.inputs.insert(Arc::clone(name), value.clone());
+            }
+            if let (Some(host), Some(implementation)) =
+                (&step.operation_host, &mut own.implementation)
+            {
+                implementation.operation_host = Some(Arc::clone(host));
+            }
+        }
+        Some(found)
+    }
+
+    /// Marks the last operation of a group that runs in any case as the one that completes it.
     fn mark_final(&mut self, group: GroupId) {
-        let mut items = self.plan.groups[group].items.clone();
-        while let Some(item) = items.pop() {
+        let mut stack = vec![Item::Group(group)];
+        while let Some(item) = stack.pop() {
             match item {
-                Item::Group(inner) => items.extend(&self.plan.groups[inner].items),
+                Item::Group(inner) => {
+                    if !self.plan.is_conditional(inner) {
+                        stack.extend(&self.plan.groups[inner].items);
+                    }
+                }
                 Item::Step(step) => {
-                    let step = &mut self.plan.steps[step];
-                    step.is_final = !matches!(step.activity, Activity::SetState(_));
-                    if step.is_final {
+                    if let Activity::Operation { .. } = self.plan.steps[step].activity {
+                        self.plan.steps[step].is_final = true;
                         return;
                     }
                 }
@@ -129,14 +206,11 @@ impl Planner<'_> {
     }
 
     fn matching(&self, step: &WorkflowStep) -> Vec<Subject> {
-        let nodes = self
-            .topology
-            .nodes()
-            .into_iter()
-            .map(|handle| self.subject(handle));
-        nodes
+        let nodes = self.topology.nodes().into_iter();
+        let subjects = nodes.map(|handle| self.subject(handle));
+        subjects
             .filter(|subject| {
-                applies(step, subject) && self.admits(subject) && self.is_meant(subject)
+                self.applies(step, subject) && self.admits(subject) && self.is_meant(subject)
             })
             .collect()
     }
@@ -147,10 +221,81 @@ impl Planner<'_> {
         let template = self.goal.template.as_ref();
         template.is_none_or(|template| subject.template.is_or_is_in(template))
     }
-}
 
-fn applies(step: &WorkflowStep, subject: &Subject) -> bool {
-    *step.target == *subject.template.name.as_str() || subject.template.is_a(&step.target)
+    fn applies(&self, step: &WorkflowStep, subject: &Subject) -> bool {
+        let name = subject.template.name.as_str();
+        *step.target == *name
+            || subject.template.is_a(&step.target)
+            || self.is_member(&step.target, name)
+    }
+
+    /// Whether a template is in a group of the model, or in a group that is.
+    fn is_member(&self, group: &str, name: &str) -> bool {
+        let groups = &self.topology.template().groups;
+        let mut seen = HashSet::new();
+        let mut open = vec![group];
+        while let Some(group) = open.pop().and_then(|name| groups.get_key_value(name)) {
+            let (group, members) = (group.0, &group.1.members);
+            if members.iter().any(|member| **member == *name) {
+                return true;
+            }
+            if seen.insert(group) {
+                let inner = members
+                    .iter()
+                    .filter(|member| groups.contains_key(&***member));
+                open.extend(inner.map(|member| &**member));
+            }
+        }
+        false
+    }
+
+    /// Whether what a workflow needs before it starts is so.
+    fn may_start(&self, workflow: &Workflow) -> bool {
+        workflow.preconditions.iter().all(|precondition| {
+            let targets: Vec<_> = self.topology.template().nodes.values().collect();
+            let mut targets = targets.into_iter().filter(|node| {
+                let name = node.name.as_str();
+                *precondition.target == *name || self.is_member(&precondition.target, name)
+            });
+            let mut found = false;
+            let met = targets.all(|node| {
+                found = true;
+                let instance = self.topology.instances_of(&node.name).first().copied();
+                all_hold(&precondition.conditions, &|name| {
+                    self.known(node, instance, name)
+                })
+            });
+            found && met
+        })
+    }
+
+    fn holds(&self, clauses: &[Value], subject: &Subject) -> bool {
+        all_hold(clauses, &|name| {
+            self.known(&subject.template, subject.handle, name)
+        })
+    }
+
+    /// What is known of an attribute before anything is evaluated: what is on record, or what is
+    /// written.
+    fn known(
+        &self,
+        template: &NodeTemplate,
+        instance: Option<Handle>,
+        name: &str,
+    ) -> Option<Value> {
+        let entity = instance.map(|handle| self.topology.entity(handle));
+        let recorded = entity.and_then(|entity| {
+            let attribute = entity.attributes.get(name);
+            attribute.or_else(|| entity.properties.get(name))
+        });
+        let written = || {
+            let property = template.properties.get(name);
+            let declared = template.attributes.get(name);
+            let default = || declared.and_then(|attribute| attribute.default.as_ref());
+            property.map(|property| &property.value).or_else(default)
+        };
+        recorded.or_else(written).cloned()
+    }
 }
 
 /// The steps that no other step leads to.

@@ -27,8 +27,10 @@ pub struct Subtask {
     pub operation: String,
     /// The instance's name; the task's own target if none.
     pub target: Option<Value>,
-    /// Inputs over those of the operation.
+    /// Inputs over those of the operation; null for those of the task that asks.
     pub inputs: Value,
+    /// Inputs of the task that asks which are for itself alone.
+    pub control: &'static [&'static str],
 }
 
 /// What a run says comes next.

@@ -466,7 +466,8 @@ fn entities(handles: Vec<Handle>) -> Value {
     Value::list(handles.into_iter().map(Value::Entity))
 }
 
-/// What is declared of an attribute or property: its value, and whether it is sensitive.
+/// What is declared of an attribute or property: its value, and whether it is sensitive. An
+/// attribute that has no value yet is null.
 pub(super) fn declared(
     properties: &indexmap::IndexMap<Arc<str>, Property>,
     attributes: &indexmap::IndexMap<Arc<str>, AttributeDecl>,
@@ -479,7 +480,7 @@ pub(super) fn declared(
         || attribute.is_some_and(|attribute| attribute.sensitive);
     let value = property.map(|property| property.value.clone());
     (
-        value.or_else(|| attribute.and_then(|attribute| attribute.default.clone())),
+        value.or_else(|| attribute.map(|attribute| attribute.default.clone().unwrap_or_default())),
         sensitive,
     )
 }

@@ -3,6 +3,7 @@
 
 mod artifact;
 mod check;
+mod condition;
 mod constraint;
 mod copy;
 mod definition;
@@ -53,6 +54,7 @@ mod workflow;
 mod workflow_read;
 
 pub use check::check_output;
+pub use condition::all_hold;
 pub use constraint::{Constraint, Rule};
 pub use definition::{DataKind, ParameterDef, PropertyDef, ScalarKind, Schema, TypeKey};
 pub use entity::{

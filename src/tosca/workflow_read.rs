@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::name::OperationRef;
+use crate::name::{NodeState, OperationRef, Status};
 use crate::value::Map;
 use crate::yaml::{Entry, Mapping, Node};
 
@@ -127,6 +127,7 @@ impl Scope<'_> {
             "set_state" => entry
                 .value
                 .as_str()
+                .filter(|word| is_state(word))
                 .map(|state| Activity::SetState(state.into())),
             "call_operation" => named(&entry.value, "operation").and_then(|(name, inputs)| {
                 let (interface, operation) = name.rsplit_once('.')?;
@@ -155,6 +156,14 @@ impl Scope<'_> {
         }
         read
     }
+}
+
+/// Whether a word can be set as the state of an instance: a node state, a status, or whether this
+/// ensemble manages it.
+fn is_state(word: &str) -> bool {
+    NodeState::parse(word).is_some()
+        || Status::parse(word).is_some()
+        || matches!(word, "managed" | "unmanaged")
 }
 
 /// A name, or a map with the name under a key and inputs.

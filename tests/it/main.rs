@@ -11,7 +11,9 @@ mod changing_hands;
 mod documents;
 mod examples;
 mod export;
+
 mod expressions;
+mod flow;
 mod jobs;
 mod layers;
 mod model;

@@ -1,0 +1,75 @@
+//! Conditions of workflows: clauses over the attributes of a target (TOSCA 1.3, 3.6.25).
+
+use super::constraint::read_constraint;
+use super::definition::DataKind;
+use crate::diagnostic::Span;
+use crate::value::Value;
+use crate::yaml::Node;
+
+/// How deeply clauses may nest.
+const DEPTH: usize = 100;
+
+/// Whether all of these clauses hold, given the values of attributes. An attribute that is not
+/// there meets no condition.
+pub fn all_hold(clauses: &[Value], value_of: &dyn Fn(&str) -> Option<Value>) -> bool {
+    clauses.iter().all(|clause| holds(clause, value_of, 0))
+}
+
+fn holds(clause: &Value, value_of: &dyn Fn(&str) -> Option<Value>, depth: usize) -> bool {
+    let entry = clause.as_map().and_then(|map| map.iter().next());
+    let Some((name, definition)) = entry.filter(|_| depth < DEPTH) else {
+        return false;
+    };
+    let items = match definition.as_list() {
+        Some(items) => items.clone(),
+        None => vec![definition.clone()],
+    };
+    let part = |item: &Value| holds(item, value_of, depth + 1);
+    match &**name {
+        "and" | "assert" => items.iter().all(part),
+        "or" => items.iter().any(part),
+        "not" => !items.iter().all(part),
+        attribute => {
+            let Some(value) = value_of(attribute) else {
+                return false;
+            };
+            let meets = |item: &Value| {
+                let node = Node::of_value(item, Span::NONE);
+                let constraint = node.and_then(|node| read_constraint(&node).ok());
+                constraint.is_some_and(|it| it.rule.fault(DataKind::Any, &value).is_none())
+            };
+            items.iter().all(meets)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(clause: Value) -> bool {
+        let value_of = |name: &str| match name {
+            "mode" => Some(Value::from("fast")),
+            "size" => Some(Value::Int(5)),
+            _ => None,
+        };
+        all_hold(&[clause], &value_of)
+    }
+
+    fn clause(name: &str, constraint: &str, value: Value) -> Value {
+        let constraint = Value::map([(constraint, value)]);
+        Value::map([(name, Value::list([constraint]))])
+    }
+
+    #[test]
+    fn clauses_compare_attributes_and_combine() {
+        let fast = || clause("mode", "equal", Value::from("fast"));
+        let big = || clause("size", "greater_than", Value::Int(7));
+        assert!(check(fast()));
+        assert!(!check(big()));
+        assert!(!check(clause("nope", "equal", Value::Null)));
+        assert!(check(Value::map([("or", Value::list([big(), fast()]))])));
+        assert!(!check(Value::map([("and", Value::list([big(), fast()]))])));
+        assert!(check(Value::map([("not", Value::list([big()]))])));
+    }
+}
