@@ -204,8 +204,8 @@ impl Engine {
             return Rendering::Failed(error.clone());
         }
         let (rendered, reads) = self.with_view(index, true, |view| {
-            view.environment()?;
-            self.tasks[index].configurator.render(view)
+            let rendered = self.tasks[index].configurator.render(view)?;
+            view.environment().map(|_| rendered)
         });
         if !self.released.contains(&step) {
             let waits = self.waits_for(step, index, &reads, rendered.is_err());

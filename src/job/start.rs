@@ -409,8 +409,8 @@ impl Engine {
             }
         }
         let (rendered, reads) = self.with_view(index, true, |view| {
-            view.environment()?;
-            self.tasks[index].configurator.render(view)
+            let rendered = self.tasks[index].configurator.render(view)?;
+            view.environment().map(|_| rendered)
         });
         self.commit_reads(index, &reads);
         match rendered {
