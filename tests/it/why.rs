@@ -497,17 +497,12 @@ fn history_reads_the_changes_that_an_ensemble_keeps_itself() {
 #[test]
 fn a_changed_secret_is_named_and_not_shown() {
     let text = ENSEMBLE.replace("extra: 1\n", "extra: {eval: '.::password'}\n");
-    let text = text.replace(
-        "{{ inputs.extra }}'",
-        "'\n                  secret: $inputs::extra",
-    );
-    let text = text.replace("SELF.port }}'}}", "inputs.extra | length }}'}}");
     let env = TestEnv::with_ensemble(&text);
     deploy(&env, FIRST).succeeds();
     edit(&env, "hunter2hunter2", "hunter3hunter3");
     let run = env.unfurl(["plan"]).succeeds();
-    let one_of = "one of `extra` or `::db::password` has changed";
-    assert!(run.stdout.contains(one_of), "{run}");
+    let one_of = ["one of `", "`::db::password`", "`extra`", " has changed"];
+    assert!(one_of.iter().all(|part| run.stdout.contains(part)), "{run}");
     assert!(!run.all().contains("hunter"), "{run}");
 }
 
