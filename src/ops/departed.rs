@@ -8,7 +8,7 @@ use super::failure::Failure;
 use super::past;
 use super::session::{self, Session};
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity, Sources, Span};
-use crate::ensemble::KeptTemplates;
+use crate::ensemble::{KeptTemplates, RecordedHistory};
 use crate::name::TemplateName;
 use crate::system::fs;
 use crate::topology::Topology;
@@ -24,9 +24,23 @@ const ATTEMPTS: usize = 8;
 /// Why templates are not there, by name.
 type Reasons = HashMap<TemplateName, String>;
 
+/// The topology of a job; to prune, with what the templates of its orphans were.
+pub(super) fn topology(
+    session: &mut Session,
+    prune: bool,
+    history: &RecordedHistory,
+) -> Result<Topology, Failure> {
+    let mut topology = session.topology_of_job()?;
+    if prune && topology.orphans().next().is_some() {
+        topology = bring_back(session, topology, &history.kept_templates().read())?;
+    }
+    session.warnings.append(warnings(&topology));
+    Ok(topology)
+}
+
 /// Reads the ensemble again with the templates of its orphans, as far as they are kept and still
 /// fit into the model. The others stay orphans, and know why.
-pub(super) fn bring_back(
+fn bring_back(
     session: &mut Session,
     topology: Topology,
     kept: &KeptTemplates,
@@ -44,7 +58,7 @@ pub(super) fn bring_back(
     for _ in 0..ATTEMPTS {
         let mut found = session::find(&session.options)?;
         let departed = Kept { session, kept }.read(&wanted, &mut found.sources, &mut reasons);
-        wanted = departed.iter().map(|(name, _)| name.clone()).collect();
+        wanted = departed.keys().cloned().collect();
         if wanted.is_empty() {
             break;
         }
@@ -146,7 +160,7 @@ impl Kept<'_> {
         let mut found = Departed::new();
         for (file, names) in files {
             let templates = match &file {
-                Some(file) => self.from_file(file, sources),
+                Some(file) => self.file(file, sources),
                 None => Ok(self.inline(&names, sources)),
             };
             let map = templates.as_ref().ok().and_then(|it| it.as_ref()?.as_map());
@@ -181,7 +195,7 @@ impl Kept<'_> {
         found
     }
 
-    fn from_file(self, file: &str, sources: &mut Sources) -> Result<Option<Node>, String> {
+    fn file(self, file: &str, sources: &mut Sources) -> Result<Option<Node>, String> {
         let path = self.session.manifest.base_dir().join(file);
         let text = fs::read_to_string(&path).map_err(|error| error.to_string())?;
         let root = parse(&path.to_string_lossy(), &text, sources)?;
@@ -270,7 +284,7 @@ fn in_map(key: &str, value: Node) -> Node {
 }
 
 /// Names the instances whose templates have left the model.
-pub(super) fn warnings(topology: &Topology) -> Diagnostics {
+fn warnings(topology: &Topology) -> Diagnostics {
     let mut warnings = Diagnostics::default();
     let all = topology.orphans().count();
     for orphan in topology.orphans().take(NAMED) {

@@ -114,13 +114,9 @@ pub(super) fn prepare(
     folders: &Folders,
 ) -> Result<Prepared, Failure> {
     let began = std::time::Instant::now();
-    let mut topology = session.topology_of_job()?;
     let history = session.history()?;
     let kept_templates = history.kept_templates();
-    if request.goal.prune && topology.orphans().next().is_some() {
-        topology = departed::bring_back(session, topology, &kept_templates.read())?;
-    }
-    session.warnings.append(departed::warnings(&topology));
+    let mut topology = departed::topology(session, request.goal.prune, &history)?;
     job::mark_begun(&mut topology, &history);
     let previous = history
         .last_job()

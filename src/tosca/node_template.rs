@@ -63,8 +63,7 @@ impl<'a> NodeReader<'a> {
             scope.map(node, || what.clone())?
         };
         NODE_TEMPLATE.check(scope.problems(), &what, map);
-        let siblings = self.siblings;
-        let copied = siblings.and_then(|all| scope.copied(&what, map, all));
+        let copied = (self.siblings).and_then(|all| scope.copied(&what, map, all));
         let map = copied.as_ref().unwrap_or(map);
         let (type_name, node_type) = self.node_type(&what, map, span)?;
         let directives = self.directives(&what, map);

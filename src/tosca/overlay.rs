@@ -66,8 +66,16 @@ fn blueprint(scope: Scope<'_>, map: &Mapping, options: &ReadOptions) -> Option<M
     sections.find(|templates| !templates.is_empty()).cloned()
 }
 
-/// The node templates of the topology as they are written, those that replace them included.
-pub(super) fn stated(map: &Mapping, overrides: Option<&Mapping>) -> Mapping {
+/// The node templates of the topology as they are written, those that replace them included; none
+/// where nothing decorates them.
+pub(super) fn stated(
+    map: &Mapping,
+    overrides: Option<&Mapping>,
+    decorators: &[Decorator],
+) -> Mapping {
+    if decorators.is_empty() {
+        return Mapping::default();
+    }
     let topology = map.get("topology_template");
     let own = topology.and_then(|topology| topology.get("node_templates")?.as_map());
     let mut all = own.cloned().unwrap_or_default();

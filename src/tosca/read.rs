@@ -101,10 +101,7 @@ pub fn read(
         namespace: ROOT,
     };
     let overrides = overrides(scope, map, options);
-    let more = More {
-        overrides: overrides.as_ref(),
-        departed: Some(&options.departed),
-    };
+    let more = More::of(overrides.as_ref(), options);
     let draft = scope.draft(map.get("topology_template"), more);
     let patterns = patterns(&types, &files);
     let topology = flatten(&types, draft, &patterns, options.match_declared);
@@ -128,11 +125,7 @@ pub fn read(
         repositories: repositories(&files),
         conditions,
         blueprints: map.get("deployment_blueprints").cloned(),
-        stated: if decorators.is_empty() {
-            Mapping::default()
-        } else {
-            stated(map, overrides.as_ref())
-        },
+        stated: stated(map, overrides.as_ref(), &decorators),
         decorators,
         own: map.get("topology_template").cloned(),
         overrides: overrides.unwrap_or_default(),

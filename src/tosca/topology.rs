@@ -18,6 +18,7 @@ use super::keys::{GROUP, PARAMETER, POLICY, TOPOLOGY};
 use super::matching::Index;
 use super::node_template::{NodeReader, Unmatched, names_at};
 use super::property::{Declared, Properties};
+use super::read::ReadOptions;
 use super::relationship::Plain;
 use super::requirement::Resolver;
 use super::resolve::metadata_of;
@@ -47,6 +48,16 @@ pub(super) struct More<'m> {
     pub(super) overrides: Option<&'m Mapping>,
     /// Those that have left it.
     pub(super) departed: Option<&'m Mapping>,
+}
+
+impl<'m> More<'m> {
+    /// Those that options give.
+    pub(super) fn of(overrides: Option<&'m Mapping>, options: &'m ReadOptions) -> Self {
+        Self {
+            overrides,
+            departed: Some(&options.departed),
+        }
+    }
 }
 
 impl<'a> Scope<'a> {

@@ -288,8 +288,7 @@ fn a_secret_is_not_kept_and_its_loss_is_told() {
     let env = ensemble(&db("hunter2hunter2"));
     job(&env, &["deploy"]).succeeds();
     change(&env, &gone);
-    let (files, _) = (env.tracked(), ());
-    for (path, bytes) in files {
+    for (path, bytes) in env.tracked() {
         let text = String::from_utf8_lossy(&bytes);
         assert!(!text.contains("hunter2"), "{}:\n{text}", path.display());
     }

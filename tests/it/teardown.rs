@@ -109,13 +109,10 @@ fn what_others_created_stays_unless_the_user_says_otherwise() {
     ] {
         let env = deployed("        a: {type: Told}\n");
         let text = env.read("ensemble.yaml");
-        let lines = text
-            .lines()
-            .map(|line| match line.trim_start().starts_with("created:") {
-                true => format!("      created: {created}\n"),
-                false => format!("{line}\n"),
-            });
-        env.write("ensemble.yaml", &lines.collect::<String>());
+        let at = text.find("created: ").unwrap() + "created: ".len();
+        let end = at + text[at..].find('\n').unwrap();
+        let text = format!("{}{created}{}", &text[..at], &text[end..]);
+        env.write("ensemble.yaml", &text);
         let run = teardown(&env, &[]).says(&[&format!("`a` is left alone: {why}")]);
         assert!(order(&env).is_empty(), "{run}");
         let run = teardown(&env, &["--destroyunmanaged"]);
@@ -343,10 +340,11 @@ fn what_stands_in_for_a_template_comes_back_too() {
     let env = TestEnv::new();
     let done = env.work().join("order").to_string_lossy().into_owned();
     let env = env.variable("DONE", &done);
-    let types: String = TYPES
+    let types: Vec<String> = TYPES
         .lines()
         .map(|line| format!("{}\n", &line[4..]))
         .collect();
+    let types = types.concat();
     env.write(
         "inner.yaml",
         &format!(
@@ -476,7 +474,7 @@ fn graph(nodes: usize, mut seed: u64) -> Vec<Vec<usize>> {
 #[test]
 fn dependents_go_first_and_independent_ones_at_the_same_time() {
     let needs = graph(200, 7);
-    let nodes: String = needs
+    let nodes: Vec<String> = needs
         .iter()
         .enumerate()
         .map(|(node, on)| {
@@ -492,7 +490,7 @@ fn dependents_go_first_and_independent_ones_at_the_same_time() {
             )
         })
         .collect();
-    let env = ensemble(&nodes);
+    let env = ensemble(&nodes.concat());
     job(&env, &["deploy", "--parallel", "16"]).succeeds();
     for (command, word) in [("stop", "stop"), ("teardown", "delete")] {
         job(&env, &[command, "--parallel", "16"]).succeeds();
