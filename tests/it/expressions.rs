@@ -257,7 +257,7 @@ fn what_has_no_place_of_its_own_is_shown_at_its_operation() {
        |
        = hint: declare the input, or give a default: `get_input: [none, …]`
 
-    error: Standard.configure on ::web failed: undefined input `none`
+    error: Aborting job: there were errors during rendering: Standard.configure of `web`: undefined input `none`
     error: output `size` cannot be evaluated: `div`: cannot divide by zero
       --> ensemble.yaml:8:40
        |
