@@ -153,11 +153,9 @@ impl Engine {
         let name = self.topology.name_within(target, name);
         let topology = self.topology_mut();
         let handle = topology.add_node(name.into(), template, parent, None);
-        if stated {
-            let managed = || Value::Str(key);
-            spec.entry("created".into()).or_insert_with(managed);
-        }
-        if let Some(created) = spec.get("created").and_then(Created::from_value) {
+        let created = fields.get("created").and_then(Created::from_value);
+        let managed = stated.then_some(Created::ManagedBy(key));
+        if let Some(created) = created.or(managed) {
             topology.set_created(handle, Some(created));
         }
         // Others need not refer to it for it to count.
@@ -171,7 +169,9 @@ impl Engine {
             added: Some(Value::from(spec)),
             ..Changes::default()
         };
-        self.tasks[index].changes.insert(handle, changes);
+        let task = &mut self.tasks[index];
+        task.changes.insert(handle, changes);
+        task.dependencies.retain(|(of, _), _| *of != handle);
         Ok(())
     }
 
