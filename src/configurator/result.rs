@@ -13,7 +13,10 @@ pub(super) fn apply_result_template(task: &TaskView<'_>, result: &Map, outcome: 
     let evaluated = task
         .evaluate_with(raw, result)
         .and_then(|value| match value.as_str() {
-            Some(text) => task.parse_yaml(text),
+            Some(text) => {
+                outcome.updates_as_text = true;
+                task.parse_yaml(text)
+            }
             None => Ok(value),
         });
     let updates = match evaluated {

@@ -24,7 +24,7 @@ impl Engine {
             let Some(fields) = spec.as_map() else {
                 continue;
             };
-            if let Err(message) = self.apply_spec(index, fields) {
+            if let Err(message) = self.apply_spec(index, fields, outcome.updates_as_text) {
                 self.say(Level::Warning, format!("{}: {message}", self.label(index)));
                 outcome.errors.push(message);
                 outcome.success = false;
@@ -38,7 +38,7 @@ impl Engine {
         }
     }
 
-    fn apply_spec(&mut self, index: TaskIndex, fields: &Map) -> Result<(), String> {
+    fn apply_spec(&mut self, index: TaskIndex, fields: &Map, as_text: bool) -> Result<(), String> {
         let target = self.tasks[index].target;
         let name = fields.get("name").and_then(Value::as_str).unwrap_or("SELF");
         let found = match name {
@@ -51,7 +51,7 @@ impl Engine {
                 "`{name}` is an instance of another ensemble, which alone can change it"
             )),
             Some(handle) => self.update_instance(index, handle, fields),
-            None => self.add_instance(index, name, fields),
+            None => self.add_instance(index, name, fields, as_text),
         }
     }
 
@@ -112,7 +112,13 @@ impl Engine {
     }
 
     /// Adds an instance that a run has found or made.
-    fn add_instance(&mut self, index: TaskIndex, name: &str, fields: &Map) -> Result<(), String> {
+    fn add_instance(
+        &mut self,
+        index: TaskIndex,
+        name: &str,
+        fields: &Map,
+        as_text: bool,
+    ) -> Result<(), String> {
         let target = self.tasks[index].target;
         let mut spec = fields.clone();
         let template = match fields.get("template").map(Value::reveal) {
@@ -156,6 +162,9 @@ impl Engine {
         let created = fields.get("created").and_then(Created::from_value);
         let managed = stated.then_some(Created::ManagedBy(key));
         if let Some(created) = created.or(managed) {
+            if !as_text {
+                spec.insert("created".into(), created.to_value());
+            }
             topology.set_created(handle, Some(created));
         }
         // Others need not refer to it for it to count.

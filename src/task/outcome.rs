@@ -55,6 +55,8 @@ pub struct Outcome {
     pub outputs: Option<Map>,
     /// Changes to instances, evaluated: a list of maps.
     pub updates: Option<Value>,
+    /// Whether these were written as text: then the record shows them without additions.
+    pub updates_as_text: bool,
     /// What went wrong besides, in words.
     pub errors: Vec<String>,
     /// What to say of a failure.
