@@ -35,12 +35,7 @@ impl Engine {
     ) -> Result<Next, Error> {
         let admission = self.admission(step);
         let Some(index) = self.task_of[step] else {
-            match self.plan.steps[step].activity.clone() {
-                _ if admission != Admission::Runs => {}
-                Activity::SetState(word) => self.set_state_of(step, &word),
-                Activity::Operation { .. } => {}
-            }
-            self.finish_step(step);
+            self.set_state_where_admitted(step, admission);
             return Ok(Next::Nothing);
         };
         match admission {
@@ -97,6 +92,15 @@ impl Engine {
             Gate::Pass(why) => Ok(self.pass(step, index, why)),
             Gate::Open => self.enter(index),
         }
+    }
+
+    fn set_state_where_admitted(&mut self, step: StepId, admission: Admission) {
+        if let (Admission::Runs, Activity::SetState(word)) =
+            (admission, self.plan.steps[step].activity.clone())
+        {
+            self.set_state_of(step, &word);
+        }
+        self.finish_step(step);
     }
 
     fn pass(&mut self, step: StepId, index: TaskIndex, why: String) -> Next {
