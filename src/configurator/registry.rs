@@ -33,10 +33,12 @@ pub fn choose(operation: &Operation) -> Result<(Arc<dyn Configurator>, Map), Str
     };
     match &implementation.kind {
         ImplementationKind::Configurator(name) => {
-            let inputs = if &**name == "Cmd" {
-                with_cmd(inputs)
-            } else {
-                inputs
+            let inputs = match &**name {
+                "Cmd" | "unfurl.configurators.CmdConfigurator" => {
+                    refuse_remote(implementation)?;
+                    with_cmd(inputs)
+                }
+                _ => inputs,
             };
             find(name).map(|configurator| (configurator, inputs)).ok_or_else(|| {
                 let from = wanted_by(implementation);
@@ -68,12 +70,16 @@ fn local(
     command: &str,
     inputs: Map,
 ) -> Result<(Arc<dyn Configurator>, Map), String> {
+    refuse_remote(implementation)?;
+    Ok((Arc::new(Shell), with_command(command, inputs)))
+}
+
+/// Refuses what is to run elsewhere; `Shell` always runs on this machine, as in upstream.
+fn refuse_remote(implementation: &Implementation) -> Result<(), String> {
     match implementation.operation_host.as_deref() {
-        None | Some("" | "localhost" | "ORCHESTRATOR") => {
-            Ok((Arc::new(Shell), with_command(command, inputs)))
-        }
+        None | Some("" | "localhost" | "ORCHESTRATOR") => Ok(()),
         Some(host) => Err(format!(
-            "commands on the operation host `{host}` cannot be run yet"
+            "commands on the operation host `{host}` cannot be run yet; `Shell` runs them on this machine"
         )),
     }
 }

@@ -321,13 +321,15 @@ impl Engine {
         self.targets.get(step).copied()
     }
 
-    /// The instances of which tasks changed more than their own record, in words.
+    /// The instances of which tasks changed more than their own record, or on which an operation of
+    /// the life cycle ran, in words.
     pub fn changed_instances(&self) -> Vec<String> {
         let mut changed = indexmap::IndexSet::new();
         for task in self.work.iter().map(|index| &self.tasks[*index]) {
             let outcome = task.outcome.as_ref();
             let own = outcome.is_some_and(|it| it.status.is_some() || it.modified == Some(true));
-            let own = own.then_some(task.target);
+            let lives = task.reference.interface.as_str() == "Standard" && !task.blocked;
+            let own = (own || lives).then_some(task.target);
             let others = task
                 .changes
                 .iter()

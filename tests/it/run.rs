@@ -212,6 +212,44 @@ fn what_a_run_changes_without_saving_it_is_told() {
 }
 
 #[test]
+fn a_life_cycle_operation_that_is_not_saved_is_told() {
+    let env = two();
+    let args = ["run", "--approve", "--instance", "db", "--operation"];
+    let run = env.unfurl(args.into_iter().chain(["configure"])).succeeds();
+    assert!(run.all().contains("the run changed `db`"), "{run}");
+    let run = env.unfurl(args.into_iter().chain(["note"])).succeeds();
+    assert!(!run.all().contains("the run changed"), "{run}");
+}
+
+#[test]
+fn what_is_to_run_on_another_host_does_not_run_on_this_one() {
+    for (implementation, ran) in [
+        ("{primary: Cmd, operation_host: far.example.com}", false),
+        (
+            "{primary: touch ran, operation_host: far.example.com}",
+            false,
+        ),
+        ("{primary: Cmd, operation_host: ORCHESTRATOR}", true),
+    ] {
+        let env = TestEnv::with_ensemble(&format!(
+            "{HEAD}      node_templates:
+        a:
+          type: tosca.nodes.Root
+          interfaces:
+            Standard: {{configure: {{implementation: {implementation}, inputs: {{cmd: touch ran}}}}}}
+"
+        ));
+        let job = env.unfurl(["deploy", "--approve"]);
+        assert_eq!(
+            env.work().join("ran").exists(),
+            ran,
+            "{implementation}: {job}"
+        );
+        assert_eq!(job.all().contains("far.example.com"), !ran, "{job}");
+    }
+}
+
+#[test]
 fn a_workflow_of_any_name_runs_and_is_on_record() {
     let env = two();
     env.unfurl(["run", "-a", "--workflow", "deploy"]).succeeds();
