@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::Value as Json;
 
-use super::support::TestEnv;
+use super::support::{TestEnv, forget_what_git_ignores};
 
 /// What the examples need besides themselves: ports nobody listens on.
 fn options(name: &str) -> Vec<String> {
@@ -84,6 +84,14 @@ fn lives_through_its_cycle(name: &str, while_deployed: impl FnOnce(&TestEnv, &Js
         before.len() == after.len() && changed.is_empty(),
         "{changed:?}"
     );
+
+    // As from a fresh clone, where the lock, logs, plans and working folders are not.
+    forget_what_git_ignores(&env.work());
+    let fourth = env
+        .unfurl(call("deploy --approve", &[], &options))
+        .succeeds();
+    assert!(fourth.all().contains("Nothing to do"), "{fourth}");
+    assert_eq!(env.tracked(), before, "{fourth}");
 
     while_deployed(&env, &summary["outputs"]);
 

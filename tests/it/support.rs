@@ -240,6 +240,37 @@ impl std::fmt::Display for Run {
     }
 }
 
+/// What the `.gitignore` of new projects names, and what jobs keep out of git themselves.
+pub(crate) fn is_ignored(path: &str) -> bool {
+    let folders = [
+        "jobs",
+        "planned",
+        "failed",
+        "tasks",
+        "operation",
+        "workflow",
+        "secrets",
+        "local",
+        "tmp",
+    ];
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let ends = [".log", ".lock", ".lock.owner"];
+    folders.contains(&name) || ends.iter().any(|end| name.ends_with(end))
+}
+
+/// Deletes what git ignores, so that a folder is as its clone would be.
+pub(crate) fn forget_what_git_ignores(folder: &Path) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        match (is_ignored(&path.to_string_lossy()), path.is_dir()) {
+            (true, true) => fs::remove_dir_all(&path).unwrap(),
+            (true, false) => fs::remove_file(&path).unwrap(),
+            (false, true) => forget_what_git_ignores(&path),
+            (false, false) => {}
+        }
+    }
+}
+
 fn run(mut command: Command) -> Run {
     let began = Instant::now();
     let text = format!("{command:?}");

@@ -12,6 +12,8 @@ use unfurl::plan::{Activity, Goal, Reason, StepId, Target, Workflow};
 use unfurl::topology::Topology;
 use unfurl::value::Map;
 
+use crate::support::{forget_what_git_ignores, is_ignored};
+
 /// A folder with an ensemble.
 #[derive(Debug)]
 pub(super) struct Lab {
@@ -92,6 +94,16 @@ fn picture(topology: &Topology) -> Picture {
 }
 
 impl Ran {
+    /// The targets and operations in the order in which they ended.
+    pub(super) fn times_in_order(&self) -> Vec<String> {
+        let mut times: Vec<_> = self.times.iter().collect();
+        times.sort_by_key(|(_, _, ended)| *ended);
+        let words = times
+            .iter()
+            .map(|(step, ..)| format!("{} {}", step.target, step.operation));
+        words.collect()
+    }
+
     /// The steps that ended in a way, sorted.
     pub(super) fn with(&self, end: End) -> Vec<&Step> {
         let mut all: Vec<&Step> = self
@@ -137,10 +149,6 @@ impl Lab {
 
     pub(super) fn path(&self) -> PathBuf {
         self.folder.path().join("ensemble.yaml")
-    }
-
-    pub(super) fn folder(&self) -> &Path {
-        self.folder.path()
     }
 
     pub(super) fn text(&self) -> String {
@@ -256,40 +264,8 @@ impl Lab {
 
     /// Deletes what git ignores.
     pub(super) fn forget_what_git_ignores(&self) {
-        let mut folders = vec![self.folder.path().to_owned()];
-        while let Some(folder) = folders.pop() {
-            for entry in fs::read_dir(folder).unwrap() {
-                let path = entry.unwrap().path();
-                let name = path.strip_prefix(self.folder.path()).unwrap();
-                match (is_ignored(&name.to_string_lossy()), path.is_dir()) {
-                    (true, true) => fs::remove_dir_all(&path).unwrap(),
-                    (true, false) => fs::remove_file(&path).unwrap(),
-                    (false, true) => folders.push(path),
-                    (false, false) => {}
-                }
-            }
-        }
+        forget_what_git_ignores(self.folder.path());
     }
-}
-
-/// What the `.gitignore` of new projects names, and what jobs keep out of git themselves.
-fn is_ignored(path: &str) -> bool {
-    let folders = [
-        "jobs",
-        "planned",
-        "failed",
-        "tasks",
-        "operation",
-        "workflow",
-        "secrets",
-        "local",
-        "tmp",
-    ];
-    let name = path.rsplit('/').next().unwrap_or(path);
-    folders.contains(&name)
-        || [".log", ".lock", ".lock.owner"]
-            .iter()
-            .any(|end| name.ends_with(end))
 }
 
 /// The steps of a plan that run operations, apart from those that are only held ready.

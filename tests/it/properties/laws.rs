@@ -7,6 +7,7 @@ use unfurl::plan::Workflow;
 use super::lab::{End, Lab, Ran, Step};
 use super::model::{Directive, Expr, Model, name};
 use super::oracle::Act;
+use super::same;
 
 /// Says what is wrong, with the record.
 macro_rules! must {
@@ -27,7 +28,9 @@ pub(super) fn hold_for(model: &Model) -> Law {
     needs_nothing_that_git_ignores(model, &mut lab)?;
     is_checked_without_a_change(model, &mut lab)?;
     follows_edits(model, &mut lab)?;
-    goes_and_comes_back(model, &mut lab)
+    goes_and_comes_back(model, &mut lab)?;
+    same::lives_are_the_same(model)?;
+    same::parallel_is_the_same(model)
 }
 
 fn acts<'s>(steps: impl IntoIterator<Item = &'s Step>) -> BTreeSet<Act> {
@@ -80,7 +83,7 @@ fn as_planned(
 }
 
 /// Every task of a node comes after those of what it requires; before them where things go.
-fn in_order(model: &Model, ran: &Ran, lab: &Lab, reverse: bool) -> Law {
+pub(super) fn in_order(model: &Model, ran: &Ran, lab: &Lab, reverse: bool) -> Law {
     let mut spans: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for (step, began, ended) in &ran.times {
         let span = spans.entry(&step.of).or_insert((*began, *ended));
