@@ -85,7 +85,7 @@ pub(super) fn portable_keys(record: &Map) -> String {
     let arguments = record.get("inputs").and_then(|i| i.get("arguments"));
     let is_empty = arguments
         .and_then(Value::as_map)
-        .is_some_and(|arguments| arguments.is_empty());
+        .is_some_and(indexmap::IndexMap::is_empty);
     let kept = keys
         .split(',')
         .filter(|key| !is_empty || *key != "arguments");

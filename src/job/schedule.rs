@@ -235,13 +235,14 @@ impl Engine {
                 let Some(other) = steps.get(&required) else {
                     continue;
                 };
-                if other
-                    .iter()
-                    .any(|step| self.step_waits_on(*step, *instance))
-                {
-                    continue;
-                }
-                let (later, earlier) = if removes { (other, own) } else { (own, other) };
+                // What waits for the instance itself, and what follows that, comes after it.
+                let waits = |step: &StepId| self.step_waits_on(*step, *instance);
+                let free = other.iter().position(waits).unwrap_or(other.len());
+                let (later, earlier) = match removes {
+                    true if free < other.len() => continue,
+                    true => (other.as_slice(), own.as_slice()),
+                    false => (own.as_slice(), &other[..free]),
+                };
                 for first in firsts(later, place) {
                     let before = earlier.iter().filter(|step| place[*step] < place[&first]);
                     if let Some(last) = before.max_by_key(|step| place[*step]) {

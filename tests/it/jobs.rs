@@ -476,3 +476,36 @@ spec:
         assert_ne!(env.read("ensemble.yaml"), record, "{command}");
     }
 }
+
+#[test]
+fn an_instance_waits_for_what_it_requires_also_where_that_waits_for_a_relationship_of_its_own() {
+    let text = format!(
+        "{HEAD}      node_templates:
+        low:
+          type: tosca.nodes.Root
+          interfaces: {{Standard: {{configure: sleep 0.2}}}}
+        high:
+          type: tosca.nodes.Root
+          requirements: [{{dependency: {{node: low, relationship: Rel}}}}]
+          interfaces: {{Standard: {{configure: 'true'}}}}
+"
+    );
+    let types = "    relationship_types:
+      Rel:
+        derived_from: tosca.relationships.DependsOn
+        attributes: {token: {type: string}}
+        interfaces:
+          Configure:
+            operations:
+              pre_configure_source:
+                implementation: Template
+                inputs: {resultTemplate: {attributes: {token: x}}}
+              post_configure_target: echo '{{ SELF.token }}'
+    topology_template:
+";
+    let text = text.replace("    topology_template:\n", types);
+    let env = TestEnv::with_ensemble(&text);
+    let job = env.unfurl(["deploy", "--approve"]).succeeds();
+    assert!(job.all().contains("4 tasks (4 changed, 4 ok"), "{job}");
+    assert_eq!(status(&env, "high"), "ok");
+}
