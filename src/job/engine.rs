@@ -101,6 +101,8 @@ pub struct Engine {
     pub(super) targets: Vec<Handle>,
     /// The steps that act on an entity and have not ended.
     pub(super) producers: HashMap<Handle, Vec<StepId>>,
+    /// The relationships of which an operation has failed.
+    pub(super) broken: HashSet<Handle>,
     pub(super) done: Vec<bool>,
     /// The steps that a deferred step waits for.
     pub(super) waiting: HashMap<StepId, Vec<StepId>>,
@@ -177,6 +179,7 @@ impl Engine {
             task_of: Vec::new(),
             targets: Vec::new(),
             producers: HashMap::new(),
+            broken: HashSet::new(),
             done: Vec::new(),
             waiting: HashMap::new(),
             released: HashSet::new(),

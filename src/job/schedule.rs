@@ -137,15 +137,14 @@ impl Engine {
                     !steps.iter().any(|step| self.step_waits_on(*step, instance))
                 })
             });
-            let mut turn = if follows {
-                Turn::AfterLate
-            } else {
-                Turn::First
-            };
+            // What an instance does is in order: a late check comes before what it may spare.
+            let own = late_instances.get(&instance).and_then(|own| own.last());
+            let own = own.map_or(Turn::First, |step| late[*step]);
+            let mut turn = if follows { Turn::AfterLate } else { own };
             for step in unit {
                 let task = self.task_of[*step].map(|task| self.tasks[task].stage);
                 if task == Some(Stage::Deferred) {
-                    turn = Turn::Late;
+                    turn = turn.max(Turn::Late);
                 }
                 if turn != Turn::First && !self.done[*step] {
                     late[*step] = turn;

@@ -234,7 +234,7 @@ impl Engine {
         if task.priority == Priority::Critical && failed {
             self.aborted = Some(format!("Critical task failed: {}", self.label(index)));
         }
-        if task.is_final {
+        if task.is_final && self.completes(step, index) {
             self.finish_workflow(index);
         }
         if failed {
@@ -243,6 +243,22 @@ impl Engine {
         self.tell_finished(index);
         self.finish_step(step);
         Next::Nothing
+    }
+
+    /// Whether a step that may complete what is done to its target does so: operations of a
+    /// relationship are part of the turns of both its ends, and the last one to end completes it.
+    fn completes(&mut self, step: StepId, index: TaskIndex) -> bool {
+        let target = self.tasks[index].target;
+        if !self.topology.entity(target).is_relationship() {
+            return true;
+        }
+        if self.tasks[index].has_failed() {
+            self.broken.insert(target);
+        }
+        let open = self.producers.get(&target).into_iter().flatten();
+        let mut others = open.filter(|other| **other != step && !self.done[**other]);
+        let is_last = !others.any(|other| self.plan.steps[*other].is_final && self.runs(*other));
+        is_last && !self.broken.contains(&target)
     }
 
     /// Ends a task that cannot run because a task before it in its group has failed.

@@ -56,7 +56,6 @@ pub fn plan(topology: &Topology, goal: &Goal, repeats: &dyn Repeats) -> Result<P
     if goal.prune && goal.workflow == Workflow::Deploy {
         planner.prune();
     }
-    planner.complete_relationships_last();
     Ok(planner.plan)
 }
 

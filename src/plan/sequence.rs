@@ -288,18 +288,6 @@ impl Planner<'_> {
         }
     }
 
-    /// Lets the last operation of each relationship, be it in the turn of its source or of its
-    /// target, complete what is done to it.
-    pub(super) fn complete_relationships_last(&mut self) {
-        let mut seen = std::collections::HashSet::new();
-        for step in self.plan.steps.iter_mut().rev() {
-            let of_relationship = matches!(step.target, Target::Relationship { .. });
-            if of_relationship && step.is_final {
-                step.is_final = seen.insert(step.target.clone());
-            }
-        }
-    }
-
     /// Adds a step for an operation that the caller found.
     pub(super) fn push_operation(
         &mut self,
@@ -337,7 +325,7 @@ fn is_last(workflow: &str, goal: &Goal, operations: &Operations, of: &OperationR
         }
         ("Standard", true) if goal.workflow == Workflow::Stop => &["stop"],
         ("Standard", true) => &["stop", "delete"],
-        // Which of them comes last depends on which ends take part.
+        // Which of them comes last depends on which ends take part: the job finds out.
         ("Configure", false) if goal.workflow == Workflow::Deploy => {
             return of.operation.as_str().contains("_configure_");
         }

@@ -509,3 +509,82 @@ fn an_instance_waits_for_what_it_requires_also_where_that_waits_for_a_relationsh
     assert!(job.all().contains("4 tasks (4 changed, 4 ok"), "{job}");
     assert_eq!(status(&env, "high"), "ok");
 }
+
+#[test]
+fn a_deferred_instance_that_requires_a_deferred_one_comes_after_it() {
+    let text = format!(
+        "{HEAD}      node_templates:
+        told:
+          type: Told
+          interfaces:
+            Standard:
+              create: {{implementation: Template, inputs: {{resultTemplate: {{attributes: {{a: x}}}}}}}}
+        low:
+          type: Told
+          interfaces:
+            Standard:
+              configure: {{implementation: Template, inputs: {{run: {{get_attribute: [told, a]}}}}}}
+        high:
+          type: Told
+          requirements: [{{dependency: low}}]
+          interfaces:
+            Standard:
+              create: Template
+              configure: {{implementation: Template, inputs: {{run: {{get_attribute: [told, a]}}}}}}
+"
+    );
+    let types = "    node_types:
+      Told:
+        derived_from: tosca.nodes.Root
+        attributes: {a: {type: string}}
+    topology_template:
+";
+    let text = text.replace("    topology_template:\n", types);
+    let env = TestEnv::with_ensemble(&text);
+    env.unfurl(["deploy", "--approve"]).succeeds();
+    assert_eq!(status(&env, "high"), "ok");
+}
+
+#[test]
+fn a_check_that_waits_for_what_it_reads_still_comes_before_the_creation_that_it_may_spare() {
+    let text = format!(
+        "{HEAD}      node_templates:
+        other:
+          type: Told
+          interfaces: {{Standard: {{create: Template}}}}
+        there:
+          type: Told
+          directives: [check]
+          interfaces:
+            Install:
+              check:
+                implementation: Template
+                inputs:
+                  run: {{get_attribute: [other, early]}}
+                  resultTemplate: {{readyState: {{local: ok}}}}
+            Standard: {{create: Template}}
+"
+    );
+    let types = "    node_types:
+      Told:
+        derived_from: tosca.nodes.Root
+        attributes: {early: {type: string, default: soon}}
+    topology_template:
+";
+    let text = text.replace("    topology_template:\n", types);
+    let env = TestEnv::with_ensemble(&text);
+    let run = env.unfurl(["deploy", "--approve", "--output", "json"]);
+    let summary = run.succeeds().json();
+    let tasks = summary["tasks"].as_array().unwrap();
+    let ran = tasks
+        .iter()
+        .map(|task| (task["target"].as_str(), task["operation"].as_str()));
+    let ran: Vec<_> = ran.collect();
+    assert_eq!(
+        ran,
+        [
+            (Some("other"), Some("create")),
+            (Some("there"), Some("check"))
+        ]
+    );
+}

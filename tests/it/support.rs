@@ -144,17 +144,19 @@ impl TestEnv {
     /// Every file of the working folder with its bytes, without what git would not track: logs,
     /// locks and the folders of jobs, plans and failures.
     pub(crate) fn tracked(&self) -> Vec<(PathBuf, Vec<u8>)> {
-        let untracked = ["jobs", "planned", "failed", "run"];
         let mut files = Vec::new();
         let mut folders = vec![self.work()];
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(folder).unwrap() {
                 let path = entry.unwrap().path();
                 let name = path.file_name().and_then(OsStr::to_str).unwrap();
-                let end = path.extension().and_then(OsStr::to_str).unwrap_or("");
-                if path.is_dir() && !untracked.contains(&name) {
+                // The example `webapp` keeps its processes in `run`.
+                if is_ignored(name) || name == "run" {
+                    continue;
+                }
+                if path.is_dir() {
                     folders.push(path);
-                } else if path.is_file() && !["log", "lock"].contains(&end) {
+                } else if path.is_file() {
                     let bytes = fs::read(&path).unwrap();
                     files.push((path, bytes));
                 }
