@@ -493,14 +493,14 @@ fn an_instance_waits_for_what_it_requires_also_where_that_waits_for_a_relationsh
     let types = "    relationship_types:
       Rel:
         derived_from: tosca.relationships.DependsOn
-        attributes: {token: {type: string}}
+        attributes: {tok: {type: string}}
         interfaces:
           Configure:
             operations:
               pre_configure_source:
                 implementation: Template
-                inputs: {resultTemplate: {attributes: {token: x}}}
-              post_configure_target: echo '{{ SELF.token }}'
+                inputs: {resultTemplate: {attributes: {tok: x}}}
+              post_configure_target: echo '{{ SELF.tok }}'
     topology_template:
 ";
     let text = text.replace("    topology_template:\n", types);
