@@ -97,7 +97,10 @@ fn instance_record(
     let node = entity.node()?;
     let only_if_changed = node.template.has_directive("default") || node.template.is_replaced;
     let gone = node.template.has_left && is_gone(entity, within.as_ref());
-    let idle = !is_instantiated(entity, only_if_changed) || node.template.has_directive("virtual");
+    let requirements = requirement_records(topology, entity, &node.requirements);
+    // A default that only relationships act on exists with them.
+    let unchanged = !is_instantiated(entity, only_if_changed) && requirements.is_empty();
+    let idle = unchanged || node.template.has_directive("virtual");
     let idle = idle || gone;
     // What exists on an instance is never forgotten, whatever becomes of the instance itself.
     if idle && children.is_empty() {
@@ -118,7 +121,6 @@ fn instance_record(
     if !capabilities.is_empty() {
         record.insert("capabilities".into(), Value::from(capabilities));
     }
-    let requirements = requirement_records(topology, entity, &node.requirements);
     if !requirements.is_empty() {
         record.insert("requirements".into(), Value::from(requirements));
     }

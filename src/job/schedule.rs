@@ -127,11 +127,13 @@ impl Engine {
     fn late_steps(&self, units: &[Vec<StepId>]) -> Vec<Turn> {
         let mut late = vec![Turn::First; self.plan.steps.len()];
         let mut late_instances: HashMap<Handle, Vec<StepId>> = HashMap::new();
+        let steps = self.steps_by_instance(units, |step| !self.done[step] && self.runs(step));
+        let mut through = HashMap::new();
         for unit in units {
             let Some(instance) = unit.first().map(|step| self.unit_instance(*step)) else {
                 continue;
             };
-            let requires = self.required_instances(instance);
+            let requires = self.required_in(instance, &steps, &mut through);
             let follows = requires.iter().any(|required| {
                 late_instances.get(required).is_some_and(|steps| {
                     !steps.iter().any(|step| self.step_waits_on(*step, instance))
@@ -218,19 +220,12 @@ impl Engine {
         units: &[Vec<StepId>],
         place: &HashMap<StepId, usize>,
     ) -> Vec<(StepId, StepId)> {
-        let mut steps: HashMap<Handle, Vec<StepId>> = HashMap::new();
-        for unit in units {
-            for step in unit.iter().filter(|step| place.contains_key(*step)) {
-                steps
-                    .entry(self.unit_instance(*step))
-                    .or_default()
-                    .push(*step);
-            }
-        }
+        let steps = self.steps_by_instance(units, |step| place.contains_key(&step));
         let mut edges = Vec::new();
+        let mut through = HashMap::new();
         for (instance, own) in &steps {
             let removes = own.iter().any(|step| self.removes(*step));
-            for required in self.required_instances(*instance) {
+            for required in self.required_in(*instance, &steps, &mut through) {
                 let Some(other) = steps.get(&required) else {
                     continue;
                 };
@@ -251,6 +246,62 @@ impl Engine {
             }
         }
         edges
+    }
+
+    /// The steps of each instance, those that count.
+    fn steps_by_instance(
+        &self,
+        units: &[Vec<StepId>],
+        counts: impl Fn(StepId) -> bool,
+    ) -> HashMap<Handle, Vec<StepId>> {
+        let mut steps: HashMap<Handle, Vec<StepId>> = HashMap::new();
+        for step in units.iter().flatten().filter(|step| counts(**step)) {
+            let instance = self.unit_instance(*step);
+            steps.entry(instance).or_default().push(*step);
+        }
+        steps
+    }
+
+    /// The instances with steps that one requires, be it through others that have none. What was
+    /// found for those is kept in `through`.
+    fn required_in(
+        &self,
+        of: Handle,
+        steps: &HashMap<Handle, Vec<StepId>>,
+        through: &mut HashMap<Handle, Vec<Handle>>,
+    ) -> Vec<Handle> {
+        let direct = self.required_instances(of);
+        let idle: Vec<Handle> = direct
+            .iter()
+            .copied()
+            .filter(|required| !steps.contains_key(required))
+            .collect();
+        let order = crate::dag::dependencies_first(idle, |handle| {
+            if steps.contains_key(&handle) || through.contains_key(&handle) {
+                return Vec::new();
+            }
+            self.required_instances(handle)
+        });
+        let resolve = |all: Vec<Handle>, through: &HashMap<Handle, Vec<Handle>>| {
+            let mut found = Vec::new();
+            for handle in all {
+                match through.get(&handle) {
+                    Some(behind) => found.extend(behind),
+                    None => found.push(handle),
+                }
+            }
+            found.sort_unstable();
+            found.dedup();
+            found.retain(|handle| steps.contains_key(handle));
+            found
+        };
+        for handle in order {
+            if !steps.contains_key(&handle) && !through.contains_key(&handle) {
+                let behind = resolve(self.required_instances(handle), through);
+                through.insert(handle, behind);
+            }
+        }
+        resolve(direct, through)
     }
 
     /// Whether a step takes something away, be it as part of a deployment.

@@ -588,3 +588,55 @@ fn a_check_that_waits_for_what_it_reads_still_comes_before_the_creation_that_it_
         ]
     );
 }
+
+#[test]
+fn a_default_that_only_relationships_act_on_is_recorded_with_them() {
+    let text = format!(
+        "{HEAD}      node_templates:
+        low: {{type: tosca.nodes.Root}}
+        between:
+          type: tosca.nodes.Root
+          directives: [default]
+          requirements: [{{dependency: {{node: low, relationship: Told}}}}]
+        high:
+          type: tosca.nodes.Root
+          requirements: [{{dependency: between}}]
+"
+    );
+    let types = "    relationship_types:
+      Told:
+        derived_from: tosca.relationships.DependsOn
+        interfaces: {Configure: {operations: {pre_configure_source: Template}}}
+    topology_template:
+";
+    let text = text.replace("    topology_template:\n", types);
+    let env = TestEnv::with_ensemble(&text);
+    env.unfurl(["deploy", "--approve"]).succeeds();
+    let before = env.tracked();
+    assert!(env.read("ensemble.yaml").contains("between~r~dependency"));
+    env.unfurl(["deploy", "--approve"]).succeeds();
+    assert_eq!(env.tracked(), before);
+}
+
+#[test]
+fn what_requires_through_an_instance_without_operations_waits_all_the_same() {
+    let text = format!(
+        "{HEAD}      node_templates:
+        low:
+          type: tosca.nodes.Root
+          interfaces:
+            Standard: {{create: sleep 0.3 && touch made}}
+        between:
+          type: tosca.nodes.Root
+          requirements: [{{dependency: low}}]
+        high:
+          type: tosca.nodes.Root
+          requirements: [{{dependency: between}}]
+          interfaces:
+            Standard: {{create: test -e made}}
+"
+    );
+    let env = TestEnv::with_ensemble(&text);
+    env.unfurl(["deploy", "--approve", "--parallel", "4"])
+        .succeeds();
+}

@@ -29,8 +29,12 @@ pub(super) fn hold_for(model: &Model) -> Law {
     is_checked_without_a_change(model, &mut lab)?;
     follows_edits(model, &mut lab)?;
     goes_and_comes_back(model, &mut lab)?;
-    same::lives_are_the_same(model)?;
-    same::parallel_is_the_same(model)
+    // These live further lives, so that each is for some of the models only.
+    match model.text().len() % 4 {
+        0 => same::lives_are_the_same(model),
+        1 => same::parallel_is_the_same(model),
+        _ => Ok(()),
+    }
 }
 
 fn acts<'s>(steps: impl IntoIterator<Item = &'s Step>) -> BTreeSet<Act> {
@@ -90,7 +94,7 @@ pub(super) fn in_order(model: &Model, ran: &Ran, lab: &Lab, reverse: bool) -> La
         *span = (span.0.min(*began), span.1.max(*ended));
     }
     for node in 0..model.nodes.len() {
-        for target in model.targets(node) {
+        for target in model.needed(node) {
             let (node, target) = (name(node), name(target));
             let spans = spans.get(&*node).zip(spans.get(&*target));
             let fine = spans.is_none_or(|(node, target)| {

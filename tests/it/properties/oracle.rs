@@ -28,6 +28,18 @@ impl Model {
             || self.sources(node).any(|source| self.is_required(source))
     }
 
+    /// All that a node requires, be it through others.
+    pub(super) fn needed(&self, node: usize) -> BTreeSet<usize> {
+        let mut all = BTreeSet::from([node]);
+        for at in (0..=node).rev() {
+            if all.contains(&at) {
+                all.extend(self.targets(at));
+            }
+        }
+        all.remove(&node);
+        all
+    }
+
     /// What requires a node directly.
     fn sources(&self, node: usize) -> impl Iterator<Item = usize> {
         let later = node + 1..self.nodes.len();

@@ -150,7 +150,9 @@ fn shape(model: &Model, place: usize, pick: &NodePick) -> Node {
         let target = earlier(pick.target)?;
         // What is virtual never exists, so nobody can need it.
         let exists = model.nodes[target].directive != Some(Directive::Virtual);
-        let operations = pick.operations;
+        // What is only found has no turn in which operations of relationships could run.
+        let found = model.nodes[target].directive == Some(Directive::Discover);
+        let operations = if found { 0 } else { pick.operations };
         exists.then_some(Requirement { target, operations })
     };
     let mut own: Vec<(Op, Implementation)> = Vec::new();
@@ -227,7 +229,11 @@ fn fill(model: &mut Model, place: usize, pick: &NodePick) {
             .all(|(_, other)| other.sets.is_none());
         let may_set = free && (op.brings_up() || op == Op::Discover);
         let sets = pick.sets.as_ref().filter(|_| may_set);
-        let sets = sets.map(|pick| value("a", pick));
+        // A result is made when its task ends, and nothing waits for what it reads of others.
+        let sets = sets.map(|pick| match value("a", pick) {
+            Expr::Attribute(..) => Expr::Text(text("a"), 0),
+            other => other,
+        });
         let implementation = &mut model.nodes[place].own[at].1;
         implementation.reads = reads;
         implementation.sets = sets;
