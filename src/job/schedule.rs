@@ -197,10 +197,11 @@ impl Engine {
         let mut edges = Vec::new();
         let mut last: HashMap<Handle, StepId> = HashMap::new();
         for unit in units {
+            // What is left out must not break the chain.
             let alive: Vec<_> = unit
                 .iter()
                 .copied()
-                .filter(|step| !self.done[*step])
+                .filter(|step| !self.done[*step] && self.runs(*step))
                 .collect();
             let Some(first) = alive.first() else { continue };
             let instance = self.unit_instance(*first);

@@ -640,3 +640,53 @@ fn what_requires_through_an_instance_without_operations_waits_all_the_same() {
     env.unfurl(["deploy", "--approve", "--parallel", "4"])
         .succeeds();
 }
+
+#[test]
+fn steps_keep_their_order_around_one_that_is_left_out() {
+    let text = format!(
+        "{HEAD}      node_templates:
+        found:
+          type: tosca.nodes.Root
+          directives: [discover]
+          interfaces:
+            Install:
+              operations:
+                discover: {{implementation: sleep 0.2, inputs: {{resultTemplate: {{readyState: ok}}}}}}
+        base:
+          type: tosca.nodes.Root
+          interfaces: {{Standard: {{configure: Template}}}}
+        middle:
+          type: tosca.nodes.Root
+          requirements:
+            - first: found
+            - second: {{node: base, relationship: Rel}}
+          interfaces: {{Standard: {{create: sleep 0.1}}}}
+        unused:
+          type: tosca.nodes.Root
+          directives: [default]
+          requirements: [{{third: {{node: middle, relationship: Rel}}}}]
+"
+    );
+    let types = "    relationship_types:
+      Rel:
+        derived_from: tosca.relationships.DependsOn
+        interfaces:
+          Configure:
+            operations:
+              pre_configure_target: Template
+              post_configure_source: Template
+    topology_template:
+";
+    let text = text.replace("    topology_template:\n", types);
+    let env = TestEnv::with_ensemble(&text);
+    let job = env
+        .unfurl(["deploy", "--approve", "--output", "json"])
+        .succeeds();
+    let tasks = job.json()["tasks"].clone();
+    let at = |operation: &str| {
+        let mut tasks = tasks.as_array().unwrap().iter();
+        tasks.position(|task| task["operation"] == operation)
+    };
+    assert!(at("create") < at("post_configure_source"), "{job}");
+    assert!(at("discover") < at("create"), "{job}");
+}

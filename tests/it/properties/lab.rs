@@ -195,7 +195,7 @@ impl Lab {
         let mut watch = Watch::default();
         let report = ops::deploy::deploy(&request, &mut watch);
         let report = report.unwrap_or_else(|failure| panic!("{failure:?}\n{}", self.text()));
-        watch.ran(report)
+        watch.ran(&report)
     }
 
     /// The steps that a job would run or skip, and what is there before it.
@@ -313,7 +313,7 @@ struct Watch {
 }
 
 impl Watch {
-    fn ran(self, report: JobReport) -> Ran {
+    fn ran(self, report: &JobReport) -> Ran {
         let engine = &report.engine;
         let steps = steps(engine);
         let mut times = Vec::new();
