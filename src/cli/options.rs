@@ -115,7 +115,7 @@ pub(super) struct AnyJob {
 #[derive(Debug, Default, Args)]
 pub(super) struct Control {
     /// Do not ask before running
-    #[arg(short, long, env = "UNFURL_APPROVE", value_parser = clap::builder::FalseyValueParser::new())]
+    #[arg(short, long, env = "UNFURL_APPROVE", value_parser = clap::builder::BoolishValueParser::new())]
     pub(super) approve: bool,
     /// From which status of the job on the exit code is 64
     #[arg(long, env = "UNFURL_JOBEXITCODE", value_enum, default_value = "error")]

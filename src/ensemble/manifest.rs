@@ -297,6 +297,12 @@ fn check_root(root: &Node, problems: &mut Diagnostics) {
             _ => {}
         }
     }
+    let instances = map.get("status").and_then(|status| status.get("instances"));
+    if let Some(node) = instances.filter(|node| !node.is_null() && node.as_map().is_none()) {
+        let message = format!("`status.instances` must be a map, not {}", node.kind_name());
+        let help = "restore it from git: a job would take what it holds for gone";
+        problems.push(Diagnostic::error(message).label(node.span(), "").help(help));
+    }
 }
 
 /// Refuses forms of YAML into which the record could not be written without touching the rest.

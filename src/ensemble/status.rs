@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::name::Status;
 use crate::topology::{Created, Entity, Kind, Topology};
-use crate::value::{Handle, Map, Value};
+use crate::value::{Handle, Map, REDACTED, Value};
 
 /// What the inputs and outputs of a topology are.
 #[expect(
@@ -205,8 +205,14 @@ fn entity_record(topology: &Topology, of: Handle, template: &str) -> Map {
     let entity = topology.entity(of);
     let mut record = Map::new();
     record.insert("template".into(), Value::from(template));
-    if !entity.attributes.is_empty() {
-        record.insert("attributes".into(), Value::from(entity.attributes.clone()));
+    let mut attributes = entity.attributes.clone();
+    for name in &entity.withheld {
+        // That there is a secret stays on record until it is set again.
+        let hidden = || Value::str(REDACTED);
+        attributes.entry(Arc::clone(name)).or_insert_with(hidden);
+    }
+    if !attributes.is_empty() {
+        record.insert("attributes".into(), Value::from(attributes));
     }
     if !entity.properties.is_empty() {
         record.insert("properties".into(), Value::from(entity.properties.clone()));

@@ -67,6 +67,10 @@ impl Engine {
         let evaluator = self.evaluator_for(index);
         let mut change = self.compare(task, &last, &evaluator);
         let reads = evaluator.take_reads();
+        if change.is_change() && self.withheld_read(index, &reads).is_some() {
+            // What is not on record cannot be told from what it was.
+            return (Change::CannotTell, reads);
+        }
         if change == Change::CannotTell {
             self.cannot_tell(task.target);
         }

@@ -101,6 +101,8 @@ pub struct Engine {
     pub(super) targets: Vec<Handle>,
     /// The steps that act on an entity and have not ended.
     pub(super) producers: HashMap<Handle, Vec<StepId>>,
+    /// Whether any attribute is a secret that the record does not hold.
+    pub(super) withholds: bool,
     /// The relationships of which an operation has failed.
     pub(super) broken: HashSet<Handle>,
     pub(super) done: Vec<bool>,
@@ -160,6 +162,7 @@ impl std::fmt::Debug for Parts {
 impl Engine {
     /// An engine with nothing to do yet; it can be asked what has changed.
     pub fn new(parts: Parts, options: JobOptions) -> Self {
+        let withholds = parts.topology.withholds();
         Self {
             options,
             topology: Arc::new(parts.topology),
@@ -179,6 +182,7 @@ impl Engine {
             task_of: Vec::new(),
             targets: Vec::new(),
             producers: HashMap::new(),
+            withholds,
             broken: HashSet::new(),
             done: Vec::new(),
             waiting: HashMap::new(),

@@ -30,6 +30,7 @@ mod update;
 mod upgrade;
 mod view;
 mod wait;
+mod withheld;
 mod world;
 
 pub use begun::mark_begun;

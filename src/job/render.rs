@@ -217,6 +217,9 @@ impl Engine {
             Ok(rendered) => rendered,
             Err(error) => return Rendering::Wrong(Box::new(error.hushed(&reads))),
         };
+        if let Some((of, name)) = self.withheld_read(index, &reads) {
+            return Rendering::Failed(self.describe_withheld(of, &name));
+        }
         self.commit_reads(index, &reads);
         if !rendered.files.is_empty() {
             let key = self.folder_key(index);

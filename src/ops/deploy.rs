@@ -185,7 +185,8 @@ impl Prepared {
             start_commit: head_of(session.manifest.base_dir()),
             spec_digest: canonical_sha256(&spec.unwrap_or_default())[..40].to_owned(),
             kept_templates: Arc::clone(&self.kept_templates),
-            ended: clock::now(),
+            // The id of a job that follows another at once is of a moment later.
+            ended: clock::now().max(self.engine.options.start),
         };
         keep_out_of_git(session.manifest.base_dir());
         let published = ensemble::publish(&session.manifest, &mut self.engine, &facts);
@@ -413,7 +414,9 @@ fn head_of(base: &Path) -> Option<String> {
 }
 
 /// What never belongs to git; the patterns of older projects miss it.
-const KEPT_OUT: [(&str, &str); 3] = [
+const KEPT_OUT: [(&str, &str); 5] = [
+    ("**/planned/", "planned/x/y"),
+    ("**/jobs/", "jobs/x"),
     ("**/failed/", "failed/x/y"),
     ("*.lock.owner", "ensemble.yaml.lock.owner"),
     ("**/local/digest.key", "local/digest.key"),

@@ -118,6 +118,8 @@ pub struct Entity {
     pub parent: Option<Handle>,
     /// Attributes that tasks have set.
     pub attributes: Map,
+    /// Attributes that the record names without their values, since they are secret.
+    pub withheld: Vec<Arc<str>>,
     /// Properties as they were last observed.
     pub properties: Map,
     /// Its own status.
@@ -154,6 +156,7 @@ impl Entity {
             scope: Handle(0),
             parent: None,
             attributes: Map::new(),
+            withheld: Vec::new(),
             properties: Map::new(),
             local: None,
             state: None,

@@ -219,6 +219,7 @@ fn read_state(
         entity.protected = fields.get("protected").and_then(Value::as_bool);
         entity.customized = fields.get("customized").cloned();
         entity.attributes = values(fields.get("attributes"));
+        entity.withheld = withheld(fields.get("attributes"));
         entity.properties = values(fields.get("properties"));
         set_imported(entity, fields);
     });
@@ -239,6 +240,13 @@ fn values(recorded: Option<&Value>) -> Map {
         .filter(|(_, value)| value.as_str() != Some(REDACTED))
         .map(|(key, value)| (Arc::clone(key), value.clone()))
         .collect()
+}
+
+/// The names of redacted values.
+fn withheld(recorded: Option<&Value>) -> Vec<Arc<str>> {
+    let entries = recorded.and_then(Value::as_map).into_iter().flatten();
+    let redacted = entries.filter(|(_, value)| value.as_str() == Some(REDACTED));
+    redacted.map(|(name, _)| Arc::clone(name)).collect()
 }
 
 struct Words<'a> {

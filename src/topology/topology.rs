@@ -324,6 +324,11 @@ impl Topology {
         true
     }
 
+    /// Whether any attribute is on record without its value.
+    pub fn withholds(&self) -> bool {
+        self.entities.iter().any(|it| !it.withheld.is_empty())
+    }
+
     /// Remembers the value that a property was seen to have.
     pub fn observe_property(&mut self, of: Handle, name: &Arc<str>, value: Value) {
         if let Some(entity) = self.entities.get_mut(of.0 as usize) {

@@ -7,6 +7,7 @@
 
 mod artifacts;
 mod bad_input;
+mod care;
 mod changing_hands;
 mod documents;
 mod examples;

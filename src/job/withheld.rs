@@ -1,0 +1,41 @@
+//! Secrets that tasks set in earlier jobs, and that the record therefore does not hold.
+
+use std::sync::Arc;
+
+use super::engine::Engine;
+use super::task::TaskIndex;
+use crate::expr::Reads;
+use crate::value::Handle;
+
+impl Engine {
+    /// An attribute among those that a task read, directly or through others, which has a value
+    /// that nobody here knows.
+    pub(super) fn withheld_read(
+        &self,
+        index: TaskIndex,
+        reads: &Reads,
+    ) -> Option<(Handle, Arc<str>)> {
+        let is_withheld = |of: Handle, name: &Arc<str>| {
+            let of = self.topology.stand_in(of).unwrap_or(of);
+            let entity = self.topology.entity(of);
+            entity.withheld.contains(name) && !entity.attributes.contains_key(name)
+        };
+        if !self.withholds {
+            return None;
+        }
+        let present = self.evaluator_for(index).closure(reads, usize::MAX);
+        let present = present.into_iter().map(|(of, name, _)| (of, name));
+        let absent = self.memo.absent(reads, usize::MAX);
+        let mut all = absent.into_iter().chain(present);
+        all.find(|(of, name)| is_withheld(*of, name))
+    }
+
+    /// Why a task that reads such an attribute cannot run, and what to do.
+    pub(super) fn describe_withheld(&self, of: Handle, name: &str) -> String {
+        let instance = &self.topology.entity(of).name;
+        format!(
+            "it reads `{name}` of `{instance}`, a secret that an earlier job set and the record does \
+             not hold; `--force --instance {instance}` with this instance, too, sets it again"
+        )
+    }
+}
