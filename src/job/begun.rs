@@ -16,9 +16,7 @@ pub fn mark_begun(topology: &mut Topology, history: &dyn History) {
     for handle in topology.nodes() {
         let entity = topology.entity(handle);
         let first = entity.last_config_change;
-        let makes = makes_first(entity);
-        let key = topology.whole_key(handle);
-        if may_be_half_made(entity) && was_begun(first, makes, &key, history) {
+        if may_be_half_made(entity) && was_begun(first, &topology.whole_key(handle), history) {
             topology.record(handle, |entity| entity.begun = true);
         }
     }
@@ -34,28 +32,12 @@ fn may_be_half_made(entity: &Entity) -> bool {
     entity.created.is_none() && entity.local.is_some_and(|status| unsure.contains(&status))
 }
 
-/// The first operation that makes an instance, of those that count. The ones after it are on
-/// record also where it was blocked.
-fn makes_first(entity: &Entity) -> &'static [&'static str] {
-    let operations = entity.node().map(|node| &node.template.operations);
-    let implemented = |name: &&str| operations.is_some_and(|it| it.implemented("Standard", name));
-    match MAKES.iter().position(implemented) {
-        Some(first) => &MAKES[first..=first],
-        None => &MAKES,
-    }
-}
-
 /// Whether an operation that makes things ran after the last one that removed them. What was found
 /// before anything was done to it is not ours.
-fn was_begun(
-    first_change: Option<ChangeId>,
-    makes: &[&str],
-    key: &str,
-    history: &dyn History,
-) -> bool {
+fn was_begun(first_change: Option<ChangeId>, key: &str, history: &dyn History) -> bool {
     let last = |operation: &str| history.last(key, operation)?.id;
     let found = first_change.is_some() && FINDS.iter().any(|it| last(it) == first_change);
-    let made = makes.iter().filter_map(|it| last(it)).max();
+    let made = MAKES.iter().filter_map(|it| last(it)).max();
     !found && made.is_some() && made > last("delete")
 }
 
@@ -78,7 +60,7 @@ mod tests {
 
     fn begun(first_change: Option<&str>, history: &'static [(&str, &str)]) -> bool {
         let first_change = first_change.and_then(|id| ChangeId::parse(id).ok());
-        was_begun(first_change, &MAKES, "::a", &Told(history))
+        was_begun(first_change, "::a", &Told(history))
     }
 
     const FIRST: &str = "A01110000001";

@@ -94,11 +94,10 @@ impl Engine {
         let entity = self.topology.entity(target);
         let (new, is_relationship) = (entity.created.is_none(), entity.is_relationship());
         let workflow = self.options.goal.workflow.as_str().to_owned();
-        let blocked = self.tasks[index].blocked;
         let topology = self.topology_mut();
         if let Some(status) = outcome.status {
             topology.set_local(target, Some(status));
-            if status.is_present() && new && !asks && !blocked {
+            if status.is_present() && new && !asks {
                 topology.set_created(target, Some(Created::By(id)));
             }
         } else if !outcome.success {

@@ -1,4 +1,4 @@
-//! That a job neither acts on what it does not know nor forgets or invents what exists.
+//! That a job neither acts on what it does not know nor forgets what exists.
 
 use super::support::TestEnv;
 
@@ -54,27 +54,6 @@ fn nothing_acts_on_a_secret_that_the_record_does_not_hold() {
         .succeeds();
     assert_eq!(env.read("ran"), "hunter2hunter2 1\nhunter2hunter2 1\n");
     assert!(env.read("ensemble.yaml").contains("made: <<REDACTED>>"));
-}
-
-#[test]
-fn what_was_blocked_was_not_created() {
-    let text = format!(
-        "{HEAD}    topology_template:
-      node_templates:
-        low: {{type: tosca.nodes.Root, interfaces: {{Standard: {{configure: 'true'}}}}}}
-        high:
-          type: tosca.nodes.Root
-          requirements: [{{dependency: low}}]
-          interfaces: {{Standard: {{create: 'true', configure: 'true', delete: echo >> deleted}}}}
-"
-    );
-    let env = TestEnv::with_ensemble(&text);
-    env.unfurl(["deploy", "--approve", "--exclude", "low"])
-        .exits(64);
-    let high = &env.ensemble()["status"]["instances"]["high"];
-    assert!(high["created"].is_null(), "{high}");
-    env.unfurl(["teardown", "--approve"]).does_not_panic();
-    assert!(!env.work().join("deleted").exists());
 }
 
 #[test]
