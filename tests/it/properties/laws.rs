@@ -137,6 +137,12 @@ fn is_the_same_again(model: &Model, first: &Ran, lab: &mut Lab) -> Law {
     let (_, picture) = lab.plan(Workflow::Deploy);
     // A plan that checks an instance takes its status for unknown.
     let recorded = first.picture.iter().filter(|_| always(model).is_empty());
+    // A default that nobody requires is nowhere on record, whatever was read of it.
+    let nowhere = (0..model.nodes.len()).filter(|node| {
+        model.nodes[*node].directive == Some(Directive::Default) && !model.deploys(*node)
+    });
+    let nowhere: BTreeSet<String> = nowhere.map(|node| format!("::{}", name(node))).collect();
+    let recorded = recorded.filter(|(key, _)| !nowhere.contains(&**key));
     for (key, was) in recorded {
         let is = picture.get(key);
         must!(
