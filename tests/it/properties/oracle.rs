@@ -28,17 +28,11 @@ impl Model {
             || self.sources(node).any(|source| self.is_required(source))
     }
 
-    /// All that a node requires, be it through others. A default that nothing acts on is nowhere
-    /// on record, so that no later job can know what it stood between.
+    /// All that a node requires, be it through others.
     pub(super) fn needed(&self, node: usize) -> BTreeSet<usize> {
         let mut all = BTreeSet::from([node]);
-        let is_nowhere = |at: usize| {
-            at != node
-                && self.nodes[at].directive == Some(Directive::Default)
-                && self.is_computed(at)
-        };
         for at in (0..=node).rev() {
-            if all.contains(&at) && !is_nowhere(at) {
+            if all.contains(&at) {
                 all.extend(self.targets(at));
             }
         }

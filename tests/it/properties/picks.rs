@@ -135,6 +135,13 @@ fn build(picks: &[NodePick], outputs: &[ExprPick]) -> Model {
         }
         fill(&mut model, place, pick);
     }
+    for place in 0..model.nodes.len() {
+        // A default that nothing acts on is nowhere on record, so that no later job can know what
+        // it stands between.
+        if model.nodes[place].directive == Some(Directive::Default) && model.is_computed(place) {
+            model.nodes[place].directive = None;
+        }
+    }
     model.outputs = outputs
         .iter()
         .enumerate()
