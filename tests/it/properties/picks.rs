@@ -134,6 +134,7 @@ fn build(picks: &[NodePick], outputs: &[ExprPick]) -> Model {
             model.nodes[place].properties.push(value);
         }
         fill(&mut model, place, pick);
+        drop_half_inherited(&mut model, place);
     }
     for place in 0..model.nodes.len() {
         // A default that nothing acts on is nowhere on record, so that no later job can know what
@@ -148,6 +149,19 @@ fn build(picks: &[NodePick], outputs: &[ExprPick]) -> Model {
         .map(|(at, pick)| read(&model, picks.len(), &format!("o{at}"), pick))
         .collect();
     model
+}
+
+/// Drops operations that would inherit what the same one of the base type sets: an operation has
+/// the inputs of the one that it refines as well.
+fn drop_half_inherited(model: &mut Model, place: usize) {
+    let Some(base) = model.nodes[place].base else {
+        return;
+    };
+    let inherited = model.operations(base).into_iter();
+    let setting = inherited.filter(|(_, implementation)| implementation.sets.is_some());
+    let setting: Vec<Op> = setting.map(|(op, _)| op).collect();
+    let own = &mut model.nodes[place].own;
+    own.retain(|(op, implementation)| implementation.sets.is_some() || !setting.contains(op));
 }
 
 /// What a node requires, is derived from and is able to do.
