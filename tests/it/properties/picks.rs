@@ -134,7 +134,7 @@ fn build(picks: &[NodePick], outputs: &[ExprPick]) -> Model {
             model.nodes[place].properties.push(value);
         }
         fill(&mut model, place, pick);
-        drop_half_inherited(&mut model, place);
+        inherit_what_is_set(&mut model, place);
     }
     for place in 0..model.nodes.len() {
         // A default that nothing acts on is nowhere on record, so that no later job can know what
@@ -151,17 +151,27 @@ fn build(picks: &[NodePick], outputs: &[ExprPick]) -> Model {
     model
 }
 
-/// Drops operations that would inherit what the same one of the base type sets: an operation has
-/// the inputs of the one that it refines as well.
-fn drop_half_inherited(model: &mut Model, place: usize) {
+/// States what an operation inherits: it has the inputs of the one of the base type that it
+/// refines, and so sets what that sets. Still only one operation of a node sets anything.
+fn inherit_what_is_set(model: &mut Model, place: usize) {
     let Some(base) = model.nodes[place].base else {
         return;
     };
     let inherited = model.operations(base).into_iter();
-    let setting = inherited.filter(|(_, implementation)| implementation.sets.is_some());
-    let setting: Vec<Op> = setting.map(|(op, _)| op).collect();
+    let mut setting = inherited.filter_map(|(op, it)| Some((op, it.sets.clone()?)));
+    let Some((setter, sets)) = setting.next() else {
+        return;
+    };
+    drop(setting);
     let own = &mut model.nodes[place].own;
-    own.retain(|(op, implementation)| implementation.sets.is_some() || !setting.contains(op));
+    if own
+        .iter()
+        .any(|(op, it)| *op == setter && it.sets.is_none())
+    {
+        for (op, implementation) in own {
+            implementation.sets = (*op == setter).then(|| sets.clone());
+        }
+    }
 }
 
 /// What a node requires, is derived from and is able to do.
