@@ -124,11 +124,17 @@ impl Scope<'_> {
             return None;
         };
         let read = match &**kind {
-            "set_state" => entry
-                .value
-                .as_str()
-                .filter(|word| is_state(word))
-                .map(|state| Activity::SetState(state.into())),
+            "set_state" => {
+                let word = entry.value.as_str();
+                if let Some(word) = word.filter(|word| !is_state(word)) {
+                    // Profiles have states of their own; here the step sets nothing.
+                    let message = format!(
+                        "`{word}` in {what} is neither a node state nor a status: it sets nothing"
+                    );
+                    self.problems().warning(message, entry.value.span());
+                }
+                word.map(|state| Activity::SetState(state.into()))
+            }
             "call_operation" => named(&entry.value, "operation").and_then(|(name, inputs)| {
                 let (interface, operation) = name.rsplit_once('.')?;
                 Some(Activity::CallOperation {
