@@ -335,6 +335,9 @@ fn refuse_after_crash(jobs: &Path) -> Result<(), Failure> {
     ))
 }
 
+/// How far the id of the last job may be ahead of the clock where jobs follow each other at once.
+const AT_ONCE: jiff::SignedDuration = jiff::SignedDuration::from_secs(2);
+
 /// When the job starts: its ids must come after all that are recorded.
 fn start_time(
     request: &JobRequest,
@@ -360,7 +363,14 @@ fn start_time(
             start = crate::name::next_tick(start);
             continue;
         };
-        if previous.is_some_and(|previous| id.prefix() < &previous[..8.min(previous.len())]) {
+        let is_earlier = |id: ChangeId| {
+            previous.is_some_and(|previous| id.prefix() < &previous[..8.min(previous.len())])
+        };
+        // Jobs that follow each other at once take ids of the moments to come.
+        let soon = asked.saturating_add(AT_ONCE).ok().map(ChangeId::job);
+        let follows = request.start.is_none()
+            && soon.is_some_and(|soon| soon.is_ok_and(|soon| !is_earlier(soon)));
+        if is_earlier(id) && !follows {
             return Err(refuse(format!(
                 "could not create job: New changeId is earlier than the previous changeId: {id} < \
                  {last}. Is time set correctly?"

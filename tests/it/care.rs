@@ -74,3 +74,15 @@ fn a_word_that_is_neither_yes_nor_no_approves_nothing() {
     env.unfurl(["deploy"]).exits(2);
     assert!(!env.work().join("ran").exists());
 }
+
+#[test]
+fn jobs_may_follow_each_other_at_once() {
+    let env = TestEnv::with_ensemble(&format!("{HEAD}{SECRET}"));
+    let maker = ["--approve", "--force", "--instance", "maker"];
+    for _ in 0..12 {
+        env.unfurl(["deploy"].iter().chain(&maker)).succeeds();
+    }
+    // The log of each job has its id, and no two are the same.
+    let jobs = std::fs::read_dir(env.work().join("jobs")).unwrap().count();
+    assert!(jobs >= 24, "{jobs}");
+}
