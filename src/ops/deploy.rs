@@ -352,6 +352,13 @@ fn start_time(
     let last = history.last_id().map(|id| id.to_string());
     let last = last.as_deref().max(previous);
     let refuse = |message: String| Failure::new(FailureKind::Load, message, None);
+    let is_earlier = |id: ChangeId| {
+        previous.is_some_and(|previous| id.prefix() < &previous[..8.min(previous.len())])
+    };
+    // Jobs that follow each other at once take ids of the moments to come.
+    let soon = asked.saturating_add(AT_ONCE).ok();
+    let soon = soon.and_then(|soon| ChangeId::job(soon).ok());
+    let follows = request.start.is_none() && soon.is_some_and(|soon| !is_earlier(soon));
     let mut start = asked;
     for _ in 0..=u16::MAX {
         let id = ChangeId::job(start).map_err(|error| refuse(error.to_string()))?;
@@ -363,13 +370,6 @@ fn start_time(
             start = crate::name::next_tick(start);
             continue;
         };
-        let is_earlier = |id: ChangeId| {
-            previous.is_some_and(|previous| id.prefix() < &previous[..8.min(previous.len())])
-        };
-        // Jobs that follow each other at once take ids of the moments to come.
-        let soon = asked.saturating_add(AT_ONCE).ok().map(ChangeId::job);
-        let follows = request.start.is_none()
-            && soon.is_some_and(|soon| soon.is_ok_and(|soon| !is_earlier(soon)));
         if is_earlier(id) && !follows {
             return Err(refuse(format!(
                 "could not create job: New changeId is earlier than the previous changeId: {id} < \

@@ -1,6 +1,5 @@
 //! What jobs do and leave behind, as a user sees it.
 
-use std::path::Path;
 use std::time::Duration;
 
 use serde_json::Value as Json;
@@ -170,24 +169,11 @@ fn a_secret_is_in_no_file_that_a_job_writes_and_not_on_the_screen() {
         let run = env.unfurl(arguments).succeeds();
         assert!(!run.all().contains(secret), "{run}");
     }
-    let mut files = Vec::new();
-    all_files(&env.work(), &mut files);
+    let files = env.files();
     assert!(files.len() > 4, "{files:?}");
     for (path, bytes) in files {
         let text = String::from_utf8_lossy(&bytes);
         assert!(!text.contains(secret), "{path}:\n{text}");
-    }
-}
-
-fn all_files(folder: &Path, found: &mut Vec<(String, Vec<u8>)>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            all_files(&path, found);
-        } else {
-            let bytes = std::fs::read(&path).unwrap();
-            found.push((path.display().to_string(), bytes));
-        }
     }
 }
 

@@ -1,7 +1,5 @@
 //! What a second deploy runs, and what it leaves alone.
 
-use std::path::Path;
-
 use serde_json::Value as Json;
 
 use super::support::TestEnv;
@@ -638,25 +636,13 @@ proptest::proptest! {
             ("the first run".to_owned(), first.all().into_bytes()),
             ("the second run".to_owned(), second.all().into_bytes()),
         ];
-        all_files(&env.work(), &mut files);
+        files.extend(env.files());
         proptest::prop_assert!(files.len() > 8);
         for (path, bytes) in files {
             let text = String::from_utf8_lossy(&bytes);
             for told in unkeyed(&secret) {
                 proptest::prop_assert!(!text.contains(&told), "{path} has `{told}`");
             }
-        }
-    }
-}
-
-fn all_files(folder: &Path, found: &mut Vec<(String, Vec<u8>)>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            all_files(&path, found);
-        } else {
-            let bytes = std::fs::read(&path).unwrap();
-            found.push((path.display().to_string(), bytes));
         }
     }
 }

@@ -396,29 +396,13 @@ fn a_secret_in_a_command_is_on_no_command_line_and_in_no_file() {
     env.unfurl(["run", "-a", "-i", "db", "--", "sh", "-c", look])
         .succeeds();
     assert!(env.read("argv").starts_with("sh\0"));
-    for (path, bytes) in everything(&env) {
+    for (path, bytes) in env.files() {
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let own = path.ends_with("ensemble.yaml");
         let seen = text.matches(secret).count();
         // The ensemble itself says what the default is.
         assert_eq!(seen, usize::from(own), "{path}:\n{text}");
     }
-}
-
-fn everything(env: &TestEnv) -> Vec<(String, Vec<u8>)> {
-    let (mut files, mut folders) = (Vec::new(), vec![env.work()]);
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else {
-                let bytes = std::fs::read(&path).unwrap();
-                files.push((path.display().to_string(), bytes));
-            }
-        }
-    }
-    files
 }
 
 #[test]

@@ -166,6 +166,23 @@ impl TestEnv {
         files
     }
 
+    /// Every file of the working folder, whatever git would do with it, by its path.
+    pub(crate) fn files(&self) -> Vec<(String, Vec<u8>)> {
+        let (mut files, mut folders) = (Vec::new(), vec![self.work()]);
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else {
+                    let bytes = fs::read(&path).unwrap();
+                    files.push((path.display().to_string(), bytes));
+                }
+            }
+        }
+        files
+    }
+
     /// The names of all files and folders in the working folder, sorted.
     pub(crate) fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(self.work()).unwrap();
