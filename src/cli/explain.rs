@@ -4,7 +4,9 @@ use clap::Args;
 
 use super::arguments::Global;
 use super::job::plan_request;
-use super::options::{AnyJob, Compare, JobArgs, Narrow, OutputFormat, Reach, Removal, WorkflowArg};
+use super::options::{
+    AnyJob, Compare, Given, JobArgs, Narrow, OutputFormat, Reach, Removal, WorkflowArg,
+};
 use super::output::{Output, relative};
 use super::screen::Screen;
 use super::views::task_of_plan;
@@ -42,16 +44,8 @@ pub(super) struct ExplainArgs {
     reach: Reach,
     #[command(flatten)]
     removal: Removal,
-    /// Leave out this instance or node template, with what is nested in it; may be given more than
-    /// once
-    #[arg(long, value_name = "NAME")]
-    exclude: Vec<String>,
-    /// A variable for expressions; `input_NAME` sets an input of the topology
-    #[arg(long, num_args = 2, value_names = ["NAME", "VALUE"], action = clap::ArgAction::Append)]
-    var: Vec<String>,
-    /// The environment to use
-    #[arg(long, value_name = "NAME")]
-    use_environment: Option<String>,
+    #[command(flatten)]
+    given: Given,
     /// How to print the answer
     #[arg(long, value_enum, default_value = "text")]
     output: OutputFormat,
@@ -61,9 +55,7 @@ impl ExplainArgs {
     /// The instance, and the options of the job that is looked at.
     fn into_job(self) -> (String, JobArgs) {
         let any = AnyJob {
-            exclude: self.exclude,
-            var: self.var,
-            use_environment: self.use_environment,
+            given: self.given,
             output: self.output,
             ..AnyJob::default()
         };

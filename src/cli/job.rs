@@ -265,9 +265,9 @@ fn request(
     output: &Output,
 ) -> Result<JobRequest, Failure> {
     refuse_prune(&deed.workflow, args)?;
-    let vars = variables(&args.any.var)?;
+    let vars = variables(&args.any.given.var)?;
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let environment = args.any.use_environment.as_deref();
+    let environment = args.any.given.use_environment.as_deref();
     Ok(JobRequest {
         session: SessionOptions {
             vars,
@@ -307,7 +307,7 @@ fn is_filtered(args: &JobArgs) -> bool {
 }
 
 fn goal(deed: Deed, args: &JobArgs) -> Goal {
-    let (instances, excluded) = (args.any.instance.iter(), args.any.exclude.iter());
+    let (instances, excluded) = (args.any.instance.iter(), args.any.given.exclude.iter());
     Goal {
         workflow: deed.workflow,
         template: args.narrow.template.as_deref().map(Into::into),
@@ -369,7 +369,7 @@ fn recorded(args: &JobArgs, global: &Global) -> Map {
     }
     for (name, names) in [
         ("instances", &args.any.instance),
-        ("exclude", &args.any.exclude),
+        ("exclude", &args.any.given.exclude),
     ] {
         if !names.is_empty() {
             let names = names.iter().map(|name| Value::from(name.as_str()));
@@ -378,7 +378,7 @@ fn recorded(args: &JobArgs, global: &Global) -> Map {
     }
     let words = [
         ("template", &args.narrow.template),
-        ("use_environment", &args.any.use_environment),
+        ("use_environment", &args.any.given.use_environment),
         ("starttime", &args.any.starttime),
     ];
     for (name, word) in words {

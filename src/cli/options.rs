@@ -73,15 +73,9 @@ pub(super) struct EnsembleArg {
     pub(super) ensemble: String,
 }
 
-/// The options of every job.
+/// What a job is planned with, be it to run or to be explained.
 #[derive(Debug, Default, Args)]
-pub(super) struct AnyJob {
-    /// Run without changing anything
-    #[arg(long)]
-    pub(super) dryrun: bool,
-    /// Only this instance; may be given more than once
-    #[arg(short, long, value_name = "NAME")]
-    pub(super) instance: Vec<String>,
+pub(super) struct Given {
     /// Leave out this instance or node template, with what is nested in it; may be given more than
     /// once
     #[arg(long, value_name = "NAME")]
@@ -92,6 +86,19 @@ pub(super) struct AnyJob {
     /// The environment to use
     #[arg(long, value_name = "NAME")]
     pub(super) use_environment: Option<String>,
+}
+
+/// The options of every job.
+#[derive(Debug, Default, Args)]
+pub(super) struct AnyJob {
+    /// Run without changing anything
+    #[arg(long)]
+    pub(super) dryrun: bool,
+    /// Only this instance; may be given more than once
+    #[arg(short, long, value_name = "NAME")]
+    pub(super) instance: Vec<String>,
+    #[command(flatten)]
+    pub(super) given: Given,
     /// How to print the result
     #[arg(long, value_enum, default_value = "text")]
     pub(super) output: OutputFormat,
