@@ -217,7 +217,7 @@ impl Manifest {
 
     /// The text with sections set: `name` at the root, or `name/name` within; every other byte stays
     /// as it was.
-    pub fn with_sections(&self, sections: &[(&str, Value)]) -> Result<String, PatchError> {
+    pub fn with_sections(&self, sections: &[(String, Value)]) -> Result<String, PatchError> {
         let patches: Vec<Patch> = sections
             .iter()
             .filter(|(name, value)| {
@@ -234,7 +234,7 @@ impl Manifest {
 
     /// As [`Manifest::with_sections`], into a text that somebody wrote over this one meanwhile;
     /// none if the sections have no place in it.
-    pub fn with_sections_in(&self, text: &str, sections: &[(&str, Value)]) -> Option<String> {
+    pub fn with_sections_in(&self, text: &str, sections: &[(String, Value)]) -> Option<String> {
         let mut sources = Sources::default();
         let source = sources.add(&self.path, text, None);
         let raw = yaml::parse(&sources, source, &Limits::default()).ok()?;
@@ -244,7 +244,7 @@ impl Manifest {
     }
 
     /// Of a section that came partly from a merge directive, only what differs is written.
-    fn section_patch(&self, (name, value): &(&str, Value)) -> Patch {
+    fn section_patch(&self, (name, value): &(String, Value)) -> Patch {
         let route = route_of(name);
         let own = match self.expanded.base(&route) {
             Some(base) => yaml::diff(&base.to_value(), value),

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use super::deploy::prepare;
 use super::failure::{Failure, FailureKind};
 use super::hands::JobFolders;
 use super::links::Linker;
+use super::prepared::prepare;
 use super::session::{self, JobRequest, Session};
 use super::view::View;
 use crate::diagnostic::Sources;

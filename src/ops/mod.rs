@@ -20,12 +20,15 @@ pub mod lock;
 mod log;
 mod past;
 pub mod plan;
+mod prepared;
 pub mod schema;
 mod session;
+mod start_time;
 pub mod status;
 mod unknown;
 pub mod validate;
 mod view;
+mod watch;
 mod world;
 
 pub use failure::{Failure, FailureKind};

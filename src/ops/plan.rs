@@ -1,11 +1,12 @@
 //! Shows what a job would do, and does nothing.
 
-use super::deploy::{Watch, prepare};
 use super::failure::{Failure, FailureKind};
 use super::hands::JobFolders;
 use super::log::JobLog;
+use super::prepared::prepare;
 use super::session::{self, JobRequest};
 use super::view::View;
+use super::watch::Watch;
 use crate::diagnostic::Sources;
 use crate::ensemble::{Folders, Lock, LockError};
 use crate::job::Engine;

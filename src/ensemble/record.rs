@@ -1,0 +1,246 @@
+//! What a job leaves on record: files, lines and sections, all as data.
+
+use crate::job::Engine;
+use crate::name::ChangeId;
+use crate::value::{Map, Value};
+use crate::yaml;
+
+use super::changes::{JobFacts, is_committed, job_record, stamp, task_record};
+use super::jobs_tsv::{TEMPLATES, add_templates, job_line, portable_keys, task_line};
+use super::manifest::Manifest;
+use super::status::{Values, status_section};
+use super::templates::NewTemplates;
+
+/// What a job leaves on record. Nothing of it is on disk before it is published.
+#[derive(Debug, Clone, PartialEq)]
+#[must_use = "a record that is not published is lost"]
+pub struct Record {
+    /// The job.
+    pub job: ChangeId,
+    /// Files with their whole text, by their paths from the ensemble's folder, in the order in
+    /// which they are written.
+    pub files: Vec<(String, String)>,
+    /// Lines for `jobs.tsv`, those of no other job among them.
+    pub lines: String,
+    /// The ensemble's sections that jobs write, with their new values: `name` at its root, or
+    /// `name/name` within.
+    pub sections: Vec<(String, Value)>,
+    /// Where a copy of the ensemble goes, relative to its folder, which itself stays as it is: for
+    /// dry runs.
+    pub copy: Option<String>,
+}
+
+/// The base of the names of a job's files: `job<time>-<id>`.
+pub fn job_file_name(start: jiff::Timestamp, id: &str) -> String {
+    let time = stamp(start);
+    let seconds = time
+        .rsplit_once('-')
+        .map_or(time.as_str(), |(seconds, _)| seconds);
+    format!("job{seconds}-{}", &id[..id.len().saturating_sub(4)])
+}
+
+impl Record {
+    /// What a job that has ended leaves on record; none where it came to no task.
+    pub fn of(
+        manifest: &Manifest,
+        engine: &mut Engine,
+        facts: &JobFacts,
+    ) -> Result<Option<Self>, crate::job::Error> {
+        if engine.work.is_empty() {
+            return Ok(None);
+        }
+        engine.get_digest_key();
+        let (inputs, outputs) = (engine.inputs(), engine.outputs());
+        let values = Values {
+            inputs,
+            outputs,
+            nested: &|root| engine.nested_values(root),
+        };
+        let status = status_section(&engine.topology, values);
+        let job = engine.id()?;
+        let record = job_record(engine, job.as_str(), facts);
+        let mut ours = Self {
+            job,
+            files: Vec::new(),
+            lines: String::new(),
+            sections: vec![("status".to_owned(), status)],
+            copy: None,
+        };
+        let dry = engine.options.goal.dry_run;
+        if manifest.keeps_changes_inline() {
+            ours.add_inline(manifest, engine, record, facts);
+        } else {
+            ours.add_files(manifest, engine, record, facts);
+        }
+        ours.sections.extend(discovered(manifest, engine));
+        if dry {
+            let name = job_file_name(engine.options.start, job.as_str());
+            ours.copy = Some(format!("planned/{name}.ensemble.yaml"));
+        }
+        Ok(Some(ours))
+    }
+
+    /// The records of job and tasks go into files of their own.
+    fn add_files(
+        &mut self,
+        manifest: &Manifest,
+        engine: &Engine,
+        mut record: Map,
+        facts: &JobFacts,
+    ) {
+        let name = job_file_name(engine.options.start, self.job.as_str());
+        let dry = engine.options.goal.dry_run;
+        let changelogs = Changelogs::of(engine);
+        let folder = match (dry, changelogs.committed.is_empty()) {
+            (true, _) => "planned",
+            (false, true) => "jobs",
+            (false, false) => "changes",
+        };
+        let changelog = format!("{folder}/{name}.yaml");
+        record.insert("changelog".into(), Value::from(changelog.as_str()));
+        let changed = folder == "changes";
+        let mut add = |path: String, templates: Map, changes: &str| {
+            let text = changelog_text(manifest, &record, templates, changes);
+            self.files.push((path, text));
+        };
+        if changed {
+            let new = NewTemplates::of(engine, &facts.kept_templates.read());
+            add(format!("jobs/{name}.yaml"), Map::new(), &changelogs.all);
+            add(changelog, new.templates, &changelogs.committed);
+            self.lines = job_line(&record, engine.status().as_str());
+            add_templates(&mut self.lines, &new.digests);
+            self.lines.push_str(&changelogs.lines);
+        } else {
+            add(changelog, Map::new(), &changelogs.all);
+        }
+        if changed || dry {
+            self.sections.push(("lastJob".into(), Value::from(record)));
+        }
+        self.sections
+            .push(("jobsLog".into(), Value::from("jobs.tsv")));
+    }
+
+    /// The ensemble carries its changes itself.
+    fn add_inline(&mut self, manifest: &Manifest, engine: &Engine, record: Map, facts: &JobFacts) {
+        let new = NewTemplates::of(engine, &facts.kept_templates.read());
+        let tasks = engine.work.iter().map(|index| &engine.tasks[*index]);
+        let mut records: Vec<Map> = tasks.map(|task| task_record(engine, task)).collect();
+        if let Some(first) = records.first_mut().filter(|_| !new.templates.is_empty()) {
+            first.insert("templates".into(), Value::from(new.templates));
+            first.insert(TEMPLATES.into(), Value::from(new.digests));
+        }
+        self.add_inline_records(manifest, record, records);
+    }
+
+    /// Adds the records of a job's tasks to those that the ensemble carries itself.
+    pub(super) fn add_inline_records(
+        &mut self,
+        manifest: &Manifest,
+        record: Map,
+        mut records: Vec<Map>,
+    ) {
+        for record in &mut records {
+            let keys = portable_keys(record);
+            record.insert("digestKeys".into(), Value::from(keys));
+        }
+        let old = manifest
+            .inline_changes()
+            .as_list()
+            .cloned()
+            .unwrap_or_default();
+        let records = records.into_iter().map(Value::from);
+        let changes = Value::list(old.into_iter().chain(records));
+        self.sections.push(("lastJob".into(), Value::from(record)));
+        self.sections.push(("changes".into(), changes));
+    }
+}
+
+/// The records of a job's tasks, as text.
+#[derive(Debug, Default)]
+pub(super) struct Changelogs {
+    /// Items of a list: all tasks with their results.
+    pub(super) all: String,
+    /// Items of a list: the tasks that are committed, without results, which may hold what is
+    /// not for everybody.
+    pub(super) committed: String,
+    /// Lines for `jobs.tsv`.
+    pub(super) lines: String,
+}
+
+impl Changelogs {
+    fn of(engine: &Engine) -> Self {
+        let mut texts = Self::default();
+        for task in engine.work.iter().map(|index| &engine.tasks[*index]) {
+            let record = task_record(engine, task);
+            texts.add(record, task.outcome.is_none(), is_committed(task));
+        }
+        texts
+    }
+
+    /// Adds the record of a task, which was skipped or not, and is committed or not.
+    pub(super) fn add(&mut self, mut record: Map, skipped: bool, committed: bool) {
+        let result = record.get_index_of("result").filter(|_| !skipped);
+        let after = result.map(|place| {
+            let after = record.split_off(place + 1);
+            let result = record.split_off(place);
+            (result, after)
+        });
+        if committed {
+            let mut line = record.clone();
+            line.extend(after.iter().flat_map(|(_, after)| after.clone()));
+            self.lines.push_str(&task_line(&line));
+        }
+        let before = yaml::emit(&Value::list([Value::from(record)]), 0);
+        let part = |part: Map| yaml::emit(&Value::from(part), 2);
+        self.all.push_str(&before);
+        if committed {
+            self.committed.push_str(&before);
+        }
+        if let Some((result, after)) = after {
+            let after = part(after);
+            self.all.push_str(&part(result));
+            self.all.push_str(&after);
+            if committed {
+                self.committed.push_str(&after);
+            }
+        }
+    }
+}
+
+/// The node templates that tasks have added, with those added before.
+fn discovered(manifest: &Manifest, engine: &Engine) -> Option<(String, Value)> {
+    let new = engine.discovered.iter();
+    let new = new.map(|(name, template)| (name.clone(), template.redacted()));
+    discovered_section(manifest, new.collect())
+}
+
+/// The section of node templates that tasks have added, with new ones; none if there are none.
+pub(super) fn discovered_section(manifest: &Manifest, new: Map) -> Option<(String, Value)> {
+    if new.is_empty() {
+        return None;
+    }
+    let mut all = manifest.discovered();
+    all.extend(new);
+    Some(("spec/discovered".to_owned(), Value::from(all)))
+}
+
+/// The text of a file of records: the job's, node templates, and items of a list for its tasks.
+pub(super) fn changelog_text(
+    manifest: &Manifest,
+    record: &Map,
+    templates: Map,
+    changes: &str,
+) -> String {
+    let file = manifest.path().file_name().unwrap_or_default();
+    let mut head = Map::new();
+    let file = format!("../{}", file.to_string_lossy());
+    head.insert("manifest".into(), Value::from(file));
+    head.insert("job".into(), Value::from(record.clone()));
+    if !templates.is_empty() {
+        head.insert("templates".into(), Value::from(templates));
+    }
+    let mut text = yaml::emit(&Value::from(head), 0);
+    text.push_str("changes:\n");
+    text.push_str(changes);
+    text
+}

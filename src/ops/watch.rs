@@ -1,0 +1,53 @@
+//! Passes the events of a job on to its log and its view.
+
+use std::collections::HashSet;
+
+use super::log::JobLog;
+use super::view::View;
+use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources};
+use crate::job::{Event, Sink};
+
+/// Hears the events of a job for its log and its view.
+pub(super) struct Watch<'v> {
+    pub(super) view: &'v mut dyn View,
+    pub(super) log: JobLog,
+    pub(super) sources: Sources,
+    pub(super) problems: Diagnostics,
+    /// What was told already, with its place.
+    told: HashSet<(String, Option<(SourceId, u32)>)>,
+}
+
+impl<'v> Watch<'v> {
+    pub(super) fn new(view: &'v mut dyn View, log: JobLog, sources: &Sources) -> Self {
+        Self {
+            view,
+            log,
+            sources: sources.clone(),
+            problems: Diagnostics::default(),
+            told: HashSet::new(),
+        }
+    }
+
+    pub(super) fn all(&mut self, events: &[Event]) {
+        for event in events {
+            self.event(event);
+        }
+    }
+}
+
+impl Sink for Watch<'_> {
+    fn event(&mut self, event: &Event) {
+        let Event::Problem(problem) = event else {
+            self.log.event(event);
+            self.view.event(event);
+            return;
+        };
+        let place = problem.span().map(|span| (span.source, span.start));
+        if !self.told.insert((problem.message.clone(), place)) {
+            return;
+        }
+        self.log.problem(problem, &self.sources);
+        self.view.problem(problem, &self.sources);
+        self.problems.push(Diagnostic::clone(problem));
+    }
+}
