@@ -3,6 +3,7 @@
 use clap::Args;
 
 use super::arguments::Global;
+use super::inspect::tell_cut_off;
 use super::job::session_options;
 use super::options::OutputFormat;
 use super::output::Output;
@@ -43,21 +44,25 @@ pub(super) struct HistoryArgs {
     output: OutputFormat,
 }
 
-/// Shows what is on record; gives the exit code.
-pub(super) fn history(args: &HistoryArgs, global: &Global, output: &Output) -> u8 {
-    let json = args.output == OutputFormat::Json;
+fn request(args: &HistoryArgs, global: &Global, output: &Output) -> HistoryRequest {
     let environment = args.use_environment.as_deref();
-    let limit = match (args.limit, &args.job) {
-        (Some(0), _) => None,
-        (None, None) => Some(LISTED),
-        (limit, _) => limit,
-    };
-    let request = HistoryRequest {
+    HistoryRequest {
         session: session_options(&args.ensemble, environment, global, output),
         job: args.job.clone(),
         instance: args.instance.clone(),
-        limit,
-    };
+        limit: match (args.limit, &args.job) {
+            (Some(0), _) => None,
+            (None, None) => Some(LISTED),
+            (limit, _) => limit,
+        },
+    }
+}
+
+/// Shows what is on record; gives the exit code.
+pub(super) fn history(args: &HistoryArgs, global: &Global, output: &Output) -> u8 {
+    let json = args.output == OutputFormat::Json;
+    let request = request(args, global, output);
+    tell_cut_off(&request.session, output);
     let history = match history::history(&request) {
         Ok(history) => history,
         Err(failure) => return output.failure(&failure, json),

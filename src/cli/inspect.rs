@@ -4,8 +4,8 @@ use super::arguments::{Global, ProblemFormat, StatusArgs, ValidateArgs};
 use super::job::session_options;
 use super::options::OutputFormat;
 use super::output::Output;
-use crate::ops;
 use crate::ops::validate::Checked;
+use crate::ops::{self, SessionOptions};
 use crate::topology::{Created, Topology};
 use crate::ui::{StatusLine, sarif, status_text};
 use crate::value::{Handle, Value};
@@ -19,6 +19,7 @@ pub(super) fn status(args: &StatusArgs, global: &Global, output: &Output) -> u8 
         global,
         output,
     );
+    tell_cut_off(&options, output);
     match ops::status::status(&options, args.query.as_deref()) {
         Ok((_, Some(result))) => {
             let query = args.query.clone().unwrap_or_default();
@@ -39,6 +40,13 @@ pub(super) fn status(args: &StatusArgs, global: &Global, output: &Output) -> u8 
             0
         }
         Err(failure) => output.failure(&failure, json),
+    }
+}
+
+/// Tells of a job that was cut off and is not on record yet.
+pub(super) fn tell_cut_off(options: &SessionOptions, output: &Output) {
+    if let Some(text) = ops::recover::notice(options) {
+        output.complain(&format!("note: {text}\n"));
     }
 }
 

@@ -280,6 +280,7 @@ fn request(
             .trim_end()
             .to_owned(),
         save: deed.save,
+        resume: args.control.resume,
         refuse_dirty: args.control.dirty == DirtyArg::Abort,
         goal: goal(deed, args),
         start: args.any.starttime.clone(),
@@ -332,6 +333,8 @@ fn goal(deed: Deed, args: &JobArgs) -> Goal {
         dry_run: args.any.dryrun,
         operation: deed.operation,
         command: deed.command,
+        redo_in_doubt: args.control.redo_in_doubt,
+        ..Goal::default()
     }
 }
 

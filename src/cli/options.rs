@@ -131,6 +131,12 @@ pub(super) struct Control {
     /// itself
     #[arg(long, value_enum, default_value = "auto")]
     pub(super) dirty: DirtyArg,
+    /// Go on with the job that was interrupted or cut off last: do what is left of its plan
+    #[arg(long)]
+    pub(super) resume: bool,
+    /// Run again what a job that was cut off may have done already
+    #[arg(long)]
+    pub(super) redo_in_doubt: bool,
 }
 
 /// To what a workflow applies.

@@ -7,7 +7,7 @@ use super::views::{self, Audience};
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
 use crate::job::{Engine, Event, Level};
 use crate::ops::{Decision, View};
-use crate::ui::{Progress, approved};
+use crate::ui::{Progress, approved, confirmed};
 
 /// Shows a job while it runs.
 #[derive(Debug)]
@@ -79,6 +79,19 @@ impl View for Screen<'_> {
         } else {
             Decision::Decline
         }
+    }
+
+    fn redo(&mut self, doubts: &[String]) -> bool {
+        let stdin = std::io::stdin();
+        if self.approve || !stdin.is_terminal() {
+            return false;
+        }
+        let question = format!(
+            "a job was cut off, and nobody knows whether {} was done; run it again?",
+            doubts.join(", ")
+        );
+        let answer = confirmed(&question, &mut stdin.lock(), &mut std::io::stderr());
+        answer.unwrap_or(false)
     }
 
     fn event(&mut self, event: &Event) {

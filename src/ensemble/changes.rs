@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::jobs_tsv::join_keys;
+use super::jobs_tsv::{CUT_OFF, join_keys};
 use super::templates::KeptIndex;
 use crate::job::{Digest, Engine, Stage, Task};
 use crate::name::Status;
@@ -118,6 +118,48 @@ fn ready_state(status: Status) -> Value {
     Value::map([("local", Value::from(status.as_str()))])
 }
 
+/// The record of a job that begins: what is known of it then, in the order of records.
+pub fn begun_record(engine: &Engine, id: &str, facts: &JobFacts) -> Map {
+    let mut record = job_record(engine, id, facts);
+    record.insert("readyState".into(), ready_state(Status::Unknown));
+    record
+}
+
+/// The record of a task that begins, for the case that nobody ever hears of its end.
+pub fn intent_record(engine: &Engine, task: &Task) -> Map {
+    let mut record = Map::new();
+    let started = Value::from(stamp(task.started));
+    record.insert("startTime".into(), started.clone());
+    record.insert("endTime".into(), started);
+    let target = engine.topology.entity(task.target);
+    record.insert("target".into(), Value::Str(target.key.shared()));
+    record.insert("priority".into(), Value::from(task.priority.as_str()));
+    record.insert("readyState".into(), ready_state(Status::Unknown));
+    record.insert("implementation".into(), implementation(task));
+    record.insert("reason".into(), Value::from(task.reason.to_string()));
+    add_inputs(task, &mut record);
+    add_whole_key(engine, task, &mut record);
+    record.insert("changed".into(), Value::Bool(true));
+    record.insert("summary".into(), Value::from(task_line(engine, task)));
+    record
+}
+
+fn implementation(task: &Task) -> Value {
+    Value::map([
+        ("operation", Value::from(task.reference.operation.as_str())),
+        ("className", Value::from(task.class_name())),
+    ])
+}
+
+fn add_whole_key(engine: &Engine, task: &Task, record: &mut Map) {
+    let topology = &engine.topology;
+    if topology.root_of(task.target) != topology.root() {
+        // Which of the targets of this key it is.
+        let whole = topology.whole_key(task.target);
+        record.insert("digestOf".into(), Value::from(whole));
+    }
+}
+
 /// The record of one task, with its result.
 pub fn task_record(engine: &Engine, task: &Task) -> Map {
     let mut record = Map::new();
@@ -140,28 +182,22 @@ pub fn task_record(engine: &Engine, task: &Task) -> Map {
         record.insert("priority".into(), Value::from(task.priority.as_str()));
         record.insert("readyState".into(), ready_state(status));
     }
-    let implementation = Value::map([
-        ("operation", Value::from(task.reference.operation.as_str())),
-        ("className", Value::from(task.class_name())),
-    ]);
-    record.insert("implementation".into(), implementation);
+    record.insert("implementation".into(), implementation(task));
     record.insert("reason".into(), Value::from(task.reason.to_string()));
     add_inputs_and_changes(engine, task, &mut record);
     add_dependencies(engine, task, &mut record);
     add_result(task, &mut record);
     add_digest(&engine.digest(task), &mut record);
-    let topology = &engine.topology;
-    if topology.root_of(task.target) != topology.root() {
-        // Which of the targets of this key it is.
-        let whole = topology.whole_key(task.target);
-        record.insert("digestOf".into(), Value::from(whole));
+    add_whole_key(engine, task, &mut record);
+    if engine.is_half_done(task) {
+        record.insert(CUT_OFF.into(), Value::from(engine.turn_of(task)));
     }
     record.insert("changed".into(), Value::Bool(task.changed));
     record.insert("summary".into(), Value::from(task_line(engine, task)));
     record
 }
 
-fn add_inputs_and_changes(engine: &Engine, task: &Task, record: &mut Map) {
+fn add_inputs(task: &Task, record: &mut Map) {
     if !task.resolved.is_empty() {
         let inputs = task
             .resolved
@@ -169,6 +205,10 @@ fn add_inputs_and_changes(engine: &Engine, task: &Task, record: &mut Map) {
             .map(|(name, value)| (Arc::clone(name), value.redacted()));
         record.insert("inputs".into(), Value::from(inputs.collect::<Map>()));
     }
+}
+
+fn add_inputs_and_changes(engine: &Engine, task: &Task, record: &mut Map) {
+    add_inputs(task, record);
     let mut changes = Map::new();
     for (of, change) in &task.changes {
         let mut entries: Map = change.attributes.clone();
@@ -275,7 +315,7 @@ pub(super) fn task_line(engine: &Engine, task: &Task) -> String {
 
 /// Whether a task's record belongs to what is committed: it ran, and it did not fail without
 /// changing anything.
-pub(super) fn is_committed(task: &Task) -> bool {
+pub fn is_committed(task: &Task) -> bool {
     match task.status {
         None => false,
         Some(Status::Error) => task.changed,

@@ -6,12 +6,16 @@ use std::sync::Arc;
 use super::records::recorded;
 use super::store::RecordStore;
 use super::templates::KeptIndex;
-use crate::job::{History, LastOperation, Recorded};
+use crate::job::{CutOff, History, LastOperation, Recorded};
 use crate::name::ChangeId;
 use crate::value::{Map, Value};
 
 /// The key of the digests of node templates.
 pub(super) const TEMPLATES: &str = "digestTemplates";
+
+/// The key of a task's record that its job was cut off: with the key of the instance whose turn it
+/// was, among all topologies.
+pub(super) const CUT_OFF: &str = "cutOff";
 
 /// The line of a job.
 pub(super) fn job_line(record: &Map, status: &str) -> String {
@@ -70,6 +74,9 @@ pub(super) fn task_line(record: &Map) -> String {
             "digestKeys" => push(&mut line, key, &portable_keys(record)),
             _ => push(&mut line, key, &value.to_string()),
         }
+    }
+    if record.contains_key(CUT_OFF) {
+        push(&mut line, CUT_OFF, &text(record, CUT_OFF));
     }
     push(&mut line, "summary", &text(record, "summary"));
     line.push('\n');
@@ -146,6 +153,8 @@ fn split_keys(text: &str) -> Vec<String> {
 #[derive(Debug, Clone, Default)]
 pub struct RecordedHistory {
     last: HashMap<(String, String), LastOperation>,
+    /// What jobs that were cut off have left, by target.
+    cut_off: HashMap<String, CutOff>,
     last_job: Option<ChangeId>,
     last_id: Option<ChangeId>,
     records: RecordStore,
@@ -197,7 +206,9 @@ impl RecordedHistory {
             };
             history.add(id, |key| {
                 let operation = || record.get("implementation")?.get(key);
-                record.get(key).or_else(operation).map(ToString::to_string)
+                let ready = || record.get("readyState")?.get(key);
+                let found = record.get(key).or_else(operation).or_else(ready);
+                found.map(ToString::to_string)
             });
         }
         history
@@ -233,10 +244,44 @@ impl RecordedHistory {
         };
         // Targets of nested topologies have keys of their own.
         let target = field("digestOf").unwrap_or(target);
+        if self.notes_cut_off(id, (&target, &operation), &field) {
+            return;
+        }
         let last = self.last.entry((target, operation)).or_default();
         if last.id <= record.id {
             *last = record;
         }
+    }
+
+    /// Keeps what the record of a task says of the end of its job; says whether the task is in
+    /// doubt, so that its record tells nothing of what it did.
+    fn notes_cut_off(
+        &mut self,
+        id: ChangeId,
+        (target, operation): (&str, &str),
+        field: &impl Fn(&str) -> Option<String>,
+    ) -> bool {
+        let Some(instance) = field(CUT_OFF) else {
+            // What was left has been taken up.
+            if let Some(left) = self.cut_off.get_mut(target) {
+                left.half_done.clear();
+                left.in_doubt.take_if(|(name, _)| name == operation);
+            }
+            return false;
+        };
+        let ready = field("status").or_else(|| field("local"));
+        if ready.as_deref() == Some("unknown") {
+            let left = self.cut_off.entry(instance).or_default();
+            left.in_doubt = Some((operation.to_owned(), id));
+            return true;
+        }
+        let removes = |name: &str| matches!(name, "stop" | "delete");
+        let left = self.cut_off.entry(target.to_owned()).or_default();
+        // What brings up and what takes down undo each other.
+        left.half_done
+            .retain(|name| removes(name) == removes(operation));
+        left.half_done.push(operation.to_owned());
+        false
     }
 
     /// What is recorded last of each operation: the key of its target, its name, its record.
@@ -266,6 +311,10 @@ impl History for RecordedHistory {
         self.last
             .get(&(target.to_owned(), operation.to_owned()))
             .cloned()
+    }
+
+    fn cut_off(&self, target: &str) -> Option<&CutOff> {
+        self.cut_off.get(target)
     }
 
     fn recorded(&self, change: ChangeId) -> Result<Option<Recorded>, String> {

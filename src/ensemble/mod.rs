@@ -1,6 +1,8 @@
 //! An ensemble on disk: manifest, lock, journal, folders, records.
 
 mod changes;
+mod cut;
+mod entry;
 mod folders;
 mod joblog;
 mod jobs_tsv;
@@ -14,7 +16,11 @@ mod status;
 mod store;
 mod templates;
 
-pub use changes::{JobFacts, Stats, job_record, stamp, task_record};
+pub use changes::{
+    JobFacts, Stats, begun_record, intent_record, is_committed, job_record, stamp, task_record,
+};
+pub use cut::{CutOffError, CutOffJob};
+pub use entry::{Began, Ended, Entry, InstanceState, Started};
 pub use folders::{FolderError, FolderKind, FolderPath, Folders, PlannedFile, relationship_dir};
 pub use joblog::{JobLog, LoggedJob, LoggedTask, is_about};
 pub use jobs_tsv::RecordedHistory;
@@ -24,6 +30,6 @@ pub use manifest::{MANIFEST_KEYS, Manifest, ManifestSource};
 pub use publish::PublishError;
 pub use record::{Record, job_file_name};
 pub use records::RecordFile;
-pub use status::{Values, status_section};
+pub use status::{Values, route_to, snapshot, status_section};
 pub use store::RecordStore;
 pub use templates::{Kept, KeptIndex, KeptTemplates};

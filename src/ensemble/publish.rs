@@ -1,6 +1,7 @@
 //! Publishes what a job has done: new files beside the old, synced and renamed, `ensemble.yaml`
 //! last.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::manifest::Manifest;
@@ -61,8 +62,14 @@ fn add_lines(path: &Path, lines: &str, job: ChangeId) -> Result<(), PublishError
         Err(error) if error.is_not_found() => Vec::new(),
         Err(error) => return Err(error.into()),
     };
-    let ours = |line: &[u8]| line.starts_with(job.prefix().as_bytes());
-    if old.split(|byte| *byte == b'\n').any(ours) {
+    let ids: HashSet<&[u8]> = lines.lines().map(id_of).collect();
+    let prefix = job.prefix().as_bytes();
+    let ours = |line: &[u8]| match line.strip_suffix(b"\n") {
+        Some(whole) => whole.starts_with(prefix) || ids.contains(id_of_bytes(whole)),
+        // The end of the file may be cut off within the id.
+        None => !line.is_empty() && line.starts_with(&prefix[..prefix.len().min(line.len())]),
+    };
+    if old.split_inclusive(|byte| *byte == b'\n').any(ours) {
         let kept = old.split_inclusive(|byte| *byte == b'\n');
         let mut text: Vec<u8> = kept.filter(|line| !ours(line)).flatten().copied().collect();
         end_last_line(&mut text);
@@ -74,6 +81,16 @@ fn add_lines(path: &Path, lines: &str, job: ChangeId) -> Result<(), PublishError
     let lead = if unfinished { "\n" } else { "" };
     fs::append_durable(path, format!("{lead}{lines}").as_bytes())?;
     Ok(())
+}
+
+/// The id that a line begins with.
+fn id_of(line: &str) -> &[u8] {
+    id_of_bytes(line.as_bytes())
+}
+
+fn id_of_bytes(line: &[u8]) -> &[u8] {
+    let end = line.iter().position(|byte| *byte == b'\t');
+    &line[..end.unwrap_or(line.len())]
 }
 
 fn end_last_line(text: &mut Vec<u8>) {

@@ -37,6 +37,36 @@ pub fn status_section(topology: &Topology, values: Values<'_>) -> Value {
     Value::from(section)
 }
 
+/// What the record of an instance says of itself, without what stands on it and within it: its
+/// status is its own, whatever it depends on. None if nothing is to be said.
+pub fn snapshot(topology: &Topology, of: Handle) -> Option<Map> {
+    instance_record(topology, of, (None, Map::new()), &|of| {
+        topology.entity(of).local.unwrap_or(Status::Unknown)
+    })
+}
+
+/// The way from the `status` section to the record of an instance, key by key.
+pub fn route_to(topology: &Topology, of: Handle) -> Vec<String> {
+    let (mut route, mut of) = (Vec::new(), Some(of));
+    while let Some(node) = of {
+        let entity = topology.entity(node);
+        route.extend([entity.local_name().to_owned(), "instances".to_owned()]);
+        let root = topology.root_of(node);
+        of = match entity.parent {
+            Some(parent) if parent != root => Some(parent),
+            _ if root == topology.root() => None,
+            _ => {
+                route.push("substitution".to_owned());
+                topology
+                    .outside_of(root)
+                    .filter(|it| topology.entity(*it).node().is_some())
+            }
+        };
+    }
+    route.reverse();
+    route
+}
+
 /// The records of the instances on an instance or on the root. Instances are recorded from the
 /// leaves up, so that a deep tree needs no deep stack.
 fn instances_on(topology: &Topology, root: Handle, nested: &dyn Fn(Handle) -> (Map, Map)) -> Map {
@@ -51,7 +81,9 @@ fn instances_on(topology: &Topology, root: Handle, nested: &dyn Fn(Handle) -> (M
         let within = topology.root_within(*handle);
         let within = within.map(|root| nested_record(topology, root, nested(root), &mut records));
         let children = collect(topology, *handle, &mut records);
-        if let Some(record) = instance_record(topology, *handle, within, children) {
+        let inside = (within, children);
+        let effective = |of| topology.effective(of);
+        if let Some(record) = instance_record(topology, *handle, inside, &effective) {
             records.own.insert(*handle, record);
         }
     }
@@ -90,14 +122,14 @@ fn collect(topology: &Topology, parent: Handle, records: &mut Records) -> Map {
 fn instance_record(
     topology: &Topology,
     of: Handle,
-    within: Option<Map>,
-    children: Map,
+    (within, children): (Option<Map>, Map),
+    effective: &dyn Fn(Handle) -> Status,
 ) -> Option<Map> {
     let entity = topology.entity(of);
     let node = entity.node()?;
     let only_if_changed = node.template.has_directive("default") || node.template.is_replaced;
     let gone = node.template.has_left && is_gone(entity, within.as_ref());
-    let requirements = requirement_records(topology, entity, &node.requirements);
+    let requirements = requirement_records(topology, entity, &node.requirements, effective);
     // A default that only relationships act on exists with them.
     let unchanged = !is_instantiated(entity, only_if_changed) && requirements.is_empty();
     let idle = unchanged || node.template.has_directive("virtual");
@@ -106,14 +138,14 @@ fn instance_record(
     if idle && children.is_empty() {
         return None;
     }
-    let mut record = entity_record(topology, of, entity.template_name());
+    let mut record = entity_record(topology, of, entity.template_name(), effective);
     let capabilities = node.capabilities.iter().filter_map(|capability| {
         let part = topology.entity(*capability);
         let template = format!("{}~c~{}", entity.template_name(), part.name);
         is_instantiated(part, true).then(|| {
             (
                 part.name.shared(),
-                Value::from(entity_record(topology, *capability, &template)),
+                Value::from(entity_record(topology, *capability, &template, effective)),
             )
         })
     });
@@ -156,7 +188,12 @@ fn is_gone(entity: &Entity, within: Option<&Map>) -> bool {
 
 /// The relationships that something happened to. Of several with one name and target, those before
 /// are listed as well: only their order tells them apart.
-fn requirement_records(topology: &Topology, source: &Entity, all: &[Handle]) -> Vec<Value> {
+fn requirement_records(
+    topology: &Topology,
+    source: &Entity,
+    all: &[Handle],
+    effective: &dyn Fn(Handle) -> Status,
+) -> Vec<Value> {
     let mut told = std::collections::HashSet::new();
     let mut records = Vec::new();
     for of in all.iter().rev() {
@@ -168,17 +205,22 @@ fn requirement_records(topology: &Topology, source: &Entity, all: &[Handle]) -> 
         let same = (&entity.name, topology.target_of(*of));
         if entity.last_change().is_some() || !idle || told.contains(&same) {
             told.insert(same);
-            records.push(requirement_record(topology, source, *of));
+            records.push(requirement_record(topology, source, *of, effective));
         }
     }
     records.reverse();
     records
 }
 
-fn requirement_record(topology: &Topology, source: &Entity, of: Handle) -> Value {
+fn requirement_record(
+    topology: &Topology,
+    source: &Entity,
+    of: Handle,
+    effective: &dyn Fn(Handle) -> Status,
+) -> Value {
     let entity = topology.entity(of);
     let template = format!("{}~r~{}", source.template_name(), entity.name);
-    let mut record = entity_record(topology, of, &template);
+    let mut record = entity_record(topology, of, &template, effective);
     if let Kind::Relationship { capability, .. } = &entity.kind
         && let Some(target) = topology.target_of(of)
     {
@@ -201,7 +243,12 @@ fn is_instantiated(entity: &Entity, only_if_changed: bool) -> bool {
     entity.last_change().is_some() || !idle
 }
 
-fn entity_record(topology: &Topology, of: Handle, template: &str) -> Map {
+fn entity_record(
+    topology: &Topology,
+    of: Handle,
+    template: &str,
+    effective: &dyn Fn(Handle) -> Status,
+) -> Map {
     let entity = topology.entity(of);
     let mut record = Map::new();
     record.insert("template".into(), Value::from(template));
@@ -221,7 +268,12 @@ fn entity_record(topology: &Topology, of: Handle, template: &str) -> Map {
     if let Some(imported) = &imported {
         record.insert("imported".into(), Value::Str(Arc::clone(imported)));
     }
-    add_status(topology, of, imported.is_some(), &mut record);
+    add_status(
+        topology,
+        of,
+        (imported.is_some(), effective(of)),
+        &mut record,
+    );
     if let Some(created) = &entity.created {
         record.insert("created".into(), Created::to_value(created));
     }
@@ -234,9 +286,13 @@ fn entity_record(topology: &Topology, of: Handle, template: &str) -> Map {
     record
 }
 
-fn add_status(topology: &Topology, of: Handle, imported: bool, record: &mut Map) {
+fn add_status(
+    topology: &Topology,
+    of: Handle,
+    (imported, effective): (bool, Status),
+    record: &mut Map,
+) {
     let entity = topology.entity(of);
-    let effective = topology.effective(of);
     if entity.last_change().is_none() && effective == Status::Unknown {
         return;
     }

@@ -15,6 +15,10 @@ impl Engine {
         Some(match &task.reason {
             Reason::Add if entity.last_change().is_none() => "it does not exist yet".to_owned(),
             Reason::Add | Reason::Missing | Reason::Degraded | Reason::Repair => status_of(entity),
+            Reason::InDoubt => {
+                let doubt = entity.in_doubt.as_deref().unwrap_or("an operation");
+                format!("nobody knows whether `{doubt}` was done: its job was cut off")
+            }
             Reason::Upgrade => return self.outdated.get(&index).cloned(),
             Reason::Force => "`--force`".to_owned(),
             Reason::Prune => "nothing in the model needs it any more".to_owned(),

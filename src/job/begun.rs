@@ -1,5 +1,5 @@
-//! Finds instances whose creation began and did not come to its end: they may exist, although no
-//! record says that somebody created them.
+//! Finds instances that earlier jobs have left undone: those whose creation began and did not come
+//! to its end may exist, although no record says that somebody created them.
 
 use super::engine::History;
 use crate::name::{ChangeId, Status};
@@ -11,13 +11,30 @@ const MAKES: [&str; 3] = ["create", "configure", "start"];
 /// The operations that find what is there already.
 const FINDS: [&str; 2] = ["check", "discover"];
 
-/// Marks the instances that earlier jobs began to create.
-pub fn mark_begun(topology: &mut Topology, history: &dyn History) {
+/// Marks the instances that earlier jobs began to create, and those of which nobody knows what has
+/// become of the last operation.
+pub fn mark_left(topology: &mut Topology, history: &dyn History) {
     for handle in topology.nodes() {
         let entity = topology.entity(handle);
-        let first = entity.last_config_change;
-        if may_be_half_made(entity) && was_begun(first, &topology.whole_key(handle), history) {
-            topology.record(handle, |entity| entity.begun = true);
+        if !may_be_half_made(entity) {
+            continue;
+        }
+        let (first, unknown) = (
+            entity.last_config_change,
+            entity.local == Some(Status::Unknown),
+        );
+        let is_new = entity.created.is_none();
+        let key = topology.whole_key(handle);
+        let doubt = history.cut_off(&key).and_then(|it| it.in_doubt.as_ref());
+        let doubt = doubt.filter(|_| unknown).map(|(name, _)| name.as_str());
+        let begun = is_new && was_begun(first, &key, history);
+        if begun || doubt.is_some() {
+            let begun = begun || is_new && doubt.is_some_and(|name| MAKES.contains(&name));
+            let doubt = doubt.map(std::sync::Arc::from);
+            topology.record(handle, |entity| {
+                entity.begun = begun;
+                entity.in_doubt = doubt;
+            });
         }
     }
 }
@@ -29,7 +46,7 @@ fn may_be_half_made(entity: &Entity) -> bool {
         Status::Degraded,
         Status::Pending,
     ];
-    entity.created.is_none() && entity.local.is_some_and(|status| unsure.contains(&status))
+    entity.local.is_some_and(|status| unsure.contains(&status))
 }
 
 /// Whether an operation that makes things ran after the last one that removed them. What was found

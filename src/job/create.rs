@@ -77,6 +77,7 @@ impl Engine {
             step: None,
             follows: false,
             entered: false,
+            announced: false,
             listed: false,
             parent: None,
             depth: 0,

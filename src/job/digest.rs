@@ -115,6 +115,15 @@ impl Engine {
         })
     }
 
+    /// As [`Self::get_digest_key`], for one task that has ended.
+    pub fn get_digest_key_for(&mut self, index: super::task::TaskIndex) {
+        if self.digest_key.is_none() {
+            let work = std::mem::replace(&mut self.work, vec![index]);
+            self.get_digest_key();
+            self.work = work;
+        }
+    }
+
     /// Gets the key for digests of secrets, if a task of the job has read any. It must be called
     /// before records are made; without a key they say nothing of secrets.
     pub fn get_digest_key(&mut self) {

@@ -45,6 +45,15 @@ pub struct LastOperation {
     pub secret_key: String,
 }
 
+/// What is left of jobs that were cut off on an entity.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CutOff {
+    /// The operation of which nobody knows whether it has done its work, with the id of its record.
+    pub in_doubt: Option<(String, ChangeId)>,
+    /// The operations that have done their work, while others that belong to them have not begun.
+    pub half_done: Vec<String>,
+}
+
 /// What the record of a task says that it has read.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Recorded {
@@ -58,6 +67,11 @@ pub struct Recorded {
 pub trait History {
     /// The last record of an operation.
     fn last(&self, target: &str, operation: &str) -> Option<LastOperation>;
+
+    /// What is left of jobs that were cut off.
+    fn cut_off(&self, _target: &str) -> Option<&CutOff> {
+        None
+    }
 
     /// What a task has read; none if nothing is on record, and why if that cannot be read. It is
     /// asked for only where something has changed.
@@ -129,6 +143,8 @@ pub struct Engine {
     pub(super) admissions: HashMap<crate::plan::GroupId, super::admission::Admission>,
     pub(super) events: Vec<Event>,
     pub(super) started: usize,
+    /// The groups of which all steps are done, until somebody asks.
+    pub(super) settled_groups: Vec<crate::plan::GroupId>,
 }
 
 impl std::fmt::Debug for Engine {
@@ -198,6 +214,7 @@ impl Engine {
             admissions: HashMap::new(),
             events: Vec::new(),
             started: 0,
+            settled_groups: Vec::new(),
             plan: Plan::default(),
         }
     }

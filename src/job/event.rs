@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::engine::Engine;
 use crate::diagnostic::Diagnostic;
 use crate::value::Value;
 
@@ -95,8 +96,8 @@ pub struct Finished {
 
 /// Makes events durable before anything relies on them; may fail.
 pub trait Journal {
-    /// Adds events.
-    fn append(&mut self, events: &[Event]) -> Result<(), JournalError>;
+    /// Adds events of a job, with what it has changed since the last call.
+    fn append(&mut self, job: &mut Engine, events: &[Event]) -> Result<(), JournalError>;
 
     /// Returns once all events added are on disk.
     fn sync(&mut self) -> Result<(), JournalError>;
@@ -112,7 +113,7 @@ pub struct JournalError(pub String);
 pub struct NoJournal;
 
 impl Journal for NoJournal {
-    fn append(&mut self, _events: &[Event]) -> Result<(), JournalError> {
+    fn append(&mut self, _job: &mut Engine, _events: &[Event]) -> Result<(), JournalError> {
         Ok(())
     }
 

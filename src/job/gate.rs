@@ -31,6 +31,9 @@ impl Engine {
     /// Whether the target still needs the operation: others may have advanced it meanwhile.
     pub(super) fn entry_gate(&mut self, index: TaskIndex) -> Gate {
         let task = &self.tasks[index];
+        if let Some(why) = self.was_done(index) {
+            return Gate::Pass(why.to_owned());
+        }
         if self.options.goal.force {
             return Gate::Open;
         }

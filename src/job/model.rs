@@ -71,21 +71,26 @@ impl Engine {
     }
 
     /// An instance that was to be brought up again, and was not to the end, does not work: it is
-    /// repaired next time.
+    /// repaired next time. One that was gone and begun anew is not gone any more.
     pub(super) fn note_half_done(&mut self, index: TaskIndex) {
         let task = &self.tasks[index];
         let (target, again) = (task.target, task.reason == Reason::Reconfigure);
-        let Some(group) = task.group.filter(|_| again) else {
+        let Some(group) = task.group else {
             return;
+        };
+        let local = self.topology.entity(target).local;
+        let now = match local {
+            Some(status) if again && status.is_operational() => Status::Error,
+            Some(Status::Absent) if &*self.plan.groups[group].workflow == "deploy" => {
+                Status::Pending
+            }
+            _ => return,
         };
         let steps = self.steps_of(group);
         let mut others = steps.iter().filter_map(|step| self.task_of[*step]);
-        let began = others.any(|other| self.tasks[other].status == Some(Status::Ok));
-        let local = self.topology.entity(target).local;
-        if began && local.is_some_and(Status::is_operational) {
-            let failed = Some(Status::Error);
-            self.topology_mut().set_local(target, failed);
-            self.tasks[index].target_status = failed;
+        if others.any(|other| self.tasks[other].status == Some(Status::Ok)) {
+            self.topology_mut().set_local(target, Some(now));
+            self.tasks[index].target_status = Some(now);
         }
     }
 

@@ -9,6 +9,8 @@ use crate::plan::Goal;
 pub struct JobOptions {
     /// What it is to reach.
     pub goal: Goal,
+    /// What tells the ensemble from all others.
+    pub ensemble: String,
     /// When it starts: the basis of its change ids.
     pub start: jiff::Timestamp,
     /// How many tasks may run at the same time; 1 gives upstream's order exactly.

@@ -263,7 +263,8 @@ impl Engine {
             .collect()
     }
 
-    pub(super) fn folder_key(&self, index: TaskIndex) -> FolderKey {
+    /// Names the folders of a task.
+    pub fn folder_key(&self, index: TaskIndex) -> FolderKey {
         let task = &self.tasks[index];
         FolderKey {
             instance: self.directory_name(task.target),

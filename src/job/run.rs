@@ -66,7 +66,7 @@ fn publish(engine: &mut Engine, hands: &mut Hands<'_>) -> Result<(), Error> {
     if events.is_empty() {
         return Ok(());
     }
-    hands.journal.append(&events)?;
+    hands.journal.append(engine, &events)?;
     hands.journal.sync()?;
     for event in &events {
         for sink in &mut hands.sinks {

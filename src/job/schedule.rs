@@ -328,6 +328,11 @@ impl Engine {
     pub(super) fn finish_step(&mut self, step: StepId) {
         if !std::mem::replace(&mut self.done[step], true) {
             self.queue.done(step);
+            if let Some(group) = self.plan.steps[step].group
+                && self.is_settled(group)
+            {
+                self.settled_groups.push(group);
+            }
             if let Some(open) = self.producers.get_mut(&self.targets[step]) {
                 open.retain(|other| *other != step);
             }

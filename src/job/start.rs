@@ -135,7 +135,8 @@ impl Engine {
             self.tasks[index].blocked = true;
             return self.refuse(index, &reason);
         }
-        if let Some(reason) = self.unmet_condition(index) {
+        let held = self.stays_in_doubt(index);
+        if let Some(reason) = held.or_else(|| self.unmet_condition(index)) {
             return self.refuse(index, &reason);
         }
         let (can, reads) = self.with_view(index, true, |view| {
@@ -175,13 +176,16 @@ impl Engine {
         });
         self.commit_reads(index, &reads);
         match progress {
-            Progress::Do(effect) => {
+            Progress::Do(mut effect) => {
                 self.tasks[index].run = Some(run);
                 self.tell_started(index);
+                self.mark(index, &mut effect);
                 Ok(Next::Effect(index, effect))
             }
             Progress::Subtask(subtask) => {
                 self.tasks[index].run = Some(run);
+                // What it asks for is its doing, too.
+                self.tell_started(index);
                 self.start_subtask(index, &subtask)
             }
             Progress::Done(outcome) => {
@@ -198,7 +202,11 @@ impl Engine {
         }
     }
 
+    /// Tells, once, that a task acts on the world.
     fn tell_started(&mut self, index: TaskIndex) {
+        if std::mem::replace(&mut self.tasks[index].announced, true) {
+            return;
+        }
         let task = &self.tasks[index];
         self.events.push(Event::TaskStarted {
             task: index + 1,

@@ -137,6 +137,8 @@ pub struct Task {
     pub(super) follows: bool,
     /// Whether its turn came and it was let in.
     pub(super) entered: bool,
+    /// Whether the journal knows that it acts.
+    pub(super) announced: bool,
     /// Whether the summary lists it already.
     pub(super) listed: bool,
     /// The task that waits for this subtask.

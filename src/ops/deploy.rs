@@ -4,21 +4,25 @@ use std::path::Path;
 
 use super::dirty;
 use super::failure::{Failure, FailureKind};
-use super::hands::{JobFolders, JobJournal, LocalRunner};
+use super::hands::{JobFolders, LocalRunner};
+use super::journal::JobJournal;
 use super::log::JobLog;
 use super::prepared::prepare;
+use super::recover;
 use super::session::{self, JobRequest};
 use super::view::{Decision, JobReport, View};
 use super::watch::Watch;
 use crate::diagnostic::Diagnostic;
-use crate::ensemble::{self, Folders, Lock};
-use crate::job::{self, Engine, Event, Hands, Sink};
+use crate::ensemble::{Folders, Lock};
+use crate::job::{self, Engine, Event, Hands, Sink as _};
 
 /// Runs a job from the text of an ensemble to its record.
 pub fn deploy(request: &JobRequest, view: &mut dyn View) -> Result<JobReport, Failure> {
     let found = session::find(&request.session)?;
     let lock = lock(&found.located.manifest, &request.command, view)?;
-    refuse_after_crash(&found.located.folder().join("jobs"))?;
+    if recover::recover(&found, view)? {
+        recover::refresh(request, session::find(&request.session)?)?;
+    }
     let mut session = session::load(found, &request.session)?;
     if request.refuse_dirty {
         dirty::refuse_uncommitted(&session)?;
@@ -41,10 +45,13 @@ pub fn deploy(request: &JobRequest, view: &mut dyn View) -> Result<JobReport, Fa
     if watch.view.approve(&job.engine, &session.sources) == Decision::Decline {
         return job.finish(&session, watch, true);
     }
+    refuse_in_doubt(&job.engine, watch.view)?;
     // What is not to be saved leaves nothing to recover either.
-    let mut journal = request
-        .save
-        .then(|| JobJournal::new(session.manifest.base_dir()));
+    let mut journal = None;
+    if request.save && !request.goal.dry_run {
+        let began = job.begun(&session, request, &lock.owner().token)?;
+        journal = Some(JobJournal::new(session.manifest.base_dir(), began));
+    }
     let mut runner = LocalRunner::new(request.parallel);
     let mut hands = Hands {
         runner: &mut runner,
@@ -57,17 +64,20 @@ pub fn deploy(request: &JobRequest, view: &mut dyn View) -> Result<JobReport, Fa
     };
     let ended = job::run(&mut job.engine, &mut hands);
     still_ours(&lock)?;
-    if let Some(journal) = journal {
+    if request.save {
         // What a job did is on record, also when it could not be brought to its end.
         job.publish(&session, request)?;
         ended.map_err(|error| internal(&error))?;
-        journal
-            .remove()
-            .map_err(|error| Failure::new(FailureKind::Internal, error, None))?;
+        if let Some(journal) = journal {
+            journal
+                .remove()
+                .map_err(|error| Failure::new(FailureKind::Internal, error, None))?;
+        }
     } else {
         ended.map_err(|error| internal(&error))?;
         tell_unsaved(&job.engine, &mut watch);
     }
+    job.settle_interrupted(&session);
     job.ran = true;
     job.finish(&session, watch, false)
 }
@@ -116,18 +126,19 @@ fn internal(error: &dyn std::error::Error) -> Failure {
     Failure::new(FailureKind::Internal, error, None)
 }
 
-/// A job that was cut off may have created what is not on record: creating it again would be wrong.
-fn refuse_after_crash(jobs: &Path) -> Result<(), Failure> {
-    let left = ensemble::Journal::left_in(jobs).map_err(|error| internal(&error))?;
-    let Some(journal) = left.first() else {
+/// What may have been done already is done again only if somebody says so.
+fn refuse_in_doubt(engine: &Engine, view: &mut dyn View) -> Result<(), Failure> {
+    let doubts = engine.in_doubt();
+    let goal = &engine.options.goal;
+    if doubts.is_empty() || goal.dry_run || goal.redo_in_doubt || view.redo(&doubts) {
         return Ok(());
-    };
+    }
     let message = format!(
-        "a job was cut off before its record was saved; `{}` tells what it did",
-        journal.display()
+        "a job was cut off, and nobody knows whether {} was done, so that it is not run again",
+        doubts.join(", ")
     );
-    let hint = "see there which tasks ended, remove by hand what they made or note it in the \
-                ensemble's `status`, then delete that file";
+    let hint = "look whether it was; `--redo-in-doubt` runs it again, and an operation `check` of \
+                the instance would find out by itself";
     Err(Failure::new(
         FailureKind::Refused,
         message,

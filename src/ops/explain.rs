@@ -7,6 +7,7 @@ use super::failure::{Failure, FailureKind};
 use super::hands::JobFolders;
 use super::links::Linker;
 use super::prepared::prepare;
+use super::recover;
 use super::session::{self, JobRequest, Session};
 use super::view::View;
 use crate::diagnostic::Sources;
@@ -57,6 +58,9 @@ pub fn explain(
     view: &mut dyn View,
 ) -> Result<Explained, Failure> {
     let found = session::find(&request.session)?;
+    if let Some(text) = recover::notice_of(&found) {
+        view.notice(&text);
+    }
     let mut session = session::load(found, &request.session)?;
     let history = session.history()?;
     let folders = Folders::without_trace(session.manifest.base_dir())

@@ -1,12 +1,12 @@
-//! Joins a job to this machine: its runner, folders and journal.
+//! Joins a job to this machine: its runner, folders and keys.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::session::Session;
-use crate::ensemble::{FolderKind, FolderPath, Folders, Journal, PlannedFile};
+use crate::ensemble::{FolderKind, FolderPath, Folders, PlannedFile};
 use crate::host::{Action, ActionResult};
-use crate::job::{Event, FolderKey, JournalError};
+use crate::job::FolderKey;
 use crate::name::ChangeId;
 use crate::runner::Local;
 use crate::secret::{DigestKey, Keyring};
@@ -175,58 +175,5 @@ impl crate::job::Folders for JobFolders {
 
     fn path(&self, key: &FolderKey, folder: WorkFolder) -> PathBuf {
         self.0.planned(&Self::folder(key, folder))
-    }
-}
-
-/// The journal of an ensemble, begun with the first event.
-#[derive(Debug)]
-pub(super) struct JobJournal {
-    folder: PathBuf,
-    journal: Option<Journal>,
-}
-
-impl JobJournal {
-    pub(super) fn new(base: &Path) -> Self {
-        Self {
-            folder: base.join("jobs"),
-            journal: None,
-        }
-    }
-
-    /// Removes the journal: all that it holds is in the record.
-    pub(super) fn remove(self) -> Result<(), String> {
-        match self.journal {
-            Some(journal) => journal.remove().map_err(|error| error.to_string()),
-            None => Ok(()),
-        }
-    }
-}
-
-impl crate::job::Journal for JobJournal {
-    fn append(&mut self, events: &[Event]) -> Result<(), JournalError> {
-        let durable: Vec<&Event> = events
-            .iter()
-            .filter(|event| !matches!(event, Event::Message { .. } | Event::Problem(_)))
-            .collect();
-        if durable.is_empty() {
-            return Ok(());
-        }
-        let error = |error: crate::ensemble::JournalError| JournalError(error.to_string());
-        if self.journal.is_none() {
-            self.journal = Some(Journal::begin(&self.folder).map_err(error)?);
-        }
-        match &mut self.journal {
-            Some(journal) => journal.append(&durable).map_err(error),
-            None => Ok(()),
-        }
-    }
-
-    fn sync(&mut self) -> Result<(), JournalError> {
-        match &mut self.journal {
-            Some(journal) => journal
-                .sync()
-                .map_err(|error| JournalError(error.to_string())),
-            None => Ok(()),
-        }
     }
 }

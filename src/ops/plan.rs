@@ -4,6 +4,7 @@ use super::failure::{Failure, FailureKind};
 use super::hands::JobFolders;
 use super::log::JobLog;
 use super::prepared::prepare;
+use super::recover;
 use super::session::{self, JobRequest};
 use super::view::View;
 use super::watch::Watch;
@@ -24,6 +25,9 @@ pub struct Planned {
 /// folder, so that the two do not meet.
 pub fn plan(request: &JobRequest, view: &mut dyn View) -> Result<Planned, Failure> {
     let found = session::find(&request.session)?;
+    if let Some(text) = recover::notice_of(&found) {
+        view.notice(&text);
+    }
     let manifest = found.located.manifest.clone();
     let lock = match Lock::acquire(&manifest, &request.command) {
         Ok(acquired) => Some(acquired.lock),

@@ -1,12 +1,15 @@
 //! A job that was planned, on its way to its record.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::departed;
 use super::failure::{Failure, FailureKind};
 use super::hands::DigestKeys;
+use super::identity;
 use super::log::JobLog;
+use super::resume;
 use super::session::{JobRequest, Session};
 use super::start_time::start_time;
 use super::unknown;
@@ -14,12 +17,12 @@ use super::view::JobReport;
 use super::watch::Watch;
 use crate::configurator;
 use crate::diagnostic::Diagnostics;
-use crate::ensemble::{self, Folders, JobFacts, KeptIndex, Record};
+use crate::ensemble::{self, Began, Folders, JobFacts, KeptIndex, Manifest, Record};
 use crate::git::Repository;
 use crate::job::{self, Engine, JobOptions, Parts};
-use crate::plan;
+use crate::plan::{self, Goal};
 use crate::system::clock;
-use crate::value::canonical_sha256;
+use crate::value::{Value, canonical_sha256};
 
 /// A job that was planned.
 #[derive(Debug)]
@@ -30,20 +33,35 @@ pub(super) struct Prepared {
     without_effect: Diagnostics,
     kept_templates: Arc<KeptIndex>,
     began: std::time::Instant,
+    /// What was planned before anything ran: operations by the keys of their targets.
+    planned: BTreeMap<String, Vec<String>>,
     pub(super) ran: bool,
 }
 
-/// Plans a job.
-pub(super) fn prepare(
+/// An engine that has nothing to do yet, with what it takes to put a job on record.
+#[derive(Debug)]
+pub(super) struct Idle {
+    pub(super) engine: Engine,
+    goal: Goal,
+    history_last: Option<String>,
+    kept_templates: Arc<KeptIndex>,
+}
+
+/// Makes the engine of a job: it knows what exists and what was recorded.
+pub(super) fn engine(
     request: &JobRequest,
     session: &mut Session,
     folders: &Folders,
-) -> Result<Prepared, Failure> {
-    let began = std::time::Instant::now();
+) -> Result<Idle, Failure> {
     let history = session.history()?;
     let kept_templates = history.kept_templates();
-    let mut topology = departed::topology(session, request.goal.prune, &history)?;
-    job::mark_begun(&mut topology, &history);
+    let goal = if request.resume {
+        resume::goal(request, session, &history)?
+    } else {
+        request.goal.clone()
+    };
+    let mut topology = departed::topology(session, goal.prune, &history)?;
+    job::mark_left(&mut topology, &history);
     let previous = history
         .last_job()
         .map(|id| id.to_string())
@@ -59,7 +77,8 @@ pub(super) fn prepare(
     let topology = Arc::into_inner(topology)
         .ok_or_else(|| Failure::new(FailureKind::Internal, "the topology is still in use", None))?;
     let options = JobOptions {
-        goal: request.goal.clone(),
+        goal: goal.clone(),
+        ensemble: identity::of(session),
         start,
         parallel: request.parallel,
         base_dir: session.manifest.base_dir().to_path_buf(),
@@ -74,11 +93,31 @@ pub(super) fn prepare(
         history: Box::new(history),
         keys: Box::new(DigestKeys::of(session)),
     };
-    let mut engine = Engine::new(parts, options);
+    Ok(Idle {
+        engine: Engine::new(parts, options),
+        goal,
+        history_last: previous,
+        kept_templates,
+    })
+}
+
+/// Plans a job.
+pub(super) fn prepare(
+    request: &JobRequest,
+    session: &mut Session,
+    folders: &Folders,
+) -> Result<Prepared, Failure> {
+    let began = std::time::Instant::now();
+    let Idle {
+        mut engine,
+        goal,
+        history_last,
+        kept_templates,
+    } = engine(request, session, folders)?;
     let topology = Arc::clone(&engine.topology);
-    let plan = plan::plan(&topology, &request.goal, &engine)
+    let plan = plan::plan(&topology, &goal, &engine)
         .map_err(|error| unknown::refusal(error, &topology, &session.sources))?;
-    let without_effect = unknown::without_effect(&request.goal, &plan, &topology);
+    let without_effect = unknown::without_effect(&goal, &plan, &topology);
     session.warnings.append(without_effect.clone());
     drop(topology);
     engine.adopt(plan).map_err(|error| {
@@ -90,35 +129,70 @@ pub(super) fn prepare(
     })?;
     Ok(Prepared {
         engine,
-        history_last: previous,
+        history_last,
         without_effect,
         kept_templates,
         began,
+        planned: BTreeMap::new(),
         ran: false,
     })
 }
 
 impl Prepared {
+    /// What the record says of the job besides its tasks, as far as it is known now.
+    fn facts(&self, session: &Session, request: &JobRequest) -> JobFacts {
+        JobFacts {
+            previous: self.history_last.clone(),
+            options: request.recorded_options.clone(),
+            start_commit: head_of(session.manifest.base_dir()),
+            spec_digest: spec_digest(&session.manifest),
+            kept_templates: Arc::clone(&self.kept_templates),
+            // The id of a job that follows another at once is of a moment later.
+            ended: clock::now().max(self.engine.options.start),
+        }
+    }
+
+    /// What is planned, of the job that is gone on with where it is one.
+    fn planned(&self) -> BTreeMap<String, Vec<String>> {
+        let before = &self.engine.options.goal.planned;
+        if before.is_empty() {
+            return self.engine.planned().into_iter().collect();
+        }
+        before.clone().into_iter().collect()
+    }
+
+    /// What the journal says of the job. What was changed so far is the plan's, which is made
+    /// again.
+    pub(super) fn begun(
+        &mut self,
+        session: &Session,
+        request: &JobRequest,
+        token: &str,
+    ) -> Result<Began, Failure> {
+        let id = self.engine.id().map_err(|error| internal(&error))?;
+        self.engine.take_touched();
+        self.planned = self.planned();
+        let facts = self.facts(session, request);
+        let record = ensemble::begun_record(&self.engine, id.as_str(), &facts);
+        let goal = &self.engine.options.goal;
+        Ok(Began {
+            id: id.to_string(),
+            start: self.engine.options.start.as_microsecond(),
+            record: crate::yaml::emit(&Value::from(record).redacted(), 0),
+            token: Some(token.to_owned()),
+            goal: Some(goal.to_kept()),
+            done: goal.done.iter().cloned().collect(),
+            planned: self.planned.clone(),
+        })
+    }
+
     /// Saves what the job did.
     pub(super) fn publish(
         &mut self,
         session: &Session,
         request: &JobRequest,
     ) -> Result<(), Failure> {
-        let spec = session
-            .manifest
-            .root()
-            .get("spec")
-            .map(crate::yaml::Node::to_value);
-        let facts = JobFacts {
-            previous: self.history_last.clone(),
-            options: request.recorded_options.clone(),
-            start_commit: head_of(session.manifest.base_dir()),
-            spec_digest: canonical_sha256(&spec.unwrap_or_default())[..40].to_owned(),
-            kept_templates: Arc::clone(&self.kept_templates),
-            // The id of a job that follows another at once is of a moment later.
-            ended: clock::now().max(self.engine.options.start),
-        };
+        let facts = self.facts(session, request);
         keep_out_of_git(session.manifest.base_dir());
         let record = Record::of(&session.manifest, &mut self.engine, &facts);
         let Some(record) = record.map_err(|error| internal(&error))? else {
@@ -130,6 +204,11 @@ impl Prepared {
             let message = format!("the job has run, but its record cannot be saved: {error}");
             Failure::new(FailureKind::Internal, message, Some(hint.to_owned()))
         })
+    }
+
+    /// Keeps what an interrupted job was to reach; one that came to its end leaves nothing.
+    pub(super) fn settle_interrupted(&self, session: &Session) {
+        resume::settle(&self.engine, session, &self.planned);
     }
 
     /// Puts the log of a plan where plans are.
@@ -179,6 +258,13 @@ impl Prepared {
 
 fn internal(error: &dyn std::error::Error) -> Failure {
     Failure::new(FailureKind::Internal, error, None)
+}
+
+/// The digest of the specification in an ensemble.
+pub(super) fn spec_digest(manifest: &Manifest) -> String {
+    let spec = manifest.root().get("spec");
+    let spec = spec.map(crate::yaml::Node::to_value).unwrap_or_default();
+    canonical_sha256(&spec)[..40].to_owned()
 }
 
 fn head_of(base: &Path) -> Option<String> {

@@ -47,6 +47,10 @@ pub struct SessionOptions {
 
 /// What a job is to do, and how.
 #[derive(Debug, Clone)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option that users switch on"
+)]
 pub struct JobRequest {
     /// Which ensemble.
     pub session: SessionOptions,
@@ -62,6 +66,8 @@ pub struct JobRequest {
     pub save: bool,
     /// Whether the job is refused where something is not committed.
     pub refuse_dirty: bool,
+    /// Whether it goes on with the job that was interrupted last.
+    pub resume: bool,
     /// The options that the user set, for the record.
     pub recorded_options: Map,
     /// The command line, for the lock's owner file.

@@ -28,6 +28,12 @@ pub trait View {
     /// Shows the plan, and asks where that is needed.
     fn approve(&mut self, engine: &Engine, sources: &Sources) -> Decision;
 
+    /// Asks whether what may have been done already is to be done again, where somebody can be
+    /// asked who has not been asked yet.
+    fn redo(&mut self, _doubts: &[String]) -> bool {
+        false
+    }
+
     /// Hears an event of the running job.
     fn event(&mut self, event: &Event);
 }

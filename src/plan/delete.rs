@@ -121,7 +121,16 @@ impl Planner<'_> {
         }
         let stops = self.goal.workflow == Workflow::Stop && *reason != Reason::Prune;
         let workflow = if stops { "stop" } else { "undeploy" };
-        self.generate(&subject, Some(reason.clone()), workflow);
+        let doubt = self.topology.entity(node).in_doubt.clone();
+        let removing = |doubt: &str| matches!(doubt, "stop" | "delete");
+        let mut reason = reason.clone();
+        if doubt.as_deref().is_some_and(removing) && !self.goal.force {
+            match self.doubt(&subject, &["check"]) {
+                Some(again) => reason = again,
+                None => self.generate(&subject, Some(Reason::Check), "check"),
+            }
+        }
+        self.generate(&subject, Some(reason), workflow);
     }
 
     /// Decides whether an instance goes; the order of the tests matters (rules 19 and 20).

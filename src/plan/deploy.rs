@@ -47,6 +47,9 @@ impl Planner<'_> {
         }
         let entity = self.entity(subject).ok_or(Leave::NeverChanged)?;
         let status = subject.status.unwrap_or(Status::Unknown);
+        if let Some(reason) = self.doubt(subject, &["check"]) {
+            return Ok(reason);
+        }
         if !self.goal.skip_new && status != Status::Ok {
             if entity.last_change().is_none() {
                 return Ok(Reason::Add);
@@ -76,6 +79,18 @@ impl Planner<'_> {
         } else {
             Err(Leave::of(entity, status, self.goal))
         }
+    }
+
+    /// The reason to do again what nobody knows to be done, where no operation of these names can
+    /// find that out first.
+    pub(super) fn doubt(&self, subject: &Subject, finds: &[&str]) -> Option<Reason> {
+        let entity = self.entity(subject)?;
+        entity.in_doubt.as_ref()?;
+        let operations = &subject.template.operations;
+        let can_find = finds
+            .iter()
+            .any(|name| operations.implemented("Install", name));
+        (!can_find).then_some(Reason::InDoubt)
     }
 
     /// Whether an instance is compared with the model.

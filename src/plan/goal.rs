@@ -1,6 +1,6 @@
 //! What a job is to reach.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt::{Display, Formatter};
 use std::sync::Arc;
 
@@ -136,6 +136,12 @@ pub struct Goal {
     pub operation: Option<OperationRef>,
     /// The command of an ad-hoc run.
     pub command: Vec<String>,
+    /// Run again what may have been done already.
+    pub redo_in_doubt: bool,
+    /// What a job that is gone on with has done already: keys of targets and operations.
+    pub done: HashSet<(String, String)>,
+    /// What a job that is gone on with was to do: operations by the keys of their targets.
+    pub planned: HashMap<String, Vec<String>>,
 }
 
 impl Goal {

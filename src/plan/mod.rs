@@ -5,6 +5,7 @@ mod delete;
 mod deploy;
 mod error;
 mod goal;
+mod kept_goal;
 mod leave;
 mod operation;
 mod order;

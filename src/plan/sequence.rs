@@ -106,7 +106,9 @@ impl Planner<'_> {
             _ => false,
         };
         let only_stop = &*sequence.workflow == "stop";
-        if running || only_stop {
+        let entity = self.entity(subject);
+        let doubt = entity.is_some_and(|it| it.in_doubt.as_deref() == Some("stop"));
+        if running || doubt || only_stop {
             self.operation(
                 subject,
                 sequence,

@@ -21,6 +21,8 @@ pub enum Reason {
     Add,
     /// It should exist and does not.
     Missing,
+    /// Nobody knows whether what was begun on it was done.
+    InDoubt,
     /// It is in error.
     Repair,
     /// It is degraded.
@@ -54,6 +56,7 @@ impl Display for Reason {
         f.write_str(match self {
             Self::Add => "add",
             Self::Missing => "missing",
+            Self::InDoubt => "in-doubt",
             Self::Repair => "repair",
             Self::Degraded => "degraded",
             Self::Reconfigure => "reconfigure",

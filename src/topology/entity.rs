@@ -133,6 +133,9 @@ pub struct Entity {
     /// Whether operations of this ensemble began to create it and did not come to their end: it
     /// may exist. No record says so by itself.
     pub begun: bool,
+    /// The operation of which nobody knows whether it has done its work, since the job that ran it
+    /// was cut off.
+    pub in_doubt: Option<Arc<str>>,
     /// Whether it must not be deleted.
     pub protected: Option<bool>,
     /// What customised it: a change id or true.
@@ -163,6 +166,7 @@ impl Entity {
             priority: None,
             created: None,
             begun: false,
+            in_doubt: None,
             protected: None,
             customized: None,
             last_config_change: None,

@@ -29,6 +29,8 @@ pub struct Topology {
     pub(super) required: FoldMap<TemplateName, bool>,
     generation: u64,
     versions: HashMap<Handle, HashMap<Arc<str>, u64>>,
+    /// What was changed since somebody asked, each as often as it was.
+    touched: Vec<Handle>,
     pub(super) cache: Mutex<StatusCache>,
     pub(super) orphans: Vec<Orphan>,
     pub(super) foreign: Vec<Foreign>,
@@ -49,6 +51,7 @@ impl Topology {
             on_root: HashMap::new(),
             generation: 1,
             versions: HashMap::new(),
+            touched: Vec::new(),
             cache: Mutex::default(),
             orphans: Vec::new(),
             foreign: Vec::new(),
@@ -318,6 +321,7 @@ impl Topology {
             return false;
         }
         entity.attributes.insert(Arc::clone(name), value);
+        self.touched.push(of);
         self.generation += 1;
         let written = self.versions.entry(of).or_default();
         written.insert(Arc::clone(name), self.generation);
@@ -333,6 +337,7 @@ impl Topology {
     pub fn observe_property(&mut self, of: Handle, name: &Arc<str>, value: Value) {
         if let Some(entity) = self.entities.get_mut(of.0 as usize) {
             entity.properties.insert(Arc::clone(name), value);
+            self.touched.push(of);
         }
     }
 
@@ -340,6 +345,7 @@ impl Topology {
     pub fn set_local(&mut self, of: Handle, status: Option<Status>) {
         if self.entities[of.0 as usize].local != status {
             self.entities[of.0 as usize].local = status;
+            self.touched.push(of);
             self.touch_status(of);
         }
     }
@@ -347,22 +353,47 @@ impl Topology {
     /// Sets the node state.
     pub fn set_state(&mut self, of: Handle, state: Option<NodeState>) {
         self.entities[of.0 as usize].state = state;
+        self.touched.push(of);
     }
 
     /// Sets who made it.
     pub fn set_created(&mut self, of: Handle, created: Option<Created>) {
         self.entities[of.0 as usize].created = created;
+        self.touched.push(of);
     }
 
     /// Notes the last task that changed its configuration.
     pub fn set_last_config_change(&mut self, of: Handle, change: ChangeId) {
         self.entities[of.0 as usize].last_config_change = Some(change);
+        self.touched.push(of);
     }
 
     /// Changes what takes no part in status or in expressions.
     pub fn record(&mut self, of: Handle, change: impl FnOnce(&mut Entity)) {
         change(&mut self.entities[of.0 as usize]);
+        self.touched.push(of);
         self.touch_status(of);
+    }
+
+    /// The instances that were changed since the last call, with those whose capabilities,
+    /// relationships or artifacts were; each once, in the order in which they came to be.
+    pub fn take_touched(&mut self) -> Vec<Handle> {
+        let touched = std::mem::take(&mut self.touched);
+        let nodes = touched.into_iter().filter_map(|of| self.instance_of(of));
+        let mut nodes: Vec<Handle> = nodes.collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        nodes
+    }
+
+    /// The instance that an entity is or is part of; none for the root.
+    pub fn instance_of(&self, of: Handle) -> Option<Handle> {
+        match &self.get(of)?.kind {
+            Kind::Node(_) => Some(of),
+            Kind::Capability { owner, .. } | Kind::Artifact { owner, .. } => Some(*owner),
+            Kind::Relationship { source, .. } => Some(*source),
+            Kind::Root | Kind::Inputs | Kind::Outputs => None,
+        }
     }
 
     /// Whether a template is required: it is not a default, or a required template needs it.

@@ -24,7 +24,7 @@ pub use json::{pretty, yaml};
 pub use left::{LeftAlone, OrphanLine};
 pub use plan::{ExternalJob, PlanEntry, PlanNode, PlanTask, PlanView};
 pub use progress::Progress;
-pub use prompt::approved;
+pub use prompt::{approved, confirmed};
 pub use sarif::sarif;
 pub use status::{StatusLine, status_text};
 pub use summary::{Counts, Query, SummaryView, TaskEnd, TaskRow};

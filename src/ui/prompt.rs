@@ -16,6 +16,17 @@ pub fn approved(question: &str, input: &mut dyn BufRead, output: &mut dyn Write)
     Ok(answer.eq_ignore_ascii_case("y") || answer.eq_ignore_ascii_case("yes"))
 }
 
+/// Asks a question that nobody should answer by habit: only the whole word `yes` is one.
+pub fn confirmed(question: &str, input: &mut dyn BufRead, output: &mut dyn Write) -> Result<bool> {
+    write!(output, "{question} [type yes] ")?;
+    output.flush()?;
+    let mut answer = String::new();
+    if input.read_line(&mut answer)? == 0 {
+        writeln!(output)?;
+    }
+    Ok(answer.trim().eq_ignore_ascii_case("yes"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -35,6 +46,15 @@ mod tests {
             ("n\n", false),
         ] {
             assert_eq!(ask(answer), (yes, "proceed with job? [yN] ".to_owned()));
+        }
+    }
+
+    #[test]
+    fn a_letter_does_not_confirm() {
+        for (answer, yes) in [("y\n", false), ("yes\n", true), ("", false)] {
+            let mut shown = Vec::new();
+            let said = confirmed("again?", &mut answer.as_bytes(), &mut shown).unwrap();
+            assert_eq!(said, yes, "{answer}");
         }
     }
 

@@ -24,6 +24,7 @@ mod predefined;
 mod properties;
 mod prune;
 mod python_dsl;
+mod recovery;
 mod redeploy;
 mod run;
 mod schemas;

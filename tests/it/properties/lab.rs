@@ -180,6 +180,7 @@ impl Lab {
             parallel,
             echo: false,
             save: true,
+            resume: false,
             refuse_dirty: false,
             recorded_options: Map::new(),
             command: "unfurl".to_owned(),

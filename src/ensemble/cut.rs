@@ -1,0 +1,454 @@
+//! A job that was cut off: what its journal tells, and the record that it left undone.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use super::changes::{Stats, stamp};
+use super::entry::{Began, Ended, Entry, Started};
+use super::jobs_tsv::{CUT_OFF, job_line};
+use super::journal::{Journal, JournalError};
+use super::manifest::Manifest;
+use super::record::{Changelogs, Record, changelog_text, discovered_section, job_file_name};
+use crate::diagnostic::Sources;
+use crate::name::{ChangeId, Status};
+use crate::value::{Map, Value};
+use crate::yaml::{self, Limits};
+
+/// What a task that never ended says of itself.
+const IN_DOUBT: &str = "its job was cut off: nobody knows whether it has done its work";
+/// The operations that only look.
+const LOOKS: [&str; 2] = ["Install.check", "Install.discover"];
+
+/// What a journal tells of a job that was cut off.
+#[derive(Debug, Clone, Default)]
+pub struct CutOffJob {
+    began: Began,
+    ended: Vec<Ended>,
+    /// Tasks that began and, as far as is known, did not end.
+    started: IndexMap<usize, Started>,
+    /// The latest records of instances, by their places.
+    instances: IndexMap<Vec<String>, Option<String>>,
+    settled: HashSet<usize>,
+    templates: Vec<(String, String)>,
+    finished: Option<String>,
+    /// Lines of the journal that are not what was written, counted from 1.
+    pub damaged: Vec<usize>,
+}
+
+/// Why a job that was cut off cannot be put on record.
+#[derive(Debug, thiserror::Error)]
+pub enum CutOffError {
+    /// The journal cannot be read.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The journal does not say which job it is about, or holds what is no record.
+    #[error("the journal cannot be understood: {0}")]
+    Form(String),
+}
+
+impl CutOffJob {
+    /// Reads a journal; none if it ends before it says anything.
+    pub fn read(path: &Path) -> Result<Option<Self>, CutOffError> {
+        let recovered = Journal::read::<Vec<Entry>>(path)?;
+        let mut job = Self {
+            damaged: recovered.damaged,
+            ..Self::default()
+        };
+        for entry in recovered.entries.into_iter().flatten() {
+            job.take(entry);
+        }
+        let says_nothing = job.ended.is_empty() && job.started.is_empty();
+        if says_nothing && job.damaged.is_empty() {
+            return Ok(None);
+        }
+        if job.began.id.is_empty() {
+            let why = "its first line, which names the job, is damaged".to_owned();
+            return Err(CutOffError::Form(why));
+        }
+        Ok(Some(job))
+    }
+
+    fn take(&mut self, entry: Entry) {
+        match entry {
+            Entry::Began(began) => self.began = *began,
+            Entry::Started(started) => drop(self.started.insert(started.task, started)),
+            Entry::Ended(ended) => {
+                self.started.shift_remove(&ended.task);
+                self.ended.push(*ended);
+            }
+            Entry::Settled { groups } => self.settled.extend(groups),
+            Entry::Instance(state) => drop(self.instances.insert(state.route, state.record)),
+            Entry::Template { name, text } => self.templates.push((name, text)),
+            Entry::Finished { status } => self.finished = Some(status),
+        }
+    }
+
+    /// The id of the job.
+    pub fn id(&self) -> &str {
+        &self.began.id
+    }
+
+    /// What tells the processes of that run from all others.
+    pub fn token(&self) -> Option<&str> {
+        self.began.token.as_deref()
+    }
+
+    /// What the job was to reach.
+    pub fn goal(&self) -> Option<&serde_json::Value> {
+        self.began.goal.as_ref()
+    }
+
+    /// What was planned: operations by the keys of their targets.
+    pub fn planned(&self) -> &BTreeMap<String, Vec<String>> {
+        &self.began.planned
+    }
+
+    /// How many tasks ended.
+    pub fn ended(&self) -> usize {
+        self.ended.len()
+    }
+
+    /// The tasks that did what they are for: keys of targets and operations.
+    pub fn done(&self) -> Vec<(String, String)> {
+        let done = self.ended.iter().filter(|task| task.success);
+        let done = done.map(|task| (task.target.clone(), task.operation.clone()));
+        done.chain(self.began.done.iter().cloned()).collect()
+    }
+
+    /// The tasks of which nobody knows whether they have done their work: keys of targets and
+    /// operations. What only looks is none of them.
+    pub fn in_doubt(&self) -> impl Iterator<Item = &Started> {
+        let all = self.started.values();
+        all.filter(|task| !LOOKS.contains(&task.operation.as_str()))
+    }
+
+    /// The files of its tasks: the directory name of the target and the operation, and the id of
+    /// the task if it failed. What a task in doubt has left counts as what is there.
+    pub fn folders(&self) -> Vec<((String, String), Option<String>)> {
+        let ended = self.ended.iter().filter(|task| !task.skipped);
+        let ended = ended.map(|task| {
+            let id = map_of(&task.record).ok();
+            let id = id.and_then(|record| Some(record.get("changeId")?.to_string()));
+            (task.folder.clone(), id.filter(|_| !task.success))
+        });
+        let doubts = self.in_doubt().map(|task| (task.folder.clone(), None));
+        ended.chain(doubts).collect()
+    }
+
+    /// Whether the record in the ensemble is that of this job already, as far as it can be.
+    pub fn is_on_record(&self, manifest: &Manifest) -> bool {
+        self.finished.is_some() && manifest.last_job().as_deref() == Some(self.id())
+    }
+
+    /// The record of the job as it would have been, had it ended where it was cut off.
+    pub fn record(
+        &self,
+        manifest: &Manifest,
+        now: jiff::Timestamp,
+    ) -> Result<Option<Record>, CutOffError> {
+        let job = ChangeId::parse(self.id()).map_err(|error| form(&error))?;
+        let start = jiff::Timestamp::from_microsecond(self.began.start).map_err(|e| form(&e))?;
+        let doubts = self.doubts(start)?;
+        let tasks = self.tasks(&doubts)?;
+        if tasks.is_empty() {
+            return Ok(None);
+        }
+        let mut record = Record {
+            job,
+            files: Vec::new(),
+            lines: String::new(),
+            sections: Vec::new(),
+            copy: None,
+        };
+        let status = self.status(manifest, &doubts)?;
+        record.sections.push(("status".to_owned(), status));
+        let head = self.job_record(&tasks, now)?;
+        if manifest.keeps_changes_inline() {
+            let records = tasks.into_iter().map(|task| task.record).collect();
+            record.add_inline_records(manifest, head, records);
+        } else {
+            add_files(&mut record, manifest, (head, tasks), start);
+        }
+        let mut templates = Map::new();
+        for (name, text) in &self.templates {
+            templates.insert(name.as_str().into(), value_of(text)?);
+        }
+        record
+            .sections
+            .extend(discovered_section(manifest, templates));
+        Ok(Some(record))
+    }
+
+    /// The ids that tasks in doubt get, with the tasks.
+    fn doubts(&self, start: jiff::Timestamp) -> Result<Vec<(ChangeId, &Started)>, CutOffError> {
+        let last = self.ended.iter().map(|task| task.number).max();
+        let numbers = last.unwrap_or(0) + 1..;
+        let ids = numbers.zip(self.in_doubt()).map(|(number, task)| {
+            let id = ChangeId::task(start, number).map_err(|error| form(&error))?;
+            Ok((id, task))
+        });
+        ids.collect()
+    }
+
+    /// The records of all tasks, those in doubt last.
+    fn tasks(&self, doubts: &[(ChangeId, &Started)]) -> Result<Vec<RecordedTask>, CutOffError> {
+        let mut tasks = Vec::new();
+        for task in &self.ended {
+            let mut record = map_of(&task.record)?;
+            let open = task
+                .group
+                .is_some_and(|group| !self.settled.contains(&group));
+            if open && task.success {
+                insert_before(
+                    &mut record,
+                    "changed",
+                    CUT_OFF,
+                    Value::from(task.turn.as_str()),
+                );
+            }
+            tasks.push(RecordedTask {
+                record,
+                ended: Some(task.success),
+                changed: task.changed,
+                committed: task.committed,
+                skipped: task.skipped,
+            });
+        }
+        for (id, task) in doubts {
+            let mut record = Map::new();
+            record.insert("changeId".into(), Value::from(id.as_str()));
+            record.extend(map_of(&task.record)?);
+            let told = Value::list([Value::from(IN_DOUBT)]);
+            insert_before(&mut record, "changed", "messages", told);
+            insert_before(
+                &mut record,
+                "changed",
+                CUT_OFF,
+                Value::from(task.turn.as_str()),
+            );
+            tasks.push(RecordedTask {
+                record,
+                ended: None,
+                changed: true,
+                committed: true,
+                skipped: false,
+            });
+        }
+        Ok(tasks)
+    }
+
+    fn job_record(&self, tasks: &[RecordedTask], now: jiff::Timestamp) -> Result<Map, CutOffError> {
+        let mut stats = Stats {
+            total: tasks.len(),
+            ..Stats::default()
+        };
+        for task in tasks {
+            stats.changed += usize::from(task.changed);
+            match task.ended {
+                Some(true) => stats.ok += 1,
+                Some(false) => stats.error += 1,
+                None => stats.unknown += 1,
+            }
+        }
+        let changed = i64::try_from(stats.changed).unwrap_or(i64::MAX);
+        let status = self.finished.as_deref().unwrap_or(Status::Error.as_str());
+        let ready = Value::map([("local", Value::from(status))]);
+        let mut record = map_of(&self.began.record)?;
+        for (key, value) in [
+            ("endTime", Value::from(stamp(now))),
+            ("changed", Value::Int(changed)),
+            ("summary", Value::from(stats.line())),
+            ("readyState", ready),
+        ] {
+            record.insert(key.into(), value);
+        }
+        Ok(record)
+    }
+
+    /// The `status` section with the records of the instances that the job came to.
+    fn status(
+        &self,
+        manifest: &Manifest,
+        doubts: &[(ChangeId, &Started)],
+    ) -> Result<Value, CutOffError> {
+        let recorded = manifest.status();
+        let mut status = recorded.as_map().cloned().unwrap_or_default();
+        let half = self.half_done();
+        let doubtful: HashMap<&Vec<String>, ChangeId> = doubts
+            .iter()
+            .filter(|(_, task)| is_of_life_cycle(&task.operation))
+            .map(|(id, task)| (&task.route, *id))
+            .collect();
+        let untold = doubtful
+            .keys()
+            .filter(|it| !self.instances.contains_key(**it));
+        let untold: Vec<_> = untold.map(|route| (*route, &None)).collect();
+        for (route, text) in self.instances.iter().chain(untold) {
+            let mut record = match text {
+                Some(text) => Some(map_of(text)?),
+                None => None,
+            };
+            if let Some(id) = doubtful.get(route) {
+                let record = record.get_or_insert_default();
+                set_ready(record, "unknown");
+                record.insert("lastConfigChange".into(), Value::from(id.as_str()));
+            } else if half.contains(route)
+                && let Some(record) = &mut record
+            {
+                set_half_done(record);
+            }
+            put(&mut status, route, record);
+        }
+        Ok(Value::from(status))
+    }
+
+    /// The places of instances that were to be brought up or taken down, and were not to the end.
+    fn half_done(&self) -> HashSet<&Vec<String>> {
+        let workflow = |task: &Ended| {
+            let name = task.workflow.as_deref();
+            name.is_some_and(|name| matches!(name, "deploy" | "undeploy" | "stop"))
+        };
+        let open = self.ended.iter().filter(|task| {
+            let group = task.group.filter(|group| !self.settled.contains(group));
+            group.is_some() && task.success && workflow(task) && is_of_life_cycle(&task.operation)
+        });
+        open.map(|task| &task.route).collect()
+    }
+}
+
+/// A task on its way into the record.
+struct RecordedTask {
+    record: Map,
+    /// Whether it did what it is for; none if nobody knows.
+    ended: Option<bool>,
+    changed: bool,
+    committed: bool,
+    skipped: bool,
+}
+
+/// Whether an operation makes or removes things.
+fn is_of_life_cycle(operation: &str) -> bool {
+    let interface = operation.split_once('.').map(|(interface, _)| interface);
+    matches!(interface, Some("Standard" | "Configure"))
+}
+
+fn add_files(
+    to: &mut Record,
+    manifest: &Manifest,
+    (mut head, tasks): (Map, Vec<RecordedTask>),
+    start: jiff::Timestamp,
+) {
+    let name = job_file_name(start, to.job.as_str());
+    let mut logs = Changelogs::default();
+    for task in tasks {
+        logs.add(task.record, task.skipped, task.committed);
+    }
+    let full = format!("jobs/{name}.yaml");
+    let changed = !logs.committed.is_empty();
+    let changelog = if changed {
+        format!("changes/{name}.yaml")
+    } else {
+        full.clone()
+    };
+    head.insert("changelog".into(), Value::from(changelog.as_str()));
+    let text = |changes: &str| changelog_text(manifest, &head, Map::new(), changes);
+    to.files.push((full, text(&logs.all)));
+    if changed {
+        to.files.push((changelog, text(&logs.committed)));
+        let status = head.get("readyState").and_then(|ready| ready.get("local"));
+        let status = status.and_then(Value::as_str).unwrap_or("error");
+        to.lines = job_line(&head, status);
+        to.lines.push_str(&logs.lines);
+        // Somebody else's later job stays the last.
+        if manifest
+            .last_job()
+            .is_none_or(|last| last.as_str() <= to.job.as_str())
+        {
+            to.sections.push(("lastJob".into(), Value::from(head)));
+        }
+    }
+    to.sections
+        .push(("jobsLog".into(), Value::from("jobs.tsv")));
+}
+
+/// Puts the record of an instance at its place; what stands on it and within it stays. A record
+/// that somebody else has made since is left alone.
+fn put(status: &mut Map, route: &[String], record: Option<Map>) {
+    let Some((first, rest)) = route.split_first() else {
+        return;
+    };
+    let old = status.get(first.as_str()).and_then(Value::as_map).cloned();
+    if !rest.is_empty() {
+        let mut inner = old.unwrap_or_default();
+        put(&mut inner, rest, record);
+        status.insert(first.as_str().into(), Value::from(inner));
+        return;
+    }
+    let old = old.unwrap_or_default();
+    let change = |record: &Map| {
+        let ids = ["lastConfigChange", "lastStateChange"].map(|key| record.get(key).cloned());
+        ids.into_iter().flatten().map(|id| id.to_string()).max()
+    };
+    let inside = ["substitution", "instances"];
+    match record {
+        Some(record) if change(&record) < change(&old) => {}
+        Some(mut record) => {
+            for key in inside {
+                if let Some(value) = old.get(key) {
+                    record.insert(key.into(), value.clone());
+                }
+            }
+            status.insert(first.as_str().into(), Value::from(record));
+        }
+        None if inside.iter().any(|key| old.contains_key(*key)) => {}
+        None => drop(status.shift_remove(first.as_str())),
+    }
+}
+
+fn set_ready(record: &mut Map, status: &str) {
+    let ready = record.get("readyState").and_then(Value::as_map);
+    let mut ready = ready.cloned().unwrap_or_default();
+    ready.shift_remove("effective");
+    ready.insert("local".into(), Value::from(status));
+    record.insert("readyState".into(), Value::from(ready));
+}
+
+/// What worked does not any more, and what was gone is not; it is brought up or removed next.
+fn set_half_done(record: &mut Map) {
+    let ready = record.get("readyState");
+    let local = ready.and_then(|ready| ready.get("local"));
+    match local.and_then(Value::as_str) {
+        Some("ok" | "degraded") => set_ready(record, "error"),
+        Some("absent") => set_ready(record, "pending"),
+        _ => {}
+    }
+}
+
+/// Inserts an entry before another, or else at the end.
+fn insert_before(map: &mut Map, other: &str, key: &str, value: Value) {
+    let place = map.get_index_of(other).unwrap_or(map.len());
+    map.shift_insert(place, Arc::from(key), value);
+}
+
+fn form(error: &dyn std::fmt::Display) -> CutOffError {
+    CutOffError::Form(error.to_string())
+}
+
+fn map_of(text: &str) -> Result<Map, CutOffError> {
+    let value = value_of(text)?;
+    let map = value.as_map().cloned();
+    map.ok_or_else(|| CutOffError::Form("a record is not a map".to_owned()))
+}
+
+fn value_of(text: &str) -> Result<Value, CutOffError> {
+    let mut sources = Sources::default();
+    let source = sources.add("journal", text, None);
+    let parsed = yaml::parse(&sources, source, &Limits::default());
+    parsed.map(|node| node.to_value()).map_err(|problems| {
+        let first = problems.iter().next();
+        CutOffError::Form(first.map_or_else(String::new, |it| it.message.clone()))
+    })
+}

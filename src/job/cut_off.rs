@@ -1,0 +1,177 @@
+//! What a job leaves undone when it is cut off, and what another one makes of it.
+
+use std::collections::HashMap;
+
+use super::engine::Engine;
+use super::task::{Stage, Task, TaskIndex};
+use crate::host::Action;
+use crate::name::Status;
+use crate::plan::{GroupId, Reason};
+use crate::task::Effect;
+use crate::value::{Handle, Value, canonical_sha256};
+
+/// The variable by which a system that a task calls can tell that it was called before for the same
+/// thing. It begins as variables do that are nobody's own, so that what lists its environment may
+/// pass it over.
+const KEY_VARIABLE: &str = "_UNFURL_IDEMPOTENCY_KEY";
+/// How many hexadecimal digits a key has.
+const KEY_LENGTH: usize = 32;
+
+impl Engine {
+    /// What stays the same where an operation is run again because nobody knows whether it was, and
+    /// is another for each further run that is meant: of the ensemble, the target, the operation,
+    /// and its last record (R15).
+    pub fn idempotency_key(&self, index: TaskIndex) -> String {
+        let task = &self.tasks[index];
+        let target = self.topology.whole_key(task.target);
+        let name = task.reference.operation.as_str();
+        let before = self.history.last(&target, name).and_then(|last| last.id);
+        let before = before.map(|id| id.to_string()).unwrap_or_default();
+        let parts = [
+            self.options.ensemble.clone(),
+            target,
+            task.reference.to_string(),
+            before,
+        ];
+        let mut key = canonical_sha256(&Value::list(parts.map(Value::from)));
+        key.truncate(KEY_LENGTH);
+        key
+    }
+
+    /// Gives an effect the variable that tells it apart.
+    pub(super) fn mark(&self, index: TaskIndex, effect: &mut Effect) {
+        let Action::Run(command) = &mut effect.action;
+        let key = self.idempotency_key(index);
+        command.env.push((KEY_VARIABLE.to_owned(), key));
+    }
+
+    /// Whether all steps of a group are done.
+    pub(super) fn is_settled(&self, group: GroupId) -> bool {
+        let steps = self.steps_of(group);
+        steps.into_iter().all(|it| self.done[it] || !self.runs(it))
+    }
+
+    /// The groups of which all steps were done since the last call.
+    pub fn take_settled_groups(&mut self) -> Vec<GroupId> {
+        std::mem::take(&mut self.settled_groups)
+    }
+
+    /// Whether a task has done its work in a job that was interrupted before all was done that it
+    /// is part of: then the next job does what is left, and not this.
+    pub fn is_half_done(&self, task: &Task) -> bool {
+        let Some(group) = task.group.filter(|_| self.interrupted.is_some()) else {
+            return false;
+        };
+        let steps = self.steps_of(group);
+        let mut others = steps.iter().filter_map(|step| self.task_of[*step]);
+        task.status == Some(Status::Ok)
+            && others.any(|other| {
+                let other = &self.tasks[other];
+                !other.entered && (other.blocked || other.stage != Stage::Finished)
+            })
+    }
+
+    /// The key, among all topologies, of the instance whose turn a task is part of.
+    pub fn turn_of(&self, task: &Task) -> String {
+        let of = self.instance_of_turn(task);
+        self.topology.whole_key(of.unwrap_or(task.target))
+    }
+
+    /// The instance whose turn a task is part of; none for the root.
+    pub fn instance_of_turn(&self, task: &Task) -> Option<Handle> {
+        let of = task.step.map(|step| self.unit_instance(step));
+        self.topology.instance_of(of.unwrap_or(task.target))
+    }
+
+    /// The instances that were changed since the last call.
+    pub fn take_touched(&mut self) -> Vec<Handle> {
+        self.topology_mut().take_touched()
+    }
+
+    /// The number that the last task's id was made of.
+    pub fn last_number(&self) -> crate::name::TaskNumber {
+        self.finished
+    }
+
+    /// Why a task need not do again what a job that was cut off has done.
+    pub(super) fn was_done(&self, index: TaskIndex) -> Option<&'static str> {
+        let task = &self.tasks[index];
+        let target = self.topology.whole_key(task.target);
+        let operation = (target, task.reference.to_string());
+        let goal = &self.options.goal;
+        if goal.done.contains(&operation) {
+            return Some("the job that was cut off has done it");
+        }
+        let planned = goal.planned.get(&operation.0);
+        let looks = task.reference.interface.as_str() == "Install";
+        if !looks && planned.is_some_and(|all| !all.contains(&operation.1)) {
+            return Some("it is not part of the plan that is gone on with");
+        }
+        if task.group.is_none() || self.options.goal.force {
+            return None;
+        }
+        let left = self.history.cut_off(&operation.0)?;
+        let name = task.reference.operation.as_str();
+        let done = left.half_done.iter().any(|done| done == name);
+        let changed = || self.model_change(task.target, &task.operation).is_change();
+        (done && !changed()).then_some("a job that was cut off has done it")
+    }
+
+    /// Why a task must not run although its turn has come: nobody knows whether it has run before,
+    /// nobody has found out, and nobody has said that it may run again.
+    pub(super) fn stays_in_doubt(&self, index: TaskIndex) -> Option<String> {
+        let task = &self.tasks[index];
+        let goal = &self.options.goal;
+        if goal.redo_in_doubt || goal.force || task.reason != Reason::Missing {
+            return None;
+        }
+        let entity = self.topology.entity(task.target);
+        let doubt = entity.in_doubt.as_ref()?;
+        let unknown = matches!(entity.local, Some(Status::Unknown | Status::Error) | None);
+        unknown.then(|| {
+            format!(
+                "nobody knows whether `{doubt}` was done before, and the check could not tell; \
+                 `--redo-in-doubt` runs it again"
+            )
+        })
+    }
+
+    /// What is planned: operations by the keys of their targets.
+    pub fn planned(&self) -> HashMap<String, Vec<String>> {
+        let mut planned: HashMap<String, Vec<String>> = HashMap::new();
+        for step in 0..self.plan.steps.len() {
+            let Some(index) = self.task_of(step).filter(|_| !self.done[step]) else {
+                continue;
+            };
+            let task = &self.tasks[index];
+            if self.includes(index) {
+                let target = self.topology.whole_key(task.target);
+                let operations = planned.entry(target).or_default();
+                operations.push(task.reference.to_string());
+            }
+        }
+        planned
+    }
+
+    /// The tasks that may have run before, in words; they run again only if somebody says so.
+    pub fn in_doubt(&self) -> Vec<String> {
+        let steps = 0..self.plan.steps.len();
+        let tasks = steps.filter_map(|step| self.task_of(step));
+        let doubtful = tasks.filter(|index| {
+            let task = &self.tasks[*index];
+            task.reason == Reason::InDoubt && task.stage != Stage::Skipped && self.includes(*index)
+        });
+        let mut told = Vec::new();
+        for index in doubtful {
+            let entity = self.topology.entity(self.tasks[index].target);
+            let Some(doubt) = &entity.in_doubt else {
+                continue;
+            };
+            let words = format!("`{doubt}` of `{}`", entity.name);
+            if !told.contains(&words) {
+                told.push(words);
+            }
+        }
+        told
+    }
+}

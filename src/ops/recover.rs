@@ -1,0 +1,187 @@
+//! Puts jobs on record that were cut off: what their journals tell is the truth about what exists.
+
+use std::path::Path;
+
+use super::failure::{Failure, FailureKind};
+use super::hands::JobFolders;
+use super::prepared;
+use super::resume::{self, Interrupted};
+use super::session::{self, Found, JobRequest, SessionOptions};
+use super::view::View;
+use crate::ensemble::{
+    CutOffJob, Folders, Journal, Lock, LockState, Manifest, Record, Values, status_section,
+};
+use crate::job::{FolderKey, Folders as _};
+use crate::project::FileLoader;
+use crate::system::{clock, fs};
+use crate::yaml::Limits;
+
+/// Puts all jobs on record that were cut off, oldest first, and tells of them; says whether there
+/// was any. The ensemble must be locked.
+pub(super) fn recover(found: &Found, view: &mut dyn View) -> Result<bool, Failure> {
+    let jobs = found.located.folder().join("jobs");
+    let journals = Journal::left_in(&jobs).map_err(|error| refused(&error, &jobs))?;
+    for path in &journals {
+        one(path, found, view)?;
+    }
+    Ok(!journals.is_empty())
+}
+
+fn one(path: &Path, found: &Found, view: &mut dyn View) -> Result<(), Failure> {
+    let unread = |error: &dyn std::error::Error| refused(error, path);
+    let job = CutOffJob::read(path).map_err(|error| unread(&error))?;
+    if let Some(job) = job {
+        let manifest = manifest(found)?;
+        if !job.is_on_record(&manifest) {
+            let record = job.record(&manifest, clock::now());
+            if let Some(record) = record.map_err(|error| unread(&error))? {
+                settle_folders(&job, &manifest, view);
+                keep_goal(&job, &manifest);
+                record.publish(&manifest).map_err(|error| unread(&error))?;
+            }
+        }
+        tell(&job, path, view);
+        if !job.damaged.is_empty() {
+            // What cannot be read any more may still be read by people.
+            let kept = path.with_extension("journal.damaged");
+            return fs::rename(path, &kept).map_err(|error| unread(&error));
+        }
+    }
+    fs::remove_file(path).map_err(|error| unread(&error))
+}
+
+/// Moves the files of the job's tasks to where they belong after it.
+fn settle_folders(job: &CutOffJob, manifest: &Manifest, view: &mut dyn View) {
+    let mut folders = JobFolders::new(Folders::new(manifest.base_dir()));
+    for ((instance, operation), failed) in job.folders() {
+        let key = FolderKey {
+            instance,
+            operation,
+        };
+        let moved = match failed {
+            Some(id) => folders.fail(&key, &id),
+            None => folders.activate(&key),
+        };
+        if let Err(error) = moved {
+            view.notice(&format!(
+                "files of `{}` cannot be moved: {error}",
+                key.instance
+            ));
+        }
+    }
+}
+
+/// The goal of the job, to go on with it, where nothing else is known.
+fn keep_goal(job: &CutOffJob, manifest: &Manifest) {
+    let interrupted = Interrupted {
+        job: job.id().to_owned(),
+        goal: job.goal().cloned().unwrap_or_default(),
+        done: job.done(),
+        planned: job.planned().clone(),
+        spec: prepared::spec_digest(manifest),
+    };
+    // Without it the job cannot be gone on with; what it did is on record all the same.
+    resume::keep(manifest.base_dir(), &interrupted).ok();
+}
+
+fn tell(job: &CutOffJob, path: &Path, view: &mut dyn View) {
+    let doubts: Vec<String> = job
+        .in_doubt()
+        .map(|task| format!("{} on {}", task.operation, task.target))
+        .collect();
+    let tasks = match job.ended() {
+        0 => "no task had ended".to_owned(),
+        1 => "the task that had ended is on record now".to_owned(),
+        count => format!("the {count} tasks that had ended are on record now"),
+    };
+    let doubt = match doubts.as_slice() {
+        [] => String::new(),
+        [one] => format!(", and one is in doubt: {one}"),
+        all => format!(", and {} are in doubt: {}", all.len(), all.join(", ")),
+    };
+    view.notice(&format!("the job {} was cut off: {tasks}{doubt}", job.id()));
+    if !job.damaged.is_empty() {
+        let kept = path.with_extension("journal.damaged");
+        let text = format!(
+            "its journal is damaged, so that something may exist that is not on record; see line \
+             {} of `{}`",
+            job.damaged[0],
+            kept.display()
+        );
+        view.notice(&text);
+    }
+}
+
+fn manifest(found: &Found) -> Result<Manifest, Failure> {
+    let mut sources = found.sources.clone();
+    let located = &found.located;
+    let mut loader = FileLoader::new(&mut sources, &found.env, Limits::default());
+    loader.set_trust(&located.trust, located.folder());
+    let root = located
+        .project
+        .as_ref()
+        .map(|project| project.root.as_path());
+    loader.set_places(located.folder(), root);
+    let read = session::read_manifest(&located.manifest, &mut loader, Limits::default());
+    drop(loader);
+    read.map_err(|problems| Failure::with_places(FailureKind::Load, problems, sources))
+}
+
+/// Brings what is computed from instances up to date in the record: the status of what depends on
+/// others, inputs, outputs. Says whether anything was written.
+pub(super) fn refresh(request: &JobRequest, found: Found) -> Result<bool, Failure> {
+    let mut session = session::load(found, &request.session)?;
+    let folders = Folders::new(session.manifest.base_dir());
+    let parts = prepared::engine(request, &mut session, &folders)?;
+    let mut engine = parts.engine;
+    let (inputs, outputs) = (engine.inputs(), engine.outputs());
+    let values = Values {
+        inputs,
+        outputs,
+        nested: &|root| engine.nested_values(root),
+    };
+    let status = status_section(&engine.topology, values);
+    let record = Record {
+        job: engine
+            .id()
+            .map_err(|error| refused(&error, session.manifest.path()))?,
+        files: Vec::new(),
+        lines: String::new(),
+        sections: vec![("status".to_owned(), status)],
+        copy: None,
+    };
+    let path = session.manifest.path();
+    record
+        .publish(&session.manifest)
+        .map_err(|error| refused(&error, path))?;
+    Ok(true)
+}
+
+fn refused(error: &dyn std::error::Error, path: &Path) -> Failure {
+    let message = format!("a job that was cut off cannot be put on record: {error}");
+    let hint = format!(
+        "nothing was done; `{}` tells what the job did: mend what is said, and try again",
+        path.display()
+    );
+    Failure::new(FailureKind::Refused, message, Some(hint))
+}
+
+/// What people should know who look at the record of an ensemble: a job was cut off, and what it
+/// did is not on record yet.
+pub fn notice(options: &SessionOptions) -> Option<String> {
+    let found = session::find(options).ok()?;
+    notice_of(&found)
+}
+
+pub(super) fn notice_of(found: &Found) -> Option<String> {
+    let left = Journal::left_in(&found.located.folder().join("jobs")).unwrap_or_default();
+    // While a job runs its journal is there, too.
+    let held = matches!(
+        Lock::look(&found.located.manifest),
+        Ok(LockState::Held { .. } | LockState::Ours | LockState::Unreadable)
+    );
+    (!left.is_empty() && !held).then(|| {
+        "a job was cut off, and what it did is not on record yet; the next job puts it there"
+            .to_owned()
+    })
+}

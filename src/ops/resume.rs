@@ -1,0 +1,118 @@
+//! A job that was interrupted: what it was to reach, and what it has done of it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::failure::{Failure, FailureKind};
+use super::prepared;
+use super::session::{JobRequest, Session};
+use crate::ensemble::RecordedHistory;
+use crate::job::Engine;
+use crate::name::Status;
+use crate::plan::Goal;
+use crate::system::fs;
+
+/// The last job that was interrupted.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Interrupted {
+    /// Its id.
+    pub(super) job: String,
+    /// What it was to reach.
+    pub(super) goal: serde_json::Value,
+    /// What it has done: keys of targets and operations.
+    pub(super) done: Vec<(String, String)>,
+    /// What it planned: operations by the keys of their targets.
+    pub(super) planned: BTreeMap<String, Vec<String>>,
+    /// The digest of the specification it was made from.
+    pub(super) spec: String,
+}
+
+fn path(base: &Path) -> PathBuf {
+    base.join("jobs").join("interrupted.json")
+}
+
+/// Keeps what is needed to go on with a job.
+pub(super) fn keep(base: &Path, job: &Interrupted) -> Result<(), fs::Error> {
+    let text = serde_json::to_vec(job).unwrap_or_default();
+    fs::create_dir_all(&base.join("jobs"))?;
+    fs::write_atomic(&path(base), &text, None)
+}
+
+/// Forgets it: another job has run since.
+pub(super) fn forget(base: &Path) {
+    // One that stays behind is recognised by its id.
+    fs::remove_file_if_exists(&path(base)).ok();
+}
+
+/// Keeps what an interrupted job was to reach; one that came to its end leaves nothing.
+pub(super) fn settle(engine: &Engine, session: &Session, planned: &BTreeMap<String, Vec<String>>) {
+    let base = session.manifest.base_dir();
+    if engine.interrupted.is_none() {
+        return forget(base);
+    }
+    let done = engine.work.iter().map(|index| &engine.tasks[*index]);
+    let done = done.filter(|task| task.status == Some(Status::Ok));
+    let key = |of| engine.topology.whole_key(of);
+    let mut done: Vec<_> = done
+        .map(|task| (key(task.target), task.reference.to_string()))
+        .collect();
+    done.extend(engine.options.goal.done.iter().cloned());
+    let job = Interrupted {
+        job: engine.id().map(|id| id.to_string()).unwrap_or_default(),
+        goal: engine.options.goal.to_kept(),
+        done,
+        planned: planned.clone(),
+        spec: prepared::spec_digest(&session.manifest),
+    };
+    keep(base, &job).ok();
+}
+
+/// The goal of the interrupted job, with what it has done, for going on with it.
+pub(super) fn goal(
+    request: &JobRequest,
+    session: &Session,
+    history: &RecordedHistory,
+) -> Result<Goal, Failure> {
+    let base = session.manifest.base_dir();
+    let bytes = fs::read(&path(base)).ok();
+    let job = bytes.and_then(|bytes| serde_json::from_slice::<Interrupted>(&bytes).ok());
+    let goal = job.as_ref().and_then(|job| Goal::from_kept(&job.goal));
+    let Some((job, mut goal)) = job.zip(goal) else {
+        return Err(refused("there is no interrupted job to go on with"));
+    };
+    let later = history.last_job();
+    if later.is_some_and(|later| later.as_str() > job.job.as_str()) {
+        return Err(refused(
+            "another job has run since the one that was interrupted",
+        ));
+    }
+    if job.spec != prepared::spec_digest(&session.manifest) {
+        return Err(refused(
+            "the ensemble was changed since the job was interrupted",
+        ));
+    }
+    if goal.workflow != request.goal.workflow {
+        let message = format!("the interrupted job is a `{}`", command(&goal));
+        let hint = format!("`unfurl {} --resume` goes on with it", command(&goal));
+        return Err(Failure::new(FailureKind::Refused, message, Some(hint)));
+    }
+    goal.done = job.done.into_iter().collect();
+    goal.planned = job.planned.into_iter().collect();
+    goal.redo_in_doubt = request.goal.redo_in_doubt;
+    goal.dry_run = request.goal.dry_run;
+    Ok(goal)
+}
+
+fn command(goal: &Goal) -> &str {
+    match goal.workflow.as_str() {
+        "undeploy" => "teardown",
+        other => other,
+    }
+}
+
+fn refused(message: &str) -> Failure {
+    let hint = "run the command without `--resume`: it plans afresh from what is on record";
+    Failure::new(FailureKind::Refused, message, Some(hint.to_owned()))
+}

@@ -1,0 +1,280 @@
+//! That a job which is cut off is put on record, and that nothing is done again without need.
+
+use super::support::{Run, TestEnv};
+
+/// Two instances, each made in three steps that leave a line in `world`; the step that `fatal`
+/// names kills the job that runs it, once.
+const ENSEMBLE: &str = "apiVersion: unfurl/v1.0.0
+kind: Ensemble
+spec:
+  service_template:
+    tosca_definitions_version: tosca_simple_unfurl_1_0_0
+    node_types:
+      Made:
+        derived_from: tosca.nodes.Root
+        interfaces:
+          Standard:
+            operations:
+              create: exec sh ./step.sh create {{ SELF['.name'] }}
+              configure: exec sh ./step.sh configure {{ SELF['.name'] }}
+              start: exec sh ./step.sh start {{ SELF['.name'] }}
+              stop: exec sh ./step.sh stop {{ SELF['.name'] }}
+              delete: exec sh ./step.sh delete {{ SELF['.name'] }}
+    topology_template:
+      node_templates:
+        a: {type: Made}
+        b: {type: Made, requirements: [{dependency: a}]}
+";
+
+/// Before `fatal` is reached: `early`; after its line is in the world: `late`.
+const STEP: &str = "#!/bin/sh
+if [ -e fatal ] && [ \"$(cat fatal)\" = \"early $1 $2\" ]; then rm fatal; kill -9 $PPID; sleep 1; exit; fi
+echo \"$1 $2 $_UNFURL_IDEMPOTENCY_KEY\" >> world
+if [ -e fatal ] && [ \"$(cat fatal)\" = \"late $1 $2\" ]; then rm fatal; kill -9 $PPID; sleep 1; fi
+";
+
+fn made(fatal: &str) -> TestEnv {
+    let env = TestEnv::with_ensemble(ENSEMBLE);
+    env.write("step.sh", STEP);
+    env.write("fatal", fatal);
+    env
+}
+
+fn world(env: &TestEnv) -> Vec<String> {
+    let text = env.read("world");
+    let steps = text.lines().map(|line| {
+        let words: Vec<&str> = line.split(' ').collect();
+        format!("{} {}", words[0], words[1])
+    });
+    steps.collect()
+}
+
+fn ready(env: &TestEnv, name: &str) -> String {
+    let state = &env.ensemble()["status"]["instances"][name]["readyState"];
+    format!("{} {}", state["local"], state["state"]).replace('"', "")
+}
+
+fn cut(env: &TestEnv, arguments: &[&str]) -> Run {
+    let run = env.unfurl(arguments);
+    assert_ne!(run.code, 0, "{run}");
+    run
+}
+
+const ALL: [&str; 6] = [
+    "create a",
+    "configure a",
+    "start a",
+    "create b",
+    "configure b",
+    "start b",
+];
+
+#[test]
+fn what_ended_before_a_job_was_killed_is_on_record_and_not_done_again() {
+    for fatal in ALL {
+        let env = made(&format!("early {fatal}"));
+        cut(&env, &["deploy", "--approve"]);
+        let again = env.unfurl(["deploy", "--approve", "--redo-in-doubt"]);
+        again.succeeds().says(&["was cut off", "in doubt"]);
+        assert_eq!(world(&env), ALL, "killed before {fatal}");
+        for name in ["a", "b"] {
+            assert_eq!(ready(&env, name), "ok started");
+        }
+        let third = env.unfurl(["deploy", "--approve"]).succeeds();
+        assert!(third.all().contains("Nothing to do"), "{third}");
+    }
+}
+
+#[test]
+fn whoever_looks_is_told_that_a_job_was_cut_off() {
+    let env = made("early create b");
+    cut(&env, &["deploy", "--approve"]);
+    for look in [&["status"][..], &["plan"], &["history"], &["explain", "a"]] {
+        env.unfurl(look)
+            .says(&["a job was cut off", "not on record yet"]);
+    }
+    env.unfurl(["deploy", "--approve", "--redo-in-doubt"])
+        .succeeds();
+    let run = env.unfurl(["status"]).succeeds();
+    assert!(!run.stderr.contains("cut off"), "{run}");
+}
+
+#[test]
+fn what_is_in_doubt_is_not_run_again_unless_somebody_says_so() {
+    let env = made("late create b");
+    cut(&env, &["deploy", "--approve"]);
+    let refused = env.unfurl(["deploy", "--approve"]).exits(1);
+    refused.says(&["`create` of `b`", "--redo-in-doubt"]);
+    assert_eq!(ready(&env, "a"), "ok started");
+    assert_eq!(ready(&env, "b"), "unknown creating");
+    assert_eq!(world(&env).len(), 4);
+    env.unfurl(["deploy", "--approve", "--redo-in-doubt"])
+        .succeeds();
+    let again: Vec<String> = world(&env).split_off(4);
+    assert_eq!(again, ["create b", "configure b", "start b"]);
+}
+
+#[test]
+fn a_key_is_the_same_where_an_operation_is_run_again_for_doubt_and_else_another() {
+    let env = made("late create b");
+    cut(&env, &["deploy", "--approve"]);
+    env.unfurl(["deploy", "--approve", "--redo-in-doubt"])
+        .succeeds();
+    env.unfurl(["deploy", "--approve", "--force"]).succeeds();
+    let text = env.read("world");
+    let keys: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("create b "))
+        .collect();
+    assert_eq!(keys.len(), 3, "{text}");
+    assert_eq!(keys[0], keys[1]);
+    assert_ne!(keys[1], keys[2]);
+    assert!(keys[0].len() > 40, "{text}");
+}
+
+#[test]
+fn a_check_settles_what_is_in_doubt() {
+    for (found, runs) in [("ok", 4), ("absent", 7)] {
+        let env = made("late create b");
+        let check = format!(
+            "          Install:\n            operations:\n              check:\n                \
+             implementation: Template\n                inputs: {{done: {{status: {found}}}}}\n"
+        );
+        let text = ENSEMBLE.replace(
+            "          Standard:\n",
+            &format!("{check}          Standard:\n"),
+        );
+        env.write("ensemble.yaml", &text);
+        cut(&env, &["deploy", "--approve"]);
+        env.unfurl(["deploy", "--approve"]).succeeds();
+        assert_eq!(world(&env).len(), runs, "found {found}: {:?}", world(&env));
+        assert!(ready(&env, "b").starts_with("ok"));
+    }
+}
+
+#[test]
+fn a_teardown_after_a_cut_off_deploy_removes_all_that_may_exist() {
+    for fatal in ALL {
+        let env = made(&format!("late {fatal}"));
+        cut(&env, &["deploy", "--approve"]);
+        env.unfurl(["teardown", "--approve"]).succeeds();
+        let world = world(&env);
+        for name in ["a", "b"] {
+            let created = world.contains(&format!("create {name}"));
+            let deleted = world.contains(&format!("delete {name}"));
+            assert_eq!(created, deleted, "killed in {fatal}: {world:?}");
+        }
+    }
+}
+
+#[test]
+fn a_teardown_that_was_cut_off_goes_on_where_it_was() {
+    for fatal in ["stop b", "delete b", "stop a", "delete a"] {
+        let env = made("");
+        env.unfurl(["deploy", "--approve"]).succeeds();
+        env.write("fatal", &format!("early {fatal}"));
+        cut(&env, &["teardown", "--approve"]);
+        env.unfurl(["teardown", "--approve", "--redo-in-doubt"])
+            .succeeds();
+        let world = world(&env).split_off(6);
+        assert_eq!(
+            world,
+            ["stop b", "delete b", "stop a", "delete a"],
+            "{fatal}"
+        );
+        for name in ["a", "b"] {
+            assert_eq!(ready(&env, name), "absent deleted");
+        }
+    }
+}
+
+#[test]
+fn a_deploy_after_a_teardown_that_is_cut_off_is_not_forgotten() {
+    let env = made("");
+    env.unfurl(["deploy", "--approve"]).succeeds();
+    env.unfurl(["teardown", "--approve"]).succeeds();
+    env.write("fatal", "early configure a");
+    cut(&env, &["deploy", "--approve"]);
+    env.unfurl(["teardown", "--approve"]).succeeds();
+    let last: Vec<String> = world(&env).split_off(10);
+    assert_eq!(last, ["create a", "delete a"]);
+}
+
+#[test]
+fn a_redeploy_of_what_changed_goes_on_after_it_was_cut_off() {
+    let env = made("");
+    let text = ENSEMBLE.replace("create {{", "create ${X:-} {{");
+    env.write("ensemble.yaml", &text);
+    env.unfurl(["deploy", "--approve"]).succeeds();
+    let changed = env
+        .read("ensemble.yaml")
+        .replace("create ${X:-} {{", "create ${Y:-} {{");
+    env.write("ensemble.yaml", &changed);
+    env.write("fatal", "early configure a");
+    cut(&env, &["deploy", "--approve"]);
+    env.unfurl(["deploy", "--approve", "--redo-in-doubt"])
+        .succeeds();
+    let world = world(&env).split_off(6);
+    assert_eq!(world, ALL);
+    for name in ["a", "b"] {
+        assert_eq!(ready(&env, name), "ok started");
+    }
+}
+
+#[test]
+fn resume_goes_on_with_the_plan_of_the_job_that_was_cut_off() {
+    let env = made("");
+    env.unfurl(["deploy", "--approve"]).succeeds();
+    env.write("fatal", "early start a");
+    cut(&env, &["deploy", "--approve", "--force"]);
+    let resumed = env.unfurl(["deploy", "--approve", "--resume", "--redo-in-doubt"]);
+    resumed.succeeds();
+    let world = world(&env).split_off(6);
+    // What runs is not configured again by force alone.
+    let forced = ["create a", "start a", "create b", "start b"];
+    assert_eq!(world, forced, "each step of the forced job ran once");
+    env.unfurl(["deploy", "--approve", "--resume"])
+        .exits(1)
+        .says(&["no interrupted job"]);
+}
+
+#[test]
+fn resume_refuses_another_command_and_a_changed_ensemble() {
+    let env = made("early create b");
+    cut(&env, &["deploy", "--approve"]);
+    env.unfurl(["teardown", "--approve", "--resume"])
+        .exits(1)
+        .says(&["`deploy`", "unfurl deploy --resume"]);
+    let text = env
+        .read("ensemble.yaml")
+        .replace("exec sh ./step.sh stop", "exec  sh ./step.sh stop");
+    env.write("ensemble.yaml", &text);
+    env.unfurl(["deploy", "--approve", "--resume"])
+        .exits(1)
+        .says(&["was changed"]);
+}
+
+#[test]
+fn a_job_that_was_cut_off_is_recorded_as_others_are() {
+    let env = made("early configure b");
+    cut(&env, &["deploy", "--approve"]);
+    env.unfurl(["deploy", "--approve"]).exits(1);
+    let history = env.unfurl(["history", "--output", "json"]).succeeds();
+    let jobs: serde_json::Value = serde_json::from_str(&history.stdout).unwrap();
+    assert!(history.stdout.contains("1 unknown"), "{jobs:#}");
+    let lines = env.read("jobs.tsv");
+    assert_eq!(
+        lines
+            .lines()
+            .filter(|line| line.contains("target="))
+            .count(),
+        5
+    );
+    assert!(lines.contains("status=unknown"), "{lines}");
+    // Nothing is left of the journal, and nothing half-written.
+    let names = env.files().into_iter().map(|(path, _)| path);
+    let left: Vec<String> = names
+        .filter(|name| name.contains(".journal") || name.contains(".tmp."))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}
