@@ -380,14 +380,18 @@ fn put(status: &mut Map, route: &[String], record: Option<Map>) {
     let Some((first, rest)) = route.split_first() else {
         return;
     };
-    let old = status.get(first.as_str()).and_then(Value::as_map).cloned();
     if !rest.is_empty() {
-        let mut inner = old.unwrap_or_default();
-        put(&mut inner, rest, record);
-        status.insert(first.as_str().into(), Value::from(inner));
+        let inner = status.entry(first.as_str().into()).or_default();
+        if !matches!(inner, Value::Map(_)) {
+            *inner = Value::from(Map::new());
+        }
+        if let Value::Map(inner) = inner {
+            put(Arc::make_mut(inner), rest, record);
+        }
         return;
     }
-    let old = old.unwrap_or_default();
+    let old = status.get(first.as_str()).and_then(Value::as_map);
+    let old = old.cloned().unwrap_or_default();
     let change = |record: &Map| {
         let ids = ["lastConfigChange", "lastStateChange"].map(|key| record.get(key).cloned());
         ids.into_iter().flatten().map(|id| id.to_string()).max()

@@ -313,6 +313,10 @@ impl History for RecordedHistory {
             .cloned()
     }
 
+    fn has_cut_off(&self) -> bool {
+        !self.cut_off.is_empty()
+    }
+
     fn cut_off(&self, target: &str) -> Option<&CutOff> {
         self.cut_off.get(target)
     }

@@ -95,6 +95,9 @@ impl Engine {
 
     /// Why a task need not do again what a job that was cut off has done.
     pub(super) fn was_done(&self, index: TaskIndex) -> Option<&'static str> {
+        if !self.options.goal.resumes() && !self.history.has_cut_off() {
+            return None;
+        }
         let task = &self.tasks[index];
         let target = self.topology.whole_key(task.target);
         let operation = (target, task.reference.to_string());

@@ -68,6 +68,11 @@ pub trait History {
     /// The last record of an operation.
     fn last(&self, target: &str, operation: &str) -> Option<LastOperation>;
 
+    /// Whether anything is left of jobs that were cut off.
+    fn has_cut_off(&self) -> bool {
+        false
+    }
+
     /// What is left of jobs that were cut off.
     fn cut_off(&self, _target: &str) -> Option<&CutOff> {
         None

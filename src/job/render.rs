@@ -96,6 +96,9 @@ impl Engine {
         if !self.tasks[index].errors.is_empty() {
             return;
         }
+        if let Some(why) = self.was_done(index) {
+            return self.skip(step, index, why);
+        }
         let mut reads = self.environment_reads(index);
         if self.options.goal.dry_run {
             let (can, more) = self.with_view(index, true, |view| {

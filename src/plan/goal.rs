@@ -145,6 +145,11 @@ pub struct Goal {
 }
 
 impl Goal {
+    /// Whether it is that of a job that is gone on with.
+    pub fn resumes(&self) -> bool {
+        !self.planned.is_empty() || !self.done.is_empty()
+    }
+
     /// Whether only some instances or templates are meant.
     pub fn is_filtered(&self) -> bool {
         self.template.is_some() || !self.instances.is_empty()
