@@ -148,8 +148,14 @@ impl Record {
             .as_list()
             .cloned()
             .unwrap_or_default();
+        // Those of the same job are there only where its record was cut off.
+        let prefix = self.job.prefix();
+        let is_old = |old: &Value| {
+            let id = old.get("changeId").and_then(Value::as_str);
+            !id.is_some_and(|id| id.starts_with(prefix))
+        };
         let records = records.into_iter().map(Value::from);
-        let changes = Value::list(old.into_iter().chain(records));
+        let changes = Value::list(old.into_iter().filter(is_old).chain(records));
         self.sections.push(("lastJob".into(), Value::from(record)));
         self.sections.push(("changes".into(), changes));
     }

@@ -125,11 +125,18 @@ impl Engine {
     pub(super) fn stays_in_doubt(&self, index: TaskIndex) -> Option<String> {
         let task = &self.tasks[index];
         let goal = &self.options.goal;
-        if goal.redo_in_doubt || goal.force || task.reason != Reason::Missing {
+        let interface = task.reference.interface.as_str();
+        let acts = matches!(interface, "Standard" | "Configure");
+        if goal.redo_in_doubt || goal.force || !acts || task.reason == Reason::InDoubt {
             return None;
         }
-        let entity = self.topology.entity(task.target);
+        let instance = self.instance_of_turn(task)?;
+        let entity = self.topology.entity(instance);
         let doubt = entity.in_doubt.as_ref()?;
+        let removes = task.step.is_some_and(|step| self.removes(step));
+        if removes && !matches!(&**doubt, "stop" | "delete") {
+            return None;
+        }
         let unknown = matches!(entity.local, Some(Status::Unknown | Status::Error) | None);
         unknown.then(|| {
             format!(

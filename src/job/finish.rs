@@ -93,11 +93,13 @@ impl Engine {
         let asks = matches!(task.reference.operation.as_str(), "check" | "discover");
         let entity = self.topology.entity(target);
         let (new, is_relationship) = (entity.created.is_none(), entity.is_relationship());
+        // What is found and was begun here is ours.
+        let finds_other = asks && !entity.begun;
         let workflow = self.options.goal.workflow.as_str().to_owned();
         let topology = self.topology_mut();
         if let Some(status) = outcome.status {
             topology.set_local(target, Some(status));
-            if status.is_present() && new && !asks {
+            if status.is_present() && new && !finds_other {
                 topology.set_created(target, Some(Created::By(id)));
             }
         } else if !outcome.success {

@@ -132,23 +132,64 @@ fn a_key_is_the_same_where_an_operation_is_run_again_for_doubt_and_else_another(
     assert!(keys[0].len() > 40, "{text}");
 }
 
+/// The ensemble with an operation that finds the status in the file `found`.
+fn with_check(fatal: &str, found: &str) -> TestEnv {
+    let env = made(fatal);
+    let check = "          Install:\n            operations:\n              check:\n                \
+                 implementation: Template\n                inputs: {done: {status: \
+                 '{{ lookup(\"file\", \"found\") }}'}}\n";
+    let at = "          Standard:\n";
+    env.write(
+        "ensemble.yaml",
+        &ENSEMBLE.replace(at, &format!("{check}{at}")),
+    );
+    env.write("found", found);
+    env
+}
+
 #[test]
 fn a_check_settles_what_is_in_doubt() {
     for (found, runs) in [("ok", 4), ("absent", 7)] {
-        let env = made("late create b");
-        let check = format!(
-            "          Install:\n            operations:\n              check:\n                \
-             implementation: Template\n                inputs: {{done: {{status: {found}}}}}\n"
-        );
-        let text = ENSEMBLE.replace(
-            "          Standard:\n",
-            &format!("{check}          Standard:\n"),
-        );
-        env.write("ensemble.yaml", &text);
+        let env = with_check("late create b", found);
         cut(&env, &["deploy", "--approve"]);
         env.unfurl(["deploy", "--approve"]).succeeds();
         assert_eq!(world(&env).len(), runs, "found {found}: {:?}", world(&env));
         assert!(ready(&env, "b").starts_with("ok"));
+        // It was begun here, so that it is removed here.
+        env.unfurl(["teardown", "--approve"]).succeeds();
+        assert!(
+            world(&env).contains(&"delete b".to_owned()),
+            "found {found}"
+        );
+    }
+}
+
+#[test]
+fn where_a_check_cannot_tell_what_is_in_doubt_is_not_run_again() {
+    for found in ["unknown", "error"] {
+        let env = with_check("late create b", found);
+        cut(&env, &["deploy", "--approve"]);
+        env.unfurl(["deploy", "--approve"])
+            .exits(64)
+            .says(&["--redo-in-doubt"]);
+        assert_eq!(world(&env).len(), 4, "found {found}: {:?}", world(&env));
+        env.unfurl(["deploy", "--approve", "--redo-in-doubt"])
+            .succeeds();
+        assert_eq!(ready(&env, "b"), "ok started");
+    }
+}
+
+#[test]
+fn a_check_settles_whether_a_removal_was_done() {
+    for (found, again) in [("absent", 0), ("ok", 1)] {
+        let env = with_check("", found);
+        env.unfurl(["deploy", "--approve"]).succeeds();
+        env.write("fatal", "late delete b");
+        cut(&env, &["teardown", "--approve"]);
+        env.unfurl(["teardown", "--approve"]).succeeds();
+        let deletes = world(&env).into_iter().filter(|step| step == "delete b");
+        assert_eq!(deletes.count(), 1 + again, "found {found}");
+        assert_eq!(ready(&env, "b").split(' ').next(), Some("absent"));
     }
 }
 
