@@ -9,6 +9,7 @@ mod artifacts;
 mod bad_input;
 mod care;
 mod changing_hands;
+mod determinism;
 mod documents;
 mod examples;
 mod export;
