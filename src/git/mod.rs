@@ -1,8 +1,21 @@
-//! Reads and prepares git repositories; knows nothing of ensembles. Goes to no network.
+//! Reads, prepares and commits to git repositories; knows nothing of ensembles. What goes to a
+//! network is left to the git program, which has people's credentials.
 
+mod commit;
+mod drivers;
 mod error;
+mod hooks;
+mod index;
 mod past;
+mod program;
+mod ready;
+mod rebase;
+mod remote;
 mod repository;
 
+pub use commit::Committed;
+pub use drivers::MergeRule;
 pub use error::Error;
+pub use rebase::{Merged, Rebased, Versions, merge_lines};
+pub use remote::{Distance, Pushed, Upstream};
 pub use repository::{PathState, Repository};

@@ -46,7 +46,7 @@ impl Repository {
         let inner = match git2::Repository::discover(start) {
             Ok(inner) => inner,
             Err(error) if error.code() == ErrorCode::NotFound => return Ok(None),
-            Err(error) => return Err(Error::failed("look", start, &error)),
+            Err(error) => return Err(Error::unopened(start, &error)),
         };
         // Within `.git`, or in a repository without files, there is nothing to work on.
         let Some(root) = inner.workdir().map(Path::to_owned) else {
@@ -96,14 +96,14 @@ impl Repository {
         resolved.strip_prefix(&self.root).ok().map(Path::to_owned)
     }
 
-    fn inside(&self, path: &Path) -> Result<PathBuf, Error> {
+    pub(super) fn inside(&self, path: &Path) -> Result<PathBuf, Error> {
         self.relative(path).ok_or_else(|| Error::Outside {
             path: path.to_owned(),
             root: self.root.clone(),
         })
     }
 
-    fn failed(&self, action: &'static str) -> impl FnOnce(git2::Error) -> Error + '_ {
+    pub(super) fn failed(&self, action: &'static str) -> impl FnOnce(git2::Error) -> Error + '_ {
         move |error| Error::failed(action, &self.root, &error)
     }
 

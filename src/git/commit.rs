@@ -1,0 +1,338 @@
+//! Commits exactly the files it is given. The user's index and whatever else is changed stay as
+//! they are; the tree is made from the last commit's and these files.
+
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use git2::build::TreeUpdateBuilder;
+use git2::{AttrCheckFlags, ErrorCode, FileMode, Oid};
+
+use super::hooks::Hooks;
+use super::program::{Call, said};
+use super::repository::Repository;
+use super::Error;
+use crate::system::fs;
+
+/// How often a commit is tried anew when somebody else committed meanwhile.
+const MOST_TRIES: usize = 5;
+
+/// A commit that was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use = "people want to know what was committed"]
+pub struct Committed {
+    /// Its id.
+    pub id: String,
+    /// The files that it changes, from the top of the working tree.
+    pub files: Vec<PathBuf>,
+    /// What did not work out, though the commit was made.
+    pub warnings: Vec<String>,
+}
+
+/// What a path is to become in a tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Content {
+    /// A file, a link or the commit of a submodule.
+    Is(Oid, FileMode),
+    /// Nothing.
+    Gone,
+}
+
+impl Repository {
+    /// Commits the files as they are now; nothing if they are as in the last commit. Paths are
+    /// absolute or from the top of the working tree; a file that is gone is removed.
+    pub fn commit(&self, files: &[PathBuf], message: &str) -> Result<Option<Committed>, Error> {
+        let mut paths = Vec::new();
+        for file in files {
+            paths.push(self.inside(file)?);
+        }
+        paths.sort();
+        paths.dedup();
+        self.ready_to_commit()?;
+        self.commit_as(message, |base| {
+            let mut contents = Vec::new();
+            for path in &paths {
+                contents.push((path.clone(), self.content_of(path)?));
+            }
+            self.tree_with(base, &contents)
+        })
+    }
+
+    /// Commits what the user has staged, all of it and nothing else.
+    pub fn commit_staged(&self, message: &str) -> Result<Option<Committed>, Error> {
+        self.ready_to_commit()?;
+        self.commit_as(message, |_| {
+            let index = self.inner.index();
+            let tree = index.and_then(|mut index| index.write_tree());
+            tree.map_err(self.failed("read the index"))
+        })
+    }
+
+    /// Makes a commit of the tree that `tree` gives for the last commit's, again if somebody else
+    /// commits meanwhile.
+    fn commit_as(
+        &self,
+        message: &str,
+        tree: impl Fn(Option<&git2::Tree<'_>>) -> Result<Oid, Error>,
+    ) -> Result<Option<Committed>, Error> {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let parent = self.tip()?;
+            let base = match &parent {
+                Some(parent) => Some(parent.tree().map_err(self.failed("read the commit"))?),
+                None => None,
+            };
+            let new = tree(base.as_ref())?;
+            if base.as_ref().map(git2::Tree::id) == Some(new) || (base.is_none() && self.is_empty(new)) {
+                return Ok(None);
+            }
+            let mut hooks = Hooks::of(self, new)?;
+            let new = hooks.before(new)?;
+            let message = hooks.message(message)?;
+            let id = self.make_commit(new, parent.as_ref(), &message)?;
+            let files = self.differences(base.as_ref(), new)?;
+            self.make_durable(id, new, &files);
+            let log = format!("commit: {}", message.lines().next().unwrap_or_default());
+            match self.advance(parent.as_ref().map(git2::Commit::id), id, &log) {
+                Err(Error::Moved { .. }) if tries < MOST_TRIES => {}
+                Err(error) => return Err(error),
+                Ok(()) => {
+                    let mut warnings = self.refresh_index(&files, new);
+                    warnings.extend(hooks.after());
+                    return Ok(Some(Committed {
+                        id: id.to_string(),
+                        files,
+                        warnings,
+                    }));
+                }
+            }
+        }
+    }
+
+    /// The commit that is checked out; none before the first.
+    pub(super) fn tip(&self) -> Result<Option<git2::Commit<'_>>, Error> {
+        match self.inner.head().and_then(|head| head.peel_to_commit()) {
+            Ok(commit) => Ok(Some(commit)),
+            Err(error) if matches!(error.code(), ErrorCode::UnbornBranch | ErrorCode::NotFound) => {
+                Ok(None)
+            }
+            Err(error) => Err(self.failed("find the commit")(error)),
+        }
+    }
+
+    fn is_empty(&self, tree: Oid) -> bool {
+        self.inner.find_tree(tree).is_ok_and(|tree| tree.is_empty())
+    }
+
+    /// A tree like another with some paths changed.
+    pub(super) fn tree_with(
+        &self,
+        base: Option<&git2::Tree<'_>>,
+        contents: &[(PathBuf, Content)],
+    ) -> Result<Oid, Error> {
+        let failed = || self.failed("make a tree");
+        let nothing;
+        let base = if let Some(base) = base {
+            base
+        } else {
+            let empty = self.inner.treebuilder(None).and_then(|tree| tree.write());
+            let empty = empty.and_then(|id| self.inner.find_tree(id));
+            nothing = empty.map_err(failed())?;
+            &nothing
+        };
+        let mut update = TreeUpdateBuilder::new();
+        for (path, content) in contents {
+            let name = path.as_os_str().as_bytes();
+            match content {
+                Content::Is(id, mode) => {
+                    update.upsert(name, *id, *mode);
+                }
+                Content::Gone if base.get_path(path).is_ok() => {
+                    update.remove(name);
+                }
+                Content::Gone => {}
+            }
+        }
+        update.create_updated(&self.inner, base).map_err(failed())
+    }
+
+    /// What a path of the working tree is, written into the repository.
+    fn content_of(&self, path: &Path) -> Result<Content, Error> {
+        let file = self.root().join(path);
+        let is_link = fs::is_symlink(&file);
+        if fs::is_dir(&file) && !is_link {
+            return Ok(commit_in(&file).map_or(Content::Gone, |id| Content::Is(id, FileMode::Commit)));
+        }
+        if !is_link && !fs::exists(&file) {
+            return Ok(Content::Gone);
+        }
+        let id = if !is_link && self.has_filter(path) {
+            self.filtered(path, &file)?
+        } else {
+            let written = self.inner.blob_path(&file);
+            written.map_err(self.failed("take in a file"))?
+        };
+        let mode = if is_link {
+            FileMode::Link
+        } else if self.is_executable(path, &file) {
+            FileMode::BlobExecutable
+        } else {
+            FileMode::Blob
+        };
+        Ok(Content::Is(id, mode))
+    }
+
+    fn is_executable(&self, path: &Path, file: &Path) -> bool {
+        let config = self.inner.config();
+        let trusted = config.and_then(|config| config.get_bool("core.fileMode"));
+        if trusted.unwrap_or(true) {
+            return fs::mode_of(file).is_ok_and(|mode| mode & 0o100 != 0);
+        }
+        let tip = self.tip().ok().flatten();
+        let entry = tip.and_then(|tip| tip.tree().ok()?.get_path(path).ok());
+        entry.is_some_and(|entry| entry.filemode() == i32::from(FileMode::BlobExecutable))
+    }
+
+    /// Whether a program turns the file into what is committed, as git-lfs and git-crypt do.
+    pub(super) fn has_filter(&self, path: &Path) -> bool {
+        let flags = AttrCheckFlags::FILE_THEN_INDEX;
+        let filter = self.inner.get_attr_bytes(path, "filter", flags);
+        filter.is_ok_and(|filter| filter.is_some_and(|name| !name.is_empty()))
+    }
+
+    fn filtered(&self, path: &Path, file: &Path) -> Result<Oid, Error> {
+        let (Some(name), Some(file)) = (path.to_str(), file.to_str()) else {
+            return Err(Error::refused("take in a file", self.root(), "its name is no text"));
+        };
+        let name = format!("--path={name}");
+        let output = Call::new(self.root(), ["hash-object", "-w", &name, "--", file]).run()?;
+        if !output.is_ok() {
+            return Err(Error::refused("take in a file", self.root(), &said(&output)));
+        }
+        Oid::from_str(&output.text()).map_err(self.failed("take in a file"))
+    }
+
+    /// The paths in which two trees differ.
+    pub(super) fn differences(
+        &self,
+        from: Option<&git2::Tree<'_>>,
+        to: Oid,
+    ) -> Result<Vec<PathBuf>, Error> {
+        let failed = || self.failed("compare");
+        let to = self.inner.find_tree(to).map_err(failed())?;
+        let mut options = git2::DiffOptions::new();
+        options.ignore_submodules(false);
+        let diff = self
+            .inner
+            .diff_tree_to_tree(from, Some(&to), Some(&mut options))
+            .map_err(failed())?;
+        let mut paths: Vec<PathBuf> = diff
+            .deltas()
+            .filter_map(|delta| {
+                let path = delta.new_file().path().or_else(|| delta.old_file().path());
+                path.map(Path::to_owned)
+            })
+            .collect();
+        paths.sort();
+        Ok(paths)
+    }
+
+    /// Makes a commit; nothing points at it yet.
+    pub(super) fn make_commit(
+        &self,
+        tree: Oid,
+        parent: Option<&git2::Commit<'_>>,
+        message: &str,
+    ) -> Result<Oid, Error> {
+        if self.is_set("commit.gpgsign") {
+            return self.make_signed(tree, parent.map(git2::Commit::id), message);
+        }
+        let failed = || self.failed("commit");
+        let (author, committer) = self.identities()?;
+        let tree = self.inner.find_tree(tree).map_err(failed())?;
+        let parents: Vec<_> = parent.into_iter().collect();
+        self.inner
+            .commit(None, &author, &committer, message, &tree, &parents)
+            .map_err(failed())
+    }
+
+    /// Makes a commit that git signs, with whatever program and key it is set up for.
+    fn make_signed(&self, tree: Oid, parent: Option<Oid>, message: &str) -> Result<Oid, Error> {
+        let mut words = vec!["commit-tree".to_owned(), "-S".to_owned(), tree.to_string()];
+        if let Some(parent) = parent {
+            words.extend(["-p".to_owned(), parent.to_string()]);
+        }
+        words.extend(["-F".to_owned(), "-".to_owned()]);
+        let output = Call::new(self.root(), words).reads(message.as_bytes()).run()?;
+        if !output.is_ok() {
+            return Err(Error::Unsigned {
+                path: self.root().to_owned(),
+                said: said(&output),
+            });
+        }
+        Oid::from_str(&output.text()).map_err(self.failed("commit"))
+    }
+
+    /// Moves the branch that is checked out, or `HEAD` where there is none, if it still is where
+    /// it was.
+    pub(super) fn advance(&self, from: Option<Oid>, to: Oid, log: &str) -> Result<(), Error> {
+        let head = self.inner.find_reference("HEAD");
+        let head = head.map_err(self.failed("find the commit"))?;
+        let branch = head.symbolic_target().ok().flatten().map(str::to_owned);
+        let name = branch.as_deref().unwrap_or("HEAD");
+        let moved = match from {
+            Some(from) => self.inner.reference_matching(name, to, true, from, log),
+            None => self.inner.reference(name, to, false, log),
+        };
+        match moved {
+            Ok(_) => {
+                let file = if branch.is_some() { self.inner.commondir() } else { self.inner.path() };
+                fs::sync_dir(&file.join(name)).ok();
+                Ok(())
+            }
+            Err(error) => Err(match error.code() {
+                ErrorCode::Modified | ErrorCode::Exists => Error::Moved {
+                    path: self.root().to_owned(),
+                },
+                ErrorCode::Locked => Error::Locked {
+                    path: self.root().to_owned(),
+                    what: name.to_owned(),
+                },
+                _ => self.failed("commit")(error),
+            }),
+        }
+    }
+
+    /// Brings the objects of a commit to the disk before anything points at them. What cannot be
+    /// synced is no worse off than with git's own settings.
+    pub(super) fn make_durable(&self, commit: Oid, tree: Oid, files: &[PathBuf]) {
+        let mut ids = vec![commit, tree];
+        if let Ok(tree) = self.inner.find_tree(tree) {
+            for path in files.iter().flat_map(|file| file.ancestors()) {
+                if let Ok(entry) = tree.get_path(path) {
+                    ids.push(entry.id());
+                }
+            }
+        }
+        ids.sort();
+        ids.dedup();
+        let mut folders = std::collections::BTreeSet::new();
+        for id in ids {
+            let id = id.to_string();
+            let folder = self.inner.commondir().join("objects").join(&id[..2]);
+            if fs::sync_dir(&folder.join(&id[2..])).is_ok() {
+                folders.insert(folder);
+            }
+        }
+        for folder in folders {
+            fs::sync_dir(&folder).ok();
+        }
+    }
+}
+
+/// The commit that is checked out in the repository of a folder.
+fn commit_in(folder: &Path) -> Option<Oid> {
+    let repository = git2::Repository::open(folder).ok()?;
+    let head = repository.head().ok()?;
+    head.peel_to_commit().ok().map(|commit| commit.id())
+}

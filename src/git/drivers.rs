@@ -1,0 +1,76 @@
+//! Tells git how records are merged, in this clone alone: no tracked file changes.
+
+use super::program::Call;
+use super::repository::Repository;
+use super::Error;
+use crate::system::fs;
+
+/// A way to merge files, and which.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MergeRule<'a> {
+    /// The pattern of the files.
+    pub pattern: &'a str,
+    /// A path that it matches.
+    pub probe: &'a str,
+    /// The name of the driver.
+    pub driver: &'a str,
+}
+
+impl Repository {
+    /// Defines a merge driver and says which files are merged how, unless that is said already.
+    pub fn ensure_merged(
+        &self,
+        (driver, about, command): (&str, &str, &str),
+        rules: &[MergeRule<'_>],
+    ) -> Result<(), Error> {
+        let failed = || self.failed("write its configuration");
+        let config = self.inner.config().map_err(failed())?;
+        let name = format!("merge.{driver}.driver");
+        if config.get_string(&name).ok().as_deref() != Some(command) {
+            let mut own = config.open_level(git2::ConfigLevel::Local).map_err(failed())?;
+            own.set_str(&format!("merge.{driver}.name"), about).map_err(failed())?;
+            own.set_str(&name, command).map_err(failed())?;
+        }
+        let missing: Vec<&MergeRule<'_>> = rules.iter().filter(|rule| !self.follows(rule)).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let file = self.inner.commondir().join("info").join("attributes");
+        let mut text = match fs::read_to_string(&file) {
+            Ok(text) => text,
+            Err(error) if error.is_not_found() => String::new(),
+            Err(error) => return Err(error.into()),
+        };
+        for rule in missing {
+            let line = format!("{} merge={}", rule.pattern, rule.driver);
+            if text.lines().any(|known| known == line) {
+                continue;
+            }
+            if !text.is_empty() && !text.ends_with('\n') {
+                text.push('\n');
+            }
+            text.push_str(&line);
+            text.push('\n');
+        }
+        if let Some(folder) = file.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        Ok(fs::write_atomic(&file, text.as_bytes(), None)?)
+    }
+
+    fn follows(&self, rule: &MergeRule<'_>) -> bool {
+        let flags = git2::AttrCheckFlags::FILE_THEN_INDEX;
+        let path = std::path::Path::new(rule.probe);
+        let value = self.inner.get_attr_bytes(path, "merge", flags);
+        value.is_ok_and(|value| value == Some(rule.driver.as_bytes()))
+    }
+
+    /// Runs the git program for a person: any words, any exit code, output as it is.
+    pub fn run(
+        &self,
+        words: &[String],
+        limit: std::time::Duration,
+    ) -> Result<crate::system::process::Output, Error> {
+        Call::new(self.root(), words.iter().cloned()).within(limit).run()
+    }
+}

@@ -1,0 +1,92 @@
+//! The user's hooks around a commit of a record. They run only where git's setting `unfurl.hooks`
+//! says so: hooks are made for commits by people, and a repository may come from anywhere.
+
+use std::time::Duration;
+
+use git2::Oid;
+
+use super::program::{Call, said};
+use super::repository::Repository;
+use super::Error;
+use crate::system::fs;
+
+/// How long a hook may take.
+const LIMIT: Duration = Duration::from_mins(5);
+
+/// The hooks of one commit.
+pub(super) struct Hooks<'r> {
+    repository: &'r Repository,
+    /// Where its private index and message are, if hooks run at all.
+    folder: Option<fs::TemporaryDir>,
+}
+
+impl<'r> Hooks<'r> {
+    /// Prepares them for a commit of a tree.
+    pub(super) fn of(repository: &'r Repository, tree: Oid) -> Result<Self, Error> {
+        let folder = if repository.is_set("unfurl.hooks") {
+            let folder = fs::TemporaryDir::create_in(repository.inner.path(), "unfurl-commit-")?;
+            let failed = || repository.failed("prepare hooks");
+            let mut index = git2::Index::open(&folder.path().join("index")).map_err(failed())?;
+            let tree = repository.inner.find_tree(tree).map_err(failed())?;
+            let written = index.read_tree(&tree).and_then(|()| index.write());
+            written.map_err(failed())?;
+            Some(folder)
+        } else {
+            None
+        };
+        Ok(Self { repository, folder })
+    }
+
+    /// Runs `pre-commit`, which may change what is committed.
+    pub(super) fn before(&mut self, tree: Oid) -> Result<Oid, Error> {
+        let Some(folder) = &self.folder else {
+            return Ok(tree);
+        };
+        self.run("pre-commit", &[])?;
+        let failed = || self.repository.failed("read what a hook left");
+        let mut index = git2::Index::open(&folder.path().join("index")).map_err(failed())?;
+        index
+            .write_tree_to(&self.repository.inner)
+            .map_err(failed())
+    }
+
+    /// Runs `commit-msg`, which may change the message.
+    pub(super) fn message(&mut self, message: &str) -> Result<String, Error> {
+        let Some(folder) = &self.folder else {
+            return Ok(message.to_owned());
+        };
+        let file = folder.path().join("COMMIT_EDITMSG");
+        fs::write_plain(&file, message.as_bytes(), None)?;
+        let name = file.to_string_lossy().into_owned();
+        self.run("commit-msg", &[&name])?;
+        Ok(fs::read_to_string(&file)?)
+    }
+
+    /// Runs `post-commit`; what it complains is a warning.
+    pub(super) fn after(&mut self) -> Option<String> {
+        self.folder.as_ref()?;
+        self.run("post-commit", &[]).err().map(|error| error.to_string())
+    }
+
+    fn run(&self, name: &'static str, words: &[&str]) -> Result<(), Error> {
+        let Some(folder) = &self.folder else {
+            return Ok(());
+        };
+        let mut call = vec!["hook", "run", "--ignore-missing", name, "--"];
+        call.extend(words);
+        let index = folder.path().join("index").to_string_lossy().into_owned();
+        let call = Call::new(self.repository.root(), call)
+            .within(LIMIT)
+            .with("GIT_INDEX_FILE", index)
+            .with("GIT_EDITOR", ":");
+        let output = call.run()?;
+        if output.is_ok() {
+            return Ok(());
+        }
+        Err(Error::Hook {
+            path: self.repository.root().to_owned(),
+            name,
+            said: said(&output),
+        })
+    }
+}

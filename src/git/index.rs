@@ -1,0 +1,99 @@
+//! Keeps the user's index in step with a commit that was made without it.
+
+use std::path::{Path, PathBuf};
+
+use git2::{ErrorCode, Oid};
+
+use super::program::{Call, said};
+use super::repository::Repository;
+use super::Error;
+
+impl Repository {
+    /// Makes the entries of these files, and no others, those of a tree. Gives what did not work:
+    /// the commit is made, so that nothing of it is lost.
+    pub(super) fn refresh_index(&self, files: &[PathBuf], tree: Oid) -> Vec<String> {
+        let Err(error) = self.update_index(files, tree) else {
+            return Vec::new();
+        };
+        let lock = self.inner.path().join("index.lock");
+        let reason = if error.code() == ErrorCode::Locked {
+            format!("`{}` is in the way", lock.display())
+        } else {
+            match self.update_by_program(files) {
+                Ok(()) => return Vec::new(),
+                Err(second) => format!("{}; {second}", error.message()),
+            }
+        };
+        vec![format!(
+            "the commit is made, but `git status` will show its files as changed, since git's index \
+             was not brought up to date: {reason}; if no git is running, delete that file and run \
+             `git reset`"
+        )]
+    }
+
+    fn update_index(&self, files: &[PathBuf], tree: Oid) -> Result<(), git2::Error> {
+        let tree = self.inner.find_tree(tree)?;
+        let mut index = self.inner.index()?;
+        index.read(true)?;
+        let mut by_program = Vec::new();
+        for file in files {
+            let Ok(entry) = tree.get_path(file) else {
+                index.remove_path(file)?;
+                continue;
+            };
+            if self.has_filter(file) {
+                by_program.push(file.clone());
+                continue;
+            }
+            let taken = index.add_path(file);
+            let same = |index: &git2::Index| {
+                index.get_path(file, 0).is_some_and(|it| it.id == entry.id())
+            };
+            // The file was changed again meanwhile, or is gone: that is not for us to stage.
+            if taken.is_err() || !same(&index) {
+                index.add(&bare_entry(file, &entry))?;
+            }
+        }
+        index.write()?;
+        if !by_program.is_empty() && self.update_by_program(&by_program).is_err() {
+            return Err(git2::Error::from_str("git could not take in filtered files"));
+        }
+        Ok(())
+    }
+
+    /// The program knows forms of the index that libgit2 does not.
+    fn update_by_program(&self, files: &[PathBuf]) -> Result<(), Error> {
+        use std::os::unix::ffi::OsStrExt as _;
+        let mut list = Vec::new();
+        for file in files {
+            list.extend(file.as_os_str().as_bytes());
+            list.push(0);
+        }
+        let words = ["update-index", "--add", "--remove", "-z", "--stdin"];
+        let output = Call::new(self.root(), words).reads(&list).run()?;
+        if output.is_ok() {
+            return Ok(());
+        }
+        Err(Error::refused("update the index", self.root(), &said(&output)))
+    }
+}
+
+/// An entry that says nothing of the file on disk, so that git looks at that.
+fn bare_entry(path: &Path, entry: &git2::TreeEntry<'_>) -> git2::IndexEntry {
+    use std::os::unix::ffi::OsStrExt as _;
+    let never = git2::IndexTime::new(0, 0);
+    git2::IndexEntry {
+        ctime: never,
+        mtime: never,
+        dev: 0,
+        ino: 0,
+        mode: u32::try_from(entry.filemode()).unwrap_or_default(),
+        uid: 0,
+        gid: 0,
+        file_size: 0,
+        id: entry.id(),
+        flags: 0,
+        flags_extended: 0,
+        path: path.as_os_str().as_bytes().to_owned(),
+    }
+}

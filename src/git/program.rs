@@ -1,0 +1,139 @@
+//! Runs the git program, for what needs credentials, filters, hooks or signatures. It never asks:
+//! there is no terminal for it to ask on.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::Error;
+use crate::system::env::Env;
+use crate::system::process::{Helper, Output, run};
+
+/// How long a call may take that goes to no network.
+const LOCAL_LIMIT: Duration = Duration::from_mins(2);
+
+/// A call of the git program in a folder.
+#[derive(Debug)]
+pub(super) struct Call {
+    folder: PathBuf,
+    helper: Helper,
+}
+
+impl Call {
+    /// A call with its words. What comes from outside stands behind `--` or another word.
+    pub(super) fn new<W: Into<String>>(folder: &Path, words: impl IntoIterator<Item = W>) -> Self {
+        let fixed = [
+            "git",
+            "-c",
+            "protocol.ext.allow=never",
+            "-c",
+            "gc.auto=0",
+            "-c",
+            "maintenance.auto=false",
+        ];
+        let words = words.into_iter().map(Into::into);
+        let mut helper = Helper::new(fixed.map(str::to_owned).into_iter().chain(words));
+        helper.cwd = Some(folder.to_owned());
+        helper.extra_env = surroundings(folder);
+        helper.time_limit = LOCAL_LIMIT;
+        Self {
+            folder: folder.to_owned(),
+            helper,
+        }
+    }
+
+    /// How long it may take.
+    pub(super) fn within(mut self, limit: Duration) -> Self {
+        self.helper.time_limit = limit;
+        self
+    }
+
+    /// What it reads.
+    pub(super) fn reads(mut self, bytes: &[u8]) -> Self {
+        self.helper.stdin = bytes.to_owned();
+        self
+    }
+
+    /// Sets a variable of its environment.
+    pub(super) fn with(mut self, name: &str, value: impl Into<String>) -> Self {
+        self.helper.extra_env.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// Runs it; any exit code is an answer.
+    pub(super) fn run(self) -> Result<Output, Error> {
+        let mut output = run(&self.helper).map_err(|source| Error::Program {
+            path: self.folder,
+            source,
+        })?;
+        output.stderr = without_passwords(&String::from_utf8_lossy(&output.stderr)).into_bytes();
+        Ok(output)
+    }
+}
+
+/// What git said when it failed, in one line.
+pub(super) fn said(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stderr);
+    let lines = text.lines().map(str::trim);
+    let lines: Vec<&str> = lines
+        .filter(|line| !line.is_empty() && !line.starts_with("hint:"))
+        .collect();
+    if lines.is_empty() {
+        return format!("git ended with {}", output.code);
+    }
+    lines.join("; ")
+}
+
+/// The variables that keep git from asking and from speaking another language.
+fn surroundings(folder: &Path) -> Vec<(String, String)> {
+    let env = Env::of_this_process();
+    let mut variables: Vec<(String, String)> = [
+        ("GIT_TERMINAL_PROMPT", "0"),
+        ("GCM_INTERACTIVE", "never"),
+        ("SSH_ASKPASS_REQUIRE", "never"),
+        ("LC_ALL", "C"),
+    ]
+    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    .into();
+    let own_ssh = ["GIT_SSH", "GIT_SSH_COMMAND"]
+        .iter()
+        .any(|name| env.non_empty(name).is_some());
+    let configured = git2::Repository::discover(folder)
+        .and_then(|repository| repository.config())
+        .and_then(|config| config.get_entry("core.sshCommand").map(|_| ()));
+    if !own_ssh && configured.is_err() {
+        variables.push(("GIT_SSH_COMMAND".into(), "ssh -oBatchMode=yes".into()));
+    }
+    variables
+}
+
+/// The text with what stands before the `@` of URLs left out.
+pub(super) fn without_passwords(text: &str) -> String {
+    let mut clean = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("://") {
+        let (before, after) = rest.split_at(at + 3);
+        clean.push_str(before);
+        let end = after
+            .find(|c: char| c == '/' || c.is_whitespace() || matches!(c, '\'' | '"'))
+            .unwrap_or(after.len());
+        let host = after[..end].rfind('@').map_or(0, |at| at + 1);
+        rest = &after[host..];
+    }
+    clean.push_str(rest);
+    clean
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_in_urls_are_left_out() {
+        let text = "could not reach 'https://me:s3cret@host/a.git' or ssh://git@host:22/b";
+        insta::assert_snapshot!(
+            without_passwords(text),
+            @"could not reach 'https://host/a.git' or ssh://host:22/b"
+        );
+        assert_eq!(without_passwords("git@host:a.git"), "git@host:a.git");
+    }
+}

@@ -1,0 +1,276 @@
+//! Puts commits that only this side has on top of those that only the other has, in memory; the
+//! working tree moves when all of it is known to fit.
+
+use std::path::{Path, PathBuf};
+
+use git2::{FileMode, Oid};
+
+use super::commit::Content;
+use super::remote::Upstream;
+use super::repository::Repository;
+use super::Error;
+
+/// The three versions of a file that two sides have changed; `None` where it is not there.
+#[derive(Debug, Clone)]
+pub struct Versions {
+    /// Before both.
+    pub base: Option<Vec<u8>>,
+    /// That of the other side, on top of which the own change goes.
+    pub theirs: Option<Vec<u8>>,
+    /// The own one.
+    pub ours: Option<Vec<u8>>,
+}
+
+/// What a merge of a file's versions gives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Merged {
+    /// Both changes are in it.
+    Text(Vec<u8>),
+    /// They exclude each other.
+    Conflict,
+    /// This file is merged line by line, as git does.
+    AsGitDoes,
+}
+
+/// What came of a rebase.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rebased {
+    /// How many commits stand on top of the other side's.
+    pub commits: usize,
+    /// The files that have changed here.
+    pub files: Vec<PathBuf>,
+}
+
+impl Repository {
+    /// Puts this side's commits on top of those that were fetched. Only commits are moved for
+    /// which `ours` holds of each file. `merge` says what becomes of a file that both changed.
+    /// Refuses, and changes nothing, where both changes exclude each other.
+    pub fn rebase(
+        &self,
+        upstream: &Upstream,
+        ours: &dyn Fn(&Path) -> bool,
+        merge: &mut dyn FnMut(&Path, &Versions) -> Merged,
+    ) -> Result<Rebased, Error> {
+        let (Some(there), Some(tip)) = (self.fetched(upstream), self.tip()?) else {
+            return Ok(Rebased { commits: 0, files: Vec::new() });
+        };
+        let own = self.own_commits(tip.id(), there)?;
+        let mut onto = self.inner.find_commit(there).map_err(self.failed("find the commit"))?;
+        let mut commits = 0;
+        for id in own {
+            let commit = self.inner.find_commit(id).map_err(self.failed("find the commit"))?;
+            self.check_movable(&commit, upstream, ours)?;
+            let tree = self.merged_tree(&commit, &onto, (upstream, &mut *merge))?;
+            if tree == onto.tree_id() {
+                continue;
+            }
+            let new = self.copy_commit(&commit, tree, &onto)?;
+            let base = onto.tree().map_err(self.failed("read the commit"))?;
+            let files = self.differences(Some(&base), tree)?;
+            self.make_durable(new, tree, &files);
+            onto = self.inner.find_commit(new).map_err(self.failed("find the commit"))?;
+            commits += 1;
+        }
+        let files = self.move_to(onto.id(), &format!("unfurl: rebase onto {upstream}"))?;
+        Ok(Rebased { commits, files })
+    }
+
+    /// The commits that only this side has, the oldest first.
+    fn own_commits(&self, tip: Oid, without: Oid) -> Result<Vec<Oid>, Error> {
+        let walk = || {
+            let mut walk = self.inner.revwalk()?;
+            walk.set_sorting(git2::Sort::TOPOLOGICAL | git2::Sort::REVERSE)?;
+            walk.push(tip)?;
+            walk.hide(without)?;
+            walk.collect::<Result<Vec<Oid>, _>>()
+        };
+        walk().map_err(self.failed("compare"))
+    }
+
+    fn check_movable(
+        &self,
+        commit: &git2::Commit<'_>,
+        upstream: &Upstream,
+        ours: &dyn Fn(&Path) -> bool,
+    ) -> Result<(), Error> {
+        let foreign = || Error::NotARecord {
+            path: self.root().to_owned(),
+            upstream: upstream.to_string(),
+            commit: format!(
+                "{} {}",
+                &commit.id().to_string()[..7],
+                commit.summary().ok().flatten().unwrap_or_default()
+            ),
+        };
+        if commit.parent_count() != 1 {
+            return Err(foreign());
+        }
+        let base = commit.parent(0).and_then(|parent| parent.tree());
+        let base = base.map_err(self.failed("read the commit"))?;
+        let files = self.differences(Some(&base), commit.tree_id())?;
+        if files.iter().all(|file| ours(file)) {
+            return Ok(());
+        }
+        Err(foreign())
+    }
+
+    /// The tree of `onto` with what `commit` changed.
+    fn merged_tree(
+        &self,
+        commit: &git2::Commit<'_>,
+        onto: &git2::Commit<'_>,
+        (upstream, merge): (&Upstream, &mut dyn FnMut(&Path, &Versions) -> Merged),
+    ) -> Result<Oid, Error> {
+        let failed = || self.failed("read the commit");
+        let base = commit.parent(0).and_then(|parent| parent.tree()).map_err(failed())?;
+        let ours = commit.tree().map_err(failed())?;
+        let theirs = onto.tree().map_err(failed())?;
+        let mut contents = Vec::new();
+        let mut conflicts = Vec::new();
+        for path in self.differences(Some(&base), ours.id())? {
+            let [old, there, own] = [&base, &theirs, &ours].map(|tree| entry_of(tree, &path));
+            if there == old || there == own {
+                contents.push((path, own.map_or(Content::Gone, |(id, mode)| Content::Is(id, mode))));
+                continue;
+            }
+            let text = |entry: Option<(Oid, FileMode)>| {
+                let blob = self.inner.find_blob(entry?.0).ok()?;
+                Some(blob.content().to_vec())
+            };
+            let versions = Versions {
+                base: text(old),
+                theirs: text(there),
+                ours: text(own),
+            };
+            let merged = match merge(&path, &versions) {
+                Merged::AsGitDoes => line_by_line(&versions),
+                other => other,
+            };
+            let Merged::Text(bytes) = merged else {
+                conflicts.push(path);
+                continue;
+            };
+            let id = self.inner.blob(&bytes).map_err(self.failed("write a file"))?;
+            let mode = own.or(there).map_or(FileMode::Blob, |(_, mode)| mode);
+            contents.push((path, Content::Is(id, mode)));
+        }
+        if conflicts.is_empty() {
+            return self.tree_with(Some(&theirs), &contents);
+        }
+        Err(Error::Conflict {
+            path: self.root().to_owned(),
+            upstream: upstream.to_string(),
+            files: conflicts,
+        })
+    }
+
+    /// The same commit with another tree and parent.
+    fn copy_commit(
+        &self,
+        commit: &git2::Commit<'_>,
+        tree: Oid,
+        onto: &git2::Commit<'_>,
+    ) -> Result<Oid, Error> {
+        let message = String::from_utf8_lossy(commit.message_bytes()).into_owned();
+        if self.is_set("commit.gpgsign") {
+            return self.make_commit(tree, Some(onto), &message);
+        }
+        let (_, committer) = self.identities()?;
+        let failed = || self.failed("commit");
+        let tree = self.inner.find_tree(tree).map_err(failed())?;
+        self.inner
+            .commit(None, &commit.author(), &committer, &message, &tree, &[onto])
+            .map_err(failed())
+    }
+}
+
+fn entry_of(tree: &git2::Tree<'_>, path: &Path) -> Option<(Oid, FileMode)> {
+    let entry = tree.get_path(path).ok()?;
+    let mode = match entry.filemode() {
+        0o100_755 => FileMode::BlobExecutable,
+        0o120_000 => FileMode::Link,
+        0o160_000 => FileMode::Commit,
+        0o040_000 => FileMode::Tree,
+        _ => FileMode::Blob,
+    };
+    Some((entry.id(), mode))
+}
+
+/// Merges texts line by line, as git does; changes of the same lines exclude each other.
+fn line_by_line(versions: &Versions) -> Merged {
+    let (Some(theirs), Some(ours)) = (&versions.theirs, &versions.ours) else {
+        return Merged::Conflict;
+    };
+    merge_lines(
+        versions.base.as_deref().unwrap_or_default(),
+        theirs,
+        ours,
+        ["theirs", "ours"],
+    )
+    .map_or(Merged::Conflict, |(text, clean)| {
+        if clean { Merged::Text(text) } else { Merged::Conflict }
+    })
+}
+
+/// Merges two versions of a text line by line. Gives the text and whether it is without conflict;
+/// where it is not, both versions stand in it between git's markers. `None` if it is no text.
+pub fn merge_lines(
+    base: &[u8],
+    first: &[u8],
+    second: &[u8],
+    labels: [&str; 2],
+) -> Option<(Vec<u8>, bool)> {
+    if [base, first, second].iter().any(|text| text.contains(&0)) {
+        return None;
+    }
+    if first == second || second == base {
+        return Some((first.to_vec(), true));
+    }
+    if first == base {
+        return Some((second.to_vec(), true));
+    }
+    let input = |content| {
+        let mut input = git2::MergeFileInput::new();
+        input.content(content);
+        input
+    };
+    let mut options = git2::MergeFileOptions::new();
+    options.our_label(labels[0]).their_label(labels[1]);
+    let merged = git2::merge_file(&input(base), &input(first), &input(second), Some(&mut options));
+    let merged = merged.ok()?;
+    Some((merged.content().to_vec(), merged.is_automergeable()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn merged(base: &str, first: &str, second: &str) -> (String, bool) {
+        let merged = merge_lines(
+            base.as_bytes(),
+            first.as_bytes(),
+            second.as_bytes(),
+            ["a", "b"],
+        );
+        let (text, clean) = merged.unwrap();
+        (String::from_utf8(text).unwrap(), clean)
+    }
+
+    #[test]
+    fn lines_are_merged_as_git_does() {
+        let clean = |text: &str| (text.to_owned(), true);
+        assert_eq!(merged("1\n2\n3\n", "0\n2\n3\n", "1\n2\n4\n"), clean("0\n2\n4\n"));
+        for (base, first, second, result) in [
+            ("x", "x", "y", "y"),
+            ("x", "y", "x", "y"),
+            ("x", "y", "y", "y"),
+            ("", "", "", ""),
+        ] {
+            assert_eq!(merged(base, first, second), clean(result));
+        }
+        let (text, clean) = merged("", "1\n", "2\n");
+        assert!(!clean);
+        assert_eq!(text, "<<<<<<< a\n1\n=======\n2\n>>>>>>> b\n");
+        assert!(merge_lines(b"\0", b"1", b"2", ["", ""]).is_none());
+    }
+}

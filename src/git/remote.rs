@@ -1,0 +1,290 @@
+//! The remotes of a repository: fetch, fast-forward, push. Never forces anything.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use git2::build::CheckoutBuilder;
+use git2::{Direction, ErrorCode, Oid};
+
+use super::program::{Call, said};
+use super::repository::Repository;
+use super::Error;
+
+/// How many commits a message names.
+const MOST_NAMED: usize = 5;
+/// How long a push may take.
+const PUSH_LIMIT: Duration = Duration::from_mins(5);
+
+/// What a branch follows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Upstream {
+    /// The remote's name.
+    pub remote: String,
+    /// The branch's full name there.
+    pub branch: String,
+    /// The full name of the reference that tells here where it was at the last fetch.
+    pub tracking: Option<String>,
+}
+
+impl std::fmt::Display for Upstream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let branch = self.branch.strip_prefix("refs/heads/");
+        write!(f, "{}/{}", self.remote, branch.unwrap_or(&self.branch))
+    }
+}
+
+/// How far a branch and what it follows are from each other.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Distance {
+    /// How many commits are only here.
+    pub ahead: usize,
+    /// How many commits are only there.
+    pub behind: usize,
+}
+
+/// What came of a push.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Pushed {
+    /// The remote has it.
+    Done,
+    /// The remote has commits that are not here.
+    Behind,
+}
+
+impl Repository {
+    /// What the branch that is checked out follows; none without branch or remote.
+    pub fn upstream(&self) -> Option<Upstream> {
+        let own = self.branch()?;
+        let remote = self
+            .setting_here(&format!("branch.{own}.remote"))
+            .or_else(|| self.only_remote())?;
+        if remote == "." {
+            return None;
+        }
+        let merge = self.setting_here(&format!("branch.{own}.merge"));
+        let branch = merge.unwrap_or_else(|| format!("refs/heads/{own}"));
+        Some(self.tracked(remote, branch))
+    }
+
+    /// Where the branch that is checked out is pushed to.
+    pub fn push_target(&self) -> Option<Upstream> {
+        let own = self.branch()?;
+        let asked = self
+            .setting_here(&format!("branch.{own}.pushRemote"))
+            .or_else(|| self.setting_here("remote.pushDefault"));
+        let upstream = self.upstream();
+        match asked {
+            Some(remote) if upstream.as_ref().is_none_or(|it| it.remote != remote) => {
+                Some(self.tracked(remote, format!("refs/heads/{own}")))
+            }
+            _ => upstream,
+        }
+    }
+
+    fn setting_here(&self, name: &str) -> Option<String> {
+        self.inner.config().ok()?.get_string(name).ok()
+    }
+
+    /// `origin`, or the one there is.
+    fn only_remote(&self) -> Option<String> {
+        let names = self.inner.remotes().ok()?;
+        let names: Vec<String> = names
+            .iter()
+            .filter_map(|name| name.ok().flatten().map(str::to_owned))
+            .collect();
+        if names.iter().any(|name| name == "origin") {
+            return Some("origin".to_owned());
+        }
+        match names.as_slice() {
+            [one] => Some(one.clone()),
+            _ => None,
+        }
+    }
+
+    fn tracked(&self, remote: String, branch: String) -> Upstream {
+        let tracking = self.inner.find_remote(&remote).ok().and_then(|remote| {
+            let mut specs = remote.refspecs();
+            let spec = specs.find(|spec| {
+                spec.direction() == Direction::Fetch && spec.src_matches(&branch)
+            })?;
+            let name = spec.transform(&branch).ok()?;
+            name.as_str().ok().map(str::to_owned)
+        });
+        Upstream {
+            remote,
+            branch,
+            tracking,
+        }
+    }
+
+    /// Asks a remote for news; the working tree stays as it is.
+    pub fn fetch(&self, remote: &str, limit: Duration) -> Result<(), Error> {
+        let words = ["fetch", "--quiet", "--no-recurse-submodules", "--", remote];
+        let output = Call::new(self.root(), words).within(limit).run()?;
+        if output.is_ok() {
+            return Ok(());
+        }
+        Err(Error::Unreachable {
+            path: self.root().to_owned(),
+            remote: remote.to_owned(),
+            said: said(&output),
+        })
+    }
+
+    /// The commit that the last fetch found there.
+    pub(super) fn fetched(&self, upstream: &Upstream) -> Option<Oid> {
+        self.inner.refname_to_id(upstream.tracking.as_deref()?).ok()
+    }
+
+    /// How far the branch is from what it follows, as the last fetch found that; nothing if that
+    /// is not known.
+    pub fn distance(&self, upstream: &Upstream) -> Result<Option<Distance>, Error> {
+        let Some(there) = self.fetched(upstream) else {
+            return Ok(None);
+        };
+        let Some(here) = self.tip()? else {
+            return Ok(None);
+        };
+        let (ahead, behind) = self
+            .inner
+            .graph_ahead_behind(here.id(), there)
+            .map_err(self.failed("compare"))?;
+        Ok(Some(Distance { ahead, behind }))
+    }
+
+    /// The commits that only this side has, and those that only the other has, in a few words.
+    pub fn apart(&self, upstream: &Upstream) -> Option<(String, String)> {
+        let here = self.tip().ok()??.id();
+        let there = self.fetched(upstream)?;
+        Some((self.briefly(here, there)?, self.briefly(there, here)?))
+    }
+
+    fn briefly(&self, of: Oid, without: Oid) -> Option<String> {
+        let mut walk = self.inner.revwalk().ok()?;
+        walk.push(of).ok()?;
+        walk.hide(without).ok()?;
+        let ids: Vec<Oid> = walk.filter_map(Result::ok).collect();
+        let mut names: Vec<String> = ids
+            .iter()
+            .take(MOST_NAMED)
+            .filter_map(|id| {
+                let commit = self.inner.find_commit(*id).ok()?;
+                let subject = commit.summary().ok().flatten().unwrap_or_default().to_owned();
+                Some(format!("{} {subject}", &id.to_string()[..7]))
+            })
+            .collect();
+        if ids.len() > MOST_NAMED {
+            names.push(format!("{} more", ids.len() - MOST_NAMED));
+        }
+        Some(names.join(", "))
+    }
+
+    /// Moves the branch and the working tree forward to what it follows. Gives the files that
+    /// changed; refuses where they are changed here, and changes nothing then.
+    pub fn fast_forward(&self, upstream: &Upstream) -> Result<Vec<PathBuf>, Error> {
+        let Some(there) = self.fetched(upstream) else {
+            return Ok(Vec::new());
+        };
+        self.move_to(there, &format!("unfurl: fast-forward to {upstream}"))
+    }
+
+    /// Makes a commit the one checked out: files first, the branch last, so that a crash between
+    /// leaves changes that are not committed and never a branch that the files lag behind.
+    pub(super) fn move_to(&self, to: Oid, log: &str) -> Result<Vec<PathBuf>, Error> {
+        let tip = self.tip()?;
+        let commit = self.inner.find_commit(to);
+        let tree = commit.and_then(|commit| commit.tree());
+        let tree = tree.map_err(self.failed("find the commit"))?;
+        let base = match &tip {
+            Some(tip) => Some(tip.tree().map_err(self.failed("read the commit"))?),
+            None => None,
+        };
+        let files = self.differences(base.as_ref(), tree.id())?;
+        let in_the_way = self.changed_among(&files)?;
+        if !in_the_way.is_empty() {
+            return Err(Error::InTheWay {
+                path: self.root().to_owned(),
+                files: in_the_way,
+            });
+        }
+        self.check_out(&tree, &files)?;
+        self.advance(tip.map(|tip| tip.id()), to, log)?;
+        Ok(files)
+    }
+
+    fn changed_among(&self, files: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
+        let paths: Vec<&std::path::Path> = files.iter().map(PathBuf::as_path).collect();
+        if paths.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut changed = self.changes(&paths)?;
+        changed.retain(|path| files.iter().any(|file| file == path || file.starts_with(path)));
+        Ok(changed)
+    }
+
+    fn check_out(&self, tree: &git2::Tree<'_>, files: &[PathBuf]) -> Result<(), Error> {
+        if files.iter().any(|file| self.has_filter(file)) {
+            return self.check_out_by_program(tree);
+        }
+        let mut options = CheckoutBuilder::new();
+        options.safe().overwrite_ignored(false);
+        let done = self.inner.checkout_tree(tree.as_object(), Some(&mut options));
+        done.map_err(|error| match error.code() {
+            ErrorCode::Conflict => Error::InTheWay {
+                path: self.root().to_owned(),
+                files: Vec::new(),
+            },
+            ErrorCode::Locked => Error::Locked {
+                path: self.root().to_owned(),
+                what: "index".to_owned(),
+            },
+            _ => self.failed("check out")(error),
+        })
+    }
+
+    /// Filters that are programs are git's to run.
+    fn check_out_by_program(&self, tree: &git2::Tree<'_>) -> Result<(), Error> {
+        let old = match self.tip()? {
+            Some(tip) => tip.tree_id().to_string(),
+            None => return Ok(()),
+        };
+        let new = tree.id().to_string();
+        let output = Call::new(self.root(), ["read-tree", "-m", "-u", &old, &new]).run()?;
+        if output.is_ok() {
+            return Ok(());
+        }
+        Err(Error::refused("check out", self.root(), &said(&output)))
+    }
+
+    /// Pushes the branch that is checked out. A remote that has other commits is told, not forced.
+    pub fn push(&self, target: &Upstream) -> Result<Pushed, Error> {
+        let own = self.branch().ok_or_else(|| Error::Detached {
+            path: self.root().to_owned(),
+        })?;
+        let refs = format!("refs/heads/{own}:{}", target.branch);
+        let words = ["push", "--porcelain", "--", &target.remote, &refs];
+        let output = Call::new(self.root(), words).within(PUSH_LIMIT).run()?;
+        if output.is_ok() {
+            return Ok(Pushed::Done);
+        }
+        let report = String::from_utf8_lossy(&output.stdout).into_owned();
+        let refused = report.lines().find(|line| line.starts_with('!'));
+        let Some(refused) = refused else {
+            return Err(Error::Unreachable {
+                path: self.root().to_owned(),
+                remote: target.remote.clone(),
+                said: said(&output),
+            });
+        };
+        let races = ["fetch first", "non-fast-forward", "stale info", "cannot lock ref", "failed to update ref", "incorrect old value"];
+        if races.iter().any(|race| refused.contains(race)) {
+            return Ok(Pushed::Behind);
+        }
+        let summary = refused.rsplit('\t').next().unwrap_or(refused);
+        Err(Error::Rejected {
+            path: self.root().to_owned(),
+            remote: target.remote.clone(),
+            said: format!("{summary}; {}", said(&output)),
+        })
+    }
+}
