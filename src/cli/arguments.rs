@@ -6,6 +6,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use super::explain::ExplainArgs;
 use super::export::ExportArgs;
+use super::git::{CommitArgs, GitArgs, GitStatusArgs, MergeDriverArgs};
 use super::history::HistoryArgs;
 use super::options::{DeployArgs, LookArgs, OutputFormat, PlanArgs, StopArgs, TeardownArgs};
 use super::run::RunArgs;
@@ -54,9 +55,12 @@ pub(super) struct Global {
     /// Accepted and ignored: there is no other runtime
     #[arg(long, hide = true)]
     pub(super) no_runtime: bool,
-    /// Do not look for newer commits of the ensemble's repositories
-    #[arg(long, hide = true)]
+    /// Do not look for newer commits of the ensemble's repositories before a job
+    #[arg(long, global = true, env = "UNFURL_SKIP_UPSTREAM_CHECK", value_parser = clap::builder::FalseyValueParser::new())]
     pub(super) skip_upstream_check: bool,
+    /// Look for them although `UNFURL_SKIP_UPSTREAM_CHECK` is set
+    #[arg(long, global = true, hide = true, env = "UNFURL_CHECK_UPSTREAM", value_parser = clap::builder::FalseyValueParser::new())]
+    pub(super) check_upstream: bool,
 }
 
 /// The commands.
@@ -83,6 +87,10 @@ pub(super) enum Command {
     /// Check an ensemble and report every problem
     Validate(ValidateArgs),
     Export(ExportArgs),
+    Commit(CommitArgs),
+    Git(GitArgs),
+    GitStatus(GitStatusArgs),
+    MergeDriver(MergeDriverArgs),
     /// Print the JSON Schema of a file, for editors
     Schema {
         /// Of which file

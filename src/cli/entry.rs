@@ -6,7 +6,7 @@ use clap::{CommandFactory as _, Parser as _};
 
 use super::arguments::{Cli, Command};
 use super::output::Output;
-use super::{explain, export, history, inspect, job, misc, run};
+use super::{explain, export, git, history, inspect, job, misc, run};
 use crate::plan::Workflow;
 
 /// Deep models need a deep stack; memory is used only where the stack really grows.
@@ -61,6 +61,10 @@ fn start() -> ExitCode {
         Command::Status(args) => inspect::status(&args, global, &output),
         Command::Validate(args) => inspect::validate(&args, global, &output),
         Command::Export(args) => export::export(&args, global, &output),
+        Command::Commit(args) => git::commit(&args, global, &output),
+        Command::Git(args) => git::git(&args, global, &output),
+        Command::GitStatus(args) => git::git_status(&args, global, &output),
+        Command::MergeDriver(args) => git::merge_driver(&args, &output),
         Command::Schema { of } => misc::schema(of, &output),
         Command::Lock { action } => misc::lock(&action, global, &output),
         Command::Version { semver } => misc::version(semver, &output),

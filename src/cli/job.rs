@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use super::arguments::Global;
+use super::git;
 use super::options::{
     ChangeDetectionArg, DirtyArg, JobArgs, JobExitCode, OutputFormat, PlanArgs, RepairArg,
 };
@@ -77,7 +78,9 @@ pub(super) fn perform(deed: Deed, args: &JobArgs, global: &Global, output: &Outp
             let query = evaluate(args, &report.engine, &report.sources, output);
             let (query, failure) = query.map_or_else(|it| (None, Some(it)), |it| (it, None));
             show(args, &report, query, failure.as_ref(), output);
+            git::told(&report.commits, output);
             let code = exit_code(args.control.jobexitcode, &report);
+            let code = git::exit_code(&report.commits, code);
             let code = failure
                 .filter(|_| code == 0)
                 .map_or(code, |it| it.kind.exit_code());
@@ -133,6 +136,9 @@ fn show(
         OutputFormat::Json => {
             let mut summary = summary.json();
             let problems = output.json_of(&report.problems, &report.sources);
+            if args.control.keep.request().is_some() {
+                summary["commits"] = git::json(&report.commits);
+            }
             if !problems.is_empty() {
                 summary["problems"] = problems.into();
             }
@@ -281,7 +287,13 @@ fn request(
             .to_owned(),
         save: deed.save,
         resume: args.control.resume,
-        refuse_dirty: args.control.dirty == DirtyArg::Abort,
+        refuse_dirty: match args.control.dirty {
+            DirtyArg::Abort => true,
+            DirtyArg::Ok => false,
+            DirtyArg::Auto => args.control.keep.request().is_some(),
+        },
+        check_upstream: global.check_upstream || !global.skip_upstream_check,
+        commit: args.control.keep.request(),
         goal: goal(deed, args),
         start: args.any.starttime.clone(),
         parallel: args.any.parallel.map_or(4 * cores, NonZeroUsize::get),
@@ -397,6 +409,7 @@ fn recorded(args: &JobArgs, global: &Global) -> Map {
         ("upgrade", args.reach.upgrade),
         ("dryrun", args.any.dryrun),
         ("skip_new", args.compare.skip_new),
+        ("commit", args.control.keep.request().is_some()),
     ];
     for (name, set) in flags {
         if set {

@@ -5,6 +5,7 @@ mod changes;
 mod entry;
 mod explain;
 mod export;
+mod git;
 mod history;
 mod inspect;
 mod job;

@@ -137,6 +137,22 @@ pub(super) struct Control {
     /// Run again what a job that was cut off may have done already
     #[arg(long)]
     pub(super) redo_in_doubt: bool,
+    #[command(flatten)]
+    pub(super) keep: Keep,
+}
+
+/// What becomes of the record of a job in git.
+#[derive(Debug, Default, Args)]
+pub(super) struct Keep {
+    /// Commit the record of the job, and nothing else
+    #[arg(long)]
+    pub(super) commit: bool,
+    /// Commit the record of the job and push it
+    #[arg(long)]
+    pub(super) push: bool,
+    /// The message of the commit
+    #[arg(short, long, value_name = "TEXT")]
+    pub(super) message: Option<String>,
 }
 
 /// To what a workflow applies.

@@ -43,12 +43,20 @@ pub fn merge_ensembles(
     let (first, second) = (Version::read(first)?, Version::read(second)?);
     let mut merger = Merger {
         knows: Knows::of(&first, &second),
-        later: if second.last_job() > first.last_job() { Side::Second } else { Side::First },
+        later: if second.last_job() > first.last_job() {
+            Side::Second
+        } else {
+            Side::First
+        },
         side: Side::First,
         conflicts: Vec::new(),
     };
     let mut texts = Vec::new();
-    for (version, side) in [(&base, Side::Base), (&first, Side::First), (&second, Side::Second)] {
+    for (version, side) in [
+        (&base, Side::Base),
+        (&first, Side::First),
+        (&second, Side::Second),
+    ] {
         merger.side = side;
         merger.conflicts.clear();
         let sections = merger.sections(&base, &first, &second);
@@ -65,9 +73,15 @@ pub fn merge_ensembles(
         // What is merged must be what was meant, whatever the texts looked like.
         let read = Version::read(&text)?;
         merger.side = Side::First;
-        let mut merger = Merger { conflicts: Vec::new(), ..merger };
+        let mut merger = Merger {
+            conflicts: Vec::new(),
+            ..merger
+        };
         let meant = merger.sections(&base, &first, &second);
-        if meant.iter().any(|(name, value)| read.section(name) != *value) {
+        if meant
+            .iter()
+            .any(|(name, value)| read.section(name) != *value)
+        {
             return None;
         }
     }
@@ -124,7 +138,9 @@ impl<'t> Version<'t> {
     /// Whether this side's last job, or a record in its text, has this job before it.
     fn comes_after(&self, job: &str) -> bool {
         let previous = self.section("lastJob");
-        let previous = previous.as_ref().and_then(|last| last.get("previousId")?.as_str());
+        let previous = previous
+            .as_ref()
+            .and_then(|last| last.get("previousId")?.as_str());
         let changes = self.section("changes").unwrap_or_default();
         let records = changes.as_list().into_iter().flatten();
         let mut ids = records.filter_map(|record| record.get("changeId")?.as_str());
@@ -133,7 +149,9 @@ impl<'t> Version<'t> {
 
     /// The text with these sections.
     fn with(&self, sections: &[(&str, Option<Value>)]) -> Option<String> {
-        let differing = sections.iter().filter(|(name, value)| self.section(name) != *value);
+        let differing = sections
+            .iter()
+            .filter(|(name, value)| self.section(name) != *value);
         let patches = differing.map(|(name, value)| {
             let route = Route::keys(name.split('/'));
             match value {
@@ -211,7 +229,11 @@ impl<'v> Three<'v> {
         let mut keys: Vec<Arc<str>> = Vec::new();
         let mut seen = std::collections::HashSet::new();
         for value in [self.first, self.second, self.base].into_iter().flatten() {
-            for key in value.as_map().into_iter().flat_map(indexmap::IndexMap::keys) {
+            for key in value
+                .as_map()
+                .into_iter()
+                .flat_map(indexmap::IndexMap::keys)
+            {
                 if seen.insert(Arc::clone(key)) {
                     keys.push(Arc::clone(key));
                 }
@@ -222,7 +244,8 @@ impl<'v> Three<'v> {
 
     fn are_maps(self) -> bool {
         let all = [self.first, self.second];
-        all.iter().all(|value| value.is_some_and(|value| value.as_map().is_some()))
+        all.iter()
+            .all(|value| value.is_some_and(|value| value.as_map().is_some()))
     }
 }
 
@@ -297,7 +320,9 @@ impl Merger {
         let mut merged = Map::new();
         for key in three.keys() {
             let part = three.within(&key);
-            let value = part.agreed().map_or_else(|| self.of_later(part), |it| it.cloned());
+            let value = part
+                .agreed()
+                .map_or_else(|| self.of_later(part), |it| it.cloned());
             merged.extend(value.map(|value| (key, value)));
         }
         Value::from(merged)
@@ -407,7 +432,9 @@ mod tests {
                  lastConfigChange: {id}\n"
             ));
         }
-        text.push_str(&format!("lastJob:\n  changeId: {job}\n  previousId: A0000\njobsLog: jobs.tsv\n"));
+        text.push_str(&format!(
+            "lastJob:\n  changeId: {job}\n  previousId: A0000\njobsLog: jobs.tsv\n"
+        ));
         text
     }
 
@@ -437,16 +464,27 @@ mod tests {
         let conflict = "<<<<<<< first\n      lastConfigChange: A2\n=======\n      \
                         lastConfigChange: A3\n>>>>>>> second\n";
         assert!(merged.text.contains(conflict), "{}", merged.text);
-        assert!(merged.text.contains("lastConfigChange: A2\n    b:"), "{}", merged.text);
+        assert!(
+            merged.text.contains("lastConfigChange: A2\n    b:"),
+            "{}",
+            merged.text
+        );
     }
 
     #[test]
     fn a_side_that_knew_the_other_wins() {
         let base = ensemble("x", "A1", &[("a", "A1")]);
         let first = ensemble("x", "A2", &[("a", "A2")]);
-        let second = ensemble("x", "A3", &[("a", "A3")]).replace("previousId: A0000", "previousId: A2");
+        let second =
+            ensemble("x", "A3", &[("a", "A3")]).replace("previousId: A0000", "previousId: A2");
         let merged = merge(&base, &first, &second);
-        assert_eq!(merged, MergedEnsemble { text: second, conflicts: Vec::new() });
+        assert_eq!(
+            merged,
+            MergedEnsemble {
+                text: second,
+                conflicts: Vec::new()
+            }
+        );
     }
 
     #[test]
@@ -457,7 +495,10 @@ mod tests {
         let merged = merge(&base, &first, &second);
         assert_eq!(merged.text, ensemble("x", "A3", &[("a", "A3")]));
         let second = ensemble("x", "A3", &[("a", "A1"), ("b", "A3")]);
-        assert_eq!(merge(&base, &first, &second).conflicts, ["the instance `b`"]);
+        assert_eq!(
+            merge(&base, &first, &second).conflicts,
+            ["the instance `b`"]
+        );
     }
 
     #[test]
@@ -488,13 +529,21 @@ mod tests {
             let records: String = ids.iter().map(|id| format!("- changeId: {id}\n")).collect();
             format!("kind: Ensemble\nchanges:\n{records}")
         };
-        let merged = merge(&text(&["A1"]), &text(&["A1", "A3"]), &text(&["A1", "A2", "A4"]));
+        let merged = merge(
+            &text(&["A1"]),
+            &text(&["A1", "A3"]),
+            &text(&["A1", "A2", "A4"]),
+        );
         assert_eq!(merged.text, text(&["A1", "A2", "A3", "A4"]));
     }
 
     #[test]
     fn lists_of_jobs_have_the_lines_of_both() {
-        let (base, a, b) = ("# x\nA0000001\n", "# x\nA0000001\nA0000003\n\tx\n", "# x\nA0000001\nA0000002\n");
+        let (base, a, b) = (
+            "# x\nA0000001\n",
+            "# x\nA0000001\nA0000003\n\tx\n",
+            "# x\nA0000001\nA0000002\n",
+        );
         let merged = merge_job_lists(base, a, b);
         assert_eq!(merged, "# x\nA0000001\n\tx\nA0000002\nA0000003\n");
         assert_eq!(merge_job_lists(base, b, &merged), merged);
@@ -503,7 +552,10 @@ mod tests {
     #[test]
     fn what_is_no_ensemble_is_left_to_git() {
         for text in ["[1]", "a: [", "<<<<<<< x\n"] {
-            assert!(merge_ensembles(text, "a: 1", "b: 1", ["", ""]).is_none(), "{text}");
+            assert!(
+                merge_ensembles(text, "a: 1", "b: 1", ["", ""]).is_none(),
+                "{text}"
+            );
         }
     }
 }

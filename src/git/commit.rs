@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use git2::build::TreeUpdateBuilder;
 use git2::{AttrCheckFlags, ErrorCode, FileMode, Oid};
 
+use super::Error;
 use super::hooks::Hooks;
 use super::program::{Call, said};
 use super::repository::Repository;
-use super::Error;
 use crate::system::fs;
 
 /// How often a commit is tried anew when somebody else committed meanwhile.
@@ -83,7 +83,9 @@ impl Repository {
                 None => None,
             };
             let new = tree(base.as_ref())?;
-            if base.as_ref().map(git2::Tree::id) == Some(new) || (base.is_none() && self.is_empty(new)) {
+            if base.as_ref().map(git2::Tree::id) == Some(new)
+                || (base.is_none() && self.is_empty(new))
+            {
                 return Ok(None);
             }
             let mut hooks = Hooks::of(self, new)?;
@@ -161,7 +163,9 @@ impl Repository {
         let file = self.root().join(path);
         let is_link = fs::is_symlink(&file);
         if fs::is_dir(&file) && !is_link {
-            return Ok(commit_in(&file).map_or(Content::Gone, |id| Content::Is(id, FileMode::Commit)));
+            return Ok(
+                commit_in(&file).map_or(Content::Gone, |id| Content::Is(id, FileMode::Commit))
+            );
         }
         if !is_link && !fs::exists(&file) {
             return Ok(Content::Gone);
@@ -202,12 +206,20 @@ impl Repository {
 
     fn filtered(&self, path: &Path, file: &Path) -> Result<Oid, Error> {
         let (Some(name), Some(file)) = (path.to_str(), file.to_str()) else {
-            return Err(Error::refused("take in a file", self.root(), "its name is no text"));
+            return Err(Error::refused(
+                "take in a file",
+                self.root(),
+                "its name is no text",
+            ));
         };
         let name = format!("--path={name}");
         let output = Call::new(self.root(), ["hash-object", "-w", &name, "--", file]).run()?;
         if !output.is_ok() {
-            return Err(Error::refused("take in a file", self.root(), &said(&output)));
+            return Err(Error::refused(
+                "take in a file",
+                self.root(),
+                &said(&output),
+            ));
         }
         Oid::from_str(&output.text()).map_err(self.failed("take in a file"))
     }
@@ -263,7 +275,9 @@ impl Repository {
             words.extend(["-p".to_owned(), parent.to_string()]);
         }
         words.extend(["-F".to_owned(), "-".to_owned()]);
-        let output = Call::new(self.root(), words).reads(message.as_bytes()).run()?;
+        let output = Call::new(self.root(), words)
+            .reads(message.as_bytes())
+            .run()?;
         if !output.is_ok() {
             return Err(Error::Unsigned {
                 path: self.root().to_owned(),
@@ -286,7 +300,11 @@ impl Repository {
         };
         match moved {
             Ok(_) => {
-                let file = if branch.is_some() { self.inner.commondir() } else { self.inner.path() };
+                let file = if branch.is_some() {
+                    self.inner.commondir()
+                } else {
+                    self.inner.path()
+                };
                 fs::sync_dir(&file.join(name)).ok();
                 Ok(())
             }

@@ -1,8 +1,8 @@
 //! Tells git how records are merged, in this clone alone: no tracked file changes.
 
+use super::Error;
 use super::program::Call;
 use super::repository::Repository;
-use super::Error;
 use crate::system::fs;
 
 /// A way to merge files, and which.
@@ -27,11 +27,15 @@ impl Repository {
         let config = self.inner.config().map_err(failed())?;
         let name = format!("merge.{driver}.driver");
         if config.get_string(&name).ok().as_deref() != Some(command) {
-            let mut own = config.open_level(git2::ConfigLevel::Local).map_err(failed())?;
-            own.set_str(&format!("merge.{driver}.name"), about).map_err(failed())?;
+            let mut own = config
+                .open_level(git2::ConfigLevel::Local)
+                .map_err(failed())?;
+            own.set_str(&format!("merge.{driver}.name"), about)
+                .map_err(failed())?;
             own.set_str(&name, command).map_err(failed())?;
         }
-        let missing: Vec<&MergeRule<'_>> = rules.iter().filter(|rule| !self.follows(rule)).collect();
+        let missing: Vec<&MergeRule<'_>> =
+            rules.iter().filter(|rule| !self.follows(rule)).collect();
         if missing.is_empty() {
             return Ok(());
         }
@@ -71,6 +75,8 @@ impl Repository {
         words: &[String],
         limit: std::time::Duration,
     ) -> Result<crate::system::process::Output, Error> {
-        Call::new(self.root(), words.iter().cloned()).within(limit).run()
+        Call::new(self.root(), words.iter().cloned())
+            .within(limit)
+            .run()
     }
 }

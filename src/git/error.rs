@@ -181,9 +181,14 @@ impl Error {
     /// What a repository that is there and cannot be opened says.
     pub(super) fn unopened(path: &Path, error: &git2::Error) -> Self {
         let reason = error.message();
-        if ["objectformat", "extension", "repositoryformatversion", "object format"]
-            .iter()
-            .any(|word| reason.to_ascii_lowercase().contains(word))
+        if [
+            "objectformat",
+            "extension",
+            "repositoryformatversion",
+            "object format",
+        ]
+        .iter()
+        .any(|word| reason.to_ascii_lowercase().contains(word))
         {
             return Self::Format {
                 path: path.to_owned(),
@@ -214,12 +219,16 @@ impl Error {
                  committed to: `git init --object-format=sha1 --ref-format=files`"
                 .to_owned(),
             Self::Unfinished { go_on, .. } => format!("end it first: `{go_on}`"),
-            Self::NoIdentity { .. } => "tell it: `git config --global user.name \"Your Name\"` and \
+            Self::NoIdentity { .. } => {
+                "tell it: `git config --global user.name \"Your Name\"` and \
                  `git config --global user.email you@example.com`"
-                .to_owned(),
-            Self::Detached { .. } => "check out a branch: `git switch NAME`, or `git switch -c NAME` \
+                    .to_owned()
+            }
+            Self::Detached { .. } => {
+                "check out a branch: `git switch NAME`, or `git switch -c NAME` \
                  for a new one"
-                .to_owned(),
+                    .to_owned()
+            }
             Self::Moved { .. } => "try again".to_owned(),
             Self::Locked { what, .. } => {
                 format!("if no git is running there, delete `{what}.lock` in its `.git`")
@@ -227,16 +236,20 @@ impl Error {
             Self::Hook { .. } => "do what it asks for; hooks run because git's setting \
                  `unfurl.hooks` is true"
                 .to_owned(),
-            Self::Unsigned { .. } => "it signs because git's setting `commit.gpgsign` is true; see \
+            Self::Unsigned { .. } => {
+                "it signs because git's setting `commit.gpgsign` is true; see \
                  to the key, or set it to false"
-                .to_owned(),
+                    .to_owned()
+            }
             Self::Program {
                 source: process::Error::NotFound { .. },
                 ..
             } => "install git".to_owned(),
-            Self::Unreachable { .. } => "`git fetch` there tells more; credentials must come from a \
+            Self::Unreachable { .. } => {
+                "`git fetch` there tells more; credentials must come from a \
                  helper or an agent, since nothing can be asked"
-                .to_owned(),
+                    .to_owned()
+            }
             Self::InTheWay { .. } => "commit them, or put them aside with `git stash`".to_owned(),
             Self::NotARecord { .. } => "bring them together: `git pull --rebase`".to_owned(),
             Self::Conflict { .. } => "nothing is lost: this side is in your branch, the other in \

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use git2::Oid;
 
+use super::Error;
 use super::program::{Call, said};
 use super::repository::Repository;
-use super::Error;
 use crate::system::fs;
 
 /// How long a hook may take.
@@ -65,7 +65,9 @@ impl<'r> Hooks<'r> {
     /// Runs `post-commit`; what it complains is a warning.
     pub(super) fn after(&mut self) -> Option<String> {
         self.folder.as_ref()?;
-        self.run("post-commit", &[]).err().map(|error| error.to_string())
+        self.run("post-commit", &[])
+            .err()
+            .map(|error| error.to_string())
     }
 
     fn run(&self, name: &'static str, words: &[&str]) -> Result<(), Error> {

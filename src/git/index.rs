@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use git2::{ErrorCode, Oid};
 
+use super::Error;
 use super::program::{Call, said};
 use super::repository::Repository;
-use super::Error;
 
 impl Repository {
     /// Makes the entries of these files, and no others, those of a tree. Gives what did not work:
@@ -47,7 +47,9 @@ impl Repository {
             }
             let taken = index.add_path(file);
             let same = |index: &git2::Index| {
-                index.get_path(file, 0).is_some_and(|it| it.id == entry.id())
+                index
+                    .get_path(file, 0)
+                    .is_some_and(|it| it.id == entry.id())
             };
             // The file was changed again meanwhile, or is gone: that is not for us to stage.
             if taken.is_err() || !same(&index) {
@@ -56,7 +58,9 @@ impl Repository {
         }
         index.write()?;
         if !by_program.is_empty() && self.update_by_program(&by_program).is_err() {
-            return Err(git2::Error::from_str("git could not take in filtered files"));
+            return Err(git2::Error::from_str(
+                "git could not take in filtered files",
+            ));
         }
         Ok(())
     }
@@ -74,7 +78,11 @@ impl Repository {
         if output.is_ok() {
             return Ok(());
         }
-        Err(Error::refused("update the index", self.root(), &said(&output)))
+        Err(Error::refused(
+            "update the index",
+            self.root(),
+            &said(&output),
+        ))
     }
 }
 

@@ -2,9 +2,9 @@
 
 use git2::RepositoryState;
 
+use super::Error;
 use super::program::Call;
 use super::repository::Repository;
-use super::Error;
 use crate::system::env::Env;
 
 impl Repository {
@@ -95,8 +95,6 @@ fn unfinished(state: RepositoryState) -> Option<(&'static str, &'static str)> {
         | RepositoryState::ApplyMailboxOrRebase => {
             ("a rebase", "git rebase --continue` or `git rebase --abort")
         }
-        RepositoryState::ApplyMailbox => {
-            ("`git am`", "git am --continue` or `git am --abort")
-        }
+        RepositoryState::ApplyMailbox => ("`git am`", "git am --continue` or `git am --abort"),
     })
 }

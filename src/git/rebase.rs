@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use git2::{FileMode, Oid};
 
+use super::Error;
 use super::commit::Content;
 use super::remote::Upstream;
 use super::repository::Repository;
-use super::Error;
 
 /// The three versions of a file that two sides have changed; `None` where it is not there.
 #[derive(Debug, Clone)]
@@ -52,13 +52,22 @@ impl Repository {
         merge: &mut dyn FnMut(&Path, &Versions) -> Merged,
     ) -> Result<Rebased, Error> {
         let (Some(there), Some(tip)) = (self.fetched(upstream), self.tip()?) else {
-            return Ok(Rebased { commits: 0, files: Vec::new() });
+            return Ok(Rebased {
+                commits: 0,
+                files: Vec::new(),
+            });
         };
         let own = self.own_commits(tip.id(), there)?;
-        let mut onto = self.inner.find_commit(there).map_err(self.failed("find the commit"))?;
+        let mut onto = self
+            .inner
+            .find_commit(there)
+            .map_err(self.failed("find the commit"))?;
         let mut commits = 0;
         for id in own {
-            let commit = self.inner.find_commit(id).map_err(self.failed("find the commit"))?;
+            let commit = self
+                .inner
+                .find_commit(id)
+                .map_err(self.failed("find the commit"))?;
             self.check_movable(&commit, upstream, ours)?;
             let tree = self.merged_tree(&commit, &onto, (upstream, &mut *merge))?;
             if tree == onto.tree_id() {
@@ -68,7 +77,10 @@ impl Repository {
             let base = onto.tree().map_err(self.failed("read the commit"))?;
             let files = self.differences(Some(&base), tree)?;
             self.make_durable(new, tree, &files);
-            onto = self.inner.find_commit(new).map_err(self.failed("find the commit"))?;
+            onto = self
+                .inner
+                .find_commit(new)
+                .map_err(self.failed("find the commit"))?;
             commits += 1;
         }
         let files = self.move_to(onto.id(), &format!("unfurl: rebase onto {upstream}"))?;
@@ -122,7 +134,10 @@ impl Repository {
         (upstream, merge): (&Upstream, &mut dyn FnMut(&Path, &Versions) -> Merged),
     ) -> Result<Oid, Error> {
         let failed = || self.failed("read the commit");
-        let base = commit.parent(0).and_then(|parent| parent.tree()).map_err(failed())?;
+        let base = commit
+            .parent(0)
+            .and_then(|parent| parent.tree())
+            .map_err(failed())?;
         let ours = commit.tree().map_err(failed())?;
         let theirs = onto.tree().map_err(failed())?;
         let mut contents = Vec::new();
@@ -130,7 +145,10 @@ impl Repository {
         for path in self.differences(Some(&base), ours.id())? {
             let [old, there, own] = [&base, &theirs, &ours].map(|tree| entry_of(tree, &path));
             if there == old || there == own {
-                contents.push((path, own.map_or(Content::Gone, |(id, mode)| Content::Is(id, mode))));
+                contents.push((
+                    path,
+                    own.map_or(Content::Gone, |(id, mode)| Content::Is(id, mode)),
+                ));
                 continue;
             }
             let text = |entry: Option<(Oid, FileMode)>| {
@@ -150,7 +168,10 @@ impl Repository {
                 conflicts.push(path);
                 continue;
             };
-            let id = self.inner.blob(&bytes).map_err(self.failed("write a file"))?;
+            let id = self
+                .inner
+                .blob(&bytes)
+                .map_err(self.failed("write a file"))?;
             let mode = own.or(there).map_or(FileMode::Blob, |(_, mode)| mode);
             contents.push((path, Content::Is(id, mode)));
         }
@@ -208,7 +229,11 @@ fn line_by_line(versions: &Versions) -> Merged {
         ["theirs", "ours"],
     )
     .map_or(Merged::Conflict, |(text, clean)| {
-        if clean { Merged::Text(text) } else { Merged::Conflict }
+        if clean {
+            Merged::Text(text)
+        } else {
+            Merged::Conflict
+        }
     })
 }
 
@@ -229,6 +254,8 @@ pub fn merge_lines(
     if first == base {
         return Some((second.to_vec(), true));
     }
+    // Without a repository nothing else has made the library ready.
+    drop(git2::Config::new().ok()?);
     let input = |content| {
         let mut input = git2::MergeFileInput::new();
         input.content(content);
@@ -236,7 +263,12 @@ pub fn merge_lines(
     };
     let mut options = git2::MergeFileOptions::new();
     options.our_label(labels[0]).their_label(labels[1]);
-    let merged = git2::merge_file(&input(base), &input(first), &input(second), Some(&mut options));
+    let merged = git2::merge_file(
+        &input(base),
+        &input(first),
+        &input(second),
+        Some(&mut options),
+    );
     let merged = merged.ok()?;
     Some((merged.content().to_vec(), merged.is_automergeable()))
 }
@@ -259,7 +291,10 @@ mod tests {
     #[test]
     fn lines_are_merged_as_git_does() {
         let clean = |text: &str| (text.to_owned(), true);
-        assert_eq!(merged("1\n2\n3\n", "0\n2\n3\n", "1\n2\n4\n"), clean("0\n2\n4\n"));
+        assert_eq!(
+            merged("1\n2\n3\n", "0\n2\n3\n", "1\n2\n4\n"),
+            clean("0\n2\n4\n")
+        );
         for (base, first, second, result) in [
             ("x", "x", "y", "y"),
             ("x", "y", "x", "y"),

@@ -6,9 +6,9 @@ use std::time::Duration;
 use git2::build::CheckoutBuilder;
 use git2::{Direction, ErrorCode, Oid};
 
+use super::Error;
 use super::program::{Call, said};
 use super::repository::Repository;
-use super::Error;
 
 /// How many commits a message names.
 const MOST_NAMED: usize = 5;
@@ -104,9 +104,8 @@ impl Repository {
     fn tracked(&self, remote: String, branch: String) -> Upstream {
         let tracking = self.inner.find_remote(&remote).ok().and_then(|remote| {
             let mut specs = remote.refspecs();
-            let spec = specs.find(|spec| {
-                spec.direction() == Direction::Fetch && spec.src_matches(&branch)
-            })?;
+            let spec = specs
+                .find(|spec| spec.direction() == Direction::Fetch && spec.src_matches(&branch))?;
             let name = spec.transform(&branch).ok()?;
             name.as_str().ok().map(str::to_owned)
         });
@@ -169,7 +168,12 @@ impl Repository {
             .take(MOST_NAMED)
             .filter_map(|id| {
                 let commit = self.inner.find_commit(*id).ok()?;
-                let subject = commit.summary().ok().flatten().unwrap_or_default().to_owned();
+                let subject = commit
+                    .summary()
+                    .ok()
+                    .flatten()
+                    .unwrap_or_default()
+                    .to_owned();
                 Some(format!("{} {subject}", &id.to_string()[..7]))
             })
             .collect();
@@ -218,7 +222,11 @@ impl Repository {
             return Ok(Vec::new());
         }
         let mut changed = self.changes(&paths)?;
-        changed.retain(|path| files.iter().any(|file| file == path || file.starts_with(path)));
+        changed.retain(|path| {
+            files
+                .iter()
+                .any(|file| file == path || file.starts_with(path))
+        });
         Ok(changed)
     }
 
@@ -228,7 +236,9 @@ impl Repository {
         }
         let mut options = CheckoutBuilder::new();
         options.safe().overwrite_ignored(false);
-        let done = self.inner.checkout_tree(tree.as_object(), Some(&mut options));
+        let done = self
+            .inner
+            .checkout_tree(tree.as_object(), Some(&mut options));
         done.map_err(|error| match error.code() {
             ErrorCode::Conflict => Error::InTheWay {
                 path: self.root().to_owned(),
@@ -276,7 +286,14 @@ impl Repository {
                 said: said(&output),
             });
         };
-        let races = ["fetch first", "non-fast-forward", "stale info", "cannot lock ref", "failed to update ref", "incorrect old value"];
+        let races = [
+            "fetch first",
+            "non-fast-forward",
+            "stale info",
+            "cannot lock ref",
+            "failed to update ref",
+            "incorrect old value",
+        ];
         if races.iter().any(|race| refused.contains(race)) {
             return Ok(Pushed::Behind);
         }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::committing::JobCommit;
 use super::dirty;
 use super::failure::{Failure, FailureKind};
 use super::hands::{JobFolders, LocalRunner};
@@ -10,6 +11,7 @@ use super::log::JobLog;
 use super::prepared::prepare;
 use super::recover;
 use super::session::{self, JobRequest};
+use super::upstream;
 use super::view::{Decision, JobReport, View};
 use super::watch::Watch;
 use crate::diagnostic::Diagnostic;
@@ -20,6 +22,7 @@ use crate::job::{self, Engine, Event, Hands, Sink as _};
 pub fn deploy(request: &JobRequest, view: &mut dyn View) -> Result<JobReport, Failure> {
     let found = session::find(&request.session)?;
     let lock = lock(&found.located.manifest, &request.command, view)?;
+    let found = upstream::check(found, request, view)?;
     if recover::recover(&found, view)? {
         recover::refresh(request, session::find(&request.session)?)?;
     }
@@ -29,7 +32,9 @@ pub fn deploy(request: &JobRequest, view: &mut dyn View) -> Result<JobReport, Fa
     }
     let log = JobLog::open(request.session.logfile.as_deref())?;
     let folders = Folders::new(session.manifest.base_dir());
+    let commit = JobCommit::prepare(request, &session, view)?;
     let mut job = prepare(request, &mut session, &folders)?;
+    job.commit = commit;
     view.warnings(&session.warnings, &session.sources);
     folders
         .set_previous_aside()

@@ -2,6 +2,8 @@
 //! what comes back.
 
 mod blueprint;
+pub mod commit;
+mod committing;
 mod conditions;
 mod decorators;
 mod departed;
@@ -11,6 +13,7 @@ pub mod explain;
 pub mod export;
 mod externals;
 mod failure;
+pub mod git;
 mod hands;
 pub mod history;
 mod identity;
@@ -20,21 +23,27 @@ mod journal;
 mod links;
 pub mod lock;
 mod log;
+pub mod merge_driver;
 mod past;
 pub mod plan;
 mod prepared;
+mod push;
+mod record_files;
 pub mod recover;
+mod repositories;
 mod resume;
 pub mod schema;
 mod session;
 mod start_time;
 pub mod status;
 mod unknown;
+mod upstream;
 pub mod validate;
 mod view;
 mod watch;
 mod world;
 
+pub use committing::{CommitMade, CommitRequest, Commits};
 pub use failure::{Failure, FailureKind};
 pub use session::{JobRequest, SessionOptions};
 pub use view::{Decision, JobReport, View, query};

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::committing::{Commits, JobCommit};
 use super::departed;
 use super::failure::{Failure, FailureKind};
 use super::hands::DigestKeys;
@@ -36,6 +37,8 @@ pub(super) struct Prepared {
     /// What was planned before anything ran: operations by the keys of their targets.
     planned: BTreeMap<String, Vec<String>>,
     pub(super) ran: bool,
+    /// How its record is committed, if it is.
+    pub(super) commit: Option<JobCommit>,
 }
 
 /// An engine that has nothing to do yet, with what it takes to put a job on record.
@@ -135,6 +138,7 @@ pub(super) fn prepare(
         began,
         planned: BTreeMap::new(),
         ran: false,
+        commit: None,
     })
 }
 
@@ -241,6 +245,12 @@ impl Prepared {
         watch
             .log
             .settle(&session.manifest.base_dir().join(folder), &name);
+        let last = self.history_last.as_deref();
+        let commits = match &self.commit {
+            Some(commit) if self.ran => commit.after(id.as_str()),
+            Some(commit) if !declined => commit.without_job(last),
+            Some(_) | None => Commits::default(),
+        };
         let mut problems = self.without_effect;
         problems.append(watch.problems);
         Ok(JobReport {
@@ -252,6 +262,7 @@ impl Prepared {
             elapsed: self.began.elapsed(),
             declined,
             ran: self.ran,
+            commits,
         })
     }
 }

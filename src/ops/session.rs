@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::blueprint;
+use super::committing::CommitRequest;
 use super::conditions::read_service;
 use super::externals;
 use super::failure::{Failure, FailureKind};
@@ -68,6 +69,10 @@ pub struct JobRequest {
     pub refuse_dirty: bool,
     /// Whether it goes on with the job that was interrupted last.
     pub resume: bool,
+    /// Whether what others have pushed is looked for first.
+    pub check_upstream: bool,
+    /// How its record is committed, if it is.
+    pub commit: Option<CommitRequest>,
     /// The options that the user set, for the record.
     pub recorded_options: Map,
     /// The command line, for the lock's owner file.

@@ -1,5 +1,6 @@
 //! What a face must do for a job: approve its plan, watch it.
 
+use super::committing::Commits;
 use super::failure::{Failure, FailureKind};
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources, Span};
 use crate::job::{self, Engine, Event};
@@ -57,6 +58,8 @@ pub struct JobReport {
     pub declined: bool,
     /// Whether anything was planned.
     pub ran: bool,
+    /// What became of its record in git.
+    pub commits: Commits,
 }
 
 /// What an expression gives in a job as it is now, and what it read: nothing if `depth` is 0, the

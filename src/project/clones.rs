@@ -15,7 +15,7 @@ const DEPTH: usize = 2;
 ///
 /// Unfurl gives such URLs to the repositories that it makes, so that ensembles find their project
 /// wherever both are moved to.
-pub(super) fn folder_of(url: &str, here: &Path, project: Option<&Path>) -> Option<PathBuf> {
+pub fn folder_of(url: &str, here: &Path, project: Option<&Path>) -> Option<PathBuf> {
     let (repository, path) = url.strip_prefix(SCHEME)?.split_once('/')?;
     let commit = repository.split_once(':').map_or(repository, |(id, _)| id);
     let path = path.split_once('#').map_or(path, |(path, _revision)| path);

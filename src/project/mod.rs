@@ -15,6 +15,7 @@ mod python;
 mod reader;
 mod trust;
 
+pub use clones::folder_of as folder_of_clone;
 pub use csar::Csar;
 pub use env_rules::{
     EnvRuleOptions, FilteredEnv, REQUIRED_VARIABLES, filter_env, filter_env_with,

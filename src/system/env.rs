@@ -57,6 +57,11 @@ pub fn temporary_dir() -> PathBuf {
     std::env::temp_dir()
 }
 
+/// Gives the file of this program.
+pub fn current_exe() -> std::io::Result<PathBuf> {
+    std::env::current_exe()
+}
+
 /// Gives the words this process was called with.
 pub fn arguments() -> Vec<String> {
     std::env::args_os()

@@ -107,6 +107,24 @@ pub enum Error {
     },
 }
 
+/// Lets a person edit a file with the editor that git would take, on this process's terminal.
+pub fn edit(file: &std::path::Path) -> Result<(), Error> {
+    let program = "sh".to_owned();
+    let editor = "eval \"$(git var GIT_EDITOR)\" '\"$1\"'";
+    let status = Command::new(&program)
+        .args(["-c", editor, "editor"])
+        .arg(file)
+        .status();
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(Error::Failed {
+            program: "the editor".to_owned(),
+            source: std::io::Error::other(format!("it ended with {status}")),
+        }),
+        Err(source) => Err(Error::Failed { program, source }),
+    }
+}
+
 /// Runs a helper to its end.
 pub fn run(helper: &Helper) -> Result<Output, Error> {
     let program = helper.argv.first().ok_or(Error::Empty)?.clone();

@@ -182,6 +182,8 @@ impl Lab {
             save: true,
             resume: false,
             refuse_dirty: false,
+            check_upstream: false,
+            commit: None,
             recorded_options: Map::new(),
             command: "unfurl".to_owned(),
         }

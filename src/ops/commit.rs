@@ -1,0 +1,158 @@
+//! `unfurl commit`: commits what is changed in an ensemble or a project.
+
+use std::path::PathBuf;
+
+use super::committing::{Commits, add_commit, default_message, install, push_and_tell};
+use super::failure::{Failure, FailureKind};
+use super::git::{Subject, status_of, subject};
+use super::record_files::RecordFiles;
+use super::repositories::{Involved, refused};
+use super::session::SessionOptions;
+use crate::ensemble::Lock;
+
+/// What is to be committed, and how.
+#[derive(Debug, Clone, Default)]
+pub struct CommitOptions {
+    /// The ensemble, project or folder.
+    pub session: SessionOptions,
+    /// The message; if none, the editor is asked, or nobody.
+    pub message: Option<String>,
+    /// Whether only what is staged is committed.
+    pub staged_only: bool,
+    /// Whether every repository that the ensemble uses is committed to.
+    pub all_repositories: bool,
+    /// Whether what is committed is pushed.
+    pub push: bool,
+    /// The command line, for the lock's owner file.
+    pub command: String,
+}
+
+/// Asks for a message: gets one to begin with and what will be committed; gives none to give up.
+pub type AskMessage<'a> = &'a mut dyn FnMut(&str, &str) -> Result<Option<String>, Failure>;
+
+/// Commits what is changed. Gives nothing if the message was not given.
+pub fn commit(options: &CommitOptions, ask: AskMessage<'_>) -> Result<Option<Commits>, Failure> {
+    let subject = subject(&options.session)?;
+    let (record, last_job, targets) = match subject {
+        Subject::Ensemble {
+            record,
+            last_job,
+            all,
+        } => {
+            let own = |it: &Involved| options.all_repositories || it.name == "self";
+            let mut targets = all;
+            targets.retain(own);
+            (Some(record), Some(last_job), targets)
+        }
+        Subject::Folder(_) if options.all_repositories => {
+            let message = "`--all-repositories` needs an ensemble";
+            return Err(Failure::new(FailureKind::Usage, message, None));
+        }
+        Subject::Folder(one) => (None, None, one.into_iter().collect()),
+    };
+    if targets.is_empty() {
+        let message = "there is no git repository to commit to";
+        let help = "make one with `git init`".to_owned();
+        return Err(Failure::new(FailureKind::Refused, message, Some(help)));
+    }
+    // A job that runs is about to write what would be committed by halves.
+    let _lock = record
+        .as_ref()
+        .map(|record| lock(record, options))
+        .transpose()?;
+    let default = default_message(last_job.flatten().as_deref());
+    let mut commits = Commits::default();
+    if !options.staged_only && pending(&targets)? == 0 {
+        push_all(options, &targets, record.as_ref(), &mut commits);
+        return Ok(Some(commits));
+    }
+    let message = match &options.message {
+        Some(message) => message.clone(),
+        None => match ask(&default, &statuses(&targets)?)? {
+            Some(message) => message,
+            None => return Ok(None),
+        },
+    };
+    for target in &targets {
+        commit_one(target, &message, options, &mut commits)?;
+    }
+    if let Some(record) = &record
+        && let Some(own) = targets.iter().find(|target| target.name == "self")
+    {
+        install(&own.repository, record, &mut commits);
+    }
+    push_all(options, &targets, record.as_ref(), &mut commits);
+    Ok(Some(commits))
+}
+
+fn lock(record: &RecordFiles, options: &CommitOptions) -> Result<Lock, Failure> {
+    let acquired = Lock::acquire(record.manifest(), &options.command);
+    let acquired = acquired.map_err(|error| {
+        let hint = error.hint();
+        Failure::new(FailureKind::Locked, error, hint)
+    })?;
+    Ok(acquired.lock)
+}
+
+fn pending(targets: &[Involved]) -> Result<usize, Failure> {
+    let mut pending = 0;
+    for target in targets {
+        pending += changes(target)?.len();
+    }
+    Ok(pending)
+}
+
+/// What is changed in the folder; repositories of their own in it are not part of it.
+fn changes(target: &Involved) -> Result<Vec<PathBuf>, Failure> {
+    let changes = target.repository.changes(&[&target.folder]);
+    let mut changes = changes.map_err(|error| refused(&error))?;
+    changes.retain(|path| !path.as_os_str().as_encoded_bytes().ends_with(b"/"));
+    Ok(changes)
+}
+
+fn statuses(targets: &[Involved]) -> Result<String, Failure> {
+    let mut text = String::new();
+    for target in targets {
+        text.push_str(&status_of(target)?.text);
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+fn commit_one(
+    target: &Involved,
+    message: &str,
+    options: &CommitOptions,
+    commits: &mut Commits,
+) -> Result<(), Failure> {
+    let made = if options.staged_only {
+        target.repository.commit_staged(message)
+    } else {
+        let files = changes(target)?;
+        if files.is_empty() {
+            return Ok(());
+        }
+        target.repository.commit(&files, message)
+    };
+    let made = made.map_err(|error| refused(&error))?;
+    add_commit(commits, &target.repository, made);
+    Ok(())
+}
+
+fn push_all(
+    options: &CommitOptions,
+    targets: &[Involved],
+    record: Option<&RecordFiles>,
+    commits: &mut Commits,
+) {
+    let mut roots: Vec<&std::path::Path> = Vec::new();
+    for target in targets.iter().filter(|_| options.push) {
+        let root = target.repository.root();
+        if roots.contains(&root) || commits.failure.is_some() {
+            continue;
+        }
+        roots.push(root);
+        let whole = RecordFiles::of(&root.join("ensemble.yaml"));
+        push_and_tell(&target.repository, record.unwrap_or(&whole), commits);
+    }
+}

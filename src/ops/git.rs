@@ -1,0 +1,183 @@
+//! Git, in every repository that an ensemble or a project has to do with.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::failure::{Failure, FailureKind};
+use super::record_files::RecordFiles;
+use super::repositories::{Involved, involved, involved_at, refused};
+use super::session::{self, SessionOptions, current_dir};
+use crate::project::PROJECT_FILE;
+use crate::system::{fs, process};
+
+/// How long one call of git may take that a person asked for.
+const LIMIT: Duration = Duration::from_hours(1);
+
+/// What git gave in one repository.
+#[derive(Debug, Clone)]
+pub struct GitRun {
+    /// The repository, from the folder that was asked about.
+    pub place: PathBuf,
+    /// What it gave.
+    pub output: process::Output,
+}
+
+/// What git says of a repository or a folder in it.
+#[derive(Debug, Clone)]
+pub struct GitStatus {
+    /// What it is to the ensemble.
+    pub name: String,
+    /// Where it is.
+    pub place: String,
+    /// What is changed there, from the top of the repository.
+    pub changes: Vec<PathBuf>,
+    /// What `git status` says.
+    pub text: String,
+}
+
+/// What `unfurl commit` and its like are about.
+pub(super) enum Subject {
+    /// An ensemble with all that it has to do with.
+    Ensemble {
+        record: RecordFiles,
+        last_job: Option<String>,
+        all: Vec<Involved>,
+    },
+    /// A project alone, or any other folder.
+    Folder(Option<Involved>),
+}
+
+/// Finds what is at a path: the ensemble that the options name, if they name one.
+pub(super) fn subject(options: &SessionOptions) -> Result<Subject, Failure> {
+    let cwd = current_dir()?;
+    let folder = fs::absolute(Path::new(&options.ensemble), &cwd);
+    let found = match session::find(options) {
+        Ok(found) => found,
+        Err(failure) => {
+            let is_project = fs::is_dir(&folder) && has_project(&folder);
+            let found = involved_at("", &folder)?.filter(|_| is_project || fs::is_dir(&folder));
+            return match found {
+                Some(found) => Ok(Subject::Folder(Some(found))),
+                None => Err(failure),
+            };
+        }
+    };
+    let session = session::load(found, options)?;
+    Ok(Subject::Ensemble {
+        record: RecordFiles::of(session.manifest.path()),
+        last_job: session.last_job(),
+        all: involved(&session)?,
+    })
+}
+
+fn has_project(folder: &Path) -> bool {
+    fs::is_file(&folder.join(PROJECT_FILE))
+}
+
+/// Runs git in each repository of the ensemble or project that a folder is in.
+pub fn run(options: &SessionOptions, words: &[String]) -> Result<Vec<GitRun>, Failure> {
+    if words.is_empty() {
+        let help = "such as `unfurl git status -s`".to_owned();
+        return Err(Failure::new(
+            FailureKind::Usage,
+            "git needs a command",
+            Some(help),
+        ));
+    }
+    let base = fs::absolute(Path::new(&options.ensemble), &current_dir()?);
+    let base = fs::canonicalize(&base).unwrap_or(base);
+    let all = match subject(options)? {
+        Subject::Ensemble { all, .. } => all,
+        Subject::Folder(one) => one.into_iter().collect(),
+    };
+    let mut repositories = super::repositories::once_each(all);
+    repositories.sort_by(|left, right| left.root().cmp(right.root()));
+    let mut runs = Vec::new();
+    for repository in repositories {
+        let output = repository
+            .run(words, LIMIT)
+            .map_err(|error| refused(&error))?;
+        runs.push(GitRun {
+            place: relative(repository.root(), &base),
+            output,
+        });
+    }
+    Ok(runs)
+}
+
+/// The way from a folder to another.
+fn relative(to: &Path, from: &Path) -> PathBuf {
+    let common = to
+        .components()
+        .zip(from.components())
+        .take_while(|(left, right)| left == right)
+        .count();
+    let up = from.components().skip(common).map(|_| Path::new(".."));
+    let down = to
+        .components()
+        .skip(common)
+        .map(|part| Path::new(part.as_os_str()).to_owned());
+    let way: PathBuf = up.map(Path::to_owned).chain(down).collect();
+    if way.as_os_str().is_empty() {
+        PathBuf::from(".")
+    } else {
+        way
+    }
+}
+
+/// What git says of each repository; with `dirty`, of those only where something is changed.
+pub fn status(options: &SessionOptions, dirty: bool) -> Result<Vec<GitStatus>, Failure> {
+    let all = match subject(options)? {
+        Subject::Ensemble { all, .. } => all,
+        Subject::Folder(one) => one.into_iter().collect(),
+    };
+    let mut statuses = Vec::new();
+    for involved in all {
+        let status = status_of(&involved)?;
+        if !dirty || !status.changes.is_empty() {
+            statuses.push(status);
+        }
+    }
+    Ok(statuses)
+}
+
+/// What git says of one.
+pub(super) fn status_of(involved: &Involved) -> Result<GitStatus, Failure> {
+    let repository = &involved.repository;
+    let folder = involved.folder.to_string_lossy().into_owned();
+    let folder = if folder.is_empty() {
+        ".".to_owned()
+    } else {
+        folder
+    };
+    let words = ["status".to_owned(), "--".to_owned(), folder];
+    let changes = repository.changes(&[&involved.folder]);
+    let changes = changes.map_err(|error| refused(&error))?;
+    let output = repository
+        .run(&words, LIMIT)
+        .map_err(|error| refused(&error))?;
+    Ok(GitStatus {
+        name: involved.name.clone(),
+        place: involved.shown(),
+        changes,
+        text: output.text(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_way_from_a_folder_to_another() {
+        let way = |to: &str, from: &str| {
+            relative(Path::new(to), Path::new(from))
+                .display()
+                .to_string()
+        };
+        assert_eq!(way("/a/b", "/a/b"), ".");
+        assert_eq!(way("/a/b/c", "/a/b"), "c");
+        assert_eq!(way("/a", "/a/b/c"), "../..");
+        assert_eq!(way("/a/x", "/a/b"), "../x");
+    }
+}

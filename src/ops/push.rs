@@ -1,0 +1,113 @@
+//! Pushes records. Where the remote has moved on, they are put on top of what is there; nothing is
+//! ever forced.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::record_files::RecordFiles;
+use crate::ensemble::{merge_ensembles, merge_job_lists};
+use crate::git::{Error, Merged, Pushed, Repository, Versions};
+use crate::system::fs;
+
+/// How often somebody else may push first.
+const MOST_TRIES: usize = 10;
+/// How long fetching what others pushed may take.
+const FETCH_LIMIT: Duration = Duration::from_mins(2);
+
+/// What was pushed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PushedRecord {
+    /// The commit that the remote has now.
+    pub(super) head: String,
+    /// The remote and its branch.
+    pub(super) to: String,
+}
+
+/// Pushes what the remote does not have; gives nothing if it has all.
+pub(super) fn push(
+    repository: &Repository,
+    record: &RecordFiles,
+) -> Result<Option<PushedRecord>, Error> {
+    let detached = || Error::Detached {
+        path: repository.root().to_owned(),
+    };
+    let target = repository.push_target().ok_or_else(detached)?;
+    if repository
+        .distance(&target)?
+        .is_some_and(|distance| distance.ahead == 0)
+    {
+        return Ok(None);
+    }
+    for _ in 0..MOST_TRIES {
+        if repository.push(&target)? == Pushed::Done {
+            let head = repository.head()?.unwrap_or_default();
+            return Ok(Some(PushedRecord {
+                head,
+                to: target.to_string(),
+            }));
+        }
+        repository.fetch(&target.remote, FETCH_LIMIT)?;
+        let is_ours = |path: &Path| record_at(repository, record, path).is_some();
+        repository.rebase(&target, &is_ours, &mut |path, versions| {
+            merge(
+                record_at(repository, record, path),
+                &repository.root().join(path),
+                versions,
+            )
+        })?;
+        if repository
+            .distance(&target)?
+            .is_some_and(|distance| distance.ahead == 0)
+        {
+            // What is here was there already.
+            return Ok(None);
+        }
+    }
+    Err(Error::Moved {
+        path: repository.root().to_owned(),
+    })
+}
+
+/// The ensemble whose record a file of the repository belongs to.
+fn record_at(repository: &Repository, record: &RecordFiles, path: &Path) -> Option<RecordFiles> {
+    let path = repository.root().join(path);
+    let belongs = |record: &RecordFiles| record.has(&path) || record.is_left(&path);
+    if belongs(record) {
+        return Some(record.clone());
+    }
+    let folders = path.ancestors().skip(1);
+    let mut folders = folders.take_while(|folder| folder.starts_with(repository.root()));
+    let base: PathBuf = folders
+        .find(|folder| fs::is_file(&folder.join("jobs.tsv")))?
+        .to_owned();
+    let other = RecordFiles::of(&base.join("ensemble.yaml"));
+    belongs(&other).then_some(other)
+}
+
+fn merge(record: Option<RecordFiles>, path: &Path, versions: &Versions) -> Merged {
+    let text = |version: &Option<Vec<u8>>| {
+        let bytes = version.clone().unwrap_or_default();
+        String::from_utf8(bytes).ok()
+    };
+    let (Some(base), Some(theirs), Some(ours)) = (
+        text(&versions.base),
+        text(&versions.theirs),
+        text(&versions.ours),
+    ) else {
+        return Merged::Conflict;
+    };
+    let is_there = versions.theirs.is_some() && versions.ours.is_some();
+    if !is_there {
+        return Merged::Conflict;
+    }
+    if path.file_name().is_some_and(|name| name == "jobs.tsv") {
+        return Merged::Text(merge_job_lists(&base, &theirs, &ours).into_bytes());
+    }
+    if record.is_some_and(|record| record.manifest() == path) {
+        return match merge_ensembles(&base, &theirs, &ours, ["theirs", "ours"]) {
+            Some(merged) if merged.conflicts.is_empty() => Merged::Text(merged.text.into_bytes()),
+            Some(_) | None => Merged::Conflict,
+        };
+    }
+    Merged::AsGitDoes
+}
