@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::committing::{Commits, add_commit, default_message, install, push_and_tell};
 use super::failure::{Failure, FailureKind};
 use super::git::{Subject, status_of, subject};
+use super::kept_out::keep_out_of_git;
 use super::record_files::RecordFiles;
 use super::repositories::{Involved, refused};
 use super::session::SessionOptions;
@@ -61,6 +62,9 @@ pub fn commit(options: &CommitOptions, ask: AskMessage<'_>) -> Result<Option<Com
         .map(|record| lock(record, options))
         .transpose()?;
     let default = default_message(last_job.flatten().as_deref());
+    if let Some(record) = &record {
+        keep_out_of_git(record.base());
+    }
     let mut commits = Commits::default();
     if !options.staged_only && pending(&targets)? == 0 {
         push_all(options, &targets, record.as_ref(), &mut commits);

@@ -20,6 +20,7 @@ mod identity;
 mod imports;
 mod instances;
 mod journal;
+mod kept_out;
 mod links;
 pub mod lock;
 mod log;

@@ -9,6 +9,7 @@ use super::departed;
 use super::failure::{Failure, FailureKind};
 use super::hands::DigestKeys;
 use super::identity;
+use super::kept_out::keep_out_of_git;
 use super::log::JobLog;
 use super::resume;
 use super::session::{JobRequest, Session};
@@ -285,22 +286,4 @@ fn head_of(base: &Path) -> Option<String> {
         .head()
         .ok()
         .flatten()
-}
-
-/// What never belongs to git; the patterns of older projects miss it.
-const KEPT_OUT: [(&str, &str); 5] = [
-    ("**/planned/", "planned/x/y"),
-    ("**/jobs/", "jobs/x"),
-    ("**/failed/", "failed/x/y"),
-    ("*.lock.owner", "ensemble.yaml.lock.owner"),
-    ("**/local/digest.key", "local/digest.key"),
-];
-
-fn keep_out_of_git(base: &Path) {
-    if let Ok(Some(repository)) = Repository::discover(base) {
-        for (pattern, probe) in KEPT_OUT {
-            // A repository that cannot be written is no reason to stop a job that has run.
-            repository.ensure_excluded(pattern, &base.join(probe)).ok();
-        }
-    }
 }

@@ -14,6 +14,7 @@ const LIMIT: Duration = Duration::from_secs(100);
 pub(crate) struct TestEnv {
     root: tempfile::TempDir,
     variables: Vec<(String, String)>,
+    removed: Vec<String>,
 }
 
 /// What one call of the binary gave.
@@ -37,6 +38,7 @@ impl TestEnv {
         Self {
             root,
             variables: Vec::new(),
+            removed: Vec::new(),
         }
     }
 
@@ -60,6 +62,12 @@ impl TestEnv {
     /// Sets an environment variable for all calls.
     pub(crate) fn variable(mut self, name: &str, value: &str) -> Self {
         self.variables.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Takes an environment variable away from all calls.
+    pub(crate) fn without(mut self, name: &str) -> Self {
+        self.removed.push(name.to_owned());
         self
     }
 
@@ -120,6 +128,9 @@ impl TestEnv {
             .env("GIT_COMMITTER_NAME", "tester")
             .env("GIT_COMMITTER_EMAIL", "tester@example.com")
             .envs(self.variables.iter().map(|(name, value)| (name, value)));
+        for name in &self.removed {
+            command.env_remove(name);
+        }
         run(command)
     }
 

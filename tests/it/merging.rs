@@ -1,0 +1,113 @@
+//! Git merges two people's records of one ensemble through the driver that the first commit
+//! installs.
+
+use crate::repos::{deploy, is_whole, try_git, with_repository};
+use crate::support::TestEnv;
+
+/// Two branches, `left` and `right`, on each of which an instance was deployed.
+fn branches(left: &str, right: &str) -> TestEnv {
+    let env = with_repository(&["a", "b", "c"]);
+    deploy(&env, ".", &["--commit", "--instance", "c"]).succeeds();
+    for (branch, instance) in [("left", left), ("right", right)] {
+        env.git(&["checkout", "-q", "-b", branch, "main"]);
+        deploy(&env, ".", &["--commit", "--force", "--instance", instance]).succeeds();
+    }
+    env
+}
+
+#[test]
+fn the_first_commit_tells_git_how_records_are_merged_without_touching_a_tracked_file() {
+    let env = with_repository(&["a"]);
+    deploy(&env, ".", &["--commit"]).succeeds();
+    let attributes = env.read(".git/info/attributes");
+    insta::assert_snapshot!(attributes, @r"
+    ensemble.yaml merge=unfurl
+    **/*jobs.tsv merge=union
+    ");
+    let driver = env.git(&["config", "merge.unfurl.driver"]);
+    assert!(
+        driver.ends_with("unfurl' merge-driver %O %A %B %P"),
+        "{driver}"
+    );
+    deploy(&env, ".", &["--commit", "--force"]).succeeds();
+    assert_eq!(env.read(".git/info/attributes"), attributes);
+    assert_eq!(
+        env.git(&["config", "--get-all", "merge.unfurl.driver"])
+            .lines()
+            .count(),
+        1
+    );
+    assert_eq!(env.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn records_of_different_instances_are_merged() {
+    let env = branches("a", "b");
+    let spec = env
+        .read("ensemble.yaml")
+        .replace("echo c", "echo see  # changed");
+    env.write("ensemble.yaml", &spec);
+    env.git(&["commit", "-q", "-am", "spec"]);
+    env.git(&["merge", "-q", "-m", "both", "left"]);
+    let ensemble = env.ensemble();
+    let instances = ensemble["status"]["instances"].as_object().unwrap();
+    let mut names: Vec<&String> = instances.keys().collect();
+    names.sort();
+    assert_eq!(names, ["a", "b", "c"]);
+    let text = env.read("ensemble.yaml");
+    assert!(
+        text.contains("echo see  # changed") && !text.contains("<<<<"),
+        "{text}"
+    );
+    let jobs = env.read("jobs.tsv");
+    let ids: Vec<&str> = jobs
+        .lines()
+        .filter_map(|line| line.split('\t').next())
+        .collect();
+    assert_eq!(
+        ids.iter().filter(|id| id.ends_with("0000")).count(),
+        3,
+        "{jobs}"
+    );
+    let last = ids.iter().filter(|id| id.ends_with("0000")).max().unwrap();
+    assert_eq!(ensemble["lastJob"]["changeId"], **last);
+    // What is merged is an ensemble like any other.
+    let run = deploy(&env, ".", &["--output", "json"]).succeeds();
+    assert_eq!(run.json()["job"]["ok"], 1, "{run}");
+    is_whole(&env, ".");
+}
+
+#[test]
+fn records_of_the_same_instance_stay_both_between_markers() {
+    let env = branches("c", "c");
+    let (code, said) = try_git(&env.work(), &["merge", "-m", "both", "left"]);
+    assert_eq!(code, 1, "{said}");
+    assert!(
+        said.contains("both sides have changed the instance `c` in `ensemble.yaml`"),
+        "{said}"
+    );
+    let text = env.read("ensemble.yaml");
+    for part in ["<<<<<<< ours", "=======", ">>>>>>> theirs"] {
+        assert!(text.contains(part), "{text}");
+    }
+    assert_eq!(
+        env.git(&["diff", "--name-only", "--diff-filter=U"]),
+        "ensemble.yaml"
+    );
+    deploy(&env, ".", &["--commit", "--dirty", "ok"]).exits(64);
+    env.git(&["merge", "--abort"]);
+    assert!(!env.read("ensemble.yaml").contains("<<<<<<<"));
+}
+
+#[test]
+fn what_is_no_ensemble_is_a_conflict() {
+    let env = TestEnv::new();
+    for (name, text) in [("o", "a: 1\n"), ("a", "a: [\n"), ("b", "a: 2\n")] {
+        env.write(name, text);
+    }
+    env.unfurl(["merge-driver", "o", "a", "b", "x/ensemble.yaml"])
+        .exits(1)
+        .says(&["no ensemble that can be read in `x/ensemble.yaml`"]);
+    assert!(env.read("a").contains("<<<<<<<"));
+    env.unfurl(["merge-driver", "nowhere", "a", "b"]).exits(70);
+}

@@ -1,0 +1,242 @@
+//! Records are pushed; where somebody else was first, both stay.
+
+use std::fs;
+use std::thread;
+
+use crate::repos::{deploy, hook, is_whole, masked, subjects, try_git, with_clones};
+use crate::support::TestEnv;
+
+/// The instances on record in what everybody has.
+fn instances(env: &TestEnv) -> Vec<String> {
+    let text = env.git(&["-C", "origin.git", "show", "main:ensemble.yaml"]);
+    let ensemble: serde_json::Value = serde_yaml::from_str(&text).unwrap();
+    let instances = ensemble["status"]["instances"].as_object();
+    instances
+        .into_iter()
+        .flatten()
+        .map(|(name, _)| name.clone())
+        .collect()
+}
+
+/// The jobs in the list that everybody has.
+fn jobs(env: &TestEnv) -> Vec<String> {
+    let text = env.git(&["-C", "origin.git", "show", "main:jobs.tsv"]);
+    let jobs = text.lines().filter_map(|line| line.split('\t').next());
+    jobs.filter(|id| id.ends_with("0000"))
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn a_record_is_committed_and_pushed() {
+    let env = with_clones(&["a"]);
+    let run = deploy(&env, "a", &["--push", "--output", "json"]).succeeds();
+    assert_eq!(run.json()["commits"][0]["pushed"], "origin/main");
+    assert_eq!(
+        subjects(&env, "origin.git", "main"),
+        ["Updating status for job ID", "ensemble"]
+    );
+    assert_eq!(
+        env.git(&["-C", "a", "status", "--porcelain", "--branch"]),
+        "## main...origin/main"
+    );
+    // There is nothing to push then.
+    let run = deploy(&env, "a", &["--push", "--output", "json"]).succeeds();
+    assert_eq!(run.json()["commits"], serde_json::json!([]));
+    is_whole(&env, "origin.git");
+}
+
+#[test]
+fn records_of_different_instances_come_together() {
+    let env = with_clones(&["a", "b", "c"]);
+    deploy(&env, "a", &["--push", "--instance", "a"]).succeeds();
+    env.write("b/mine", "not committed");
+    let run = deploy(&env, "b", &["--push", "--instance", "b"]).succeeds();
+    assert!(
+        masked(&run.stderr).contains("pushed to `origin/main`"),
+        "{run}"
+    );
+    assert_eq!(instances(&env), ["a", "b"]);
+    assert_eq!(jobs(&env).len(), 2);
+    assert_eq!(subjects(&env, "origin.git", "main").len(), 3);
+    for folder in ["b", "origin.git"] {
+        is_whole(&env, folder);
+    }
+    assert_eq!(env.git(&["-C", "b", "status", "--porcelain"]), "?? mine");
+    assert_eq!(env.read("b/mine"), "not committed");
+    // What came together is an ensemble like any other: nothing but `c` is left to do.
+    let run = deploy(&env, "b", &["--output", "json"]).succeeds();
+    let targets: Vec<String> = run.json()["tasks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|task| task["status"] == "ok")
+        .map(|task| task["target"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(targets, ["c"]);
+}
+
+#[test]
+fn records_of_the_same_instance_both_stay_and_the_push_is_refused() {
+    let env = with_clones(&["a"]);
+    deploy(&env, "a", &["--push"]).succeeds();
+    let theirs = env.git(&["-C", "origin.git", "rev-parse", "main"]);
+    let run = deploy(&env, "b", &["--push"]).exits(64);
+    let run = run.says(&[
+        "the record is saved, but could not be pushed",
+        "`origin/main` have changed the same: `ensemble.yaml`",
+        "nothing is lost",
+    ]);
+    assert_eq!(
+        env.git(&["-C", "origin.git", "rev-parse", "main"]),
+        theirs,
+        "{run}"
+    );
+    assert_eq!(env.git(&["-C", "b", "rev-parse", "origin/main"]), theirs);
+    assert_eq!(
+        subjects(&env, "b", "main"),
+        ["Updating status for job ID", "ensemble"]
+    );
+    assert_eq!(env.git(&["-C", "b", "status", "--porcelain"]), "");
+    let text = env.read("b/ensemble.yaml");
+    assert!(!text.contains("<<<<<<<"), "{text}");
+    // Git shows both versions, through the driver that the first commit installed.
+    let (code, said) = try_git(&env.work().join("b"), &["pull", "--rebase", "-q"]);
+    assert_ne!(code, 0);
+    assert!(
+        said.contains("both sides have changed the instance `a`"),
+        "{said}"
+    );
+    assert!(env.read("b/ensemble.yaml").contains("<<<<<<<"));
+    is_whole(&env, "b");
+}
+
+#[test]
+fn commits_that_are_no_records_are_not_moved() {
+    let env = with_clones(&["a", "b"]);
+    deploy(&env, "a", &["--push", "--instance", "a"]).succeeds();
+    env.write("b/own", "");
+    env.git(&["-C", "b", "add", "own"]);
+    env.git(&["-C", "b", "commit", "-q", "-m", "own work"]);
+    let run = deploy(&env, "b", &["--push", "--instance", "b"]).exits(64);
+    run.says(&[
+        "here is a commit that is no record of a job",
+        "own work",
+        "git pull --rebase",
+    ]);
+    assert_eq!(subjects(&env, "b", "main")[1..], ["own work", "ensemble"]);
+    // As told: the driver merges the records, and then they can be pushed.
+    env.git(&["-C", "b", "pull", "-q", "--rebase"]);
+    let run = env
+        .unfurl(["commit", "b", "--no-edit", "--push"])
+        .succeeds();
+    assert!(run.stderr.contains("to `origin/main`"), "{run}");
+    assert_eq!(instances(&env), ["a", "b"]);
+    assert_eq!(jobs(&env).len(), 2);
+}
+
+#[test]
+fn files_that_are_changed_here_are_not_overwritten_by_what_others_pushed() {
+    let env = with_clones(&["a", "b"]);
+    env.write("a/notes", "theirs");
+    env.git(&["-C", "a", "add", "notes"]);
+    env.git(&["-C", "a", "commit", "-q", "-m", "notes"]);
+    env.git(&["-C", "a", "push", "-q"]);
+    env.write("b/notes", "mine");
+    let run = deploy(&env, "b", &["--push"]).exits(64);
+    run.says(&[
+        "newer commits change files that are changed",
+        "`notes`",
+        "git stash",
+    ]);
+    assert_eq!(env.read("b/notes"), "mine");
+    fs::remove_file(env.work().join("b/notes")).unwrap();
+    env.unfurl(["commit", "b", "--no-edit", "--push"])
+        .succeeds();
+    assert_eq!(env.read("b/notes"), "theirs");
+    assert_eq!(instances(&env), ["a", "b"]);
+}
+
+#[test]
+fn a_remote_that_does_not_take_it_leaves_a_commit_that_can_be_pushed() {
+    let env = with_clones(&["a"]);
+    hook(
+        &env,
+        "origin.git/hooks/pre-receive",
+        "echo 'the branch is protected' >&2; exit 1",
+    );
+    let run = deploy(&env, "a", &["--push"]).exits(64);
+    run.says(&[
+        "did not take the push",
+        "the branch is protected",
+        "`unfurl commit --push` tries again",
+    ]);
+    fs::remove_file(env.work().join("origin.git/hooks/pre-receive")).unwrap();
+    // Where the remote is gone for a while.
+    fs::rename(env.work().join("origin.git"), env.work().join("away.git")).unwrap();
+    env.unfurl(["commit", "a", "--push"])
+        .exits(64)
+        .says(&["cannot be reached"]);
+    fs::rename(env.work().join("away.git"), env.work().join("origin.git")).unwrap();
+    env.unfurl(["commit", "a", "--push"]).succeeds();
+    assert_eq!(instances(&env), ["a"]);
+}
+
+#[test]
+fn a_password_in_the_url_of_a_remote_is_not_shown() {
+    let env = with_clones(&["a"]);
+    let url = "https://me:s3cret-word@127.0.0.1:1/x.git";
+    env.git(&["-C", "a", "remote", "set-url", "origin", url]);
+    let run = deploy(&env, "a", &["--push"]).exits(64);
+    assert!(!run.all().contains("s3cret-word"), "{run}");
+}
+
+#[test]
+fn a_push_that_was_cut_off_is_made_up_for() {
+    let env = with_clones(&["a", "b"]);
+    // The remote has taken it, and the answer never came.
+    deploy(&env, "a", &["--commit", "--instance", "a"]).succeeds();
+    env.git(&["-C", "a", "push", "-q"]);
+    env.git(&[
+        "-C",
+        "a",
+        "update-ref",
+        "refs/remotes/origin/main",
+        "HEAD~1",
+    ]);
+    deploy(&env, "b", &["--push", "--instance", "b"]).succeeds();
+    env.unfurl(["commit", "a", "--push"]).succeeds();
+    assert_eq!(instances(&env), ["a", "b"]);
+    assert_eq!(
+        env.git(&["-C", "a", "rev-parse", "HEAD"]),
+        env.git(&["-C", "origin.git", "rev-parse", "main"])
+    );
+}
+
+/// Rounds in which both clones deploy and push at the same time; `UNFURL_TEST_ROUNDS` for more.
+#[test]
+fn no_update_is_lost_where_two_push_at_the_same_time() {
+    let rounds = std::env::var("UNFURL_TEST_ROUNDS").ok();
+    let rounds: usize = rounds.map_or(4, |rounds| rounds.parse().unwrap());
+    let nodes: Vec<String> = (0..2 * rounds).map(|node| format!("n{node}")).collect();
+    let names: Vec<&str> = nodes.iter().map(String::as_str).collect();
+    let env = with_clones(&names);
+    for round in 0..rounds {
+        thread::scope(|scope| {
+            for (place, clone) in ["a", "b"].into_iter().enumerate() {
+                let (env, node) = (&env, names[2 * round + place]);
+                let words = ["--push", "--check-upstream", "--instance", node];
+                scope.spawn(move || deploy(env, clone, &words).succeeds());
+            }
+        });
+        let mut on_record = instances(&env);
+        on_record.sort();
+        let mut expected: Vec<&str> = names[..2 * (round + 1)].to_vec();
+        expected.sort_unstable();
+        assert_eq!(on_record, expected, "round {round}");
+        assert_eq!(jobs(&env).len(), 2 * (round + 1));
+    }
+    for folder in ["a", "b", "origin.git"] {
+        is_whole(&env, folder);
+    }
+}
