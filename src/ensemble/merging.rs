@@ -249,6 +249,62 @@ impl<'v> Three<'v> {
     }
 }
 
+/// What jobs did to an instance, without what follows from others and what stands on it.
+struct Deeds {
+    base: Option<Value>,
+    first: Option<Value>,
+    second: Option<Value>,
+}
+
+impl Deeds {
+    fn of(three: Three<'_>) -> Self {
+        let [base, first, second] =
+            [three.base, three.first, three.second].map(|value| deeds(value?));
+        Self {
+            base,
+            first,
+            second,
+        }
+    }
+}
+
+/// What jobs did to an instance; nothing if it only is to be.
+fn deeds(record: &Value) -> Option<Value> {
+    let mut deeds = record.as_map()?.clone();
+    for key in [
+        "attributes",
+        "instances",
+        "priority",
+        "properties",
+        "substitution",
+    ] {
+        deeds.shift_remove(key);
+    }
+    if let Some(ready) = deeds.get("readyState").and_then(Value::as_map) {
+        let mut ready = ready.clone();
+        ready.shift_remove("effective");
+        let waits =
+            ready.len() == 1 && ready.get("local").and_then(Value::as_str) == Some("pending");
+        if waits
+            && deeds
+                .keys()
+                .all(|key| matches!(&**key, "template" | "readyState"))
+        {
+            return None;
+        }
+        deeds.insert("readyState".into(), Value::from(ready));
+    }
+    Some(Value::from(deeds))
+}
+
+/// Sets or removes a part; one that was there keeps its place.
+fn set(map: &mut Map, key: &str, value: Option<Value>) {
+    match value {
+        Some(value) => drop(map.insert(key.into(), value)),
+        None => drop(map.shift_remove(key)),
+    }
+}
+
 struct Merger {
     knows: Knows,
     later: Side,
@@ -341,39 +397,67 @@ impl Merger {
         Value::from(merged)
     }
 
-    /// An instance that both sides changed, be it only what stands on it.
+    /// An instance whose record differs on both sides, be it only in what follows from others or
+    /// in what stands on it.
     fn instance(&mut self, three: Three<'_>, path: &str) -> Option<Value> {
-        let own = |value: Option<&Value>| {
-            let mut map = value?.as_map()?.clone();
-            for nested in ["instances", "substitution"] {
-                map.shift_remove(nested);
-            }
-            Some(Value::from(map))
+        let own = Deeds::of(three);
+        let conflict = format!("the instance `{}`", &path[2..]);
+        let (Some(first), Some(second)) = (three.first, three.second) else {
+            // One side removed it: what the other did to it must be nothing.
+            let left = three.first.or(three.second);
+            let same = |key: &str| {
+                left.and_then(|it| it.get(key)) == three.base.and_then(|it| it.get(key))
+            };
+            let idle = same("attributes") && same("instances") && same("substitution");
+            return match (own.first == own.base, own.second == own.base) {
+                (_, true) if idle => three.first.cloned(),
+                (true, false) if idle => three.second.cloned(),
+                _ => self.conflict(three, &conflict),
+            };
         };
-        let [base, first, second] = [three.base, three.first, three.second].map(own);
-        let owns = Three {
-            base: base.as_ref(),
-            first: first.as_ref(),
-            second: second.as_ref(),
+        let winner = match (own.first == own.base, own.second == own.base) {
+            (false, true) => first,
+            (true, false) => second,
+            (true, true) => self.of_later_of(first, second),
+            (false, false) if own.first == own.second => self.of_later_of(first, second),
+            (false, false) => return self.conflict(three, &conflict),
         };
-        let agreed = owns.agreed().filter(|_| three.are_maps());
-        let Some(agreed) = agreed else {
-            return self.conflict(three, &format!("the instance `{}`", &path[2..]));
-        };
-        let mut merged = agreed?.as_map()?.clone();
+        let attributes = three.within("attributes");
+        let mut kept = Map::new();
+        for key in attributes.keys() {
+            let part = attributes.within(&key);
+            let Some(agreed) = part.agreed() else {
+                return self.conflict(three, &conflict);
+            };
+            kept.extend(agreed.map(|value| (key, value.clone())));
+        }
+        let mut merged = winner.as_map().cloned().unwrap_or_default();
+        set(
+            &mut merged,
+            "attributes",
+            Some(kept).filter(|kept| !kept.is_empty()).map(Value::from),
+        );
         let within = three.within("substitution");
         let substitution = match within.agreed() {
             Some(agreed) => agreed.cloned(),
             None => Some(self.topology(within, path)),
         };
-        merged.extend(substitution.map(|value| ("substitution".into(), value)));
+        set(&mut merged, "substitution", substitution);
         let on_it = three.within("instances");
         let children = match on_it.agreed() {
             Some(agreed) => agreed.cloned(),
             None => Some(self.instances(on_it, path)),
         };
-        merged.extend(children.map(|value| ("instances".into(), value)));
+        set(&mut merged, "instances", children);
         Some(Value::from(merged))
+    }
+
+    fn of_later_of<'v>(&self, first: &'v Value, second: &'v Value) -> &'v Value {
+        if self.later == Side::Second {
+            second
+        } else {
+            first
+        }
     }
 
     /// Both sides changed the same: the one that knew the other wins, else both stay.
@@ -499,6 +583,54 @@ mod tests {
             merge(&base, &first, &second).conflicts,
             ["the instance `b`"]
         );
+    }
+
+    #[test]
+    fn what_follows_from_others_or_only_waits_is_no_change() {
+        let waits = "lastConfigChange: A2";
+        let base = ensemble("x", "A1", &[]);
+        let first = ensemble("x", "A2", &[("a", "A2"), ("b", "A2")]);
+        // On each side the other instance only waits.
+        let at = first.rfind("local: ok").unwrap();
+        let first = format!(
+            "{}local: pending{}",
+            &first[..at],
+            &first[at + "local: ok\n      lastConfigChange: A2".len()..]
+        );
+        assert_eq!(first.matches(waits).count(), 1);
+        let second = ensemble("x", "A3", &[("a", "A3"), ("b", "A3")]);
+        let second = second.replacen(
+            "local: ok\n      lastConfigChange: A3",
+            "effective: error\n        local: pending",
+            1,
+        );
+        let merged = merge(&base, &first, &second);
+        assert_eq!(merged.conflicts, Vec::<String>::new());
+        assert_eq!(
+            merged.text,
+            ensemble("x", "A3", &[("a", "A2"), ("b", "A3")])
+        );
+        assert_eq!(merge(&base, &second, &first).text, merged.text);
+    }
+
+    #[test]
+    fn attributes_are_merged_one_by_one() {
+        let with = |job: &str, attributes: &str| {
+            ensemble("x", job, &[("a", "A1")]).replace(
+                "template: a\n",
+                &format!("template: a\n      attributes:\n{attributes}"),
+            )
+        };
+        let base = with("A1", "        x: 1\n        v: 1\n");
+        let first = with("A2", "        x: 2\n        v: 1\n");
+        let second = with("A3", "        x: 1\n        v: 3\n        z: 3\n");
+        let merged = merge(&base, &first, &second);
+        assert_eq!(
+            merged.text,
+            with("A3", "        x: 2\n        v: 3\n        z: 3\n")
+        );
+        let other = with("A3", "        x: 3\n        v: 1\n");
+        assert_eq!(merge(&base, &first, &other).conflicts, ["the instance `a`"]);
     }
 
     #[test]

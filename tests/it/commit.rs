@@ -409,7 +409,12 @@ fn git_runs_in_each_repository_and_gives_the_last_bad_exit_code() {
     let run = env
         .unfurl(["git", "--dir", "e", "rev-parse", "--verify", "-q", "HEAD"])
         .exits(1);
-    insta::assert_snapshot!(run.stdout, @"");
+    insta::assert_snapshot!(run.stdout, @r"
+    *** Running 'git rev-parse --verify -q HEAD' in './..'
+
+
+    *** Running 'git rev-parse --verify -q HEAD' in '.'
+    ");
     let run = env.unfurl(["git-status", "--dirty"]).succeeds();
     let shown = run.stdout.replace(env.work().to_str().unwrap(), "WORK");
     insta::assert_snapshot!(shown, @"");

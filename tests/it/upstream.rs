@@ -21,7 +21,8 @@ fn a_checkout_that_is_behind_is_brought_up_to_date_before_the_job() {
     // The other's record is known, so that nothing is done twice.
     assert_eq!(run.json()["job"]["ok"], 0, "{run}");
     assert_eq!(head(&env, "b"), head(&env, "origin.git"));
-    assert_eq!(env.git(&["-C", "b", "status", "--porcelain"]), "?? mine");
+    assert_eq!(env.git(&["-C", "b", "status", "--porcelain", "-uno"]), "");
+    assert_eq!(env.read("b/mine"), "new");
     is_whole(&env, "b");
 }
 
