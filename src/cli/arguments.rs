@@ -55,6 +55,13 @@ pub(super) struct Global {
     /// Accepted and ignored: there is no other runtime
     #[arg(long, hide = true)]
     pub(super) no_runtime: bool,
+    #[command(flatten)]
+    pub(super) upstream: UpstreamArgs,
+}
+
+/// Whether remotes are asked for newer commits.
+#[derive(Debug, Args)]
+pub(super) struct UpstreamArgs {
     /// Do not look for newer commits of the ensemble's repositories before a job
     #[arg(long, global = true, env = "UNFURL_SKIP_UPSTREAM_CHECK", value_parser = clap::builder::FalseyValueParser::new())]
     pub(super) skip_upstream_check: bool,

@@ -35,12 +35,8 @@ pub(super) struct CommitArgs {
     /// Take the message that names the last job, without asking
     #[arg(long)]
     no_edit: bool,
-    /// Commit only what is staged
-    #[arg(long)]
-    skip_add: bool,
-    /// Commit to every repository that the ensemble uses
-    #[arg(long)]
-    all_repositories: bool,
+    #[command(flatten)]
+    scope: Scope,
     /// The environment to use
     #[arg(long, value_name = "NAME")]
     use_environment: Option<String>,
@@ -50,6 +46,17 @@ pub(super) struct CommitArgs {
     /// How to print the result
     #[arg(long, value_enum, default_value = "text")]
     output: OutputFormat,
+}
+
+/// What is committed.
+#[derive(Debug, Args)]
+struct Scope {
+    /// Commit only what is staged
+    #[arg(long)]
+    skip_add: bool,
+    /// Commit to every repository that the ensemble uses
+    #[arg(long)]
+    all_repositories: bool,
 }
 
 /// Run git in every repository of an ensemble or project
@@ -118,8 +125,8 @@ pub(super) fn commit(args: &CommitArgs, global: &Global, output: &Output) -> u8 
     let options = CommitOptions {
         session: session_options(&args.path, environment, global, output),
         message: args.message.clone(),
-        staged_only: args.skip_add,
-        all_repositories: args.all_repositories,
+        staged_only: args.scope.skip_add,
+        all_repositories: args.scope.all_repositories,
         push: args.push,
         command: "unfurl commit".to_owned(),
     };

@@ -292,7 +292,7 @@ fn request(
             DirtyArg::Ok => false,
             DirtyArg::Auto => args.control.keep.request().is_some(),
         },
-        check_upstream: global.check_upstream || !global.skip_upstream_check,
+        check_upstream: global.upstream.check_upstream || !global.upstream.skip_upstream_check,
         commit: args.control.keep.request(),
         goal: goal(deed, args),
         start: args.any.starttime.clone(),

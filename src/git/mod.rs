@@ -16,6 +16,6 @@ mod repository;
 pub use commit::Committed;
 pub use drivers::MergeRule;
 pub use error::Error;
-pub use rebase::{Merged, Rebased, Versions, merge_lines};
+pub use rebase::{MergeFile, Merged, Rebased, Versions, merge_lines};
 pub use remote::{Distance, Pushed, Upstream};
 pub use repository::{PathState, Repository};

@@ -49,7 +49,7 @@ impl Call {
 
     /// What it reads.
     pub(super) fn reads(mut self, bytes: &[u8]) -> Self {
-        self.helper.stdin = bytes.to_owned();
+        bytes.clone_into(&mut self.helper.stdin);
         self
     }
 

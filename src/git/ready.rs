@@ -6,6 +6,7 @@ use super::Error;
 use super::program::Call;
 use super::repository::Repository;
 use crate::system::env::Env;
+use crate::system::process::Output;
 
 impl Repository {
     /// Refuses where a commit would have to fail, or would fall into the middle of something: an
@@ -56,7 +57,7 @@ impl Repository {
         let elsewhere = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_COUNT"];
         if elsewhere.iter().any(|name| env.non_empty(name).is_some()) {
             let call = Call::new(self.root(), ["config", "--get", name]);
-            let output = call.run().ok().filter(|output| output.is_ok())?;
+            let output = call.run().ok().filter(Output::is_ok)?;
             return Some(output.text());
         }
         let config = self.inner.config().ok()?;

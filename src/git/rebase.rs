@@ -32,6 +32,9 @@ pub enum Merged {
     AsGitDoes,
 }
 
+/// Says what becomes of a file that both sides changed.
+pub type MergeFile<'m> = &'m mut dyn FnMut(&Path, &Versions) -> Merged;
+
 /// What came of a rebase.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rebased {
@@ -49,7 +52,7 @@ impl Repository {
         &self,
         upstream: &Upstream,
         ours: &dyn Fn(&Path) -> bool,
-        merge: &mut dyn FnMut(&Path, &Versions) -> Merged,
+        merge: MergeFile<'_>,
     ) -> Result<Rebased, Error> {
         let (Some(there), Some(tip)) = (self.fetched(upstream), self.tip()?) else {
             return Ok(Rebased {
@@ -131,7 +134,7 @@ impl Repository {
         &self,
         commit: &git2::Commit<'_>,
         onto: &git2::Commit<'_>,
-        (upstream, merge): (&Upstream, &mut dyn FnMut(&Path, &Versions) -> Merged),
+        (upstream, merge): (&Upstream, MergeFile<'_>),
     ) -> Result<Oid, Error> {
         let failed = || self.failed("read the commit");
         let base = commit

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use super::dirty;
 use super::failure::{Failure, FailureKind};
 use super::push;
 use super::record_files::RecordFiles;
@@ -56,12 +57,15 @@ pub(super) struct JobCommit {
 }
 
 impl JobCommit {
-    /// Looks whether the commit can be made, before the job runs.
+    /// Looks, before the job runs, whether it may run here and whether the commit can be made.
     pub(super) fn prepare(
         request: &JobRequest,
         session: &Session,
         view: &mut dyn View,
     ) -> Result<Option<Self>, Failure> {
+        if request.refuse_dirty {
+            dirty::refuse_uncommitted(session)?;
+        }
         let Some(commit) = request.commit.clone() else {
             return Ok(None);
         };

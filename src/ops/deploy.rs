@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use super::committing::JobCommit;
-use super::dirty;
 use super::failure::{Failure, FailureKind};
 use super::hands::{JobFolders, LocalRunner};
 use super::journal::JobJournal;
@@ -27,9 +26,6 @@ pub fn deploy(request: &JobRequest, view: &mut dyn View) -> Result<JobReport, Fa
         recover::refresh(request, session::find(&request.session)?)?;
     }
     let mut session = session::load(found, &request.session)?;
-    if request.refuse_dirty {
-        dirty::refuse_uncommitted(&session)?;
-    }
     let log = JobLog::open(request.session.logfile.as_deref())?;
     let folders = Folders::new(session.manifest.base_dir());
     let commit = JobCommit::prepare(request, &session, view)?;

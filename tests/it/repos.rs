@@ -1,5 +1,7 @@
 //! Real git repositories for the tests: an ensemble in one, bare ones to push to.
 
+use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -11,10 +13,12 @@ pub(crate) fn ensemble(nodes: &[&str]) -> String {
                     topology_template:\n      node_templates:\n"
         .to_owned();
     for node in nodes {
-        text.push_str(&format!(
+        writeln!(
+            text,
             "        {node}: {{type: unfurl.nodes.Generic, interfaces: {{Standard: {{configure: \
-             echo {node}}}}}}}\n"
-        ));
+             echo {node}}}}}}}"
+        )
+        .unwrap();
     }
     text
 }
@@ -97,7 +101,7 @@ pub(crate) fn has_program(name: &str) -> bool {
             std::env::var_os("CI").is_none(),
             "`{name}` is not installed"
         );
-        eprintln!("passed over: `{name}` is not installed");
+        writeln!(std::io::stderr(), "passed over: `{name}` is not installed").ok();
     }
     found
 }

@@ -1,0 +1,13 @@
+//! Brings two people's records of one ensemble together: instance by instance and job by job. What
+//! people wrote around the records is merged line by line.
+
+mod deeds;
+mod merge;
+mod merger;
+mod three;
+mod version;
+
+pub use merge::{MergedEnsemble, merge_ensembles, merge_job_lists};
+
+#[cfg(test)]
+mod tests;
