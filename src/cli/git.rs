@@ -22,8 +22,8 @@ const MARKER: &str = "# Everything below is ignored";
 
 /// Commit what is changed in an ensemble, or in a project
 ///
-/// The files of the ensemble's folder are committed, whether staged or not; for a project, those of
-/// its repository. What is staged elsewhere stays staged.
+/// The files of the ensemble's folder are committed, whether staged or not; for the folder of a
+/// project, all of the project's and of its ensemble's. What is staged elsewhere stays staged.
 #[derive(Debug, Args)]
 pub(super) struct CommitArgs {
     /// The ensemble or project

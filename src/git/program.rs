@@ -33,6 +33,7 @@ impl Call {
         let words = words.into_iter().map(Into::into);
         let mut helper = Helper::new(fixed.map(str::to_owned).into_iter().chain(words));
         helper.cwd = Some(folder.to_owned());
+        helper.env = Some(environment());
         helper.extra_env = surroundings(folder);
         helper.time_limit = LOCAL_LIMIT;
         Self {
@@ -81,6 +82,27 @@ pub(super) fn said(output: &Output) -> String {
         return format!("git ended with {}", output.code);
     }
     lines.join("; ")
+}
+
+/// What leads git to a repository other than that of the folder; git sets these for its hooks.
+const ELSEWHERE: [&str; 8] = [
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_DIR",
+    "GIT_INDEX_FILE",
+    "GIT_NAMESPACE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",
+    "GIT_WORK_TREE",
+];
+
+/// This process's environment, without what names another repository.
+fn environment() -> Vec<(String, String)> {
+    let env = Env::of_this_process();
+    let own = env.all().iter();
+    own.filter(|(name, _)| !ELSEWHERE.contains(&name.as_str()))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
 }
 
 /// The variables that keep git from asking and from speaking another language.

@@ -38,9 +38,14 @@ pub fn commit(options: &CommitOptions, ask: AskMessage<'_>) -> Result<Option<Com
         Subject::Ensemble {
             record,
             last_job,
+            whole_project,
             all,
         } => {
-            let own = |it: &Involved| options.all_repositories || it.name == "self";
+            let own = |it: &Involved| match it.name.as_str() {
+                "self" => true,
+                "spec" => whole_project || options.all_repositories,
+                _ => options.all_repositories,
+            };
             let mut targets = all;
             targets.retain(own);
             (Some(record), Some(last_job), targets)

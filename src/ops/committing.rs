@@ -286,7 +286,9 @@ pub(super) fn install(repository: &Repository, record: &RecordFiles, commits: &m
     ];
     let command = format!(
         "'{}' merge-driver %O %A %B %P",
-        path.to_string_lossy().replace('\'', "'\\''")
+        path.to_string_lossy()
+            .replace('\'', "'\\''")
+            .replace('%', "%%")
     );
     let driver = ("unfurl", "merges the records of ensembles", &*command);
     if let Err(error) = repository.ensure_merged(driver, &rules) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::failure::{Failure, FailureKind};
 use super::record_files::RecordFiles;
-use super::repositories::{Involved, involved, involved_at, refused};
+use super::repositories::{Involved, involved, involved_at, involved_in, refused};
 use super::session::{self, SessionOptions, current_dir};
 use crate::project::PROJECT_FILE;
 use crate::system::{fs, process};
@@ -41,6 +41,8 @@ pub(super) enum Subject {
     Ensemble {
         record: RecordFiles,
         last_job: Option<String>,
+        /// Whether the folder of its project is meant.
+        whole_project: bool,
         all: Vec<Involved>,
     },
     /// A project alone, or any other folder.
@@ -62,12 +64,26 @@ pub(super) fn subject(options: &SessionOptions) -> Result<Subject, Failure> {
             };
         }
     };
-    let session = session::load(found, options)?;
+    let record = RecordFiles::of(&found.located.manifest);
+    let project = found.located.project.as_ref();
+    let whole_project = project.is_some_and(|project| same_place(&project.root, &folder));
+    let nearest = involved_in(&found.located)?;
+    // Git is what one needs where an ensemble cannot be read.
+    let (last_job, all) = match session::load(found, options) {
+        Ok(session) => (session.last_job(), involved(&session)?),
+        Err(_) => (None, nearest),
+    };
     Ok(Subject::Ensemble {
-        record: RecordFiles::of(session.manifest.path()),
-        last_job: session.last_job(),
-        all: involved(&session)?,
+        record,
+        last_job,
+        whole_project,
+        all,
     })
+}
+
+fn same_place(left: &Path, right: &Path) -> bool {
+    let real = |path: &Path| fs::canonicalize(path).ok();
+    real(left).is_some_and(|left| Some(left) == real(right))
 }
 
 fn has_project(folder: &Path) -> bool {

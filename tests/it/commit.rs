@@ -388,6 +388,33 @@ fn commit_takes_what_is_changed_in_the_ensemble_alone() {
 }
 
 #[test]
+fn commit_in_the_folder_of_a_project_takes_the_project_and_its_ensemble() {
+    let env = TestEnv::new();
+    env.write(
+        "unfurl.yaml",
+        "apiVersion: unfurl/v1.0.0\nkind: Project\nensembles:\n- file: e/ensemble.yaml\n",
+    );
+    env.write("e/ensemble.yaml", &ensemble(&["a"]));
+    env.git(&["init", "-q", "-b", "main"]);
+    env.git(&["init", "-q", "-b", "main", "e"]);
+    env.write(".git/info/exclude", "e/\n");
+    let run = env.unfurl(["commit", "--no-edit"]).succeeds();
+    assert_eq!(run.stdout, "Committed to 2 repositories.\n");
+    assert_eq!(files_of(&env, ".", "HEAD"), ["unfurl.yaml"]);
+    assert_eq!(files_of(&env, "e", "HEAD"), ["ensemble.yaml"]);
+    // From within a hook of another repository.
+    let env = env
+        .variable("GIT_DIR", "/nowhere")
+        .variable("GIT_INDEX_FILE", "/nowhere");
+    deploy(&env, "e", &["--commit"]).succeeds();
+    assert_eq!(files_of(&env, "e", "HEAD"), RECORD);
+    assert_eq!(env.git(&["-C", "e", "status", "--porcelain"]), "");
+    // Git is there where the ensemble is broken.
+    env.write("e/ensemble.yaml", "a: [");
+    env.unfurl(["git", "status", "-s"]).succeeds();
+}
+
+#[test]
 fn git_runs_in_each_repository_and_gives_the_last_bad_exit_code() {
     let env = TestEnv::new();
     env.write(

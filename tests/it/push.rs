@@ -213,6 +213,34 @@ fn a_push_that_was_cut_off_is_made_up_for() {
     );
 }
 
+#[test]
+fn a_rebase_that_was_cut_off_is_made_up_for() {
+    let env = with_clones(&["a", "b"]);
+    deploy(&env, "a", &["--push", "--instance", "a"]).succeeds();
+    // The files have moved on, and the branch does not follow.
+    let lock = "b/.git/refs/heads/main.lock";
+    let script = "grep -q refs/remotes/origin && touch .git/refs/heads/main.lock; exit 0";
+    hook(&env, "b/.git/hooks/reference-transaction", script);
+    deploy(&env, "b", &["--push", "--instance", "b"])
+        .exits(64)
+        .says(&[
+            "could not be pushed",
+            "lock on `refs/heads/main` is in the way",
+        ]);
+    for file in [lock, "b/.git/hooks/reference-transaction"] {
+        fs::remove_file(env.work().join(file)).unwrap();
+    }
+    assert_ne!(env.git(&["-C", "b", "status", "--porcelain"]), "");
+    env.unfurl(["commit", "b", "--no-edit", "--push"])
+        .succeeds();
+    assert_eq!(instances(&env), ["a", "b"]);
+    assert_eq!(jobs(&env).len(), 2);
+    assert_eq!(env.git(&["-C", "b", "status", "--porcelain"]), "");
+    for folder in ["b", "origin.git"] {
+        is_whole(&env, folder);
+    }
+}
+
 /// Rounds in which both clones deploy and push at the same time; `UNFURL_TEST_ROUNDS` for more.
 #[test]
 fn no_update_is_lost_where_two_push_at_the_same_time() {
