@@ -268,6 +268,41 @@ fn no_update_is_lost_where_two_push_at_the_same_time() {
     }
 }
 
+/// Jobs that are killed at moments spread over their whole time, commit and push included;
+/// `UNFURL_TEST_ROUNDS` for more of them.
+#[test]
+fn a_kill_at_any_moment_leaves_what_the_next_job_commits_and_pushes() {
+    let rounds = std::env::var("UNFURL_TEST_ROUNDS").ok();
+    let rounds: u64 = rounds.map_or(8, |rounds| rounds.parse().unwrap());
+    let nodes: Vec<String> = (0..rounds).map(|node| format!("n{node}")).collect();
+    let names: Vec<&str> = nodes.iter().map(String::as_str).collect();
+    let env = with_clones(&names);
+    let whole = deploy(&env, "a", &["--push", "--force", "--instance", "n0"]).succeeds();
+    let time = u64::try_from(whole.time.as_millis()).unwrap() + 20;
+    for (round, node) in names.iter().enumerate() {
+        let words = ["deploy", "a", "-a", "--push", "--force", "--instance", node];
+        let after = time * u64::try_from(round).unwrap() / rounds;
+        env.killed_after(std::time::Duration::from_millis(after), &words);
+        is_whole(&env, "a");
+        is_whole(&env, "origin.git");
+        // Git's own locks are for people to remove: they are told of.
+        for lock in ["index.lock", "HEAD.lock", "refs/heads/main.lock"] {
+            fs::remove_file(env.work().join("a/.git").join(lock)).ok();
+        }
+        let words = ["--push", "--redo-in-doubt", "--instance", node];
+        deploy(&env, "a", &words).succeeds();
+        assert!(
+            instances(&env).contains(&(*node).to_owned()),
+            "{node} after {after} ms"
+        );
+        let left = env.git(&["-C", "a", "status", "--porcelain"]);
+        assert_eq!(left, "", "after {after} ms");
+        let head = |folder: &str| env.git(&["-C", folder, "rev-parse", "main"]);
+        assert_eq!(head("a"), head("origin.git"), "after {after} ms");
+    }
+    assert_eq!(instances(&env).len(), names.len());
+}
+
 fn deploy_and_push(env: &TestEnv, clone: &str, node: &str) {
     let words = ["--push", "--check-upstream", "--instance", node];
     let run = deploy(env, clone, &words);

@@ -92,6 +92,17 @@ impl TestEnv {
         self.call(Command::new(env!("CARGO_BIN_EXE_unfurl")), arguments)
     }
 
+    /// Calls the binary and kills it after a time, if it has not ended by then.
+    pub(crate) fn killed_after(&self, time: Duration, arguments: &[&str]) {
+        let command = Command::new(env!("CARGO_BIN_EXE_unfurl"));
+        let mut command = self.command(command, arguments);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.stdin(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(time);
+        child.kill().ok();
+        child.wait().unwrap();
+    }
+
     /// Calls the binary after lines of shell that set limits.
     pub(crate) fn unfurl_after(&self, lines: &str, arguments: &[&str]) -> Run {
         let mut shell = Command::new("/bin/sh");
@@ -102,9 +113,17 @@ impl TestEnv {
 
     fn call<I: AsRef<OsStr>>(
         &self,
-        mut command: Command,
+        command: Command,
         arguments: impl IntoIterator<Item = I>,
     ) -> Run {
+        run(self.command(command, arguments))
+    }
+
+    fn command<I: AsRef<OsStr>>(
+        &self,
+        mut command: Command,
+        arguments: impl IntoIterator<Item = I>,
+    ) -> Command {
         command.args(arguments).current_dir(self.work()).env_clear();
         for name in ["PATH", "LD_LIBRARY_PATH"] {
             if let Some(value) = std::env::var_os(name) {
@@ -131,7 +150,7 @@ impl TestEnv {
         for name in &self.removed {
             command.env_remove(name);
         }
-        run(command)
+        command
     }
 
     /// Runs git in the working folder, and gives what it prints.
