@@ -153,7 +153,13 @@ pub(super) fn commit(args: &CommitArgs, global: &Global, output: &Output) -> u8 
 fn tell_commits(format: OutputFormat, commits: &Commits, output: &Output) {
     told(commits, output);
     match format {
-        OutputFormat::Json => output.json(&json!({ "commits": json(commits) })),
+        OutputFormat::Json => {
+            let mut answer = json!({ "commits": json(commits) });
+            if let Some(failure) = &commits.failure {
+                answer["errors"] = output.json_of(&failure.problems, &failure.sources).into();
+            }
+            output.json(&answer);
+        }
         OutputFormat::Text if commits.made.is_empty() => {
             if commits.failure.is_none() {
                 output.answer("Nothing to commit!\n");

@@ -142,8 +142,12 @@ fn show(
             if !problems.is_empty() {
                 summary["problems"] = problems.into();
             }
-            if let Some(failure) = failure {
-                summary["errors"] = output.json_of(&failure.problems, &failure.sources).into();
+            let failures = [failure, report.commits.failure.as_ref()];
+            let errors = failures.into_iter().flatten();
+            let errors = errors.flat_map(|it| output.json_of(&it.problems, &it.sources));
+            let errors: Vec<_> = errors.collect();
+            if !errors.is_empty() {
+                summary["errors"] = errors.into();
             }
             output.json(&summary);
         }

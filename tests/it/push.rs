@@ -174,9 +174,10 @@ fn a_remote_that_does_not_take_it_leaves_a_commit_that_can_be_pushed() {
     fs::remove_file(env.work().join("origin.git/hooks/pre-receive")).unwrap();
     // Where the remote is gone for a while.
     fs::rename(env.work().join("origin.git"), env.work().join("away.git")).unwrap();
-    env.unfurl(["commit", "a", "--push"])
-        .exits(64)
-        .says(&["cannot be reached"]);
+    let run = env.unfurl(["commit", "a", "--push", "--output", "json"]);
+    let run = run.exits(64).says(&["cannot be reached"]);
+    let message = run.json()["errors"][0]["message"].to_string();
+    assert!(message.contains("cannot be reached"), "{run}");
     fs::rename(env.work().join("away.git"), env.work().join("origin.git")).unwrap();
     env.unfurl(["commit", "a", "--push"]).succeeds();
     assert_eq!(instances(&env), ["a"]);
