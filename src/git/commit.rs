@@ -9,6 +9,7 @@ use git2::{AttrCheckFlags, ErrorCode, FileMode, Oid};
 
 use super::Error;
 use super::hooks::Hooks;
+use super::index::bare_entry;
 use super::program::{Call, said};
 use super::repository::Repository;
 use crate::system::fs;
@@ -155,7 +156,32 @@ impl Repository {
                 Content::Gone => {}
             }
         }
-        update.create_updated(&self.inner, base).map_err(failed())
+        // It does not know how a file and a folder take each other's place.
+        update
+            .create_updated(&self.inner, base)
+            .or_else(|_| self.tree_by_index(base, contents))
+            .map_err(failed())
+    }
+
+    /// The same in an index of its own, which takes time in proportion to the whole tree.
+    fn tree_by_index(
+        &self,
+        base: &git2::Tree<'_>,
+        contents: &[(PathBuf, Content)],
+    ) -> Result<Oid, git2::Error> {
+        let mut index = git2::Index::new()?;
+        index.read_tree(base)?;
+        for (path, _) in contents {
+            if index.get_path(path, 0).is_some() {
+                index.remove(path, 0)?;
+            }
+        }
+        for (path, content) in contents {
+            if let Content::Is(id, mode) = content {
+                index.add(&bare_entry(path, *id, u32::from(*mode)))?;
+            }
+        }
+        index.write_tree_to(&self.inner)
     }
 
     /// What a path of the working tree is, written into the repository.
@@ -170,7 +196,11 @@ impl Repository {
         if !is_link && !fs::exists(&file) {
             return Ok(Content::Gone);
         }
-        let id = if !is_link && self.has_filter(path) {
+        let id = if is_link {
+            let target = fs::read_link(&file)?;
+            let written = self.inner.blob(target.as_os_str().as_bytes());
+            written.map_err(self.failed("take in a link"))?
+        } else if self.has_filter(path) {
             self.filtered(path, &file)?
         } else {
             let written = self.inner.blob_path(&file);

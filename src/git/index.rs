@@ -36,11 +36,17 @@ impl Repository {
         let mut index = self.inner.index()?;
         index.read(true)?;
         let mut by_program = Vec::new();
-        for file in files {
-            let Ok(entry) = tree.get_path(file) else {
-                index.remove_path(file)?;
-                continue;
-            };
+        let is_file = |file: &&PathBuf| {
+            let entry = tree.get_path(file);
+            entry.is_ok_and(|entry| entry.kind() != Some(git2::ObjectType::Tree))
+        };
+        let (there, gone): (Vec<_>, Vec<_>) = files.iter().partition(is_file);
+        // First of all, so that a folder can take a file's place.
+        for file in gone {
+            index.remove_path(file)?;
+        }
+        for file in there {
+            let entry = tree.get_path(file)?;
             if self.has_filter(file) {
                 by_program.push(file.clone());
                 continue;
@@ -53,7 +59,8 @@ impl Repository {
             };
             // The file was changed again meanwhile, or is gone: that is not for us to stage.
             if taken.is_err() || !same(&index) {
-                index.add(&bare_entry(file, &entry))?;
+                let mode = u32::try_from(entry.filemode()).unwrap_or_default();
+                index.add(&bare_entry(file, entry.id(), mode))?;
             }
         }
         index.write()?;
@@ -73,7 +80,14 @@ impl Repository {
             list.extend(file.as_os_str().as_bytes());
             list.push(0);
         }
-        let words = ["update-index", "--add", "--remove", "-z", "--stdin"];
+        let words = [
+            "update-index",
+            "--add",
+            "--remove",
+            "--replace",
+            "-z",
+            "--stdin",
+        ];
         let output = Call::new(self.root(), words).reads(&list).run()?;
         if output.is_ok() {
             return Ok(());
@@ -87,7 +101,7 @@ impl Repository {
 }
 
 /// An entry that says nothing of the file on disk, so that git looks at that.
-fn bare_entry(path: &Path, entry: &git2::TreeEntry<'_>) -> git2::IndexEntry {
+pub(super) fn bare_entry(path: &Path, id: Oid, mode: u32) -> git2::IndexEntry {
     use std::os::unix::ffi::OsStrExt as _;
     let never = git2::IndexTime::new(0, 0);
     git2::IndexEntry {
@@ -95,11 +109,11 @@ fn bare_entry(path: &Path, entry: &git2::TreeEntry<'_>) -> git2::IndexEntry {
         mtime: never,
         dev: 0,
         ino: 0,
-        mode: u32::try_from(entry.filemode()).unwrap_or_default(),
+        mode,
         uid: 0,
         gid: 0,
         file_size: 0,
-        id: entry.id(),
+        id,
         flags: 0,
         flags_extended: 0,
         path: path.as_os_str().as_bytes().to_owned(),

@@ -388,6 +388,41 @@ fn commit_takes_what_is_changed_in_the_ensemble_alone() {
 }
 
 #[test]
+fn files_folders_and_links_may_take_each_others_places() {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    let env = with_repository(&["a"]);
+    let path = |name: &str| env.work().join(name);
+    for name in ["d/e/f", "z/y", "x", "sp ace", "new\nline", "link"] {
+        env.write(name, "1");
+    }
+    env.unfurl(["commit", "--no-edit"]).succeeds();
+    assert_eq!(env.git(&["status", "--porcelain"]), "");
+    fs::remove_dir_all(path("d")).unwrap();
+    fs::remove_dir_all(path("z")).unwrap();
+    for name in ["x", "link"] {
+        fs::remove_file(path(name)).unwrap();
+    }
+    env.write("x/y", "2");
+    env.write("z", "2");
+    symlink("x", path("link")).unwrap();
+    symlink("/no/where", path("dangling")).unwrap();
+    fs::set_permissions(path("sp ace"), fs::Permissions::from_mode(0o755)).unwrap();
+    env.unfurl(["commit", "--no-edit"]).succeeds();
+    assert_eq!(env.git(&["status", "--porcelain"]), "");
+    let tree = env.git(&["ls-tree", "-r", "--format=%(objectmode) %(path)", "HEAD"]);
+    insta::assert_snapshot!(tree, @r#"
+    120000 dangling
+    100644 ensemble.yaml
+    120000 link
+    100644 "new\nline"
+    100755 sp ace
+    100644 x/y
+    100644 z
+    "#);
+    is_whole(&env, ".");
+}
+
+#[test]
 fn commit_in_the_folder_of_a_project_takes_the_project_and_its_ensemble() {
     let env = TestEnv::new();
     env.write(

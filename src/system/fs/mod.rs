@@ -10,7 +10,7 @@ pub use error::{Action, Error};
 pub use listing::{DirEntry, EntryKind, WalkLimits, list, walk};
 pub use reading::{
     absolute, canonicalize, exists, is_dir, is_file, is_mount, is_program, is_symlink, mode_of,
-    modified, normalize, read, read_start, read_to_string, read_within,
+    modified, normalize, read, read_link, read_start, read_to_string, read_within,
 };
 pub(super) use writing::temporary_name;
 pub use writing::{

@@ -65,6 +65,11 @@ pub fn is_symlink(path: &Path) -> bool {
     path.is_symlink()
 }
 
+/// Reads where a link leads.
+pub fn read_link(path: &Path) -> Result<PathBuf, Error> {
+    std::fs::read_link(path).map_err(because(Action::Read, path))
+}
+
 /// Whether another file system begins at a path.
 pub fn is_mount(path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
