@@ -5,13 +5,14 @@ use std::path::Path;
 use crate::git::Repository;
 
 /// What never belongs to git; the patterns of older projects miss it.
-const KEPT_OUT: [(&str, &str); 9] = [
+const KEPT_OUT: [(&str, &str); 10] = [
     ("**/planned/", "planned/x/y"),
     ("**/jobs/", "jobs/x"),
     ("**/failed/", "failed/x/y"),
     ("**/active/tasks/", "active/tasks/x"),
     ("**/active/secrets/", "active/secrets/x"),
     ("**/active/local/", "active/local/x"),
+    ("*.tmp.*", "ensemble.yaml.tmp.0"),
     ("*.yaml.lock", "ensemble.yaml.lock"),
     ("*.lock.owner", "ensemble.yaml.lock.owner"),
     ("**/local/digest.key", "local/digest.key"),

@@ -53,6 +53,34 @@ fn work_that_is_staged_or_unrelated_stays_as_it_is() {
 }
 
 #[test]
+fn the_repositories_of_the_template_count_too() {
+    let env = TestEnv::new();
+    let text = ensemble(&["a"]);
+    let with = "service_template:\n    repositories: {r: {url: 'file:../r'}}\n";
+    env.write(
+        "e/ensemble.yaml",
+        &text.replace("service_template:\n", with),
+    );
+    env.write("r/x", "1");
+    for folder in ["e", "r"] {
+        env.git(&["init", "-q", folder]);
+        env.git(&["-C", folder, "add", "-A"]);
+        env.git(&["-C", folder, "commit", "-q", "-m", "x"]);
+    }
+    env.write("r/x", "2");
+    for words in [&["--commit"][..], &["--dirty", "abort"]] {
+        let run = deploy(&env, "e", words).exits(1);
+        run.says(&["/r` has changes that are not committed: `x`"]);
+    }
+    env.git(&["-C", "r", "commit", "-q", "-am", "x"]);
+    deploy(&env, "e", &["--commit"]).succeeds();
+    let run = env
+        .unfurl(["git", "--dir", "e", "log", "--format=%s", "-1"])
+        .succeeds();
+    assert!(run.stdout.contains("in './../r'\nx\n"), "{run}");
+}
+
+#[test]
 fn what_tasks_leave_for_keeps_is_committed_and_what_is_private_is_not() {
     let env = TestEnv::with_ensemble(
         "apiVersion: unfurl/v1.0.0\nkind: Ensemble\nspec:\n  service_template:\n    \

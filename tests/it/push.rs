@@ -285,6 +285,14 @@ fn a_kill_at_any_moment_leaves_what_the_next_job_commits_and_pushes() {
         let after = time * u64::try_from(round).unwrap() / rounds;
         env.killed_after(std::time::Duration::from_millis(after), &words);
         is_whole(&env, "a");
+        // A push that git had begun goes on without us, and its objects come one by one.
+        for _ in 0..100 {
+            let (code, _) = try_git(&env.work().join("origin.git"), &["fsck", "--strict"]);
+            if code == 0 {
+                break;
+            }
+            thread::sleep(std::time::Duration::from_millis(50));
+        }
         is_whole(&env, "origin.git");
         // Git's own locks are for people to remove: they are told of.
         for lock in ["index.lock", "HEAD.lock", "refs/heads/main.lock"] {
