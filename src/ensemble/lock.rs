@@ -3,14 +3,18 @@
 
 use std::fmt::{Display, Formatter};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::system::lockfile::LockFile;
+use crate::system::lockfile::{LockFile, write_beside_lock};
 use crate::system::{clock, fs, machine};
 
 /// How often a lock that vanishes or is replaced while we look is tried again.
 const ATTEMPTS: usize = 20;
+
+/// How long somebody may take who only looks.
+const LOOKING: Duration = Duration::from_millis(1);
 
 /// Whose lock it is. Kept beside the lock file, for Unfurl accepts nothing but a process id in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -172,11 +176,20 @@ fn holder(pid: Option<u32>, owner: Option<&LockOwner>) -> String {
 }
 
 impl LockError {
+    /// Whether another try later may succeed.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Self::Held { .. } | Self::Unreadable { .. } | Self::Busy { .. } => true,
+            Self::Ours { .. } | Self::File(_) => false,
+        }
+    }
+
     /// Says what people can do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Held { .. } | Self::Unreadable { .. } => Some(
-                "wait until it is done; if its process is gone for sure, run `unfurl lock break`"
+                "wait until it is done, or let `--lock-timeout` wait; if its process is gone for sure, \
+                 run `unfurl lock break`"
                     .to_owned(),
             ),
             Self::Ours { .. } => Some("look for a circle among the external ensembles".to_owned()),
@@ -202,15 +215,29 @@ pub struct Lock {
     file: Option<LockFile>,
     path: PathBuf,
     owner: LockOwner,
+    /// The lock beside a link to the manifest, for programs that look there only.
+    beside_link: Option<Box<Self>>,
 }
 
 impl Lock {
-    /// Locks a manifest for this process, which was called with `command`.
+    /// Locks a manifest for this process, which was called with `command`. Where its path is a
+    /// link, the lock is that of the file that it leads to, whatever the ways there.
     pub fn acquire(manifest: &Path, command: &str) -> Result<Acquired, LockError> {
+        let Some(real) = behind_link(manifest) else {
+            return Self::acquire_at(manifest, command);
+        };
+        let mut acquired = Self::acquire_at(&real, command)?;
+        let beside = Self::acquire_at(manifest, command)?;
+        acquired.lock.beside_link = Some(Box::new(beside.lock));
+        acquired.taken_over = acquired.taken_over.or(beside.taken_over);
+        Ok(acquired)
+    }
+
+    fn acquire_at(manifest: &Path, command: &str) -> Result<Acquired, LockError> {
         let path = lock_path(manifest);
         let owner = LockOwner::this_process(command);
         let pid = owner.pid.to_string();
-        for _ in 0..ATTEMPTS {
+        for attempt in 0..ATTEMPTS {
             if let Some(file) = LockFile::create(&path, pid.as_bytes())? {
                 return Self::begin(file, path, owner, None);
             }
@@ -235,6 +262,12 @@ impl Lock {
                     return Self::begin(file, path, owner, Some(stale));
                 }
                 LockState::Stale(stale) => return Err(held(stale.pid, stale.owner)),
+                // Who took the kernel's lock of a process that is gone only looks, or takes over.
+                LockState::Held { pid: Some(pid), .. }
+                    if attempt + 1 < ATTEMPTS && !machine::is_running(pid) && !file.is_locked() =>
+                {
+                    std::thread::sleep(LOOKING);
+                }
                 LockState::Held { pid, owner } => return Err(held(pid, owner)),
                 LockState::Ours => return Err(LockError::Ours { lock: path }),
                 LockState::Unreadable => return Err(LockError::Unreadable { lock: path }),
@@ -253,16 +286,25 @@ impl Lock {
             file: Some(file),
             path,
             owner,
+            beside_link: None,
         };
         let text = serde_yaml::to_string(&lock.owner)
             .map_err(std::io::Error::other)
             .map_err(|source| fs::Error::new(fs::Action::Write, &owner_path(&lock.path), source))?;
-        fs::write_atomic(&owner_path(&lock.path), text.as_bytes(), None)?;
+        write_beside_lock(&owner_path(&lock.path), text.as_bytes())?;
         Ok(Acquired { lock, taken_over })
     }
 
     /// Says who holds the lock of a manifest, and takes nothing.
     pub fn look(manifest: &Path) -> Result<LockState, LockError> {
+        let state = Self::look_at(&behind_link(manifest).unwrap_or_else(|| manifest.to_owned()))?;
+        if state == LockState::Free && behind_link(manifest).is_some() {
+            return Self::look_at(manifest);
+        }
+        Ok(state)
+    }
+
+    fn look_at(manifest: &Path) -> Result<LockState, LockError> {
         let path = lock_path(manifest);
         match LockFile::open(&path)? {
             Some(mut file) => state_of(&mut file, &path),
@@ -273,6 +315,19 @@ impl Lock {
     /// Removes the lock of a manifest, whoever holds it. A holder that is known to run keeps it
     /// unless `even_if_alive`. Says who held it.
     pub fn break_it(manifest: &Path, even_if_alive: bool) -> Result<LockState, LockError> {
+        let Some(real) = behind_link(manifest) else {
+            return Self::break_at(manifest, even_if_alive);
+        };
+        let state = Self::break_at(&real, even_if_alive)?;
+        let beside = Self::break_at(manifest, even_if_alive)?;
+        Ok(if state == LockState::Free {
+            beside
+        } else {
+            state
+        })
+    }
+
+    fn break_at(manifest: &Path, even_if_alive: bool) -> Result<LockState, LockError> {
         let path = lock_path(manifest);
         let Some(mut file) = LockFile::open(&path)? else {
             fs::remove_file_if_exists(&owner_path(&path))?;
@@ -318,6 +373,9 @@ impl Lock {
     }
 
     fn let_go(&mut self) -> Result<(), LockError> {
+        if let Some(mut beside) = self.beside_link.take() {
+            beside.let_go()?;
+        }
         let Some(file) = self.file.take() else {
             return Ok(());
         };
@@ -337,18 +395,26 @@ impl Drop for Lock {
     }
 }
 
+/// The lock file of a manifest, as Unfurl names it.
 fn lock_path(manifest: &Path) -> PathBuf {
-    with_suffix(manifest, ".lock")
-}
-
-fn owner_path(lock: &Path) -> PathBuf {
-    with_suffix(lock, ".owner")
-}
-
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
+    let mut name = manifest.as_os_str().to_owned();
+    name.push(".lock");
     name.into()
+}
+
+/// The file that says whose a lock is. Its name ends so that the `.gitignore` of projects, which
+/// knows lock files, keeps it out of git.
+fn owner_path(lock: &Path) -> PathBuf {
+    lock.with_extension("owner.lock")
+}
+
+/// The file that a manifest leads to, where it is a link.
+fn behind_link(manifest: &Path) -> Option<PathBuf> {
+    if fs::is_symlink(manifest) {
+        fs::canonicalize(manifest).ok()
+    } else {
+        None
+    }
 }
 
 /// What the owner file says.
@@ -367,39 +433,67 @@ fn state_of(file: &mut LockFile, path: &Path) -> Result<LockState, LockError> {
         Err(_) => Told::Garbage,
         Ok(text) => serde_yaml::from_str(&text).map_or(Told::Garbage, Told::Owner),
     };
-    Ok(judge(pid, told, file.is_held_by_another()))
-}
-
-/// Decides whether the holder is proven to be gone.
-fn judge(pid: Option<u32>, told: Told, alive: bool) -> LockState {
     let told = match told {
         // It speaks of an earlier lock.
         Told::Owner(owner) if pid.is_some_and(|pid| pid != owner.pid) => Told::Nothing,
         told => told,
     };
-    let is_us = pid == Some(machine::pid());
-    match told {
-        Told::Owner(owner) => {
-            let gone = !alive && owner.is_within_sight() && owner.is_gone();
-            match (gone, is_us && owner.is_within_sight()) {
-                (true, _) => LockState::Stale(TakenOver {
-                    pid,
-                    owner: Some(owner),
-                }),
-                (false, true) => LockState::Ours,
-                (false, false) => LockState::Held {
-                    pid,
-                    owner: Some(owner),
-                },
+    let seen = Seen {
+        pid,
+        alive: file.is_held_by_another(),
+        locked: file.is_locked(),
+    };
+    Ok(seen.judge(told))
+}
+
+/// What is to be seen of a lock file.
+struct Seen {
+    /// The process id in it.
+    pid: Option<u32>,
+    /// Whether the kernel knows a holder.
+    alive: bool,
+    /// Whether the kernel knows that there was none, until we looked.
+    locked: bool,
+}
+
+impl Seen {
+    /// Decides whether the holder is proven to be gone.
+    fn judge(self, told: Told) -> LockState {
+        let Self { pid, alive, .. } = self;
+        match told {
+            Told::Owner(owner) => self.judge_owner(owner),
+            Told::Nothing if alive && self.is_us() => LockState::Ours,
+            Told::Nothing | Told::Garbage if alive => LockState::Held { pid, owner: None },
+            Told::Nothing if pid.is_some_and(|pid| self.nobody_has(pid)) => {
+                LockState::Stale(TakenOver { pid, owner: None })
             }
+            Told::Nothing | Told::Garbage if pid.is_some() => LockState::Held { pid, owner: None },
+            Told::Nothing | Told::Garbage => LockState::Unreadable,
         }
-        Told::Nothing if alive && is_us => LockState::Ours,
-        Told::Nothing | Told::Garbage if alive => LockState::Held { pid, owner: None },
-        Told::Nothing if pid.is_some_and(|pid| !machine::is_running(pid)) => {
-            LockState::Stale(TakenOver { pid, owner: None })
+    }
+
+    fn judge_owner(self, owner: LockOwner) -> LockState {
+        let pid = self.pid;
+        let gone = !self.alive && owner.is_within_sight() && owner.is_gone();
+        if !gone && self.is_us() && owner.is_within_sight() {
+            return LockState::Ours;
         }
-        Told::Nothing | Told::Garbage if pid.is_some() => LockState::Held { pid, owner: None },
-        Told::Nothing | Told::Garbage => LockState::Unreadable,
+        let owner = Some(owner);
+        if gone {
+            LockState::Stale(TakenOver { pid, owner })
+        } else {
+            LockState::Held { pid, owner }
+        }
+    }
+
+    fn is_us(&self) -> bool {
+        self.pid == Some(machine::pid())
+    }
+
+    /// Whether no process has this id. This process may have got that of one which held the lock
+    /// before, as the only program of a container does each time.
+    fn nobody_has(&self, pid: u32) -> bool {
+        !machine::is_running(pid) || (self.is_us() && self.locked)
     }
 }
 
@@ -408,7 +502,6 @@ fn judge(pid: Option<u32>, told: Told, alive: bool) -> LockState {
 mod tests {
     use std::io::{BufRead as _, BufReader};
     use std::process::{Child, Command, Stdio};
-    use std::time::Duration;
 
     use super::*;
 
@@ -488,7 +581,7 @@ mod tests {
         );
         insta::assert_snapshot!(
             error.hint().unwrap(),
-            @"wait until it is done; if its process is gone for sure, run `unfurl lock break`"
+            @"wait until it is done, or let `--lock-timeout` wait; if its process is gone for sure, run `unfurl lock break`"
         );
         assert_eq!(std::fs::read_to_string(&place.lock).unwrap(), "1\n");
     }

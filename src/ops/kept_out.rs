@@ -14,7 +14,7 @@ const KEPT_OUT: [(&str, &str); 10] = [
     ("**/active/local/", "active/local/x"),
     ("*.tmp.*", "ensemble.yaml.tmp.0"),
     ("*.yaml.lock", "ensemble.yaml.lock"),
-    ("*.lock.owner", "ensemble.yaml.lock.owner"),
+    ("*.owner.lock", "ensemble.yaml.owner.lock"),
     ("**/local/digest.key", "local/digest.key"),
 ];
 

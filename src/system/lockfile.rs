@@ -3,13 +3,19 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use nix::fcntl::OFlag;
 
 use super::fs::{Action, Error};
 
 /// How many bytes of a lock file are read; a process id needs a dozen.
 const MOST_BYTES: u64 = 4096;
+
+/// How old a file that never got its name must be before it is removed.
+const LEFT_BEHIND: Duration = Duration::from_mins(1);
 
 /// A lock file that is open. The kernel's lock on it ends when this value, or this process, goes.
 #[derive(Debug)]
@@ -18,11 +24,38 @@ pub struct LockFile {
     path: PathBuf,
     /// Whether the kernel's lock was got; some file systems have none.
     locked: bool,
+    /// Whether it may be written; a lock of another user may not.
+    writable: bool,
 }
 
 impl LockFile {
     /// Creates the file with this content, locked; gives `None` if there is a file already.
     pub fn create(path: &Path, content: &[u8]) -> Result<Option<Self>, Error> {
+        let failed = |source| Error::new(Action::Lock, path, source);
+        let nameless = match nameless_beside(path) {
+            Ok(Some(file)) => file,
+            Ok(None) => return Self::create_beside(path, content),
+            Err(error) => return Err(failed(error)),
+        };
+        let file = Self::new(nameless, path, true);
+        match file.appear(content) {
+            Ok(()) => Ok(Some(file)),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(None),
+            Err(error) if error.kind() == ErrorKind::StorageFull => Err(failed(error)),
+            Err(_) => Self::create_beside(path, content),
+        }
+    }
+
+    /// Writes the content, locks, and gives the file its name: it appears whole and locked, and a
+    /// process that is killed leaves nothing behind.
+    fn appear(&self, content: &[u8]) -> std::io::Result<()> {
+        (&self.file).write_all(content)?;
+        name(&self.file, &self.path)
+    }
+
+    /// For file systems that have no files without a name.
+    fn create_beside(path: &Path, content: &[u8]) -> Result<Option<Self>, Error> {
+        remove_left_behind(path);
         let failed = |source| Error::new(Action::Lock, path, source);
         let beside = super::fs::temporary_name(path);
         let mut file = OpenOptions::new()
@@ -32,7 +65,6 @@ impl LockFile {
             .open(&beside)
             .map_err(failed)?;
         let locked = try_flock(&file) == Flock::Got;
-        // A link makes the file appear whole and locked; plain creation would show it empty.
         let linked = file
             .write_all(content)
             .and_then(|()| std::fs::hard_link(&beside, path));
@@ -71,21 +103,31 @@ impl LockFile {
             file,
             path: path.to_owned(),
             locked,
+            writable: true,
         }
     }
 
     /// Opens the file that is there, and locks it in the kernel if nobody else has; gives `None`
-    /// if there is no file.
+    /// if there is no file. A link is not followed.
     pub fn open(path: &Path) -> Result<Option<Self>, Error> {
-        let file = match OpenOptions::new().read(true).write(true).open(path) {
+        // A pipe must not keep us waiting.
+        let flags = (OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits();
+        let mut options = OpenOptions::new();
+        options.read(true).custom_flags(flags);
+        let (opened, writable) = match options.clone().write(true).open(path) {
+            Err(error) if is_refusal(&error) => (options.open(path), false),
+            opened => (opened, true),
+        };
+        let file = match opened {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(Error::new(Action::Lock, path, error)),
         };
-        match try_flock(&file) {
-            Flock::Got => Ok(Some(Self::new(file, path, true))),
-            Flock::Held | Flock::Unsupported => Ok(Some(Self::new(file, path, false))),
-        }
+        let locked = try_flock(&file) == Flock::Got;
+        Ok(Some(Self {
+            writable,
+            ..Self::new(file, path, locked)
+        }))
     }
 
     /// Whether the kernel's lock is ours.
@@ -100,7 +142,7 @@ impl LockFile {
 
     /// Whether the path still names this very file.
     pub fn is_current(&self) -> bool {
-        match (self.file.metadata(), std::fs::metadata(&self.path)) {
+        match (self.file.metadata(), std::fs::symlink_metadata(&self.path)) {
             (Ok(ours), Ok(there)) => (ours.dev(), ours.ino()) == (there.dev(), there.ino()),
             _ => false,
         }
@@ -118,14 +160,20 @@ impl LockFile {
         Ok(bytes)
     }
 
-    /// Replaces what is in it; the path names this file throughout.
+    /// Replaces what is in it; the path names this file throughout. Whoever is killed meanwhile
+    /// leaves what was there before or the new content, the latter maybe with empty lines after.
     pub fn rewrite(&mut self, content: &[u8]) -> Result<(), Error> {
-        let mut write = || {
-            self.file.seek(SeekFrom::Start(0))?;
-            self.file.set_len(0)?;
-            self.file.write_all(content)
+        let write = || {
+            if !self.writable {
+                return Err(ErrorKind::PermissionDenied.into());
+            }
+            let old = self.file.metadata()?.len().min(MOST_BYTES);
+            let mut padded = content.to_vec();
+            padded.resize(padded.len().max(usize::try_from(old).unwrap_or(0)), b'\n');
+            self.file.write_all_at(&padded, 0)?;
+            self.file.set_len(content.len() as u64)
         };
-        write().map_err(|source| Error::new(Action::Write, &self.path, source))
+        write().map_err(|source| Error::new(Action::Lock, &self.path, source))
     }
 
     /// Removes the file if the path still names it, then lets go of the kernel's lock.
@@ -134,6 +182,77 @@ impl LockFile {
             return Ok(false);
         }
         super::fs::remove_file_if_exists(&self.path)
+    }
+}
+
+/// Writes a small file that needs no more durability than the lock that it belongs to: what was
+/// there goes, then all of the new is there at once.
+pub fn write_beside_lock(path: &Path, content: &[u8]) -> Result<(), Error> {
+    let Ok(Some(mut file)) = nameless_beside(path) else {
+        return super::fs::write_atomic(path, content, None);
+    };
+    super::fs::remove_file_if_exists(path)?;
+    match file.write_all(content).and_then(|()| name(&file, path)) {
+        Ok(()) => Ok(()),
+        Err(_) => super::fs::write_atomic(path, content, None),
+    }
+}
+
+/// Whether the system would let us read perhaps, but not write.
+fn is_refusal(error: &std::io::Error) -> bool {
+    let kinds = [ErrorKind::PermissionDenied, ErrorKind::ReadOnlyFilesystem];
+    kinds.contains(&error.kind())
+}
+
+/// A file without a name in the folder of `path`, locked; none where there is no such thing.
+#[cfg(target_os = "linux")]
+fn nameless_beside(path: &Path) -> std::io::Result<Option<File>> {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let opened = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .mode(0o666)
+        .custom_flags(OFlag::O_TMPFILE.bits())
+        .open(folder.unwrap_or(Path::new(".")));
+    match opened {
+        Ok(file) => Ok((try_flock(&file) == Flock::Got).then_some(file)),
+        Err(error) if is_refusal(&error) => Err(error),
+        Err(_) => Ok(None),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn nameless_beside(_path: &Path) -> std::io::Result<Option<File>> {
+    Ok(None)
+}
+
+/// Gives a file without a name its name.
+fn name(file: &File, path: &Path) -> std::io::Result<()> {
+    use std::os::fd::AsRawFd as _;
+
+    use nix::fcntl::{AT_FDCWD, AtFlags};
+    let here = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let follow = AtFlags::AT_SYMLINK_FOLLOW;
+    nix::unistd::linkat(AT_FDCWD, here.as_str(), AT_FDCWD, path, follow)?;
+    Ok(())
+}
+
+/// Removes files that others, killed meanwhile, never gave their name.
+fn remove_left_behind(path: &Path) {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        return;
+    };
+    let start = format!("{}.tmp.", name.to_string_lossy());
+    // Nothing depends on it: what cannot be seen or removed stays.
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let is_one = entry.file_name().to_string_lossy().starts_with(&start);
+        let age = entry.metadata().and_then(|known| known.modified());
+        let age = age.ok().and_then(|time| time.elapsed().ok());
+        if is_one && age.is_some_and(|age| age > LEFT_BEHIND) {
+            super::fs::remove_file_if_exists(&entry.path()).ok();
+        }
     }
 }
 
@@ -180,6 +299,66 @@ mod tests {
         assert!(file.is_locked());
         file.rewrite(b"6").unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"6");
+        file.rewrite(b"1234567").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"1234567");
+    }
+
+    #[test]
+    fn both_ways_to_create_it_leave_one_file_that_is_locked() {
+        type Create = fn(&Path, &[u8]) -> Result<Option<LockFile>, Error>;
+        let ways: [Create; 3] = [
+            LockFile::create,
+            LockFile::create_beside,
+            LockFile::create_without_links,
+        ];
+        for create in ways {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("x.lock");
+            let file = create(&path, b"1").unwrap().unwrap();
+            assert!(file.is_locked() && file.is_current());
+            assert!(create(&path, b"2").unwrap().is_none());
+            assert_eq!(std::fs::read(&path).unwrap(), b"1");
+            assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+        }
+    }
+
+    #[test]
+    fn what_others_left_behind_is_removed_once_it_is_old() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.lock");
+        let [old, new] = ["x.lock.tmp.1", "x.lock.tmp.2"].map(|name| folder.path().join(name));
+        std::fs::write(&new, "").unwrap();
+        let file = File::create(&old).unwrap();
+        file.set_modified(std::time::UNIX_EPOCH).unwrap();
+        LockFile::create_beside(&path, b"1").unwrap().unwrap();
+        assert!(!old.exists() && new.exists());
+    }
+
+    #[test]
+    fn a_link_or_a_pipe_is_no_lock_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.lock");
+        let other = folder.path().join("other");
+        std::fs::write(&other, "12345").unwrap();
+        std::os::unix::fs::symlink(&other, &path).unwrap();
+        assert!(LockFile::open(&path).is_err());
+        assert!(LockFile::create(&path, b"1").unwrap().is_none());
+        std::fs::remove_file(&path).unwrap();
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let pipe = LockFile::open(&path).unwrap();
+        assert!(pipe.unwrap().content().is_err() || path.exists());
+        assert_eq!(std::fs::read(&other).unwrap(), b"12345");
+    }
+
+    #[test]
+    fn a_file_beside_the_lock_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.owner.lock");
+        for content in [b"long content".as_slice(), b"short"] {
+            write_beside_lock(&path, content).unwrap();
+            assert_eq!(std::fs::read(&path).unwrap(), content);
+        }
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
     #[test]

@@ -73,6 +73,13 @@ impl Error {
         self.source.kind() == io::ErrorKind::NotFound
     }
 
+    /// Whether it may not be done: by this user, or on this disk.
+    pub fn is_refusal(&self) -> bool {
+        use io::ErrorKind;
+        let kinds = [ErrorKind::PermissionDenied, ErrorKind::ReadOnlyFilesystem];
+        kinds.contains(&self.source.kind())
+    }
+
     /// Says what people can do about it, where something helps.
     pub fn hint(&self) -> Option<String> {
         use io::ErrorKind;
