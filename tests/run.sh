@@ -113,6 +113,7 @@ hands() {
 unit_and_integration() {
   # Tests make it themselves where it is missing; here its failure comes first and alone.
   sh tests/python.sh "$target/py" || return 1
+  sh tests/python.sh "$target/unfurl-py" tests/data/unfurl-packages.txt || return 1
   # Random topologies, and runs of a large one: `UNFURL_PROPERTY_CASES=100000` tries more.
   export UNFURL_PROPERTY_CASES="${UNFURL_PROPERTY_CASES:-2000}"
   export UNFURL_PROPERTY_RUNS="${UNFURL_PROPERTY_RUNS:-100}"

@@ -104,7 +104,7 @@ pub(super) enum Command {
         #[arg(value_enum)]
         of: SchemaArg,
     },
-    /// Look at the lock of an ensemble, or break it
+    /// Look at the locks of ensembles, or break one
     Lock {
         #[command(subcommand)]
         action: LockCommand,
@@ -136,15 +136,27 @@ pub(super) enum SchemaArg {
 /// What to do with a lock.
 #[derive(Debug, Subcommand)]
 pub(super) enum LockCommand {
-    /// Show who holds the lock
-    Show(LockArgs),
+    /// Show who holds the locks of the project's ensembles
+    #[command(visible_alias = "show")]
+    List(LockListArgs),
     /// Remove the lock of a process that is gone
-    Break(LockArgs),
+    Break(LockBreakArgs),
 }
 
-/// Which lock.
+/// Which locks to show.
 #[derive(Debug, Args)]
-pub(super) struct LockArgs {
+pub(super) struct LockListArgs {
+    /// The ensemble; all of the project if none is named
+    #[arg(default_value = "")]
+    pub(super) ensemble: String,
+    /// How to print the result
+    #[arg(long, value_enum, default_value = "text")]
+    pub(super) output: OutputFormat,
+}
+
+/// Which lock to break.
+#[derive(Debug, Args)]
+pub(super) struct LockBreakArgs {
     /// The ensemble
     #[arg(default_value = "")]
     pub(super) ensemble: String,

@@ -6,14 +6,23 @@ use clap::{CommandFactory as _, Parser as _};
 
 use super::arguments::{Cli, Command};
 use super::output::Output;
-use super::{explain, export, git, history, inspect, job, misc, run};
+use super::{explain, export, git, history, inspect, job, lock, misc, run};
 use crate::plan::Workflow;
+use crate::runner::{GUARD_COMMAND, stand_guard};
+use crate::system::env;
 
 /// Deep models need a deep stack; memory is used only where the stack really grows.
 const STACK_SIZES: [usize; 3] = [1 << 30, 256 << 20, 32 << 20];
 
 /// Parses the command line, runs the command and gives the exit code.
 pub fn main() -> ExitCode {
+    if env::arguments()
+        .get(1)
+        .is_some_and(|word| word == GUARD_COMMAND)
+    {
+        stand_guard();
+        return ExitCode::SUCCESS;
+    }
     for size in STACK_SIZES {
         let thread = std::thread::Builder::new()
             .name("main".to_owned())
@@ -66,7 +75,7 @@ fn start() -> ExitCode {
         Command::GitStatus(args) => git::git_status(&args, global, &output),
         Command::MergeDriver(args) => git::merge_driver(&args, &output),
         Command::Schema { of } => misc::schema(of, &output),
-        Command::Lock { action } => misc::lock(&action, global, &output),
+        Command::Lock { action } => lock::lock(&action, global, &output),
         Command::Version { semver } => misc::version(semver, &output),
         Command::Completions { shell } => misc::completions(shell, &mut Cli::command(), &output),
         Command::Man => misc::man(Cli::command(), &output),

@@ -82,7 +82,7 @@ pub(super) fn explain(args: ExplainArgs, global: &Global, output: &Output) -> u8
         Ok(request) => request,
         Err(failure) => return output.failure(&failure, json),
     };
-    let mut screen = Screen::new(output, true);
+    let mut screen = Screen::new(output, true, request.interrupts.clone());
     let explained = ops::explain::explain(&request, &name, &mut screen);
     screen.done();
     let explained = match explained {

@@ -17,6 +17,8 @@ use crate::name::{OperationRef, Status};
 use crate::ops::plan::Planned;
 use crate::ops::{self, Failure, FailureKind, JobReport, JobRequest, SessionOptions};
 use crate::plan::{ChangeDetection, Goal, Repair, Workflow};
+use crate::runner::watch_signals;
+use crate::system::signals::Interrupts;
 use crate::ui::Query;
 use crate::value::{Map, Value};
 
@@ -66,11 +68,12 @@ pub(super) fn run(workflow: Workflow, args: &JobArgs, global: &Global, output: &
 pub(super) fn perform(deed: Deed, args: &JobArgs, global: &Global, output: &Output) -> u8 {
     let json = args.any.output == OutputFormat::Json;
     let approve = args.control.approve || deed.workflow == Workflow::Check;
-    let request = match request(deed, args, global, output) {
+    let mut request = match request(deed, args, global, output) {
         Ok(request) => request,
         Err(failure) => return output.failure(&failure, json),
     };
-    let mut screen = Screen::new(output, approve);
+    request.interrupts = watch_signals();
+    let mut screen = Screen::new(output, approve, request.interrupts.clone());
     let report = ops::deploy::deploy(&request, &mut screen);
     screen.done();
     match report {
@@ -88,7 +91,15 @@ pub(super) fn perform(deed: Deed, args: &JobArgs, global: &Global, output: &Outp
             std::mem::forget(report);
             code
         }
-        Err(failure) => output.failure(&failure, json),
+        Err(failure) => output.failure(&or_interrupted(failure, &request), json),
+    }
+}
+
+/// What failed since somebody asked for an end is told as that.
+fn or_interrupted(failure: Failure, request: &JobRequest) -> Failure {
+    match request.interrupts.before_start() {
+        Some(signal) => Failure::interrupted(signal),
+        None => failure,
     }
 }
 
@@ -199,11 +210,12 @@ pub(super) fn plan(args: PlanArgs, global: &Global, output: &Output) -> u8 {
     let why = args.why;
     let args = &JobArgs::from(args);
     let json = args.any.output == OutputFormat::Json;
-    let request = match plan_request(args, global, output) {
+    let mut request = match plan_request(args, global, output) {
         Ok(request) => request,
         Err(failure) => return output.failure(&failure, json),
     };
-    let mut screen = Screen::new(output, true);
+    request.interrupts = watch_signals();
+    let mut screen = Screen::new(output, true, request.interrupts.clone());
     let planned = ops::plan::plan(&request, &mut screen);
     screen.done();
     let answer = planned.and_then(|planned| {
@@ -212,7 +224,7 @@ pub(super) fn plan(args: PlanArgs, global: &Global, output: &Output) -> u8 {
     });
     match answer {
         Ok((planned, query)) => show_plan(args.any.output, why, &planned, query, output),
-        Err(failure) => return output.failure(&failure, json),
+        Err(failure) => return output.failure(&or_interrupted(failure, &request), json),
     }
     0
 }
@@ -299,6 +311,9 @@ fn request(
         check_upstream: global.upstream.check_upstream || !global.upstream.skip_upstream_check,
         commit: args.control.keep.request(),
         goal: goal(deed, args),
+        lock_timeout: args.control.lock_timeout,
+        grace: args.control.grace,
+        interrupts: Interrupts::default(),
         start: args.any.starttime.clone(),
         parallel: args.any.parallel.map_or(4 * cores, NonZeroUsize::get),
         echo: !output.quiet,

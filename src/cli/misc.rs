@@ -1,9 +1,8 @@
-//! `lock`, `schema`, `version`, `completions` and `man`.
+//! `schema`, `version`, `completions` and `man`.
 
-use super::arguments::{Global, LockArgs, LockCommand, SchemaArg};
-use super::job::home;
+use super::arguments::SchemaArg;
 use super::output::Output;
-use crate::ops::{self, Failure, SessionOptions};
+use crate::ops;
 
 /// The version of Unfurl whose formats are followed.
 const FOLLOWED: &str = "1.2.0";
@@ -52,38 +51,5 @@ pub(super) fn man(command: clap::Command, output: &Output) -> u8 {
             0
         }
         Err(_) => 70,
-    }
-}
-
-/// Looks at a lock or breaks it.
-pub(super) fn lock(action: &LockCommand, global: &Global, output: &Output) -> u8 {
-    let (args, breaks) = match action {
-        LockCommand::Show(args) => (args, false),
-        LockCommand::Break(args) => (args, true),
-    };
-    match on_lock(args, breaks, global, output) {
-        Ok(text) => {
-            output.answer(&text);
-            0
-        }
-        Err(failure) => output.failure(&failure, false),
-    }
-}
-
-fn on_lock(
-    args: &LockArgs,
-    breaks: bool,
-    global: &Global,
-    output: &Output,
-) -> Result<String, Failure> {
-    let options = SessionOptions {
-        ensemble: args.ensemble.clone(),
-        home: home(global, output),
-        ..SessionOptions::default()
-    };
-    if breaks {
-        ops::lock::break_it(&options, args.force)
-    } else {
-        ops::lock::show(&options)
     }
 }

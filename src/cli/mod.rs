@@ -9,6 +9,7 @@ mod git;
 mod history;
 mod inspect;
 mod job;
+mod lock;
 mod misc;
 mod options;
 mod output;

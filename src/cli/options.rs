@@ -2,8 +2,30 @@
 //! (spec/unfurl.md § (a)).
 
 use std::num::NonZeroUsize;
+use std::time::Duration;
 
 use clap::{ArgAction, Args, ValueEnum};
+
+/// The longest time that can be asked for: a year.
+const LONGEST: Duration = Duration::from_hours(24 * 365);
+
+/// A number of seconds, or one with a unit: `ms`, `s`, `m` or `h`.
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    let text = text.trim();
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let number: f64 = match digits.parse() {
+        Ok(number) if f64::is_finite(number) && number >= 0.0 => number,
+        _ => return Err("a duration is a number with `ms`, `s`, `m` or `h`".to_owned()),
+    };
+    let seconds = match &text[digits.len()..] {
+        "ms" => number / 1000.0,
+        "" | "s" => number,
+        "m" => number * 60.0,
+        "h" => number * 3600.0,
+        unit => return Err(format!("`{unit}` is none of `ms`, `s`, `m` and `h`")),
+    };
+    Ok(Duration::try_from_secs_f64(seconds).map_or(LONGEST, |time| time.min(LONGEST)))
+}
 
 /// From which status on a job exits with an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -124,6 +146,12 @@ pub(super) struct Control {
     /// Do not ask before running
     #[arg(short, long, env = "UNFURL_APPROVE", value_parser = clap::builder::BoolishValueParser::new())]
     pub(super) approve: bool,
+    /// How long to wait for the ensemble's lock if another job holds it: `10` or `10s`, `5m`, `1h`
+    #[arg(long, env = "UNFURL_LOCK_TIMEOUT", value_name = "DURATION", value_parser = duration, default_value = "0")]
+    pub(super) lock_timeout: Duration,
+    /// How long running tasks may go on after the first Ctrl-C or TERM; the second kills them
+    #[arg(long, env = "UNFURL_GRACE", value_name = "DURATION", value_parser = duration, default_value = "30s")]
+    pub(super) grace: Duration,
     /// From which status of the job on the exit code is 64
     #[arg(long, env = "UNFURL_JOBEXITCODE", value_enum, default_value = "error")]
     pub(super) jobexitcode: JobExitCode,
@@ -375,6 +403,25 @@ impl From<PlanArgs> for JobArgs {
             removal: args.removal,
             workflow: args.workflow.workflow,
             ..Self::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_duration_has_a_unit_or_is_in_seconds() {
+        let ms = |text| duration(text).map(|time| time.as_millis());
+        assert_eq!(ms("10"), Ok(10_000));
+        assert_eq!(ms(" 1.5s "), Ok(1_500));
+        assert_eq!(ms("250ms"), Ok(250));
+        assert_eq!(ms("5m"), Ok(300_000));
+        assert_eq!(ms("0"), Ok(0));
+        assert_eq!(duration("1e300h"), Ok(LONGEST));
+        for wrong in ["", "s", "-1", "5 m", "5d", "nan", "inf", "1:30"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -140,6 +140,13 @@ impl Output {
     }
 }
 
+/// A path as people name it: without the current folder.
+pub(super) fn shown_path(path: &std::path::Path) -> String {
+    let here = crate::system::env::current_dir();
+    let path = here.map_or(path, |here| path.strip_prefix(here).unwrap_or(path));
+    path.display().to_string()
+}
+
 /// Paths as people name them: those below the current folder without it.
 pub(super) fn relative(sources: &Sources) -> Sources {
     let Ok(here) = crate::system::env::current_dir() else {

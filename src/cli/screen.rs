@@ -1,13 +1,22 @@
 //! The face of a job on a terminal or in a log.
 
-use std::io::IsTerminal as _;
+use std::io::{BufRead, IsTerminal as _, Write};
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
 
 use super::output::{Output, relative};
 use super::views::{self, Audience};
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
 use crate::job::{Engine, Event, Level};
 use crate::ops::{Decision, View};
+use crate::system::signals::Interrupts;
 use crate::ui::{Progress, approved, confirmed};
+
+/// How often it is looked whether somebody asked for an end, while an answer is awaited.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Asks a question on one stream and reads the answer from another.
+type Ask = fn(&str, &mut dyn BufRead, &mut dyn Write) -> std::io::Result<bool>;
 
 /// Shows a job while it runs.
 #[derive(Debug)]
@@ -15,15 +24,39 @@ pub(super) struct Screen<'a> {
     output: &'a Output,
     approve: bool,
     progress: Progress,
+    interrupts: Interrupts,
 }
 
 impl<'a> Screen<'a> {
-    pub(super) fn new(output: &'a Output, approve: bool) -> Self {
+    pub(super) fn new(output: &'a Output, approve: bool, interrupts: Interrupts) -> Self {
         Self {
             output,
             approve,
             progress: Progress::silent(),
+            interrupts,
         }
+    }
+
+    /// Asks on the terminal; an interruption is no answer.
+    fn asks(&self, question: String, ask: Ask) -> bool {
+        let (answer, answered) = std::sync::mpsc::sync_channel(1);
+        let interrupts = self.interrupts.clone();
+        // Who waits for an answer cannot hear of anything else.
+        let asker = std::thread::Builder::new().name("question".to_owned());
+        let asker = asker.spawn(move || {
+            let mut stdin = std::io::stdin().lock();
+            let yes = ask(&question, &mut stdin, &mut std::io::stderr());
+            answer.send(yes.unwrap_or(false)).ok();
+        });
+        while asker.is_ok() {
+            match answered.recv_timeout(LOOK) {
+                Ok(yes) => return yes,
+                Err(RecvTimeoutError::Timeout) if interrupts.first().is_none() => {}
+                Err(_) => break,
+            }
+        }
+        self.output.complain("\n");
+        false
     }
 
     /// Takes the progress off the screen.
@@ -62,19 +95,13 @@ impl View for Screen<'_> {
             return Decision::Proceed;
         }
         self.output.complain(&text);
-        let stdin = std::io::stdin();
-        if !stdin.is_terminal() {
+        if !std::io::stdin().is_terminal() {
             self.output.message(
                 Level::Info,
                 "nobody can be asked; `--approve` runs without asking",
             );
         }
-        let answer = approved(
-            "proceed with job?",
-            &mut stdin.lock(),
-            &mut std::io::stderr(),
-        );
-        if answer.unwrap_or(false) {
+        if self.asks("proceed with job?".to_owned(), approved) {
             Decision::Proceed
         } else {
             Decision::Decline
@@ -82,16 +109,14 @@ impl View for Screen<'_> {
     }
 
     fn redo(&mut self, doubts: &[String]) -> bool {
-        let stdin = std::io::stdin();
-        if self.approve || !stdin.is_terminal() {
+        if self.approve || !std::io::stdin().is_terminal() {
             return false;
         }
         let question = format!(
             "a job was cut off, and nobody knows whether {} was done; run it again?",
             doubts.join(", ")
         );
-        let answer = confirmed(&question, &mut stdin.lock(), &mut std::io::stderr());
-        answer.unwrap_or(false)
+        self.asks(question, confirmed)
     }
 
     fn event(&mut self, event: &Event) {

@@ -102,6 +102,16 @@ fn settle_folders(engine: &mut Engine, hands: &mut Hands<'_>) {
     }
 }
 
+/// The first few names of many.
+fn some_of(names: &[String]) -> String {
+    const MOST: usize = 5;
+    let shown = names[..names.len().min(MOST)].join(", ");
+    match names.len().saturating_sub(MOST) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
 #[derive(Debug, Default)]
 struct Loop {
     running: HashMap<u64, TaskIndex>,
@@ -115,7 +125,7 @@ struct Loop {
 impl Loop {
     fn turn_until_done(&mut self, engine: &mut Engine, hands: &mut Hands<'_>) -> Result<(), Error> {
         loop {
-            Self::heed_interruption(engine, hands);
+            self.heed_interruption(engine, hands);
             self.start_ready(engine, hands)?;
             // What ended is on record, and what starts is announced, before anything is awaited.
             publish(engine, hands)?;
@@ -127,8 +137,9 @@ impl Loop {
                     .map_err(Error::Runner)?;
             }
             if !self.running.is_empty() {
-                let (id, result) = hands.runner.next().map_err(Error::Runner)?;
-                if let Some(task) = self.running.remove(&id) {
+                let ended = hands.runner.next().map_err(Error::Runner)?;
+                let ended = ended.and_then(|(id, it)| Some((self.running.remove(&id)?, it)));
+                if let Some((task, result)) = ended {
                     let next = engine.proceed(task, Some(EffectResult::Action(result)))?;
                     self.take(engine, task, next);
                 }
@@ -145,10 +156,11 @@ impl Loop {
         engine.aborted = Some(error.to_string());
         hands.runner.cancel();
         while !self.running.is_empty() {
-            let Ok((id, result)) = hands.runner.next() else {
+            let Ok(ended) = hands.runner.next() else {
                 return;
             };
-            if let Some(task) = self.running.remove(&id) {
+            let ended = ended.and_then(|(id, it)| Some((self.running.remove(&id)?, it)));
+            if let Some((task, result)) = ended {
                 // What else it asks for is not done any more.
                 engine
                     .proceed(task, Some(EffectResult::Action(result)))
@@ -157,21 +169,40 @@ impl Loop {
         }
     }
 
-    /// After a signal nothing new starts; what ran was cancelled and is recorded as it ended.
-    fn heed_interruption(engine: &mut Engine, hands: &Hands<'_>) {
-        if let Some(signal) = hands.runner.interrupted()
-            && engine.interrupted.is_none()
-        {
-            engine.interrupted = Some(signal);
-            let text = "interrupted: no further task is started";
-            engine.say(Level::Warning, text);
-            engine.aborted = Some(text.to_owned());
+    /// After a signal nothing new starts; what runs may end in time, and is recorded as it ended.
+    fn heed_interruption(&self, engine: &mut Engine, hands: &Hands<'_>) {
+        let Some(signal) = hands.runner.interrupted() else {
+            return;
+        };
+        if engine.interrupted.is_some() {
+            return;
         }
+        engine.interrupted = Some(signal);
+        let why = "interrupted: no further task is started";
+        engine.aborted.get_or_insert_with(|| why.to_owned());
+        let started = self.effects.iter().map(|(task, _)| *task);
+        let mut running: Vec<_> = self.running.values().copied().chain(started).collect();
+        running.sort_unstable();
+        let text = if running.is_empty() {
+            why.to_owned()
+        } else {
+            let patience = hands.runner.patience().as_secs_f32();
+            let running: Vec<_> = running.iter().map(|task| engine.label(*task)).collect();
+            format!(
+                "{why}; what runs has {patience} s to end, a second signal kills it: {}",
+                some_of(&running)
+            )
+        };
+        engine.say(Level::Warning, text);
     }
 
     fn start_ready(&mut self, engine: &mut Engine, hands: &mut Hands<'_>) -> Result<(), Error> {
         let limit = engine.options.parallel.max(1);
         while engine.aborted.is_none() && self.running.len() + self.effects.len() < limit {
+            if hands.runner.interrupted().is_some() && engine.interrupted.is_none() {
+                self.heed_interruption(engine, hands);
+                return Ok(());
+            }
             if self.free.is_empty() && engine.is_turn_of_added() {
                 engine.plan_added(hands.folders)?;
             }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::host::{Action, ActionResult};
 use crate::secret::DigestKey;
@@ -12,11 +13,17 @@ pub trait Runner {
     /// Begins an action.
     fn begin(&mut self, id: u64, action: Action) -> Result<(), String>;
 
-    /// Waits until one that was begun has ended.
-    fn next(&mut self) -> Result<(u64, ActionResult), String>;
+    /// Waits until one that was begun has ended; gives nothing if somebody asked for an end
+    /// meanwhile.
+    fn next(&mut self) -> Result<Option<(u64, ActionResult)>, String>;
 
     /// The signal that asked for an end, if one did.
     fn interrupted(&self) -> Option<i32>;
+
+    /// How long what runs may go on then.
+    fn patience(&self) -> Duration {
+        Duration::ZERO
+    }
 
     /// Asks all that run to stop.
     fn cancel(&mut self);

@@ -1,11 +1,10 @@
 //! A job: deploy, undeploy, check and the other workflows differ by their goal only.
 
-use std::path::Path;
-
 use super::committing::JobCommit;
 use super::failure::{Failure, FailureKind};
 use super::hands::{JobFolders, LocalRunner};
 use super::journal::JobJournal;
+use super::lock;
 use super::log::JobLog;
 use super::prepared::prepare;
 use super::recover;
@@ -20,7 +19,7 @@ use crate::job::{self, Engine, Event, Hands, Sink as _};
 /// Runs a job from the text of an ensemble to its record.
 pub fn deploy(request: &JobRequest, view: &mut dyn View) -> Result<JobReport, Failure> {
     let found = session::find(&request.session)?;
-    let lock = lock(&found.located.manifest, &request.command, view)?;
+    let lock = lock::take(&found.located.manifest, request, view)?;
     let found = upstream::check(found, request, view)?;
     if recover::recover(&found, view)? {
         recover::refresh(request, session::find(&request.session)?)?;
@@ -36,24 +35,24 @@ pub fn deploy(request: &JobRequest, view: &mut dyn View) -> Result<JobReport, Fa
         .set_previous_aside()
         .map_err(|error| internal(&error))?;
     let mut folders = JobFolders::new(folders);
-    job.engine.render(&mut folders);
+    render(&mut job.engine, &mut folders, request)?;
     let settled = job.engine.has_nothing_to_do() || job.engine.gives_up();
     let mut watch = Watch::new(view, log, &session.sources);
     watch.all(&job.engine.take_events());
     if settled {
         return job.finish(&session, watch, false);
     }
-    if watch.view.approve(&job.engine, &session.sources) == Decision::Decline {
+    if approve(&mut job.engine, &mut watch, request) == Decision::Decline {
         return job.finish(&session, watch, true);
     }
-    refuse_in_doubt(&job.engine, watch.view)?;
+    refuse_in_doubt(&job.engine, watch.view, request)?;
     // What is not to be saved leaves nothing to recover either.
     let mut journal = None;
     if request.save && !request.goal.dry_run {
         let began = job.begun(&session, request, &lock.owner().token)?;
         journal = Some(JobJournal::new(session.manifest.base_dir(), began));
     }
-    let mut runner = LocalRunner::new(request.parallel);
+    let mut runner = LocalRunner::new(request, &lock);
     let mut hands = Hands {
         runner: &mut runner,
         folders: &mut folders,
@@ -83,6 +82,26 @@ pub fn deploy(request: &JobRequest, view: &mut dyn View) -> Result<JobReport, Fa
     job.finish(&session, watch, false)
 }
 
+/// Evaluates what tasks need, and writes their files.
+fn render(
+    engine: &mut Engine,
+    folders: &mut JobFolders,
+    request: &JobRequest,
+) -> Result<(), Failure> {
+    engine.render(folders);
+    request.go_on()
+}
+
+/// Asks whether the plan is to be run. Who asks for an end instead declines.
+fn approve(engine: &mut Engine, watch: &mut Watch<'_>, request: &JobRequest) -> Decision {
+    let decision = watch.approve(engine);
+    engine.interrupted = request.interrupts.first();
+    match engine.interrupted {
+        Some(_) => Decision::Decline,
+        None => decision,
+    }
+}
+
 /// Warns of what a run changed that is not saved.
 fn tell_unsaved(engine: &Engine, watch: &mut Watch<'_>) {
     let changed = engine.changed_instances();
@@ -96,17 +115,6 @@ fn tell_unsaved(engine: &Engine, watch: &mut Watch<'_>) {
     let help = "`unfurl run --save` saves it; `unfurl check` finds out how they are now";
     let warning = Diagnostic::warning(message).help(help);
     watch.event(&Event::Problem(Box::new(warning)));
-}
-
-fn lock(manifest: &Path, command: &str, view: &mut dyn View) -> Result<Lock, Failure> {
-    let acquired = Lock::acquire(manifest, command).map_err(|error| {
-        let hint = error.hint();
-        Failure::new(FailureKind::Locked, error, hint)
-    })?;
-    if let Some(taken) = &acquired.taken_over {
-        view.notice(&taken.to_string());
-    }
-    Ok(acquired.lock)
 }
 
 /// A record must not be published over that of somebody who broke the lock.
@@ -127,13 +135,21 @@ fn internal(error: &dyn std::error::Error) -> Failure {
     Failure::new(FailureKind::Internal, error, None)
 }
 
-/// What may have been done already is done again only if somebody says so.
-fn refuse_in_doubt(engine: &Engine, view: &mut dyn View) -> Result<(), Failure> {
+/// What may have been done already is done again only if somebody says so. From here on the job
+/// must be brought to an end.
+fn refuse_in_doubt(
+    engine: &Engine,
+    view: &mut dyn View,
+    request: &JobRequest,
+) -> Result<(), Failure> {
     let doubts = engine.in_doubt();
     let goal = &engine.options.goal;
     if doubts.is_empty() || goal.dry_run || goal.redo_in_doubt || view.redo(&doubts) {
+        request.go_on()?;
+        request.interrupts.starts();
         return Ok(());
     }
+    request.go_on()?;
     let message = format!(
         "a job was cut off, and nobody knows whether {} was done, so that it is not run again",
         doubts.join(", ")

@@ -17,6 +17,8 @@ pub enum FailureKind {
     JobFailed,
     /// The record could not be saved, or this program is at fault.
     Internal,
+    /// A signal asked for an end before anything ran.
+    Interrupted(i32),
 }
 
 impl FailureKind {
@@ -27,6 +29,7 @@ impl FailureKind {
             Self::Usage => 2,
             Self::Load | Self::JobFailed => 64,
             Self::Internal => 70,
+            Self::Interrupted(signal) => u8::try_from(128 + signal).unwrap_or(130),
         }
     }
 }
@@ -55,6 +58,12 @@ impl Failure {
             problems: diagnostic.into(),
             sources: Sources::default(),
         }
+    }
+
+    /// Somebody asked for an end before anything ran.
+    pub fn interrupted(signal: i32) -> Self {
+        let message = "interrupted before anything was done";
+        Self::new(FailureKind::Interrupted(signal), message, None)
     }
 
     /// A failure with places in texts.

@@ -2,39 +2,67 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
-use super::session::Session;
-use crate::ensemble::{FolderKind, FolderPath, Folders, PlannedFile};
+use super::session::{JobRequest, Session};
+use crate::ensemble::{FolderKind, FolderPath, Folders, Lock, PlannedFile};
 use crate::host::{Action, ActionResult};
 use crate::job::FolderKey;
 use crate::name::ChangeId;
-use crate::runner::Local;
+use crate::runner::{Guarding, Heard, Limits, Local};
 use crate::secret::{DigestKey, Keyring};
+use crate::system::signals::Interrupts;
 use crate::task::{RenderedFile, WorkFolder};
 
 /// The runner of this machine, as a job sees it.
 #[derive(Debug)]
-pub(super) struct LocalRunner(Option<Local>, usize);
+pub(super) struct LocalRunner {
+    local: Option<Local>,
+    limits: Limits,
+    interrupts: Interrupts,
+}
 
 impl LocalRunner {
-    pub(super) fn new(parallel: usize) -> Self {
-        Self(None, parallel)
+    /// The runner for a job. The token tells the processes of the job from all others: that of the
+    /// lock if the job is journalled, so that the next job can end what a crash left. Of a job that
+    /// is not, nobody would know which of its daemons may live.
+    pub(super) fn new(request: &JobRequest, lock: &Lock) -> Self {
+        let token = if request.save && !request.goal.dry_run {
+            lock.owner().token.clone()
+        } else {
+            ulid::Ulid::generate().to_string()
+        };
+        Self {
+            local: None,
+            limits: Limits {
+                running: request.parallel.max(1),
+                patience: request.grace,
+                guarding: Some(Guarding::by_this_program(&token)),
+                ..Limits::default()
+            },
+            interrupts: request.interrupts.clone(),
+        }
     }
 
     /// Started with the first action: many jobs have none.
     fn local(&mut self) -> Result<&Local, String> {
-        if self.0.is_none() {
-            let limits = crate::runner::Limits {
-                running: self.1.max(1),
-                ..crate::runner::Limits::default()
-            };
+        if self.local.is_none() {
             let sink = Box::new(super::log::Echo);
-            let local = Local::start(limits, Some(sink)).map_err(|error| error.to_string())?;
-            self.0 = Some(local);
+            let local = Local::start(self.limits.clone(), Some(sink));
+            let local = local.map_err(|error| error.to_string())?;
+            let bell = local.bell();
+            self.interrupts.listen(move |_, nth| bell.ring(nth));
+            self.local = Some(local);
         }
-        self.0
+        self.local
             .as_ref()
             .ok_or_else(|| "the runner did not start".to_owned())
+    }
+}
+
+impl Drop for LocalRunner {
+    fn drop(&mut self) {
+        self.interrupts.unlisten();
     }
 }
 
@@ -44,16 +72,23 @@ impl crate::job::Runner for LocalRunner {
         Ok(())
     }
 
-    fn next(&mut self) -> Result<(u64, ActionResult), String> {
-        self.local()?.recv().map_err(|error| error.to_string())
+    fn next(&mut self) -> Result<Option<(u64, ActionResult)>, String> {
+        match self.local()?.recv().map_err(|error| error.to_string())? {
+            Heard::Ended(id, result) => Ok(Some((id, result))),
+            Heard::Interruption => Ok(None),
+        }
     }
 
     fn interrupted(&self) -> Option<i32> {
-        self.0.as_ref()?.interrupted()
+        self.interrupts.first()
+    }
+
+    fn patience(&self) -> Duration {
+        self.limits.patience
     }
 
     fn cancel(&mut self) {
-        if let Some(local) = &self.0 {
+        if let Some(local) = &self.local {
             local.cancel_all();
         }
     }

@@ -1,5 +1,7 @@
 //! Shows what a job would do, and does nothing.
 
+use std::path::Path;
+
 use super::failure::{Failure, FailureKind};
 use super::hands::JobFolders;
 use super::log::JobLog;
@@ -9,7 +11,7 @@ use super::session::{self, JobRequest};
 use super::view::View;
 use super::watch::Watch;
 use crate::diagnostic::Sources;
-use crate::ensemble::{Folders, Lock, LockError};
+use crate::ensemble::{Folders, Lock, LockError, LockState};
 use crate::job::Engine;
 
 /// A job that was planned.
@@ -29,14 +31,12 @@ pub fn plan(request: &JobRequest, view: &mut dyn View) -> Result<Planned, Failur
         view.notice(&text);
     }
     let manifest = found.located.manifest.clone();
-    let lock = match Lock::acquire(&manifest, &request.command) {
-        Ok(acquired) => Some(acquired.lock),
-        Err(LockError::Held { .. } | LockError::Unreadable { .. } | LockError::Busy { .. }) => None,
-        Err(error) => {
-            let hint = error.hint();
-            return Err(Failure::new(FailureKind::Locked, error, hint));
-        }
+    // What a job that was killed left is for the next job to clear away, not for a plan.
+    let lock = match Lock::look(&manifest) {
+        Ok(LockState::Stale(_)) => None,
+        _ => lock_if_free(&manifest, request)?,
     };
+    request.go_on()?;
     let mut session = session::load(found, &request.session)?;
     let base = session.manifest.base_dir();
     let folders = match &lock {
@@ -50,6 +50,7 @@ pub fn plan(request: &JobRequest, view: &mut dyn View) -> Result<Planned, Failur
         .set_previous_aside()
         .map_err(|error| refused(&error))?;
     job.engine.render(&mut JobFolders::new(folders));
+    request.go_on()?;
     let mut watch = Watch::new(view, log, &session.sources);
     watch.all(&job.engine.take_events());
     job.settle_log(watch.log, session.manifest.base_dir());
@@ -57,6 +58,20 @@ pub fn plan(request: &JobRequest, view: &mut dyn View) -> Result<Planned, Failur
         engine: job.engine,
         sources: session.sources,
     })
+}
+
+/// The lock, unless another job has it.
+fn lock_if_free(manifest: &Path, request: &JobRequest) -> Result<Option<Lock>, Failure> {
+    match Lock::acquire(manifest, &request.command) {
+        Ok(acquired) => Ok(Some(acquired.lock)),
+        Err(error) if error.may_pass() => Ok(None),
+        // What cannot be written can be planned.
+        Err(LockError::File(error)) if error.is_refusal() => Ok(None),
+        Err(error) => {
+            let hint = error.hint();
+            Err(Failure::new(FailureKind::Locked, error, hint))
+        }
+    }
 }
 
 fn refused(error: &dyn std::error::Error) -> Failure {

@@ -112,12 +112,14 @@ pub(super) fn prepare(
     folders: &Folders,
 ) -> Result<Prepared, Failure> {
     let began = std::time::Instant::now();
+    request.go_on()?;
     let Idle {
         mut engine,
         goal,
         history_last,
         kept_templates,
     } = engine(request, session, folders)?;
+    request.go_on()?;
     let topology = Arc::clone(&engine.topology);
     let plan = plan::plan(&topology, &goal, &engine)
         .map_err(|error| unknown::refusal(error, &topology, &session.sources))?;

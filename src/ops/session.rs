@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::blueprint;
 use super::committing::CommitRequest;
@@ -19,6 +20,7 @@ use crate::name::ChangeId;
 use crate::plan::Goal;
 use crate::project::{self, Environment, FileLoader, Located, Project, Trust};
 use crate::system::env::Env;
+use crate::system::signals::Interrupts;
 use crate::system::{env, fs};
 use crate::topology::{self, Topology};
 use crate::tosca::{self, ReadOptions, ServiceTemplate};
@@ -77,6 +79,22 @@ pub struct JobRequest {
     pub recorded_options: Map,
     /// The command line, for the lock's owner file.
     pub command: String,
+    /// How long to wait for locks that others hold.
+    pub lock_timeout: Duration,
+    /// How long tasks may go on after somebody asked for an end.
+    pub grace: Duration,
+    /// Tells whether somebody asked for an end.
+    pub interrupts: Interrupts,
+}
+
+impl JobRequest {
+    /// Fails if somebody asked for an end. For the time before anything runs.
+    pub(super) fn go_on(&self) -> Result<(), Failure> {
+        match self.interrupts.first() {
+            None => Ok(()),
+            Some(signal) => Err(Failure::interrupted(signal)),
+        }
+    }
 }
 
 /// An ensemble that was found but not read.

@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use super::log::JobLog;
-use super::view::View;
+use super::view::{Decision, View};
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources};
-use crate::job::{Event, Sink};
+use crate::job::{Engine, Event, Sink};
 
 /// Hears the events of a job for its log and its view.
 pub(super) struct Watch<'v> {
@@ -26,6 +26,11 @@ impl<'v> Watch<'v> {
             problems: Diagnostics::default(),
             told: HashSet::new(),
         }
+    }
+
+    /// Has the plan approved.
+    pub(super) fn approve(&mut self, engine: &Engine) -> Decision {
+        self.view.approve(engine, &self.sources)
     }
 
     pub(super) fn all(&mut self, events: &[Event]) {

@@ -1,13 +1,12 @@
 //! The runner of this machine: its own thread, many commands at a time.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::mpsc as results;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tokio::sync::mpsc as orders;
 
+use super::guard::Guarding;
 use super::perform::{self, Order};
 use crate::host::{Action, ActionResult, Stream};
 
@@ -20,6 +19,10 @@ pub struct Limits {
     pub grace: Duration,
     /// How long outputs are still read after a command ended, when what it left behind holds them.
     pub drain: Duration,
+    /// How long commands may go on after somebody asked for an end.
+    pub patience: Duration,
+    /// Who ends commands if this process is killed.
+    pub guarding: Option<Guarding>,
 }
 
 impl Default for Limits {
@@ -28,7 +31,31 @@ impl Default for Limits {
             running: 256,
             grace: Duration::from_secs(5),
             drain: Duration::from_millis(500),
+            patience: Duration::from_secs(30),
+            guarding: None,
         }
+    }
+}
+
+/// What a runner tells.
+#[derive(Debug)]
+pub enum Heard {
+    /// An action has ended.
+    Ended(u64, ActionResult),
+    /// Somebody asks for an end of all.
+    Interruption,
+}
+
+/// Tells a runner, from any thread, that somebody asks for an end.
+#[derive(Debug, Clone)]
+pub struct Bell(orders::UnboundedSender<Order>);
+
+impl Bell {
+    /// What runs may go on for a while, see [`Limits::patience`]. With the second ring all is
+    /// killed. Whoever waits for a result hears of each.
+    pub fn ring(&self, nth: usize) {
+        // Where the runner has ended, nothing runs.
+        self.0.send(Order::Interrupt(nth)).ok();
     }
 }
 
@@ -52,10 +79,9 @@ pub enum Error {
 /// Performs actions on this machine. When it is dropped, all that runs is killed.
 #[derive(Debug)]
 pub struct Local {
-    orders: Option<orders::UnboundedSender<Order>>,
-    results: results::Receiver<(u64, ActionResult)>,
+    orders: orders::UnboundedSender<Order>,
+    results: results::Receiver<Heard>,
     thread: Option<JoinHandle<()>>,
-    interrupted: Arc<AtomicI32>,
 }
 
 impl Local {
@@ -66,24 +92,15 @@ impl Local {
             .build()?;
         let (order_sender, order_receiver) = orders::unbounded_channel();
         let (result_sender, result_receiver) = results::channel();
-        let interrupted = Arc::new(AtomicI32::new(0));
-        let flag = Arc::clone(&interrupted);
         let thread = std::thread::Builder::new()
             .name("runner".to_owned())
             .spawn(move || {
-                runtime.block_on(perform::serve(
-                    limits,
-                    sink,
-                    order_receiver,
-                    result_sender,
-                    flag,
-                ));
+                runtime.block_on(perform::serve(limits, sink, order_receiver, result_sender));
             })?;
         Ok(Self {
-            orders: Some(order_sender),
+            orders: order_sender,
             results: result_receiver,
             thread: Some(thread),
-            interrupted,
         })
     }
 
@@ -92,9 +109,9 @@ impl Local {
         self.order(Order::Begin(id, Box::new(action)));
     }
 
-    /// The signal that asked for an end, if one did. All that ran was cancelled then.
-    pub fn interrupted(&self) -> Option<i32> {
-        Some(self.interrupted.load(Ordering::SeqCst)).filter(|number| *number != 0)
+    /// Gives what tells this runner that somebody asks for an end.
+    pub fn bell(&self) -> Bell {
+        Bell(self.orders.clone())
     }
 
     /// Ends an action early; its result still comes.
@@ -107,41 +124,30 @@ impl Local {
         self.order(Order::CancelAll);
     }
 
-    /// Waits for the next result. Waits for ever if nothing was submitted.
-    pub fn recv(&self) -> Result<(u64, ActionResult), Error> {
+    /// Waits for the next result, or an interruption. Waits for ever if nothing was submitted.
+    pub fn recv(&self) -> Result<Heard, Error> {
         self.results.recv().map_err(|_| Error::Gone)
     }
 
-    /// Gives a result that is there already.
-    pub fn try_recv(&self) -> Result<Option<(u64, ActionResult)>, Error> {
+    /// Gives what there is to hear already.
+    pub fn try_recv(&self) -> Result<Option<Heard>, Error> {
         match self.results.try_recv() {
-            Ok(result) => Ok(Some(result)),
+            Ok(heard) => Ok(Some(heard)),
             Err(results::TryRecvError::Empty) => Ok(None),
             Err(results::TryRecvError::Disconnected) => Err(Error::Gone),
         }
     }
 
-    /// Waits for the next result for some time.
-    pub fn recv_timeout(&self, time: Duration) -> Result<Option<(u64, ActionResult)>, Error> {
-        match self.results.recv_timeout(time) {
-            Ok(result) => Ok(Some(result)),
-            Err(results::RecvTimeoutError::Timeout) => Ok(None),
-            Err(results::RecvTimeoutError::Disconnected) => Err(Error::Gone),
-        }
-    }
-
     fn order(&self, order: Order) {
-        if let Some(orders) = &self.orders {
-            // If the thread is gone, `recv` says so.
-            orders.send(order).ok();
-        }
+        // If the thread is gone, `recv` says so.
+        self.orders.send(order).ok();
     }
 }
 
 impl Drop for Local {
     fn drop(&mut self) {
-        // Without a sender the thread kills what runs and ends.
-        self.orders = None;
+        // The thread kills what runs and ends.
+        self.order(Order::Stop);
         if let Some(thread) = self.thread.take() {
             thread.join().ok();
         }
@@ -152,7 +158,7 @@ impl Drop for Local {
 #[expect(clippy::disallowed_methods, reason = "a test sets its stage by itself")]
 mod tests {
     use std::path::Path;
-    use std::sync::Mutex;
+    use std::sync::{Arc, Mutex};
     use std::time::Instant;
 
     use super::*;
@@ -182,9 +188,17 @@ mod tests {
         command
     }
 
+    fn next(runner: &Local) -> (u64, RunOutput) {
+        loop {
+            if let Heard::Ended(id, ActionResult::Run(output)) = runner.recv().unwrap() {
+                return (id, output);
+            }
+        }
+    }
+
     fn run(runner: &Local, command: Command) -> RunOutput {
         runner.submit(7, Action::Run(command));
-        let (id, ActionResult::Run(output)) = runner.recv().unwrap();
+        let (id, output) = next(runner);
         assert_eq!(id, 7);
         output
     }
@@ -334,9 +348,9 @@ mod tests {
         runner.submit(1, Action::Run(sh("sleep 60")));
         runner.submit(2, Action::Run(sh("sleep 0.5; echo two")));
         runner.cancel(1);
-        let (id, ActionResult::Run(output)) = runner.recv().unwrap();
+        let (id, output) = next(&runner);
         assert_eq!((id, output.exit), (1, Exit::Cancelled));
-        let (id, ActionResult::Run(output)) = runner.recv().unwrap();
+        let (id, output) = next(&runner);
         assert_eq!((id, output.stdout.text().as_str()), (2, "two\n"));
         runner.cancel(2);
         assert!(runner.try_recv().unwrap().is_none());
@@ -355,7 +369,7 @@ mod tests {
         runner.cancel_all();
         let mut ids: Vec<_> = (0..5)
             .map(|_| {
-                let (id, ActionResult::Run(output)) = runner.recv().unwrap();
+                let (id, output) = next(&runner);
                 assert_eq!(output.exit, Exit::Cancelled);
                 id
             })
@@ -377,6 +391,80 @@ mod tests {
         let pid = pid_in(&file);
         drop(runner);
         assert!(ends(pid));
+    }
+
+    #[test]
+    fn after_an_interruption_what_runs_may_end_by_itself() {
+        let runner = runner();
+        runner.submit(1, Action::Run(sh("sleep 0.3; echo done")));
+        runner.bell().ring(1);
+        assert!(matches!(runner.recv().unwrap(), Heard::Interruption));
+        let (_, output) = next(&runner);
+        assert_eq!(output.exit, Exit::Code(0));
+        assert_eq!(output.stdout.text(), "done\n");
+    }
+
+    #[test]
+    fn after_an_interruption_what_runs_is_ended_once_patience_is_over() {
+        let impatient = Limits {
+            patience: Duration::from_millis(100),
+            ..limits()
+        };
+        let runner = Local::start(impatient, None).unwrap();
+        runner.submit(1, Action::Run(sh("sleep 60")));
+        runner.bell().ring(1);
+        assert_eq!(next(&runner).1.exit, Exit::Cancelled);
+        runner.submit(2, Action::Run(sh("echo late")));
+        assert_eq!(next(&runner).1.exit, Exit::Cancelled);
+    }
+
+    #[test]
+    fn the_second_interruption_kills_at_once() {
+        let patient = Limits {
+            grace: Duration::from_mins(1),
+            ..limits()
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("pid");
+        let runner = Local::start(patient, None).unwrap();
+        let text = format!("trap '' INT TERM; echo $$ > {}; sleep 60", file.display());
+        runner.submit(1, Action::Run(sh(&text)));
+        let pid = pid_in(&file);
+        let start = Instant::now();
+        runner.bell().ring(1);
+        runner.bell().ring(2);
+        assert_eq!(next(&runner).1.exit, Exit::Cancelled);
+        assert!(start.elapsed() < Duration::from_secs(5));
+        assert!(ends(pid));
+    }
+
+    #[test]
+    fn a_cancelled_command_ends_with_what_left_its_group() {
+        let guarded = Limits {
+            guarding: Some(Guarding {
+                token: ulid::Ulid::generate().to_string(),
+                program: None,
+            }),
+            ..limits()
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("pid");
+        let text = format!(
+            "setsid sh -c 'trap \"\" TERM; echo $$ > {}; sleep 60; sleep 60' & sleep 60",
+            file.display()
+        );
+        for dropped in [false, true] {
+            let runner = Local::start(guarded.clone(), None).unwrap();
+            runner.submit(1, Action::Run(sh(&text)));
+            let pid = pid_in(&file);
+            std::fs::remove_file(&file).unwrap();
+            if !dropped {
+                runner.cancel(1);
+                assert_eq!(next(&runner).1.exit, Exit::Cancelled);
+            }
+            drop(runner);
+            assert!(ends(pid));
+        }
     }
 
     #[test]
@@ -405,9 +493,9 @@ mod tests {
     }
 
     #[derive(Clone, Default)]
-    struct Heard(Arc<Mutex<Vec<u8>>>);
+    struct Listener(Arc<Mutex<Vec<u8>>>);
 
-    impl OutputSink for Heard {
+    impl OutputSink for Listener {
         fn output(&mut self, id: u64, stream: Stream, bytes: &[u8]) {
             assert_eq!((id, stream), (7, Stream::Stdout));
             self.0.lock().unwrap().extend_from_slice(bytes);
@@ -416,7 +504,7 @@ mod tests {
 
     #[test]
     fn an_echo_is_complete_before_the_result_comes() {
-        let heard = Heard::default();
+        let heard = Listener::default();
         let runner = Local::start(limits(), Some(Box::new(heard.clone()))).unwrap();
         let mut command = sh("seq 1 50000");
         command.echo = true;
@@ -437,7 +525,7 @@ mod tests {
             runner.submit(id, Action::Run(command));
         }
         for _ in 0..500 {
-            let (id, ActionResult::Run(output)) = runner.recv().unwrap();
+            let (id, output) = next(&runner);
             assert_eq!(output.stdout.text(), format!("{id}\n"));
         }
         println!(

@@ -1,8 +1,12 @@
 //! Performs effects on this machine.
 
+mod guard;
 mod local;
 mod perform;
 mod program;
 mod redact;
+mod watch;
 
-pub use local::{Error, Limits, Local, OutputSink};
+pub use guard::{GUARD_COMMAND, Guarding, stand_guard};
+pub use local::{Bell, Error, Heard, Limits, Local, OutputSink};
+pub use watch::watch_signals;

@@ -8,25 +8,24 @@ use std::collections::HashMap;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::mpsc as results;
-use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, ChildStdin};
-use tokio::signal::unix;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::{JoinError, JoinSet};
 
-use super::local::{Limits, OutputSink};
+use super::guard::Guard;
+use super::local::{Heard, Limits, OutputSink};
 use super::program::file_of;
 use super::redact::Redactor;
 use crate::host::{
     Action, ActionResult, Background, Capture, Captured, Command, Exit, RunOutput, Stream,
 };
+use crate::system::survivors;
 
 /// How many pieces of output wait for a sink before the commands that write them wait.
 const PIECES_WAITING: usize = 64;
@@ -38,6 +37,9 @@ pub(super) enum Order {
     Begin(u64, Box<Action>),
     Cancel(u64),
     CancelAll,
+    /// Somebody asks for an end, for the nth time.
+    Interrupt(usize),
+    Stop,
 }
 
 /// What the sink's thread is told.
@@ -49,23 +51,23 @@ enum Piece {
 
 type Echo = Option<mpsc::Sender<Piece>>;
 
-/// Follows orders until nobody can give any, then kills all that runs.
+/// Follows orders until it is to stop, then kills all that runs.
 pub(super) async fn serve(
     limits: Limits,
     sink: Option<Box<dyn OutputSink>>,
     mut orders: mpsc::UnboundedReceiver<Order>,
-    results: results::Sender<(u64, ActionResult)>,
-    interrupted: Arc<AtomicI32>,
+    results: results::Sender<Heard>,
 ) {
-    let mut signals = Signals::listen();
     let mut server = Server {
         echo: sink.and_then(listen),
         turns: Arc::new(Semaphore::new(
             limits.running.clamp(1, Semaphore::MAX_PERMITS),
         )),
+        guard: limits.guarding.clone().map(|it| Arc::new(Guard::start(it))),
         limits: Arc::new(limits),
         results,
-        interrupted,
+        patience: None,
+        refuses: false,
         hurry: watch::channel(false).0,
         running: JoinSet::new(),
         ids: HashMap::new(),
@@ -75,8 +77,8 @@ pub(super) async fn serve(
     loop {
         let order = tokio::select! {
             order = orders.recv() => order,
-            number = signals.next() => {
-                server.interrupt(number);
+            () = over(server.patience) => {
+                server.end_all();
                 continue;
             }
             Some(ended) = server.running.join_next_with_id() => {
@@ -88,9 +90,18 @@ pub(super) async fn serve(
             Some(Order::Begin(id, action)) => server.begin(id, *action),
             Some(Order::Cancel(id)) => cancel(server.cancels.remove(&id)),
             Some(Order::CancelAll) => cancel_all(&mut server.cancels),
-            // Dropping the tasks drops their groups, which kills them.
-            None => return,
+            Some(Order::Interrupt(nth)) => server.interrupt(nth),
+            Some(Order::Stop) | None => break,
         }
+    }
+    server.stop();
+}
+
+/// Waits until a time is over; for ever if there is none.
+async fn over(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time.into()).await,
+        None => std::future::pending().await,
     }
 }
 
@@ -99,8 +110,12 @@ struct Server {
     limits: Arc<Limits>,
     echo: Echo,
     turns: Arc<Semaphore>,
-    results: results::Sender<(u64, ActionResult)>,
-    interrupted: Arc<AtomicI32>,
+    guard: Option<Arc<Guard>>,
+    results: results::Sender<Heard>,
+    /// Until when commands may go on after somebody asked for an end.
+    patience: Option<Instant>,
+    /// Whether no command begins any more.
+    refuses: bool,
     /// Whether commands are to be killed without grace.
     hurry: watch::Sender<bool>,
     running: JoinSet<(u64, u64)>,
@@ -113,7 +128,7 @@ struct Server {
 
 impl Server {
     fn begin(&mut self, id: u64, action: Action) {
-        if self.interrupted.load(Ordering::SeqCst) != 0 {
+        if self.refuses {
             self.tell(id, Exit::Cancelled);
             return;
         }
@@ -126,22 +141,55 @@ impl Server {
         let count = self.begun;
         self.cancels.insert(id, (count, cancel));
         let (limits, turns) = (Arc::clone(&self.limits), Arc::clone(&self.turns));
-        let (echo, results) = (self.echo.clone(), self.results.clone());
+        let results = self.results.clone();
+        let Action::Run(command) = action;
+        let running = Running {
+            id,
+            echo: self.echo.clone().filter(|_| command.echo),
+            command,
+            limits,
+            guard: self.guard.clone(),
+        };
         let task = self.running.spawn(async move {
-            let output = perform(id, action, limits, echo, (&turns, ends)).await;
+            let output = running.wait_turn(&turns, ends).await;
+            let result = ActionResult::Run(output);
             // Nobody listens any more when the runner is being dropped.
-            results.send((id, ActionResult::Run(output))).ok();
+            results.send(Heard::Ended(id, result)).ok();
             (id, count)
         });
         self.ids.insert(task.id(), id);
     }
 
-    /// Who asks twice does not want to wait: all that runs is killed.
-    fn interrupt(&mut self, number: i32) {
-        if self.interrupted.swap(number, Ordering::SeqCst) != 0 {
+    /// What runs may go on for a while. Who asks twice does not want to wait: all is killed.
+    fn interrupt(&mut self, nth: usize) {
+        if nth > 1 {
             self.hurry.send_replace(true);
+            self.end_all();
+        } else if !self.refuses {
+            self.patience = Some(Instant::now() + self.limits.patience);
         }
+        // Whoever waits for a result is to know.
+        self.results.send(Heard::Interruption).ok();
+    }
+
+    fn end_all(&mut self) {
+        self.patience = None;
+        self.refuses = true;
         cancel_all(&mut self.cancels);
+    }
+
+    /// Kills what runs, wherever it went.
+    fn stop(mut self) {
+        let tasks: Vec<u64> = self.ids.values().copied().collect();
+        // Dropping the tasks drops their groups, which kills them.
+        self.running = JoinSet::new();
+        if let Some(guard) = &self.guard {
+            if !tasks.is_empty() {
+                let is_spared = |task| !tasks.contains(&task);
+                survivors::end(guard.token(), &is_spared, Duration::ZERO);
+            }
+            guard.goodbye();
+        }
     }
 
     fn ended(&mut self, ended: Result<(tokio::task::Id, (u64, u64)), JoinError>) {
@@ -169,7 +217,8 @@ impl Server {
     /// Answers for an action that did not run to its end.
     fn tell(&self, id: u64, exit: Exit) {
         let output = RunOutput::not_run(exit);
-        self.results.send((id, ActionResult::Run(output))).ok();
+        let result = ActionResult::Run(output);
+        self.results.send(Heard::Ended(id, result)).ok();
     }
 }
 
@@ -184,55 +233,6 @@ struct Ends {
     cancelled: oneshot::Receiver<()>,
     /// Whether it is to be killed without grace.
     hurried: watch::Receiver<bool>,
-}
-
-/// The signals by which people and systems ask for an end.
-struct Signals(Vec<(Signal, unix::Signal)>);
-
-impl Signals {
-    fn listen() -> Self {
-        let asked = [
-            (Signal::SIGINT, unix::SignalKind::interrupt()),
-            (Signal::SIGTERM, unix::SignalKind::terminate()),
-            (Signal::SIGHUP, unix::SignalKind::hangup()),
-            (Signal::SIGQUIT, unix::SignalKind::quit()),
-        ];
-        let heard = asked
-            .into_iter()
-            .filter_map(|(signal, kind)| Some((signal, unix::signal(kind).ok()?)));
-        Self(heard.collect())
-    }
-
-    /// The number of the next signal.
-    async fn next(&mut self) -> i32 {
-        std::future::poll_fn(|context| {
-            for (signal, heard) in &mut self.0 {
-                if heard.poll_recv(context).is_ready() {
-                    return Poll::Ready(*signal as i32);
-                }
-            }
-            Poll::Pending
-        })
-        .await
-    }
-}
-
-async fn perform(
-    id: u64,
-    action: Action,
-    limits: Arc<Limits>,
-    echo: Echo,
-    (turns, ends): (&Semaphore, Ends),
-) -> RunOutput {
-    let Action::Run(command) = action;
-    let echo = echo.filter(|_| command.echo);
-    let running = Running {
-        id,
-        command,
-        limits,
-        echo,
-    };
-    running.wait_turn(turns, ends).await
 }
 
 fn cancel(sender: Option<(u64, oneshot::Sender<()>)>) {
@@ -282,6 +282,7 @@ struct Running {
     command: Command,
     limits: Arc<Limits>,
     echo: Echo,
+    guard: Option<Arc<Guard>>,
 }
 
 impl Running {
@@ -302,13 +303,12 @@ impl Running {
             Ok(child) => child,
             Err(exit) => return RunOutput::not_run(exit),
         };
+        let id = child.id();
+        if let (Some(guard), Some(id)) = (&self.guard, id) {
+            guard.begun(self.id, id);
+        }
         let mut group = Group {
-            id: Pid::from_raw(
-                child
-                    .id()
-                    .and_then(|id| i32::try_from(id).ok())
-                    .unwrap_or(i32::MAX),
-            ),
+            id: Pid::from_raw(id.and_then(|id| i32::try_from(id).ok()).unwrap_or(i32::MAX)),
             kill_on_drop: true,
         };
         let feeding = feed(child.stdin.take(), self.command.stdin.take());
@@ -332,11 +332,7 @@ impl Running {
                     () = &mut reading, if !all_read => all_read = true,
                 }
             };
-            let by_itself = matches!(exit, Exit::Code(_) | Exit::Signal(_));
-            group.kill_on_drop = !(by_itself && self.command.background == Background::Keep);
-            if group.kill_on_drop {
-                signal_group(group.id, Signal::SIGKILL);
-            }
+            self.end_what_is_left(&exit, &mut group).await;
             if !all_read {
                 // What left the group may hold the pipes open for ever.
                 tokio::time::timeout(self.limits.drain, &mut reading)
@@ -352,6 +348,26 @@ impl Running {
             stderr: stderr.finish(),
             elapsed: start.elapsed(),
         }
+    }
+
+    /// Ends what the command left behind, unless that may live.
+    async fn end_what_is_left(&self, exit: &Exit, group: &mut Group) {
+        let by_itself = matches!(exit, Exit::Code(_) | Exit::Signal(_));
+        let may_live = by_itself && self.command.background == Background::Keep;
+        group.kill_on_drop = !may_live;
+        if !may_live {
+            signal_group(group.id, Signal::SIGKILL);
+        }
+        let Some(guard) = &self.guard else {
+            return;
+        };
+        if !by_itself {
+            // What left its group, too. To look for it takes some milliseconds.
+            let (guard, id) = (Arc::clone(guard), self.id);
+            let end = move || survivors::end(guard.token(), &|task| task != id, Duration::ZERO);
+            tokio::task::spawn_blocking(end).await.ok();
+        }
+        guard.ended(self.id, may_live);
     }
 
     fn spawn(&self) -> Result<Child, Exit> {
@@ -374,6 +390,10 @@ impl Running {
             })
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
+        if let Some(guard) = &self.guard {
+            let value = survivors::value(guard.token(), self.id);
+            command.env(survivors::VARIABLE, value);
+        }
         let mut command = tokio::process::Command::from(command);
         command.kill_on_drop(true).spawn().map_err(|error| {
             let name = self.command.program.name();

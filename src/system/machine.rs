@@ -52,7 +52,7 @@ pub fn is_running(pid: u32) -> bool {
 }
 
 /// What `/proc/<pid>/stat` says after the name of the program.
-fn fields_after_name(pid: u32) -> Option<String> {
+pub(super) fn fields_after_name(pid: u32) -> Option<String> {
     let text = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
     let text = String::from_utf8_lossy(&text).into_owned();
     let (_, fields) = text.rsplit_once(')')?;

@@ -8,4 +8,6 @@ pub mod lockfile;
 pub mod machine;
 pub mod process;
 pub mod random;
+pub mod signals;
+pub mod survivors;
 pub mod terminal;

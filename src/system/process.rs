@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
+use super::signals;
+
 /// A helper program to run.
 #[derive(Debug, Clone)]
 pub struct Helper {
@@ -105,6 +107,12 @@ pub enum Error {
         /// How long it may run.
         time_limit: Duration,
     },
+    /// Somebody asked for an end of all.
+    #[error("`{program}` was ended, for an end of all was asked for")]
+    Interrupted {
+        /// The program.
+        program: String,
+    },
 }
 
 /// Lets a person edit a file with the editor that git would take, on this process's terminal.
@@ -125,6 +133,9 @@ pub fn edit(file: &std::path::Path) -> Result<(), Error> {
     }
 }
 
+/// How often it is looked whether a helper is to be ended.
+const LOOK: Duration = Duration::from_millis(20);
+
 /// Runs a helper to its end.
 pub fn run(helper: &Helper) -> Result<Output, Error> {
     let program = helper.argv.first().ok_or(Error::Empty)?.clone();
@@ -144,6 +155,10 @@ pub fn run(helper: &Helper) -> Result<Output, Error> {
     };
     let (stdout, stderr) = collect(&outputs, deadline).ok_or_else(|| {
         end(&mut child);
+        if Instant::now() < deadline {
+            let program = program.clone();
+            return Error::Interrupted { program };
+        }
         timed_out()
     })?;
     loop {
@@ -220,12 +235,18 @@ fn spawn(helper: &Helper, program: &str) -> Result<Child, Error> {
 
 type Kept = (Vec<u8>, bool);
 
+/// Waits for both outputs; gives nothing if the time is over or an end was asked for.
 fn collect(from: &Receiver<(bool, Kept)>, deadline: Instant) -> Option<(Kept, Kept)> {
     let mut outputs = [Kept::default(), Kept::default()];
-    for _ in 0..2 {
+    let mut ended = 0;
+    while ended < 2 {
         let left = deadline.saturating_duration_since(Instant::now());
-        match from.recv_timeout(left) {
-            Ok((stderr, kept)) => outputs[usize::from(stderr)] = kept,
+        match from.recv_timeout(left.min(LOOK)) {
+            Ok((stderr, kept)) => {
+                outputs[usize::from(stderr)] = kept;
+                ended += 1;
+            }
+            Err(RecvTimeoutError::Timeout) if left > LOOK && !signals::take_cut() => {}
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return None,
         }
     }

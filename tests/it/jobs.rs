@@ -44,7 +44,7 @@ fn status(env: &TestEnv, name: &str) -> Json {
 #[test]
 fn an_interrupted_job_records_what_it_made_and_can_be_torn_down() {
     let env = TestEnv::with_ensemble(&two_nodes("kill -INT $PPID; sleep 60"));
-    let run = env.unfurl(["deploy", "--approve", "--output", "json"]);
+    let run = env.unfurl(["deploy", "--approve", "--grace", "0", "--output", "json"]);
     assert_eq!(run.code, 130, "{run}");
     assert!(run.time < Duration::from_secs(30), "{run}");
     assert_eq!(status(&env, "before"), "ok", "{run}");
@@ -362,7 +362,7 @@ fn a_second_signal_ends_a_command_that_ignores_the_first() {
 #[test]
 fn a_closed_terminal_ends_the_job_in_order() {
     let env = TestEnv::with_ensemble(&two_nodes("kill -HUP $PPID; sleep 50"));
-    let run = env.unfurl(["deploy", "--approve"]);
+    let run = env.unfurl(["deploy", "--approve", "--grace", "0"]);
     assert_eq!(run.code, 129, "{run}");
     assert_eq!(status(&env, "before"), "ok", "{run}");
 }
@@ -388,7 +388,7 @@ fn a_delegate_to_an_operation_that_is_not_there_fails() {
 
 #[test]
 fn values_of_options_are_not_in_the_lock() {
-    let command = "cat ensemble.yaml.lock.owner > seen";
+    let command = "cat ensemble.yaml.owner.lock > seen";
     let env = TestEnv::with_ensemble(&two_nodes(command));
     env.unfurl(["deploy", "--approve", "--var", "pw", "hunter2hunter2"])
         .succeeds();

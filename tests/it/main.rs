@@ -17,8 +17,11 @@ mod export;
 
 mod expressions;
 mod flow;
+mod guard;
+mod interrupts;
 mod jobs;
 mod layers;
+mod locking;
 mod merging;
 mod model;
 mod nested;

@@ -368,7 +368,8 @@ fn a_command_that_fails_or_is_not_there_is_a_failed_job() {
 #[test]
 fn an_interrupted_command_is_ended_and_leaves_nothing_behind() {
     let env = deployed();
-    let run = env.unfurl(["run", "-a", "--", "sh", "-c", "kill -INT $PPID; sleep 60"]);
+    let command = "kill -INT $PPID; sleep 60";
+    let run = env.unfurl(["run", "-a", "--grace", "0", "--", "sh", "-c", command]);
     assert_eq!(run.code, 130, "{run}");
     assert!(run.time < Duration::from_secs(30), "{run}");
     assert!(!env.names().contains(&"ensemble.yaml.lock".to_owned()));

@@ -3,8 +3,12 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 /// How long one call of the binary may take.
 const LIMIT: Duration = Duration::from_secs(100);
@@ -119,6 +123,20 @@ impl TestEnv {
         run(self.command(command, arguments))
     }
 
+    /// Calls the binary in the working folder and goes on at once.
+    pub(crate) fn start<I: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = I>) -> Started {
+        self.start_command(Command::new(env!("CARGO_BIN_EXE_unfurl")), arguments)
+    }
+
+    /// Calls a program in the working folder as the binary is called, and goes on at once.
+    pub(crate) fn start_command<I: AsRef<OsStr>>(
+        &self,
+        command: Command,
+        arguments: impl IntoIterator<Item = I>,
+    ) -> Started {
+        Started::new(self.command(command, arguments))
+    }
+
     fn command<I: AsRef<OsStr>>(
         &self,
         mut command: Command,
@@ -151,6 +169,20 @@ impl TestEnv {
             command.env_remove(name);
         }
         command
+    }
+
+    /// Waits until a file of the working folder is there, and gives what is in it.
+    #[track_caller]
+    pub(crate) fn wait_for(&self, path: &str) -> String {
+        let path = self.work().join(path);
+        let deadline = Instant::now() + LIMIT;
+        while Instant::now() < deadline {
+            match fs::read_to_string(&path) {
+                Ok(text) if !text.is_empty() => return text,
+                _ => std::thread::sleep(Duration::from_millis(2)),
+            }
+        }
+        panic!("{} never came", path.display());
     }
 
     /// Runs git in the working folder, and gives what it prints.
@@ -303,7 +335,7 @@ pub(crate) fn is_ignored(path: &str) -> bool {
         "tmp",
     ];
     let name = path.rsplit('/').next().unwrap_or(path);
-    let ends = [".log", ".lock", ".lock.owner"];
+    let ends = [".log", ".lock"];
     folders.contains(&name) || ends.iter().any(|end| name.ends_with(end))
 }
 
@@ -320,38 +352,92 @@ pub(crate) fn forget_what_git_ignores(folder: &Path) {
     }
 }
 
-fn run(mut command: Command) -> Run {
-    let began = Instant::now();
-    let text = format!("{command:?}");
-    let mut child = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let stdout = reader(child.stdout.take().unwrap());
-    let stderr = reader(child.stderr.take().unwrap());
-    let status = loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            break status;
+/// A call that runs. What still runs when it is dropped is killed.
+#[derive(Debug)]
+pub(crate) struct Started {
+    child: Child,
+    command: String,
+    began: Instant,
+    outputs: Option<[JoinHandle<String>; 2]>,
+}
+
+impl Started {
+    fn new(mut command: Command) -> Self {
+        let began = Instant::now();
+        let text = format!("{command:?}");
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let stdout = reader(child.stdout.take().unwrap());
+        let stderr = reader(child.stderr.take().unwrap());
+        Self {
+            child,
+            command: text,
+            began,
+            outputs: Some([stdout, stderr]),
         }
-        if began.elapsed() > LIMIT {
-            child.kill().unwrap();
-            panic!("it still runs after {LIMIT:?}: {text}");
+    }
+
+    /// Its process id.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, signal: Signal) {
+        let pid = i32::try_from(self.pid()).unwrap();
+        kill(Pid::from_raw(pid), signal).unwrap();
+    }
+
+    /// Waits for its end; it has nothing to read any more.
+    #[track_caller]
+    pub(crate) fn ends(mut self) -> Run {
+        drop(self.child.stdin.take());
+        self.ends_by_itself()
+    }
+
+    /// Waits for its end; what it reads goes on.
+    #[track_caller]
+    pub(crate) fn ends_by_itself(mut self) -> Run {
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            assert!(
+                self.began.elapsed() < LIMIT,
+                "it still runs after {LIMIT:?}: {}",
+                self.command
+            );
+            std::thread::sleep(Duration::from_millis(2));
+        };
+        let time = self.began.elapsed();
+        let [stdout, stderr] = self.outputs.take().unwrap();
+        Run {
+            command: std::mem::take(&mut self.command),
+            stdout: stdout.join().unwrap(),
+            stderr: stderr.join().unwrap(),
+            code: status.code().unwrap_or(-1),
+            time,
         }
-        std::thread::sleep(Duration::from_millis(2));
-    };
-    let time = began.elapsed();
-    Run {
-        command: text,
-        stdout: stdout.join().unwrap(),
-        stderr: stderr.join().unwrap(),
-        code: status.code().unwrap_or(-1),
-        time,
     }
 }
 
-fn reader(mut from: impl std::io::Read + Send + 'static) -> std::thread::JoinHandle<String> {
+impl Drop for Started {
+    fn drop(&mut self) {
+        // It may have ended.
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+fn run(command: Command) -> Run {
+    Started::new(command).ends()
+}
+
+fn reader(mut from: impl std::io::Read + Send + 'static) -> JoinHandle<String> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         from.read_to_end(&mut bytes).unwrap();
@@ -370,4 +456,9 @@ fn copy(from: &Path, to: &Path) {
             fs::copy(&path, &target).unwrap();
         }
     }
+}
+
+/// Whether loops run as long as the bars of the product ask, which takes many minutes.
+pub(crate) fn is_full() -> bool {
+    std::env::var("UNFURL_LOOPS").is_ok_and(|loops| loops == "full")
 }

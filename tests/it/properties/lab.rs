@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde_json::Value as Json;
 use unfurl::diagnostic::{Diagnostic, Diagnostics, Sources};
 use unfurl::job::{Engine, Event, Stage};
 use unfurl::ops::{self, Decision, JobReport, JobRequest, SessionOptions, View};
 use unfurl::plan::{Activity, Goal, Reason, StepId, Target, Workflow};
+use unfurl::system::signals::Interrupts;
 use unfurl::topology::Topology;
 use unfurl::value::Map;
 
@@ -186,6 +188,9 @@ impl Lab {
             commit: None,
             recorded_options: Map::new(),
             command: "unfurl".to_owned(),
+            lock_timeout: Duration::ZERO,
+            grace: Duration::from_secs(30),
+            interrupts: Interrupts::default(),
         }
     }
 

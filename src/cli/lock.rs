@@ -1,0 +1,89 @@
+//! `lock`: shows who holds the locks of ensembles, and breaks one.
+
+use serde_json::{Value as Json, json};
+
+use super::arguments::{Global, LockBreakArgs, LockCommand, LockListArgs};
+use super::job::session_options;
+use super::options::OutputFormat;
+use super::output::{Output, shown_path};
+use crate::ensemble::LockState;
+use crate::ops::lock::{Listed, break_it, holder, list, words};
+use crate::ui::Table;
+
+/// Looks at locks or breaks one; gives the exit code.
+pub(super) fn lock(action: &LockCommand, global: &Global, output: &Output) -> u8 {
+    match action {
+        LockCommand::List(args) => show(args, global, output),
+        LockCommand::Break(args) => break_one(args, global, output),
+    }
+}
+
+fn break_one(args: &LockBreakArgs, global: &Global, output: &Output) -> u8 {
+    let options = session_options(&args.ensemble, None, global, output);
+    match break_it(&options, args.force) {
+        Ok(text) => {
+            output.answer(&text);
+            0
+        }
+        Err(failure) => output.failure(&failure, false),
+    }
+}
+
+fn show(args: &LockListArgs, global: &Global, output: &Output) -> u8 {
+    let options = session_options(&args.ensemble, None, global, output);
+    let listed = match list(&options) {
+        Ok(listed) => listed,
+        Err(failure) => return output.failure(&failure, args.output == OutputFormat::Json),
+    };
+    match args.output {
+        OutputFormat::Json => output.json(&listed.iter().map(json_of).collect()),
+        OutputFormat::Text => {
+            let mut table = Table::new(&["Ensemble", "State", "Lock"]);
+            for each in &listed {
+                let words = match &each.state {
+                    Ok(state) => words(state),
+                    Err(error) => error.clone(),
+                };
+                table.row([shown_path(&each.manifest), state(each).to_owned(), words]);
+            }
+            output.answer(&table.render(output.width));
+        }
+        OutputFormat::None => {}
+    }
+    0
+}
+
+/// How a lock is, in one word.
+fn state(listed: &Listed) -> &'static str {
+    match &listed.state {
+        Ok(LockState::Free) => "free",
+        Ok(LockState::Held { .. } | LockState::Ours) => "held",
+        Ok(LockState::Stale(_)) => "stale",
+        Ok(LockState::Unreadable) | Err(_) => "unknown",
+    }
+}
+
+fn json_of(listed: &Listed) -> Json {
+    let mut shown = json!({
+        "ensemble": shown_path(&listed.manifest),
+        "state": state(listed),
+    });
+    match &listed.state {
+        Err(error) => shown["error"] = error.as_str().into(),
+        Ok(lock) => {
+            let (pid, owner) = holder(lock);
+            if let Some(pid) = pid {
+                shown["pid"] = pid.into();
+            }
+            if let Some(owner) = owner {
+                shown["owner"] = json!({
+                    "host": owner.host,
+                    "pid": owner.pid,
+                    "command": owner.command,
+                    "since": owner.since,
+                });
+            }
+        }
+    }
+    shown
+}

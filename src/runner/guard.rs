@@ -1,0 +1,348 @@
+//! The guard: a small process beside a job that ends its commands if the job is killed.
+//!
+//! The job tells it through a pipe which process groups there are. When the pipe closes without a
+//! goodbye, the job is gone, and what it started must not outlive it. The guard holds nothing
+//! else: no lock, no output, no folder.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the runner is the one that starts processes"
+)]
+
+use std::collections::{HashMap, HashSet};
+use std::io::{BufRead, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+
+use crate::system::{machine, signals, survivors};
+
+/// The word that makes this program a guard.
+pub const GUARD_COMMAND: &str = "guard-tasks";
+
+/// How long commands have between being asked to end and being killed.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// How often it is looked whether they have ended.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// What a guard needs of its environment: that of its job may hold secrets, and the token of
+/// another job that this one is a task of.
+const KEPT_VARIABLES: [&str; 2] = ["PATH", "LD_LIBRARY_PATH"];
+
+/// Who ends the commands of a job that is killed.
+#[derive(Debug, Clone)]
+pub struct Guarding {
+    /// What tells the processes of this job from all others.
+    pub token: String,
+    /// The program that stands guard; none in tests of other things.
+    pub program: Option<PathBuf>,
+}
+
+impl Guarding {
+    /// Guarded by this very program.
+    pub fn by_this_program(token: &str) -> Self {
+        // This name stays good if the file is replaced while the job runs.
+        let own = PathBuf::from("/proc/self/exe");
+        let program = if own.exists() {
+            Some(own)
+        } else {
+            std::env::current_exe().ok()
+        };
+        Self {
+            token: token.to_owned(),
+            program,
+        }
+    }
+}
+
+/// The guard as its job sees it. It starts on the side: lines wait until it is there.
+#[derive(Debug)]
+pub(super) struct Guard {
+    token: String,
+    line: Arc<Mutex<Line>>,
+    ready: Mutex<Option<Receiver<()>>>,
+}
+
+/// The pipe to the guard.
+#[derive(Debug)]
+enum Line {
+    Starting(String),
+    Open(ChildStdin),
+    Broken,
+}
+
+impl Line {
+    fn write(&mut self, text: &str) {
+        match self {
+            Self::Starting(waiting) => waiting.push_str(text),
+            Self::Open(pipe) => {
+                if pipe.write_all(text.as_bytes()).is_err() {
+                    // It was killed. The next job finds by the token what this one may leave.
+                    *self = Self::Broken;
+                }
+            }
+            Self::Broken => {}
+        }
+    }
+}
+
+impl Guard {
+    pub(super) fn start(guarding: Guarding) -> Self {
+        let Guarding { token, program } = guarding;
+        let line = Arc::new(Mutex::new(Line::Starting(format!("token {token}\n"))));
+        let (tell, ready) = sync_channel(1);
+        let to = Arc::clone(&line);
+        let thread = std::thread::Builder::new().name("guard".to_owned());
+        let started = thread.spawn(move || {
+            let mut child = program.and_then(spawn);
+            let pipe = child.as_mut().and_then(|child| child.stdin.take());
+            {
+                let mut line = to.lock().unwrap_or_else(PoisonError::into_inner);
+                let open = pipe.map_or(Line::Broken, Line::Open);
+                if let Line::Starting(waiting) = std::mem::replace(&mut *line, open) {
+                    line.write(&waiting);
+                }
+            }
+            drop(tell);
+            if let Some(mut child) = child {
+                child.wait().ok();
+            }
+        });
+        if started.is_err() {
+            *line.lock().unwrap_or_else(PoisonError::into_inner) = Line::Broken;
+        }
+        Self {
+            token,
+            line,
+            ready: Mutex::new(Some(ready)),
+        }
+    }
+
+    /// The token of the job.
+    pub(super) fn token(&self) -> &str {
+        &self.token
+    }
+
+    fn tell(&self, text: &str) {
+        let mut line = self.line.lock().unwrap_or_else(PoisonError::into_inner);
+        line.write(text);
+    }
+
+    /// A command of a task runs, in a process group of its own.
+    pub(super) fn begun(&self, task: u64, group: u32) {
+        if let Some(start_time) = machine::start_time(group) {
+            self.tell(&format!("begun {task} {group} {start_time}\n"));
+        }
+    }
+
+    /// It has ended; what it left behind may live on if `may_live`.
+    pub(super) fn ended(&self, task: u64, may_live: bool) {
+        let word = if may_live { "left" } else { "ended" };
+        self.tell(&format!("{word} {task}\n"));
+    }
+
+    /// Nothing is left to guard.
+    pub(super) fn goodbye(&self) {
+        let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(ready) = ready.take() {
+            // It ends when the guard is there, or cannot be.
+            ready.recv().ok();
+        }
+        self.tell("bye\n");
+        *self.line.lock().unwrap_or_else(PoisonError::into_inner) = Line::Broken;
+    }
+}
+
+fn spawn(program: PathBuf) -> Option<Child> {
+    let mut command = Command::new(program);
+    command.arg0("unfurl").arg(GUARD_COMMAND);
+    command.current_dir("/").env_clear();
+    for name in KEPT_VARIABLES {
+        if let Some(value) = std::env::var_os(name) {
+            command.env(name, value);
+        }
+    }
+    // What a terminal sends to its foreground is not for the guard.
+    command.process_group(0);
+    command.stdin(Stdio::piped());
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command.spawn().ok()
+}
+
+/// A process group that the job started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Group {
+    id: u32,
+    /// When its first process started: the id may be another's by now.
+    start_time: u64,
+}
+
+impl Group {
+    fn is_the_same(self) -> bool {
+        machine::start_time(self.id) == Some(self.start_time)
+    }
+
+    fn pid(self) -> Option<Pid> {
+        let id = i32::try_from(self.id).ok().filter(|id| *id > 1);
+        id.map(Pid::from_raw)
+    }
+
+    fn signal(self, signal: Signal) {
+        if let (true, Some(pid)) = (self.is_the_same(), self.pid()) {
+            killpg(pid, signal).ok();
+        }
+    }
+}
+
+/// What a guard was told.
+#[derive(Debug, Default)]
+struct Watched {
+    token: Option<String>,
+    open: HashMap<u64, Group>,
+    /// The tasks whose processes may live on.
+    left: HashSet<u64>,
+    goodbye: bool,
+}
+
+impl Watched {
+    /// Hears until nobody can say any more.
+    fn hear(input: impl BufRead) -> Self {
+        let mut watched = Self::default();
+        for line in input.lines().map_while(Result::ok) {
+            // Lines that nobody of this program writes mean nothing.
+            watched.line(&line);
+        }
+        watched
+    }
+
+    fn line(&mut self, line: &str) -> Option<()> {
+        let mut words = line.split(' ');
+        match words.next()? {
+            "token" => self.token = Some(words.next()?.to_owned()),
+            "begun" => {
+                let task = words.next()?.parse().ok()?;
+                let group = Group {
+                    id: words.next()?.parse().ok()?,
+                    start_time: words.next()?.parse().ok()?,
+                };
+                self.left.remove(&task);
+                self.open.insert(task, group);
+            }
+            "left" => {
+                let task = words.next()?.parse().ok()?;
+                self.open.remove(&task);
+                self.left.insert(task);
+            }
+            "ended" => drop(self.open.remove(&words.next()?.parse().ok()?)),
+            "bye" => self.goodbye = true,
+            _ => {}
+        }
+        Some(())
+    }
+
+    /// Ends what runs: it is asked first, and killed once the grace is over.
+    fn end_all(&self, grace: Duration) {
+        let deadline = Instant::now() + grace;
+        for group in self.open.values() {
+            group.signal(Signal::SIGTERM);
+        }
+        if let Some(token) = &self.token {
+            survivors::end(token, &|task| self.left.contains(&task), grace);
+        }
+        // Those that gave themselves another environment, or another user.
+        while self.open.values().any(|group| group.is_the_same()) && Instant::now() < deadline {
+            std::thread::sleep(LOOK);
+        }
+        for group in self.open.values() {
+            group.signal(Signal::SIGKILL);
+        }
+    }
+}
+
+/// Closes what whoever called the job had open without need: it would wait for the guard's end.
+fn close_inherited() {
+    let open = std::fs::read_dir("/proc/self/fd").into_iter().flatten();
+    let numbers: Vec<i32> = open
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect();
+    for number in numbers.into_iter().filter(|number| *number > 2) {
+        // The one through which they were listed is closed already.
+        nix::unistd::close(number).ok();
+    }
+}
+
+/// Stands guard until the standard input ends. Called by this program in its own guard only.
+pub fn stand_guard() {
+    // Whoever asks all processes for an end asks the job, too; the guard goes after it.
+    signals::hold_back();
+    close_inherited();
+    let watched = Watched::hear(std::io::stdin().lock());
+    if !watched.goodbye {
+        watched.end_all(GRACE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guard_knows_what_is_open_and_what_may_live() {
+        let told = "token T\nbegun 1 100 7\nbegun 2 200 8\nleft 1\nended 2\nbegun 3 300 9\n\
+                    nonsense\nbegun x\nbegun 4 400\nbegun 1 500 9\nleft 3\n";
+        let watched = Watched::hear(told.as_bytes());
+        assert_eq!(watched.token.as_deref(), Some("T"));
+        let group = Group {
+            id: 500,
+            start_time: 9,
+        };
+        assert_eq!(watched.open, HashMap::from([(1, group)]));
+        assert_eq!(watched.left, HashSet::from([3]));
+        assert!(!watched.goodbye);
+        assert!(Watched::hear("bye\n".as_bytes()).goodbye);
+    }
+
+    #[test]
+    fn a_group_is_ended_only_if_it_is_still_the_one_that_was_told() {
+        let start = || {
+            let mut command = Command::new("sleep");
+            command.arg("60").process_group(0).spawn().unwrap()
+        };
+        let (mut ours, mut other) = (start(), start());
+        let group = |child: &Child, later| Group {
+            id: child.id(),
+            start_time: machine::start_time(child.id()).unwrap() + later,
+        };
+        let watched = Watched {
+            open: HashMap::from([(1, group(&ours, 0)), (2, group(&other, 1))]),
+            ..Watched::default()
+        };
+        let began = Instant::now();
+        // Nobody waits for the one that ended until here, so that it stays the same.
+        let waits = std::thread::spawn(move || ours.wait().unwrap());
+        watched.end_all(Duration::from_mins(1));
+        assert!(began.elapsed() < Duration::from_secs(30));
+        assert!(!waits.join().unwrap().success());
+        assert!(other.try_wait().unwrap().is_none());
+        other.kill().unwrap();
+        other.wait().unwrap();
+    }
+
+    #[test]
+    fn lines_wait_for_the_guard_and_a_guard_that_cannot_be_is_no_matter() {
+        let guard = Guard::start(Guarding {
+            token: "T".to_owned(),
+            program: Some("/no/such/program".into()),
+        });
+        guard.begun(1, machine::pid());
+        guard.ended(1, true);
+        guard.goodbye();
+    }
+}

@@ -1,0 +1,197 @@
+//! Whether somebody asked for an end by a signal, so that each part of the program decides itself
+//! where it stops. The runner's part sees the signals.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{SigSet, Signal};
+
+/// Whether the helper program that runs now is to be ended. Process-wide, as signals are: helpers
+/// are started where nobody knows of jobs.
+static CUT: AtomicBool = AtomicBool::new(false);
+
+/// Says once whether the helper program that runs now is to be ended, since somebody asked for an
+/// end before anything was done that must be brought to an end.
+pub(crate) fn take_cut() -> bool {
+    CUT.swap(false, Ordering::SeqCst)
+}
+
+/// The signals that ask for an end, apart from those that this process was told to ignore: who
+/// calls with `nohup` wants it to outlive the terminal.
+pub fn asking() -> Vec<Signal> {
+    let mut asking = vec![Signal::SIGINT, Signal::SIGTERM, Signal::SIGQUIT];
+    if !is_ignored(Signal::SIGHUP) {
+        asking.push(Signal::SIGHUP);
+    }
+    asking
+}
+
+/// Holds back, in this thread and all that it starts, the signals that ask for an end. What is
+/// started by it inherits that.
+pub fn hold_back() {
+    let all: SigSet = asking().into_iter().collect();
+    // Where it cannot be done, signals do what they usually do.
+    all.thread_block().ok();
+}
+
+/// Hears of each signal: its number, and how many came so far.
+type Listener = Box<dyn Fn(i32, usize) + Send>;
+
+#[derive(Default)]
+struct State {
+    /// The number of the first signal.
+    first: Option<i32>,
+    /// How many came.
+    count: usize,
+    /// Whether something is under way that must be brought to an end.
+    started: bool,
+    listener: Option<Listener>,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    came: Condvar,
+}
+
+/// Whether somebody asked for an end. All clones tell of the same signals.
+#[derive(Clone, Default)]
+pub struct Interrupts(Arc<Shared>);
+
+impl std::fmt::Debug for Interrupts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Interrupts").field(&self.first()).finish()
+    }
+}
+
+impl Interrupts {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A signal came. Before [`Self::starts`] was called, the second one ends this process at
+    /// once.
+    #[expect(clippy::disallowed_methods, reason = "who asks twice does not wait")]
+    pub fn heard(&self, signal: Signal) {
+        let mut state = self.state();
+        state.first.get_or_insert(signal as i32);
+        state.count += 1;
+        if !state.started {
+            if state.count > 1 {
+                // A lock that this leaves is taken over by the next job.
+                std::process::exit(128 + signal as i32);
+            }
+            CUT.store(true, Ordering::SeqCst);
+        }
+        if let Some(listener) = &state.listener {
+            listener(signal as i32, state.count);
+        }
+        self.0.came.notify_all();
+    }
+
+    /// The number of the first signal, if one came. What waits for a helper program goes on
+    /// waiting from then on.
+    pub fn first(&self) -> Option<i32> {
+        let first = self.state().first;
+        if first.is_some() {
+            take_cut();
+        }
+        first
+    }
+
+    /// The number of the first signal, if it came and nothing is under way.
+    pub fn before_start(&self) -> Option<i32> {
+        let state = self.state();
+        state.first.filter(|_| !state.started)
+    }
+
+    /// Says that something is under way that must be brought to an end: from now on signals end
+    /// neither helper programs nor this process.
+    pub fn starts(&self) {
+        self.state().started = true;
+        take_cut();
+    }
+
+    /// Waits for a signal, but no longer than this; says whether one came, now or before.
+    pub fn wait(&self, time: Duration) -> bool {
+        let deadline = Instant::now() + time;
+        let mut state = self.state();
+        while state.first.is_none() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            let woken = self.0.came.wait_timeout(state, left);
+            state = woken.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        true
+    }
+
+    /// Has each signal told to `listener`, those that came already at once.
+    pub fn listen(&self, listener: impl Fn(i32, usize) + Send + 'static) {
+        let mut state = self.state();
+        if let Some(first) = state.first {
+            listener(first, state.count);
+        }
+        state.listener = Some(Box::new(listener));
+    }
+
+    /// Lets the listener go.
+    pub fn unlisten(&self) {
+        self.state().listener = None;
+    }
+}
+
+/// Whether this process was told to ignore a signal.
+fn is_ignored(signal: Signal) -> bool {
+    let Ok(status) = super::fs::read_to_string(std::path::Path::new("/proc/self/status")) else {
+        return false;
+    };
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let bits = ignored.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok());
+    bits.is_some_and(|bits| bits >> (signal as i32 - 1) & 1 == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+
+    #[test]
+    fn the_first_signal_is_kept_and_all_are_told() {
+        let interrupts = Interrupts::default();
+        interrupts.starts();
+        assert!(!interrupts.wait(Duration::from_millis(1)));
+        assert_eq!(interrupts.first(), None);
+        interrupts.heard(Signal::SIGTERM);
+        let told = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&told);
+        interrupts.listen(move |_, nth| {
+            count.fetch_add(nth, Ordering::SeqCst);
+        });
+        interrupts.heard(Signal::SIGINT);
+        assert_eq!(told.load(Ordering::SeqCst), 3);
+        assert_eq!(interrupts.first(), Some(15));
+        assert!(interrupts.wait(Duration::ZERO));
+    }
+
+    #[test]
+    fn who_waits_is_woken() {
+        let interrupts = Interrupts::default();
+        interrupts.starts();
+        let other = interrupts.clone();
+        let waits = std::thread::spawn(move || other.wait(Duration::from_mins(1)));
+        std::thread::sleep(Duration::from_millis(20));
+        interrupts.heard(Signal::SIGINT);
+        assert!(waits.join().unwrap());
+    }
+
+    #[test]
+    fn a_signal_that_is_ignored_is_known() {
+        // Programs of this language ignore it from their start.
+        assert!(is_ignored(Signal::SIGPIPE));
+        assert!(!is_ignored(Signal::SIGCHLD));
+    }
+}

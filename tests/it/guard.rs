@@ -1,0 +1,191 @@
+//! Nothing that a job started outlives a job that is killed, apart from daemons that its tasks
+//! left behind on purpose.
+
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use unfurl::system::machine::is_running;
+
+use super::support::TestEnv;
+
+/// A node that leaves a daemon, and one that requires it and has processes that do not want to end:
+/// one in its group, and one that left it.
+const ENSEMBLE: &str = r#"apiVersion: unfurl/v1.0.0
+kind: Ensemble
+spec:
+  service_template:
+    tosca_definitions_version: tosca_simple_unfurl_1_0_0
+    topology_template:
+      node_templates:
+        daemon:
+          type: tosca.nodes.Root
+          interfaces:
+            Standard:
+              configure:
+                implementation: Shell
+                inputs: {command: "setsid sleep 300 > /dev/null 2>&1 & echo $! > daemon"}
+        stubborn:
+          type: tosca.nodes.Root
+          requirements: [{dependency: daemon}]
+          interfaces:
+            Standard:
+              configure:
+                implementation: Shell
+                inputs:
+                  command: >-
+                    trap '' TERM INT HUP;
+                    setsid sh -c 'trap "" TERM; sh -c "echo \$\$ > far; sleep 300; sleep 300" &' &
+                    env -i sh -c 'echo $$ > bare; sleep 300' &
+                    echo $$ > near;
+                    sleep 300;
+                    sleep 300
+"#;
+
+fn pid(env: &TestEnv, file: &str) -> u32 {
+    let text = env.wait_for(file);
+    let pid = text.trim().parse();
+    pid.unwrap_or_else(|error| panic!("{file}: {text:?}: {error}"))
+}
+
+/// How long it takes until none of them runs.
+fn until_gone(pids: &[u32]) -> Duration {
+    let began = Instant::now();
+    while pids.iter().any(|pid| is_running(*pid)) {
+        assert!(began.elapsed() < Duration::from_secs(30), "{pids:?}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    began.elapsed()
+}
+
+fn end(pid: u32) {
+    kill(Pid::from_raw(pid.try_into().unwrap()), Signal::SIGKILL).unwrap();
+}
+
+/// The guard of a job: its child that is called so.
+fn guard_of(job: u32) -> u32 {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while Instant::now() < deadline {
+        let processes = std::fs::read_dir("/proc").unwrap().flatten();
+        let pids = processes.filter_map(|it| it.file_name().to_str()?.parse::<u32>().ok());
+        let guard = pids.into_iter().find(|pid| {
+            let read = |name: &str| std::fs::read_to_string(format!("/proc/{pid}/{name}"));
+            let line = read("cmdline").unwrap_or_default();
+            let stat = read("stat").unwrap_or_default();
+            let parent = stat
+                .rsplit(')')
+                .next()
+                .and_then(|it| it.split_whitespace().nth(1));
+            line.contains("guard-tasks") && parent == Some(&job.to_string())
+        });
+        if let Some(guard) = guard {
+            return guard;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    panic!("there is no guard");
+}
+
+#[test]
+fn the_guard_ends_what_a_killed_job_left_wherever_it_went() {
+    let env = TestEnv::with_ensemble(ENSEMBLE);
+    let job = env.start(["deploy", "--approve"]);
+    let left = ["near", "far", "bare"].map(|file| pid(&env, file));
+    let daemon = pid(&env, "daemon");
+    assert!(left.iter().all(|pid| is_running(*pid)));
+    let guard = guard_of(job.pid());
+    drop(job);
+    let time = until_gone(&left);
+    println!("all gone after {time:?}");
+    until_gone(&[guard]);
+    assert!(is_running(daemon));
+    end(daemon);
+}
+
+#[test]
+fn the_next_job_ends_first_what_neither_job_nor_guard_could() {
+    let env = TestEnv::with_ensemble(ENSEMBLE);
+    let job = env.start(["deploy", "--approve"]);
+    let left = ["near", "far"].map(|file| pid(&env, file));
+    let (bare, daemon) = (pid(&env, "bare"), pid(&env, "daemon"));
+    end(guard_of(job.pid()));
+    drop(job);
+    assert!(left.iter().all(|pid| is_running(*pid)));
+    // Whether it goes on is not for this test: it is about what comes before.
+    let run = env.unfurl(["check"]).does_not_panic();
+    assert!(left.iter().all(|pid| !is_running(*pid)), "{run}");
+    assert!(!is_running(bare), "{run}");
+    assert!(is_running(daemon), "{run}");
+    end(daemon);
+    run.says(&[
+        "took over the lock of process",
+        "processes that its tasks had left running: `sh` (",
+    ]);
+}
+
+#[test]
+fn the_next_job_that_starts_at_once_finds_nothing_running() {
+    for _ in 0..3 {
+        let env = TestEnv::with_ensemble(ENSEMBLE);
+        let job = env.start(["deploy", "--approve"]);
+        let left = ["near", "far", "bare"].map(|file| pid(&env, file));
+        let daemon = pid(&env, "daemon");
+        drop(job);
+        let run = env.unfurl(["check"]).does_not_panic();
+        assert!(left.iter().all(|pid| !is_running(*pid)), "{run}");
+        assert!(is_running(daemon), "{run}");
+        end(daemon);
+    }
+}
+
+#[test]
+fn breaking_the_lock_of_a_killed_job_ends_what_it_left() {
+    let env = TestEnv::with_ensemble(ENSEMBLE);
+    let job = env.start(["deploy", "--approve"]);
+    let left = ["near", "far"].map(|file| pid(&env, file));
+    let daemon = pid(&env, "daemon");
+    end(guard_of(job.pid()));
+    drop(job);
+    let run = env.unfurl(["lock", "break"]).succeeds();
+    assert!(run.stdout.contains("had left running"), "{run}");
+    assert!(left.iter().all(|pid| !is_running(*pid)), "{run}");
+    assert!(is_running(daemon), "{run}");
+    end(daemon);
+}
+
+#[test]
+fn the_guard_goes_with_a_job_that_ends_and_leaves_daemons_alone() {
+    let env = TestEnv::with_ensemble(&ENSEMBLE.replace("sleep 300\n", "sleep 0.2\n"));
+    let text = env.read("ensemble.yaml");
+    let (before, _) = text.split_once("        stubborn:").unwrap();
+    env.write("ensemble.yaml", before);
+    env.unfurl(["deploy", "--approve"]).succeeds();
+    let daemon = pid(&env, "daemon");
+    let folder = env.work();
+    std::thread::sleep(Duration::from_millis(200));
+    assert!(is_running(daemon), "{}", folder.display());
+    // A job that takes over nothing ends nothing.
+    env.unfurl(["check"]).succeeds();
+    assert!(is_running(daemon));
+    end(daemon);
+}
+
+#[test]
+fn the_guard_outlives_what_a_terminal_and_a_service_manager_send() {
+    let env = TestEnv::with_ensemble(ENSEMBLE);
+    let job = env.start(["deploy", "--approve"]);
+    let left = ["near", "far", "bare"].map(|file| pid(&env, file));
+    let daemon = pid(&env, "daemon");
+    let guard = guard_of(job.pid());
+    let own = Pid::from_raw(guard.try_into().unwrap());
+    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
+        kill(own, signal).unwrap();
+    }
+    let group = nix::unistd::getpgid(Some(own)).unwrap();
+    assert_eq!(group, own, "it is in the group of its job");
+    std::thread::sleep(Duration::from_millis(100));
+    assert!(is_running(guard));
+    drop(job);
+    until_gone(&left);
+    end(daemon);
+}

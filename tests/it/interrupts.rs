@@ -1,0 +1,319 @@
+//! Ctrl-C and TERM: a job ends in order, its record is true, and nothing of it runs on.
+//!
+//! The loop is short; `UNFURL_LOOPS=full` makes it long.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value as Json;
+
+use super::support::{Run, Started, TestEnv, is_full};
+
+const HEAD: &str = "apiVersion: unfurl/v1.0.0
+kind: Ensemble
+spec:
+  service_template:
+    tosca_definitions_version: tosca_simple_unfurl_1_0_0
+    topology_template:
+      node_templates:
+";
+
+/// A node with a command, and what it requires.
+fn node(name: &str, command: &str, requires: Option<&str>) -> String {
+    let required = requires.map(|it| format!("          requirements: [{{dependency: {it}}}]\n"));
+    format!(
+        "        {name}:\n          type: tosca.nodes.Root\n{}          interfaces:\n            \
+         Standard:\n              configure:\n                implementation: Shell\n                \
+         inputs: {{command: {command:?}}}\n",
+        required.unwrap_or_default()
+    )
+}
+
+/// Three nodes, each requiring the one before; the second has the command.
+fn three(command: &str) -> TestEnv {
+    let nodes = [
+        node("first", "echo first", None),
+        node("second", command, Some("first")),
+        node("third", "echo third > third", Some("second")),
+    ];
+    TestEnv::with_ensemble(&format!("{HEAD}{}", nodes.concat()))
+}
+
+fn status(env: &TestEnv, name: &str) -> Json {
+    env.ensemble()["status"]["instances"][name]["readyState"]["local"].clone()
+}
+
+/// The rest of a job to which a signal was sent, and how long it took.
+fn end(job: Started) -> (Run, Duration) {
+    let began = Instant::now();
+    let run = job.ends();
+    let time = began.elapsed();
+    (run.does_not_panic(), time)
+}
+
+fn has_no_lock(env: &TestEnv) {
+    assert!(!env.names().iter().any(|name| name.contains(".lock")));
+}
+
+#[test]
+fn the_first_signal_lets_what_runs_end_and_starts_nothing_else() {
+    for (signal, code) in [(Signal::SIGINT, 130), (Signal::SIGTERM, 143)] {
+        let env = three("echo > runs; while test -e runs; do sleep 0.01; done; echo end > ended");
+        let job = env.start(["deploy", "--approve", "--output", "json"]);
+        env.wait_for("runs");
+        job.signal(signal);
+        std::thread::sleep(Duration::from_millis(200));
+        fs::remove_file(env.work().join("runs")).unwrap();
+        let (run, time) = end(job);
+        assert_eq!(run.code, code, "{run}");
+        assert!(time < Duration::from_secs(2), "{run}");
+        assert_eq!(env.read("ended"), "end\n");
+        assert!(!env.names().contains(&"third".to_owned()));
+        for name in ["first", "second"] {
+            assert_eq!(status(&env, name), "ok", "{run}");
+        }
+        assert_ne!(status(&env, "third"), "ok", "{run}");
+        let warning = "warning: interrupted: no further task is started; what runs has 30 s to end, \
+                       a second signal kills it: Standard.configure of `second`";
+        assert!(run.stderr.contains(warning), "{run}");
+        has_no_lock(&env);
+        env.unfurl(["deploy", "--approve"]).succeeds();
+        assert_eq!(status(&env, "third"), "ok");
+    }
+}
+
+#[test]
+fn the_summary_counts_what_was_done_and_what_was_not() {
+    let env = three("kill -INT $PPID; sleep 0.1");
+    let run = env
+        .unfurl(["deploy", "--approve", "--output", "json"])
+        .exits(130);
+    let summary = run.json();
+    let job = &summary["job"];
+    let counts = ["total", "ok", "error", "blocked"].map(|key| job[key].clone());
+    assert_eq!(counts, [3, 2, 0, 1].map(Json::from), "{run}");
+    let third = summary["tasks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|it| it["target"] == "third");
+    let output = third.unwrap()["output"].to_string();
+    assert!(
+        output.is_empty() || output == "null" || output.contains("interrupted"),
+        "{output}"
+    );
+}
+
+#[test]
+fn the_text_summary_names_what_never_ran() {
+    let env = three("kill -TERM $PPID; sleep 0.1");
+    let run = env.unfurl(["deploy", "--approve"]).exits(143);
+    assert!(
+        run.stdout.contains("(blocked)") && run.stdout.contains("third"),
+        "{run}"
+    );
+    assert!(
+        run.all()
+            .contains("interrupted: no further task is started"),
+        "{run}"
+    );
+}
+
+#[test]
+fn what_runs_is_ended_once_the_grace_is_over() {
+    let env = three("echo > runs; sleep 90");
+    let job = env.start(["deploy", "--approve", "--grace", "200ms"]);
+    env.wait_for("runs");
+    job.signal(Signal::SIGTERM);
+    let (run, time) = end(job);
+    assert_eq!(run.code, 143, "{run}");
+    assert!(
+        time >= Duration::from_millis(200) && time < Duration::from_secs(5),
+        "{run}"
+    );
+    assert_eq!(status(&env, "first"), "ok");
+    assert_eq!(status(&env, "second"), "unknown", "{run}");
+    has_no_lock(&env);
+}
+
+#[test]
+fn the_second_signal_kills_at_once_and_the_record_says_so() {
+    let command = "trap '' INT TERM; setsid sh -c 'trap \"\" INT TERM; echo $$ > far; sleep 90; sleep 90' & \
+                   echo $$ > near; sleep 90; sleep 90";
+    let env = three(command);
+    let job = env.start(["deploy", "--approve"]);
+    let pids = [env.wait_for("near"), env.wait_for("far")];
+    job.signal(Signal::SIGINT);
+    std::thread::sleep(Duration::from_millis(100));
+    job.signal(Signal::SIGINT);
+    let (run, time) = end(job);
+    assert_eq!(run.code, 130, "{run}");
+    assert!(time < Duration::from_secs(1), "{time:?} {run}");
+    for pid in pids {
+        assert!(!runs(pid.trim()), "{pid} {run}");
+    }
+    assert_eq!(status(&env, "first"), "ok", "{run}");
+    assert_eq!(status(&env, "second"), "unknown", "{run}");
+    assert_ne!(status(&env, "third"), "ok", "{run}");
+}
+
+fn runs(pid: &str) -> bool {
+    unfurl::system::machine::is_running(pid.parse().unwrap())
+}
+
+#[test]
+fn a_job_that_waits_for_an_answer_is_interrupted_as_if_declined() {
+    for (signal, code) in [(Signal::SIGINT, 130), (Signal::SIGTERM, 143)] {
+        let env = three("true");
+        let before = env.read("ensemble.yaml");
+        let job = env.start(["deploy"]);
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while !env.names().contains(&"planned".to_owned()) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        std::thread::sleep(Duration::from_millis(300));
+        assert!(env.names().contains(&"ensemble.yaml.lock".to_owned()));
+        job.signal(signal);
+        let began = Instant::now();
+        let run = job.ends_by_itself().exits(code);
+        assert!(began.elapsed() < Duration::from_secs(1), "{run}");
+        assert!(run.stderr.contains("proceed with job? [yN]"), "{run}");
+        assert!(run.stdout.contains("Nothing was done."), "{run}");
+        assert_eq!(env.read("ensemble.yaml"), before);
+        has_no_lock(&env);
+    }
+}
+
+#[test]
+fn a_job_is_interrupted_while_it_plans() {
+    let text = format!(
+        "{HEAD}{}",
+        node(
+            "a",
+            "echo {{ lookup('pipe', 'echo > asked; sleep 90') }}",
+            None
+        )
+    );
+    for command in ["deploy", "plan"] {
+        let env = TestEnv::with_ensemble(&text);
+        let mut arguments = vec!["--allow", "pipe", command];
+        arguments.extend((command == "deploy").then_some("--approve"));
+        let job = env.start(arguments);
+        env.wait_for("asked");
+        let began = Instant::now();
+        job.signal(Signal::SIGINT);
+        let run = job.ends().exits(130);
+        assert!(began.elapsed() < Duration::from_secs(2), "{run}");
+        run.says(&["interrupted before anything was done"]);
+        has_no_lock(&env);
+        assert_eq!(env.read("ensemble.yaml"), text);
+    }
+}
+
+#[test]
+fn a_command_that_holds_nothing_ends_as_any_other_program() {
+    // More than a pipe holds, and nobody reads.
+    let mut child = Command::new(env!("CARGO_BIN_EXE_unfurl"))
+        .args(["schema", "ensemble"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(child.try_wait().unwrap().is_none());
+    let pid = Pid::from_raw(child.id().try_into().unwrap());
+    kill(pid, Signal::SIGINT).unwrap();
+    assert_eq!(child.wait().unwrap().signal(), Some(2));
+}
+
+#[test]
+fn what_a_job_runs_takes_signals_as_usual() {
+    let env = three("grep ^SigBlk /proc/self/status > blocked");
+    env.unfurl(["deploy", "--approve"]).succeeds();
+    let blocked = env.read("blocked");
+    let bits = blocked.split_whitespace().nth(1).unwrap();
+    assert_eq!(u64::from_str_radix(bits, 16), Ok(0), "{blocked}");
+}
+
+/// An ensemble of twenty tasks in four rows of five.
+fn twenty() -> String {
+    let mut text = HEAD.to_owned();
+    for row in 0..4 {
+        for place in 0..5 {
+            let name = format!("n{row}{place}");
+            let command = format!("echo {name} >> ran; sleep 0.0{place}");
+            let before = format!("n{}{place}", row - 1_i32);
+            let before = (row > 0).then_some(before);
+            write!(text, "{}", node(&name, &command, before.as_deref())).unwrap();
+        }
+    }
+    text
+}
+
+/// What a deploy leaves, without what tells when it was.
+fn state(env: &TestEnv) -> Vec<(String, Json)> {
+    let ensemble = env.ensemble();
+    let instances = ensemble["status"]["instances"].as_object().unwrap();
+    let mut state: Vec<_> = instances
+        .iter()
+        .map(|(name, it)| (name.clone(), it["readyState"].clone()))
+        .collect();
+    state.sort_by(|a, b| a.0.cmp(&b.0));
+    state
+}
+
+/// Whether any process works in a folder.
+fn works_in(folder: &Path) -> bool {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let mut folders = processes.filter_map(|it| fs::read_link(it.path().join("cwd")).ok());
+    folders.any(|it| it.starts_with(folder))
+}
+
+#[test]
+fn signals_at_any_time_leave_a_record_from_which_the_next_job_goes_on() {
+    let rounds = if is_full() { 500 } else { 12 };
+    let undisturbed = TestEnv::with_ensemble(&twenty());
+    let whole = undisturbed.unfurl(["deploy", "--approve"]).succeeds().time;
+    let wanted = state(&undisturbed);
+    let mut interrupted = 0;
+    for round in 0..rounds {
+        let env = TestEnv::with_ensemble(&twenty());
+        let (signal, code) = match round % 2 {
+            0 => (Signal::SIGINT, 130),
+            _ => (Signal::SIGTERM, 143),
+        };
+        let job = env.start(["deploy", "--approve"]);
+        // The third part is skipped in which the program itself starts; then all times count.
+        std::thread::sleep(Duration::from_millis(15) + whole * (round * 37 % 101) / 101);
+        job.signal(signal);
+        let (run, time) = end(job);
+        assert!(run.code == code || run.code == 0, "{round} {run}");
+        assert!(time < Duration::from_millis(1500), "{round} {time:?} {run}");
+        interrupted += u32::from(run.code == code);
+        assert!(!works_in(&env.work()), "{round} {run}");
+        has_no_lock(&env);
+        let done = if run.code == 0 { 20 } else { 0 };
+        let ran = env
+            .files()
+            .iter()
+            .filter(|(path, _)| path.ends_with("/ran"))
+            .count();
+        assert!(ran >= done / 20);
+        env.unfurl(["deploy", "--approve"]).succeeds();
+        assert_eq!(state(&env), wanted, "{round} {run}");
+        let ran = env.read("ran");
+        let mut ran: Vec<_> = ran.lines().collect();
+        let count = ran.len();
+        ran.sort_unstable();
+        ran.dedup();
+        // What ended is not done again.
+        assert_eq!((ran.len(), count), (20, 20), "{round} {run}");
+    }
+    println!("{interrupted} of {rounds} jobs were interrupted");
+    assert!(interrupted > 0);
+}
