@@ -335,6 +335,31 @@ mod tests {
     }
 
     #[test]
+    fn a_daemon_lives_on_if_the_runner_goes_at_once_after_its_task() {
+        let guarded = Limits {
+            guarding: Some(Guarding {
+                token: ulid::Ulid::generate().to_string(),
+                program: None,
+            }),
+            ..limits()
+        };
+        let folder = tempfile::tempdir().unwrap();
+        for round in 0..20 {
+            let file = folder.path().join(round.to_string());
+            let text = format!("setsid sleep 60 >&- 2>&- & echo $! > {}", file.display());
+            let mut command = sh(&text);
+            command.background = Background::Keep;
+            let local = Local::start(guarded.clone(), None).unwrap();
+            assert_eq!(run(&local, command).exit, Exit::Code(0));
+            drop(local);
+            let pid = pid_in(&file);
+            assert!(is_running(pid));
+            let id = nix::unistd::Pid::from_raw(pid.try_into().unwrap());
+            nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGKILL).unwrap();
+        }
+    }
+
+    #[test]
     fn a_process_that_left_its_group_does_not_hold_us() {
         let start = Instant::now();
         let output = run(&runner(), sh("setsid sleep 3 & sleep 0.2; echo ok"));

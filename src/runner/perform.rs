@@ -180,6 +180,10 @@ impl Server {
 
     /// Kills what runs, wherever it went.
     fn stop(mut self) {
+        while let Some(ended) = self.running.try_join_next_with_id() {
+            // What it left behind on purpose may live.
+            self.ended(ended);
+        }
         let tasks: Vec<u64> = self.ids.values().copied().collect();
         // Dropping the tasks drops their groups, which kills them.
         self.running = JoinSet::new();

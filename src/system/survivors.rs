@@ -43,6 +43,11 @@ impl Survivor {
         machine::start_time(self.pid) == Some(self.start_time) && machine::is_running(self.pid)
     }
 
+    /// Whether it is the same process, whatever it runs meanwhile.
+    fn is(&self, other: &Self) -> bool {
+        (self.pid, self.start_time) == (other.pid, other.start_time)
+    }
+
     fn signal(&self, signal: Signal) {
         if let (true, Ok(pid)) = (self.runs(), i32::try_from(self.pid)) {
             // It may have ended meanwhile, or be another user's.
@@ -120,13 +125,17 @@ pub fn end(token: &str, is_spared: &dyn Fn(u64) -> bool, grace: Duration) -> End
     wait_for(&ended.found, grace);
     let last = Instant::now() + LAST;
     loop {
-        // What they started meanwhile must end as well.
-        ended.left = find(token, is_spared);
+        // What they started meanwhile must end as well; and some may be found no more, since
+        // those are gone through which they were.
+        for survivor in find(token, is_spared) {
+            if !ended.found.iter().any(|it| it.is(&survivor)) {
+                ended.found.push(survivor);
+            }
+        }
+        let left = ended.found.iter().filter(|it| it.runs());
+        ended.left = left.cloned().collect();
         for survivor in &ended.left {
             survivor.signal(Signal::SIGKILL);
-            if !ended.found.contains(survivor) {
-                ended.found.push(survivor.clone());
-            }
         }
         if ended.left.is_empty() || Instant::now() > last {
             return ended;
@@ -232,6 +241,22 @@ mod tests {
         assert!(found.iter().any(|it| it.command == "sleep"), "{found:?}");
         assert_eq!(end(&token, &|_| false, Duration::from_secs(5)).left, []);
         child.wait().unwrap();
+    }
+
+    #[test]
+    fn a_child_that_outlives_the_parent_through_which_it_was_found_is_ended() {
+        let token = ulid::Ulid::generate().to_string();
+        let script = "env -i sh -c 'trap \"\" TERM; echo on; sleep 60; sleep 60' & wait";
+        let mut child = start(script, &token, 1);
+        let mut line = String::new();
+        let mut output = std::io::BufReader::new(child.stdout.take().unwrap());
+        std::io::BufRead::read_line(&mut output, &mut line).unwrap();
+        wait_until(&token, 3);
+        let reaper = std::thread::spawn(move || child.wait().unwrap());
+        let ended = end(&token, &|_| false, Duration::from_millis(300));
+        assert_eq!((line.as_str(), ended.left), ("on\n", vec![]));
+        assert!(ended.found.iter().all(|it| !it.runs()));
+        reaper.join().unwrap();
     }
 
     #[test]

@@ -68,7 +68,7 @@ fn the_first_signal_lets_what_runs_end_and_starts_nothing_else() {
         let job = env.start(["deploy", "--approve", "--output", "json"]);
         env.wait_for("runs");
         job.signal(signal);
-        std::thread::sleep(Duration::from_millis(200));
+        job.wait_until_it_says("interrupted: no further task is started");
         fs::remove_file(env.work().join("runs")).unwrap();
         let (run, time) = end(job);
         assert_eq!(run.code, code, "{run}");
@@ -173,17 +173,12 @@ fn a_job_that_waits_for_an_answer_is_interrupted_as_if_declined() {
         let env = three("true");
         let before = env.read("ensemble.yaml");
         let job = env.start(["deploy"]);
-        let deadline = Instant::now() + Duration::from_secs(30);
-        while !env.names().contains(&"planned".to_owned()) && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        std::thread::sleep(Duration::from_millis(300));
+        job.wait_until_it_says("proceed with job? [yN]");
         assert!(env.names().contains(&"ensemble.yaml.lock".to_owned()));
         job.signal(signal);
         let began = Instant::now();
         let run = job.ends_by_itself().exits(code);
         assert!(began.elapsed() < Duration::from_secs(1), "{run}");
-        assert!(run.stderr.contains("proceed with job? [yN]"), "{run}");
         assert!(run.stdout.contains("Nothing was done."), "{run}");
         assert_eq!(env.read("ensemble.yaml"), before);
         has_no_lock(&env);
@@ -281,6 +276,7 @@ fn signals_at_any_time_leave_a_record_from_which_the_next_job_goes_on() {
     let whole = undisturbed.unfurl(["deploy", "--approve"]).succeeds().time;
     let wanted = state(&undisturbed);
     let mut interrupted = 0;
+    let mut times = Vec::new();
     for round in 0..rounds {
         let env = TestEnv::with_ensemble(&twenty());
         let (signal, code) = match round % 2 {
@@ -288,22 +284,18 @@ fn signals_at_any_time_leave_a_record_from_which_the_next_job_goes_on() {
             _ => (Signal::SIGTERM, 143),
         };
         let job = env.start(["deploy", "--approve"]);
-        // The third part is skipped in which the program itself starts; then all times count.
+        // At a time of its own in each round.
         std::thread::sleep(Duration::from_millis(15) + whole * (round * 37 % 101) / 101);
         job.signal(signal);
-        let (run, time) = end(job);
-        assert!(run.code == code || run.code == 0, "{round} {run}");
-        assert!(time < Duration::from_millis(1500), "{round} {time:?} {run}");
+        let began = Instant::now();
+        let run = job.ends();
+        times.push(began.elapsed());
+        // One that is so early that nobody listens yet ends the program as any other.
+        let early = run.code < 0 && env.read("ensemble.yaml") == twenty();
+        assert!([code, 0].contains(&run.code) || early, "{round} {run}");
         interrupted += u32::from(run.code == code);
         assert!(!works_in(&env.work()), "{round} {run}");
         has_no_lock(&env);
-        let done = if run.code == 0 { 20 } else { 0 };
-        let ran = env
-            .files()
-            .iter()
-            .filter(|(path, _)| path.ends_with("/ran"))
-            .count();
-        assert!(ran >= done / 20);
         env.unfurl(["deploy", "--approve"]).succeeds();
         assert_eq!(state(&env), wanted, "{round} {run}");
         let ran = env.read("ran");
@@ -314,6 +306,14 @@ fn signals_at_any_time_leave_a_record_from_which_the_next_job_goes_on() {
         // What ended is not done again.
         assert_eq!((ran.len(), count), (20, 20), "{round} {run}");
     }
-    println!("{interrupted} of {rounds} jobs were interrupted");
+    times.sort_unstable();
+    let [median, most, slowest] = [rounds / 2, rounds * 9 / 10, rounds - 1]
+        .map(|place| times[usize::try_from(place).unwrap()]);
+    println!(
+        "{interrupted} of {rounds} jobs were interrupted, and ended after {median:?}, {most:?} for 9 \
+         of 10, {slowest:?} at most"
+    );
     assert!(interrupted > 0);
+    // A few may have to wait for a busy machine; a task takes up to 40 ms.
+    assert!(most < Duration::from_secs(1), "{times:?}");
 }

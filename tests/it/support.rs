@@ -2,8 +2,10 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -358,7 +360,7 @@ pub(crate) struct Started {
     child: Child,
     command: String,
     began: Instant,
-    outputs: Option<[JoinHandle<String>; 2]>,
+    outputs: Option<[Reading; 2]>,
 }
 
 impl Started {
@@ -371,8 +373,8 @@ impl Started {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let stdout = reader(child.stdout.take().unwrap());
-        let stderr = reader(child.stderr.take().unwrap());
+        let stdout = Reading::of(child.stdout.take().unwrap());
+        let stderr = Reading::of(child.stderr.take().unwrap());
         Self {
             child,
             command: text,
@@ -390,6 +392,17 @@ impl Started {
     pub(crate) fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.pid()).unwrap();
         kill(Pid::from_raw(pid), signal).unwrap();
+    }
+
+    /// Waits until its messages contain a text.
+    #[track_caller]
+    pub(crate) fn wait_until_it_says(&self, text: &str) {
+        let so_far = || self.outputs.as_ref().unwrap()[1].so_far();
+        while !so_far().contains(text) {
+            let late = self.began.elapsed() > LIMIT;
+            assert!(!late, "`{text}` never came:\n{}", so_far());
+            std::thread::sleep(Duration::from_millis(2));
+        }
     }
 
     /// Waits for its end; it has nothing to read any more.
@@ -417,8 +430,8 @@ impl Started {
         let [stdout, stderr] = self.outputs.take().unwrap();
         Run {
             command: std::mem::take(&mut self.command),
-            stdout: stdout.join().unwrap(),
-            stderr: stderr.join().unwrap(),
+            stdout: stdout.all(),
+            stderr: stderr.all(),
             code: status.code().unwrap_or(-1),
             time,
         }
@@ -437,12 +450,34 @@ fn run(command: Command) -> Run {
     Started::new(command).ends()
 }
 
-fn reader(mut from: impl std::io::Read + Send + 'static) -> JoinHandle<String> {
-    std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        from.read_to_end(&mut bytes).unwrap();
-        String::from_utf8_lossy(&bytes).into_owned()
-    })
+/// What a program writes, read while it runs.
+#[derive(Debug)]
+struct Reading {
+    text: Arc<Mutex<Vec<u8>>>,
+    thread: JoinHandle<()>,
+}
+
+impl Reading {
+    fn of(mut from: impl Read + Send + 'static) -> Self {
+        let text = Arc::new(Mutex::new(Vec::new()));
+        let into = Arc::clone(&text);
+        let thread = std::thread::spawn(move || {
+            let mut piece = [0; 4096];
+            while let Ok(count @ 1..) = from.read(&mut piece) {
+                into.lock().unwrap().extend_from_slice(&piece[..count]);
+            }
+        });
+        Self { text, thread }
+    }
+
+    fn so_far(&self) -> String {
+        String::from_utf8_lossy(&self.text.lock().unwrap()).into_owned()
+    }
+
+    fn all(self) -> String {
+        self.thread.join().unwrap();
+        String::from_utf8_lossy(&self.text.lock().unwrap()).into_owned()
+    }
 }
 
 fn copy(from: &Path, to: &Path) {
