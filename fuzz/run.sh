@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 
 seconds=${1:-20}
 [ $# -eq 0 ] || shift
-targets=${*:-yaml tosca expression template}
+targets=${*:-yaml tosca expression template lfs}
 triple=$(rustc -vV | sed -n 's/^host: //p')
 folder=${CARGO_TARGET_DIR:-target}/fuzz
 found=$folder/found

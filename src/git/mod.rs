@@ -1,11 +1,13 @@
 //! Reads, prepares and commits to git repositories; knows nothing of ensembles. What goes to a
-//! network is left to the git program, which has people's credentials.
+//! network is left to the git program, which has people's credentials; only [`lfs`] goes there by
+//! itself.
 
 mod commit;
 mod drivers;
 mod error;
 mod hooks;
 mod index;
+pub mod lfs;
 mod past;
 mod program;
 mod ready;

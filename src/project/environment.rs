@@ -6,7 +6,8 @@ use indexmap::IndexMap;
 
 use super::Error;
 use super::merge::merge;
-use crate::diagnostic::Span;
+use super::remote_lock::RemoteLock;
+use crate::diagnostic::{Diagnostics, Span};
 use crate::value::{Map, Value};
 use crate::yaml::{Kind, Mapping, Node};
 
@@ -103,30 +104,9 @@ pub struct Environment {
     pub secrets: Map,
     /// How the ensemble is locked for all machines.
     pub remote_lock: RemoteLock,
+    /// What is wrong with how it is.
+    pub lock_problems: Diagnostics,
     root: Node,
-}
-
-/// How an ensemble is locked for all machines, through git-lfs.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RemoteLock {
-    /// Whether it is.
-    pub mode: LockMode,
-    /// The name of the lock; the lock file's path if none.
-    pub name: Option<String>,
-    /// The server; the repository's own if none.
-    pub url: Option<String>,
-}
-
-/// Whether an ensemble is locked for all machines.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum LockMode {
-    /// It is not.
-    #[default]
-    No,
-    /// It is if there is a server that can.
-    Try,
-    /// It is, or the job is refused.
-    Require,
 }
 
 impl Environment {
@@ -144,6 +124,8 @@ impl Environment {
             (Some(shared), Some(own)) => Some(merge(&shared, &own)),
             (shared, own) => own.or(shared),
         };
+        let mut lock_problems = Diagnostics::default();
+        let lock = lock.map(|lock| RemoteLock::read(&lock, &mut lock_problems));
         Self {
             name: name.map(str::to_owned),
             inputs: map("inputs"),
@@ -156,7 +138,8 @@ impl Environment {
                 .into_iter()
                 .map(|(key, v)| (key, v.sensitive()))
                 .collect(),
-            remote_lock: lock.as_ref().map(RemoteLock::read).unwrap_or_default(),
+            remote_lock: lock.unwrap_or_default(),
+            lock_problems,
             root,
         }
     }
@@ -200,25 +183,11 @@ impl Environment {
     }
 }
 
-impl RemoteLock {
-    fn read(node: &Node) -> Self {
-        let text = |key: &str| node.get(key).and_then(Node::as_str).map(str::to_owned);
-        Self {
-            mode: match node.get("lock").and_then(Node::as_str) {
-                Some("try") => LockMode::Try,
-                Some("require") => LockMode::Require,
-                _ => LockMode::No,
-            },
-            name: text("name"),
-            url: text("url").filter(|url| !url.is_empty()),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::diagnostic::Sources;
+    use crate::project::LockMode;
     use crate::yaml::{Limits, parse};
 
     fn node(text: &str) -> Node {
@@ -266,7 +235,7 @@ mod tests {
         all.check("defaults").unwrap();
         let error = all.check("prd").unwrap_err();
         assert_eq!(error.to_string(), "no environment named `prd`");
-        let problems = crate::diagnostic::Diagnostics::from(error);
+        let problems = Diagnostics::from(error);
         let help = problems.iter().next().unwrap().help.clone();
         assert_eq!(help.unwrap(), "there are the environments `prod`, `dev`");
     }

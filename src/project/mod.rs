@@ -13,6 +13,7 @@ mod merge;
 mod project;
 mod python;
 mod reader;
+mod remote_lock;
 mod trust;
 
 pub use clones::folder_of as folder_of_clone;
@@ -21,10 +22,11 @@ pub use env_rules::{
     EnvRuleOptions, FilteredEnv, REQUIRED_VARIABLES, filter_env, filter_env_with,
     substitute_variables,
 };
-pub use environment::{Environment, Environments, LockMode, RemoteLock};
+pub use environment::{Environment, Environments};
 pub use error::Error;
 pub use loader::FileLoader;
 pub use locate::{Located, Request, locate, trust};
 pub use project::{EnsembleEntry, MANIFEST, PROJECT_FILE, PROJECT_FOLDER, Project};
 pub use reader::{ENVIRONMENT_KEYS, PROJECT_KEYS};
+pub use remote_lock::{LockMode, LockNameParts, RemoteLock};
 pub use trust::{Trust, Trusted};

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use indexmap::IndexMap;
 
+use super::remote_lock::RemoteLock;
 use super::{EnsembleEntry, Environments, Error, Project, Trusted};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::system::fs;
@@ -433,13 +434,8 @@ impl Reader<'_> {
             };
             self.wrong(section, &format!("`{}`", key.name), wanted);
         }
-        let lock = environment
-            .get("lfs_lock")
-            .and_then(|section| section.get("lock"));
-        let known = |lock: &Node| lock.as_str().is_some_and(|word| LOCK_WORDS.contains(&word));
-        if let Some(lock) = lock.filter(|lock| !known(lock)) {
-            let diagnostic = Diagnostic::error("`lock` is not one of `no`, `try`, `require`");
-            self.problems.push(diagnostic.label(lock.span(), ""));
+        if let Some(section) = environment.get("lfs_lock") {
+            RemoteLock::read(section, self.problems);
         }
     }
 

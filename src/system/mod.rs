@@ -4,6 +4,7 @@ pub mod archive;
 pub mod clock;
 pub mod env;
 pub mod fs;
+pub mod http;
 pub mod lockfile;
 pub mod machine;
 pub mod process;

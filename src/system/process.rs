@@ -32,6 +32,8 @@ pub struct Helper {
     pub hold_stdin: bool,
     /// How long it may run.
     pub time_limit: Duration,
+    /// Whether it comes to its end also when somebody asks for an end of all.
+    pub to_its_end: bool,
     /// The most bytes kept of each of its two outputs; more is read and thrown away.
     pub most_output: usize,
 }
@@ -47,6 +49,7 @@ impl Helper {
             stdin: Vec::new(),
             hold_stdin: false,
             time_limit: Duration::from_mins(1),
+            to_its_end: false,
             most_output: 16 << 20,
         }
     }
@@ -153,7 +156,7 @@ pub fn run(helper: &Helper) -> Result<Output, Error> {
         program: program.clone(),
         time_limit: helper.time_limit,
     };
-    let (stdout, stderr) = collect(&outputs, deadline).ok_or_else(|| {
+    let (stdout, stderr) = collect(&outputs, deadline, helper.to_its_end).ok_or_else(|| {
         end(&mut child);
         if Instant::now() < deadline {
             let program = program.clone();
@@ -236,7 +239,11 @@ fn spawn(helper: &Helper, program: &str) -> Result<Child, Error> {
 type Kept = (Vec<u8>, bool);
 
 /// Waits for both outputs; gives nothing if the time is over or an end was asked for.
-fn collect(from: &Receiver<(bool, Kept)>, deadline: Instant) -> Option<(Kept, Kept)> {
+fn collect(
+    from: &Receiver<(bool, Kept)>,
+    deadline: Instant,
+    to_its_end: bool,
+) -> Option<(Kept, Kept)> {
     let mut outputs = [Kept::default(), Kept::default()];
     let mut ended = 0;
     while ended < 2 {
@@ -246,7 +253,8 @@ fn collect(from: &Receiver<(bool, Kept)>, deadline: Instant) -> Option<(Kept, Ke
                 outputs[usize::from(stderr)] = kept;
                 ended += 1;
             }
-            Err(RecvTimeoutError::Timeout) if left > LOOK && !signals::take_cut() => {}
+            Err(RecvTimeoutError::Timeout)
+                if left > LOOK && (to_its_end || !signals::take_cut()) => {}
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return None,
         }
     }

@@ -1,0 +1,111 @@
+//! Asks a server over SSH for the URL of its HTTP API and for what lets one in there.
+
+use serde_json::Value;
+
+use super::Error;
+use super::endpoint::{HttpEndpoint, SshEndpoint};
+use super::error::clean;
+use super::settings::Settings;
+use super::ssh::{call, quoted};
+
+/// Where the HTTP API is, and headers, which are secret.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Granted {
+    /// Where it is.
+    pub(super) endpoint: HttpEndpoint,
+    /// Names and values that each request needs.
+    pub(super) headers: Vec<(String, String)>,
+}
+
+impl std::fmt::Debug for Granted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Granted")
+            .field("endpoint", &self.endpoint)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Asks with `git-lfs-authenticate`. A server that does not have it may let everybody in.
+pub(super) fn authenticate(settings: &Settings, to: &SshEndpoint) -> Result<Granted, Error> {
+    let words = format!("git-lfs-authenticate {} upload", quoted(&to.path));
+    let output = call(settings, to, &words, Vec::new())?;
+    let usual = to.over_http();
+    if !output.is_ok() {
+        let said = clean(&String::from_utf8_lossy(&output.stderr), &[]);
+        return Err(Error::NoServer(format!(
+            "`{}` has neither `git-lfs-transfer` nor `git-lfs-authenticate`: {said}",
+            to.shown()
+        )));
+    }
+    read(&output.stdout, usual).ok_or_else(|| Error::Garbled {
+        server: to.shown(),
+        reason: "`git-lfs-authenticate` did not say where to go".to_owned(),
+    })
+}
+
+fn read(bytes: &[u8], usual: HttpEndpoint) -> Option<Granted> {
+    let value: Value = serde_json::from_slice(bytes).ok()?;
+    let href = value
+        .get("href")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    let url = href.trim_end_matches('/');
+    let endpoint = match url.split_once("://") {
+        Some(("http" | "https", rest)) if !rest.split('/').next()?.contains('@') => HttpEndpoint {
+            url: url.to_owned(),
+            login: None,
+            otherwise: None,
+        },
+        None if url.is_empty() => usual,
+        _ => return None,
+    };
+    let headers = match value.get("header") {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::Object(headers)) => headers
+            .iter()
+            .map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())))
+            .collect::<Option<_>>()?,
+        Some(_) => return None,
+    };
+    Some(Granted { endpoint, headers })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn usual() -> HttpEndpoint {
+        HttpEndpoint {
+            url: "https://h/r.git/info/lfs".into(),
+            login: None,
+            otherwise: None,
+        }
+    }
+
+    #[test]
+    fn the_server_says_where_to_go_and_with_what() {
+        let text = br#"{"href": "https://lfs/x/", "header": {"Authorization": "t0ken"}}"#;
+        let granted = read(text, usual()).unwrap();
+        assert_eq!(granted.endpoint.url, "https://lfs/x");
+        assert_eq!(granted.headers[0].1, "t0ken");
+        assert!(!format!("{granted:?}").contains("t0ken"));
+        assert_eq!(read(b"{}", usual()).unwrap().endpoint, usual());
+        for text in [
+            &br#"{"href": "file:///x"}"#[..],
+            br#"{"header": 1}"#,
+            b"welcome",
+        ] {
+            assert_eq!(read(text, usual()), None);
+        }
+    }
+
+    proptest! {
+        /// What a server sends never breaks the reader.
+        #[test]
+        fn any_bytes_are_read(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            read(&bytes, usual());
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Logins, from the helpers that git is set up with. Nobody is asked at a terminal, and nothing
+//! secret goes onto a command line.
+
+use std::path::Path;
+
+use super::settings::GIT_LIMIT;
+use crate::system::process::{self, Helper};
+
+/// A user and a password.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Login {
+    /// The user.
+    pub(super) user: String,
+    /// The password or token.
+    pub(super) password: String,
+}
+
+impl std::fmt::Debug for Login {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Login").finish_non_exhaustive()
+    }
+}
+
+impl Login {
+    /// What a request says for it.
+    pub(super) fn header(&self) -> String {
+        let both = format!("{}:{}", self.user, self.password);
+        format!("Basic {}", base64(both.as_bytes()))
+    }
+
+    /// What must not be shown.
+    pub(super) fn secrets(&self) -> Vec<String> {
+        let both = format!("{}:{}", self.user, self.password);
+        vec![base64(both.as_bytes()), self.password.clone()]
+    }
+}
+
+/// Asks git's helpers for the login of a URL.
+pub(super) fn fill(root: &Path, url: &str, user: Option<&str>) -> Option<Login> {
+    let answer = ask(root, "fill", &request(url, user, None)?)?;
+    let value = |name: &str| {
+        let mut lines = answer.lines().filter_map(|line| line.split_once('='));
+        let found = lines.find(|(key, _)| *key == name);
+        found.map(|(_, value)| value.to_owned())
+    };
+    Some(Login {
+        user: value("username").unwrap_or_default(),
+        password: value("password")?,
+    })
+}
+
+/// Tells git's helpers that a login was right, or that it was not.
+pub(super) fn tell(root: &Path, url: &str, login: &Login, right: bool) {
+    let word = if right { "approve" } else { "reject" };
+    if let Some(request) = request(url, Some(&login.user), Some(&login.password)) {
+        // A helper that cannot remember is no reason to stop.
+        ask(root, word, &request);
+    }
+}
+
+/// What git's helpers read: nothing if it could be read as something else.
+fn request(url: &str, user: Option<&str>, password: Option<&str>) -> Option<String> {
+    let (protocol, rest) = url.split_once("://")?;
+    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let fields = [
+        ("protocol", Some(protocol)),
+        ("host", Some(host)),
+        ("path", Some(path).filter(|path| !path.is_empty())),
+        ("username", user),
+        ("password", password),
+    ];
+    let mut text = String::new();
+    for (name, value) in fields {
+        let Some(value) = value else { continue };
+        if value.contains(['\n', '\r', '\0']) {
+            return None;
+        }
+        text.extend([name, "=", value, "\n"]);
+    }
+    text.push('\n');
+    Some(text)
+}
+
+fn ask(root: &Path, word: &str, request: &str) -> Option<String> {
+    let words = [
+        "git",
+        "-c",
+        "credential.interactive=false",
+        "credential",
+        word,
+    ];
+    let helper = Helper {
+        cwd: Some(root.to_owned()),
+        extra_env: vec![("GIT_TERMINAL_PROMPT".to_owned(), "0".to_owned())],
+        stdin: request.as_bytes().to_vec(),
+        time_limit: GIT_LIMIT,
+        ..Helper::new(words)
+    };
+    let output = process::run(&helper).ok()?;
+    output.is_ok().then(|| output.text())
+}
+
+/// Bytes in base 64, padded.
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::new();
+    for chunk in bytes.chunks(3) {
+        let byte = |place: usize| u32::from(chunk.get(place).copied().unwrap_or_default());
+        let group = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for place in 0..4 {
+            let digit = (group >> (18 - 6 * place)) & 63;
+            text.push(if place <= chunk.len() {
+                char::from(DIGITS[digit as usize])
+            } else {
+                '='
+            });
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_login_is_sent_as_basic_and_not_shown() {
+        let login = Login {
+            user: "Aladdin".into(),
+            password: "open sesame".into(),
+        };
+        assert_eq!(login.header(), "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
+        assert_eq!(base64(b"abcd"), "YWJjZA==");
+        assert!(!format!("{login:?}").contains("sesame"));
+    }
+
+    #[test]
+    fn a_value_that_could_be_read_as_two_is_not_asked_for() {
+        let whole = request("https://h:8/a/b", Some("me"), None).unwrap();
+        assert_eq!(whole, "protocol=https\nhost=h:8\npath=a/b\nusername=me\n\n");
+        assert_eq!(request("https://h/a", Some("me\nhost=evil"), None), None);
+    }
+
+    #[test]
+    fn a_helper_of_git_gives_and_forgets_a_login() {
+        let folder = tempfile::tempdir().unwrap();
+        let git = |words: &[&str]| {
+            let mut helper = Helper::new([&["git"], words].concat());
+            helper.cwd = Some(folder.path().to_owned());
+            assert!(process::run(&helper).unwrap().is_ok());
+        };
+        git(&["init", "-q", "."]);
+        let helper = "!f() { test $1 = get && echo username=ann && echo password=pw=1; }; f";
+        git(&["config", "credential.helper", helper]);
+        let login = fill(folder.path(), "https://h/x", None).unwrap();
+        assert_eq!((&*login.user, &*login.password), ("ann", "pw=1"));
+    }
+}

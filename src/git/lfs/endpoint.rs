@@ -1,0 +1,356 @@
+//! Where the server of a repository is: from its settings, as git-lfs looks for it.
+
+use super::Error;
+
+/// Where a server is.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) enum Endpoint {
+    /// It speaks the HTTP API.
+    Http(HttpEndpoint),
+    /// It is asked over SSH.
+    Ssh(SshEndpoint),
+}
+
+/// A server that speaks the HTTP API.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct HttpEndpoint {
+    /// Its URL without user, password and last `/`.
+    pub(super) url: String,
+    /// The user and the password that stood in the URL.
+    pub(super) login: Option<(String, Option<String>)>,
+    /// Another URL it may be at.
+    pub(super) otherwise: Option<String>,
+}
+
+/// A server that is asked over SSH.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SshEndpoint {
+    /// The host, with the user if one is given.
+    pub(super) host: String,
+    /// Its port, if one is given.
+    pub(super) port: Option<u16>,
+    /// The path of the repository there.
+    pub(super) path: String,
+}
+
+impl std::fmt::Debug for HttpEndpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HttpEndpoint")
+            .field("url", &self.url)
+            .finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.shown())
+    }
+}
+
+impl Endpoint {
+    /// Its address as people may see it.
+    pub(super) fn shown(&self) -> String {
+        match self {
+            Self::Http(http) => http.url.clone(),
+            Self::Ssh(ssh) => ssh.shown(),
+        }
+    }
+
+    /// The server of a repository with this URL.
+    pub(super) fn of_repository(url: &str) -> Result<Self, Error> {
+        match read(url)? {
+            Self::Http(mut http) => {
+                http.url = below(&http.url);
+                Ok(Self::Http(http))
+            }
+            ssh @ Self::Ssh(_) => Ok(ssh),
+        }
+    }
+
+    /// The server that a setting names. The URL may also be that of a repository.
+    pub(super) fn of_setting(url: &str) -> Result<Self, Error> {
+        match read(url)? {
+            Self::Http(mut http) => {
+                if http.url.strip_suffix(".git").is_some() {
+                    http.url = below(&http.url);
+                } else if !http.url.ends_with("/info/lfs") && has_path(&http.url) {
+                    http.otherwise = Some(below(&http.url));
+                }
+                Ok(Self::Http(http))
+            }
+            ssh @ Self::Ssh(_) => Ok(ssh),
+        }
+    }
+}
+
+impl SshEndpoint {
+    /// Its address as people may see it.
+    pub(super) fn shown(&self) -> String {
+        let slash = if self.path.starts_with('/') { "" } else { "/" };
+        let port = self.port.map(|port| format!(":{port}"));
+        let port = port.unwrap_or_default();
+        format!("ssh://{}{port}{slash}{}", self.host, self.path)
+    }
+
+    /// Where the HTTP API of the same repository should be.
+    pub(super) fn over_http(&self) -> HttpEndpoint {
+        let host = self.host.rsplit('@').next().unwrap_or(&self.host);
+        let path = self.path.trim_start_matches('/').trim_end_matches('/');
+        HttpEndpoint {
+            url: below(&format!("https://{host}/{path}")),
+            login: None,
+            otherwise: None,
+        }
+    }
+}
+
+/// Refuses what can be neither the URL of a server or repository, nor the name of a remote.
+pub fn check_url(url: &str) -> Result<(), Error> {
+    if is_name(url) {
+        return Ok(());
+    }
+    read(url).map(|_| ())
+}
+
+/// Whether a text can be the name of a remote.
+pub(super) fn is_name(text: &str) -> bool {
+    let allowed = |c: char| c.is_alphanumeric() || "_-.".contains(c);
+    !text.starts_with(['-', '.']) && text.chars().all(allowed)
+}
+
+/// Where the HTTP API is for the repository of this URL.
+fn below(url: &str) -> String {
+    format!("{}.git/info/lfs", url.strip_suffix(".git").unwrap_or(url))
+}
+
+fn has_path(url: &str) -> bool {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.contains('/')
+}
+
+/// Reads a URL, be it of a server or of a repository.
+fn read(url: &str) -> Result<Endpoint, Error> {
+    let no = |why: &str| Err(Error::NoServer(why.to_owned()));
+    if url.chars().any(|c| c.is_control() || c.is_whitespace()) || url.starts_with('-') {
+        return no("the URL of the git-lfs server is not valid");
+    }
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return read_short(url);
+    };
+    match scheme.to_ascii_lowercase().as_str() {
+        scheme @ ("http" | "https") => http(scheme, rest),
+        "git" => http("https", rest),
+        "ssh" | "git+ssh" | "ssh+git" => ssh(rest),
+        "file" => no("a repository in a folder has no git-lfs server"),
+        _ => no("the URL of the git-lfs server has a scheme that is not known"),
+    }
+}
+
+fn http(scheme: &str, rest: &str) -> Result<Endpoint, Error> {
+    let rest = rest.trim_end_matches('/');
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let (authority, path) = rest.split_at(end);
+    let (login, host) = match authority.rsplit_once('@') {
+        Some((login, host)) => (Some(login), host),
+        None => (None, authority),
+    };
+    if host.is_empty() || path.contains(['?', '#']) {
+        let why = "the URL of the git-lfs server has no host, or more than a path";
+        return Err(Error::NoServer(why.to_owned()));
+    }
+    let login = login.map(|login| match login.split_once(':') {
+        Some((user, password)) => (decoded(user), Some(decoded(password))),
+        None => (decoded(login), None),
+    });
+    Ok(Endpoint::Http(HttpEndpoint {
+        url: format!("{scheme}://{host}{path}"),
+        login,
+        otherwise: None,
+    }))
+}
+
+fn ssh(rest: &str) -> Result<Endpoint, Error> {
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let (user, host) = match authority.rsplit_once('@') {
+        // A password in the URL of an SSH server is of no use.
+        Some((login, host)) => (login.split(':').next(), host),
+        None => (None, authority),
+    };
+    let (host, port) = match host.rsplit_once(':') {
+        Some((host, port)) if !port.contains(']') => match port.parse() {
+            Ok(port) => (host, Some(port)),
+            Err(_) => return no_ssh(),
+        },
+        _ => (host, None),
+    };
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    // `~` stands for a home there, as git takes it.
+    let path = match path.strip_prefix("/~") {
+        Some(_) => &path[1..],
+        None => path,
+    };
+    ssh_endpoint(user, host, port, path)
+}
+
+/// `[user@]host:path`, or the path of a folder.
+fn read_short(url: &str) -> Result<Endpoint, Error> {
+    let colon = url.find(':');
+    let Some(colon) = colon.filter(|colon| !url[..*colon].contains('/')) else {
+        let why = "a repository in a folder has no git-lfs server";
+        return Err(Error::NoServer(why.to_owned()));
+    };
+    let (host, path) = (&url[..colon], &url[colon + 1..]);
+    if path.starts_with(':') {
+        // `ext::…` and its like run programs.
+        let why = "the URL of the git-lfs server has a scheme that is not known";
+        return Err(Error::NoServer(why.to_owned()));
+    }
+    let (user, host) = match host.rsplit_once('@') {
+        Some((user, host)) => (Some(user), host),
+        None => (None, host),
+    };
+    ssh_endpoint(user, host, None, path)
+}
+
+fn ssh_endpoint(
+    user: Option<&str>,
+    host: &str,
+    port: Option<u16>,
+    path: &str,
+) -> Result<Endpoint, Error> {
+    let whole = match user {
+        Some(user) => format!("{user}@{host}"),
+        None => host.to_owned(),
+    };
+    let is_bad = host.is_empty() || host.starts_with('-') || whole.starts_with('-');
+    if is_bad || path.is_empty() || path.starts_with('-') {
+        return no_ssh();
+    }
+    Ok(Endpoint::Ssh(SshEndpoint {
+        host: whole,
+        port,
+        path: path.to_owned(),
+    }))
+}
+
+fn no_ssh() -> Result<Endpoint, Error> {
+    let why = "the SSH address of the git-lfs server has no valid host and path";
+    Err(Error::NoServer(why.to_owned()))
+}
+
+/// A part of a URL, with `%` and two digits read as the byte they stand for.
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, tail)) = rest.split_first() {
+        let digits = tail.get(..2).and_then(|digits| {
+            let digits = std::str::from_utf8(digits).ok()?;
+            u8::from_str_radix(digits, 16).ok()
+        });
+        if let (b'%', Some(byte)) = (first, digits) {
+            bytes.push(byte);
+            rest = &tail[2..];
+        } else {
+            bytes.push(*first);
+            rest = tail;
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn repository(url: &str) -> String {
+        Endpoint::of_repository(url).map_or_else(|error| error.to_string(), |it| it.shown())
+    }
+
+    #[test]
+    fn the_server_of_a_repository_is_below_it_as_git_lfs_says() {
+        for (url, server) in [
+            ("https://h/o/r", "https://h/o/r.git/info/lfs"),
+            ("https://h/o/r.git/", "https://h/o/r.git/info/lfs"),
+            ("http://me:pw@h:8080/r", "http://h:8080/r.git/info/lfs"),
+            ("git://h/r.git", "https://h/r.git/info/lfs"),
+            ("git@h:o/r.git", "ssh://git@h/o/r.git"),
+            ("ssh://git:pw@h:22/o/r", "ssh://git@h:22/o/r"),
+            ("ssh://[::1]/r", "ssh://::1/r"),
+        ] {
+            assert_eq!(repository(url), server, "{url}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_a_setting_names_is_taken_as_it_is() {
+        let setting = |url: &str| match Endpoint::of_setting(url).unwrap() {
+            Endpoint::Http(http) => (http.url, http.otherwise),
+            Endpoint::Ssh(ssh) => (ssh.shown(), None),
+        };
+        let same = |url: &str| (url.to_owned(), None);
+        assert_eq!(
+            setting("https://h/r.git/info/lfs"),
+            same("https://h/r.git/info/lfs")
+        );
+        assert_eq!(setting("https://h/r.git"), same("https://h/r.git/info/lfs"));
+        assert_eq!(setting("http://h:1/"), same("http://h:1"));
+        let (url, otherwise) = setting("http://h/o/r");
+        assert_eq!(url, "http://h/o/r");
+        assert_eq!(otherwise.unwrap(), "http://h/o/r.git/info/lfs");
+    }
+
+    #[test]
+    fn a_login_in_a_url_is_kept_apart() {
+        let Ok(Endpoint::Http(http)) = Endpoint::of_setting("https://me:p%40w@h/x") else {
+            panic!("it is no HTTP endpoint");
+        };
+        let login = Some(("me".to_owned(), Some("p@w".to_owned())));
+        assert_eq!(http.login, login);
+        assert!(!format!("{http:?}").contains("p@w"));
+    }
+
+    #[test]
+    fn what_has_no_server_or_is_dangerous_is_refused() {
+        for url in [
+            "/srv/r.git",
+            "../r",
+            "file:///srv/r",
+            "ext::sh -c x",
+            "ext::x",
+            "-oProxyCommand=x:y",
+            "ssh://-oProxyCommand=x/y",
+            "ssh://h:x/y",
+            "ssh://h",
+            "https://",
+            "https:///x",
+            "h:-x",
+            "https://h/x?y",
+            "rsync://h/x",
+            "a b",
+            "",
+            "user@-h:x",
+        ] {
+            let error = Endpoint::of_repository(url);
+            assert!(matches!(error, Err(Error::NoServer(_))), "{url}: {error:?}");
+        }
+    }
+
+    #[test]
+    fn a_server_of_ssh_has_its_http_api_on_the_same_host() {
+        let Ok(Endpoint::Ssh(ssh)) = Endpoint::of_repository("git@h:o/r") else {
+            panic!("it is no SSH endpoint");
+        };
+        assert_eq!(ssh.over_http().url, "https://h/o/r.git/info/lfs");
+    }
+
+    proptest! {
+        /// Whatever stands in a configuration, reading it ends.
+        #[test]
+        fn any_text_is_read_or_refused(url in ".{0,40}") {
+            Endpoint::of_repository(&url).ok();
+            Endpoint::of_setting(&url).ok();
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! The HTTP API for locks.
+
+use super::Error;
+use super::credentials::{self, Login};
+use super::endpoint::HttpEndpoint;
+use super::lock::{Created, LfsLock};
+use super::reply::{Page, lock_in, message_in, page_in};
+use super::settings::{Settings, about_url};
+use crate::system::http::{self, Limits, Request, Response};
+
+/// The form of what is sent and of what comes back.
+const FORM: &str = "application/vnd.git-lfs+json";
+
+/// A server that speaks the HTTP API.
+pub(super) struct HttpApi {
+    settings: Settings,
+    endpoint: HttpEndpoint,
+    /// What each request says besides.
+    headers: Vec<(String, String)>,
+    limits: Limits,
+    login: Option<Login>,
+    /// What must not be shown.
+    secrets: Vec<String>,
+}
+
+impl std::fmt::Debug for HttpApi {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HttpApi")
+            .field("endpoint", &self.endpoint)
+            .finish_non_exhaustive()
+    }
+}
+
+impl HttpApi {
+    /// The API at an endpoint. The headers are what let one in, if the server gave them.
+    pub(super) fn new(
+        settings: &Settings,
+        endpoint: HttpEndpoint,
+        granted: Vec<(String, String)>,
+    ) -> Self {
+        let mut headers = granted;
+        let mut limits = Limits {
+            connect: settings.connect,
+            total: settings.total(),
+            ..Limits::default()
+        };
+        for (name, value) in about_url(&settings.root, &endpoint.url) {
+            match (name.as_str(), value.split_once(':')) {
+                ("extraheader", Some((name, value))) => {
+                    headers.push((name.trim().to_owned(), value.trim().to_owned()));
+                }
+                ("sslcainfo", _) => limits.roots = Some(value.into()),
+                _ => {}
+            }
+        }
+        let login = match &endpoint.login {
+            Some((user, Some(password))) => Some(Login {
+                user: user.clone(),
+                password: password.clone(),
+            }),
+            _ => None,
+        };
+        let mut secrets: Vec<String> = Vec::new();
+        for (_, value) in &headers {
+            secrets.push(value.clone());
+            secrets.extend(value.split_once(' ').map(|(_, token)| token.to_owned()));
+        }
+        let mut api = Self {
+            settings: settings.clone(),
+            endpoint,
+            headers,
+            limits,
+            login: None,
+            secrets,
+        };
+        api.log_in(login);
+        api
+    }
+
+    fn log_in(&mut self, login: Option<Login>) {
+        self.secrets.extend(login.iter().flat_map(Login::secrets));
+        self.login = login;
+    }
+
+    /// Where it is.
+    pub(super) fn url(&self) -> &str {
+        &self.endpoint.url
+    }
+
+    /// Locks a path.
+    pub(super) fn create(&mut self, path: &str) -> Result<Created, Error> {
+        let mut body = serde_json::json!({ "path": path });
+        self.add_reference(&mut body);
+        let response = self.ask("/locks", Some(&body))?;
+        match response.status {
+            200 | 201 => match lock_in(&response.body) {
+                Some(lock) => Ok(Created::Ours(lock)),
+                None => Err(self.garbled("it has no lock")),
+            },
+            409 => Ok(Created::Taken(lock_in(&response.body))),
+            _ => Err(self.refused(&response)),
+        }
+    }
+
+    /// One part of the list of the locks, of a path if one is given.
+    pub(super) fn list(&mut self, path: Option<&str>, cursor: Option<&str>) -> Result<Page, Error> {
+        let mut query = String::from("?limit=100");
+        for (name, value) in [("path", path), ("cursor", cursor)] {
+            if let Some(value) = value {
+                query.extend(["&", name, "=", &encoded(value)]);
+            }
+        }
+        if let Some(reference) = &self.settings.reference {
+            query.extend(["&refspec=", &encoded(reference)]);
+        }
+        let response = self.ask(&format!("/locks{query}"), None)?;
+        if response.status != 200 {
+            return Err(self.refused(&response));
+        }
+        page_in(&response.body).ok_or_else(|| self.garbled("it has no list of locks"))
+    }
+
+    /// Gives a lock back; says whether it was there.
+    pub(super) fn unlock(&mut self, lock: &LfsLock, force: bool) -> Result<bool, Error> {
+        let mut body = serde_json::json!({ "force": force });
+        self.add_reference(&mut body);
+        let path = format!("/locks/{}/unlock", encoded(&lock.id));
+        let response = self.ask(&path, Some(&body))?;
+        match response.status {
+            200 | 204 => Ok(true),
+            404 => Ok(false),
+            _ => Err(self.refused(&response)),
+        }
+    }
+
+    fn add_reference(&self, body: &mut serde_json::Value) {
+        if let Some(reference) = &self.settings.reference {
+            body["ref"] = serde_json::json!({ "name": reference });
+        }
+    }
+
+    /// Sends a request; where the server wants to know who asks, with a login.
+    fn ask(&mut self, path: &str, body: Option<&serde_json::Value>) -> Result<Response, Error> {
+        let mut response = self.send(path, body)?;
+        if response.status == 404
+            && let Some(otherwise) = self.endpoint.otherwise.take()
+        {
+            let first = std::mem::replace(&mut self.endpoint.url, otherwise);
+            let second = self.send(path, body)?;
+            if second.status == 404 {
+                self.endpoint.url = first;
+            } else {
+                response = second;
+            }
+        }
+        if response.status == 401 {
+            response = self.ask_with_login(path, body, response)?;
+        }
+        Ok(response)
+    }
+
+    fn ask_with_login(
+        &mut self,
+        path: &str,
+        body: Option<&serde_json::Value>,
+        refused: Response,
+    ) -> Result<Response, Error> {
+        let (root, url) = (self.settings.root.clone(), self.endpoint.url.clone());
+        if let Some(wrong) = self.login.take() {
+            credentials::tell(&root, &url, &wrong, false);
+        }
+        let user = self.endpoint.login.clone().map(|(user, _)| user);
+        let Some(login) = credentials::fill(&root, &url, user.as_deref()) else {
+            return Ok(refused);
+        };
+        self.log_in(Some(login.clone()));
+        let response = self.send(path, body)?;
+        match response.status {
+            401 => {
+                credentials::tell(&root, &url, &login, false);
+                self.login = None;
+            }
+            200..=299 | 403 | 404 | 409 => credentials::tell(&root, &url, &login, true),
+            _ => {}
+        }
+        Ok(response)
+    }
+
+    fn send(&self, path: &str, body: Option<&serde_json::Value>) -> Result<Response, Error> {
+        let mut headers = vec![("Accept".to_owned(), FORM.to_owned())];
+        if body.is_some() {
+            headers.push(("Content-Type".to_owned(), FORM.to_owned()));
+        }
+        headers.extend(self.headers.iter().cloned());
+        let has_one = |(name, _): &(String, String)| name.eq_ignore_ascii_case("authorization");
+        if let Some(login) = &self.login
+            && !self.headers.iter().any(has_one)
+        {
+            headers.push(("Authorization".to_owned(), login.header()));
+        }
+        let request = Request {
+            url: format!("{}{path}", self.endpoint.url),
+            headers,
+            body: body.map(|body| body.to_string().into_bytes()),
+        };
+        http::send(&request, &self.limits).map_err(|error| {
+            let error = Error::Unreachable {
+                server: self.endpoint.url.clone(),
+                reason: error.to_string(),
+                asked: !matches!(
+                    error,
+                    http::Error::NotConnected(_) | http::Error::Invalid(_)
+                ),
+            };
+            error.without(&self.secrets)
+        })
+    }
+
+    fn refused(&self, response: &Response) -> Error {
+        let server = self.endpoint.url.clone();
+        let message = message_in(&response.body);
+        let error = match response.status {
+            401 => Error::Unauthorized { server, message },
+            403 => Error::Forbidden { server, message },
+            status @ (404 | 405 | 410 | 501) => Error::NoLocks { server, status },
+            status => Error::Failed {
+                server,
+                status,
+                message,
+            },
+        };
+        error.without(&self.secrets)
+    }
+
+    fn garbled(&self, reason: &str) -> Error {
+        Error::Garbled {
+            server: self.endpoint.url.clone(),
+            reason: reason.to_owned(),
+        }
+    }
+}
+
+/// A value as it stands in a URL.
+fn encoded(value: &str) -> String {
+    let mut text = String::new();
+    for byte in value.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            text.push(char::from(byte));
+        } else {
+            text.extend(["%", &format!("{byte:02X}")]);
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_cannot_leave_its_place_in_a_url() {
+        assert_eq!(encoded("../a b&c=ä"), "..%2Fa%20b%26c%3D%C3%A4");
+    }
+}

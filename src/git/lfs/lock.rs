@@ -1,0 +1,99 @@
+//! A lock, as its server tells of it.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// How far apart a server may date one lock. Some look at their clock more than once.
+const SAME_MOMENT: i64 = 2;
+
+/// A lock, as its server tells of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LfsLock {
+    /// Its id. Some servers give all locks of one path the same.
+    pub id: String,
+    /// What is locked: a path from the top of the repository, which need not exist.
+    pub path: String,
+    /// Who holds it, by the name the server knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// Since when, as RFC 3339 says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub locked_at: Option<String>,
+}
+
+/// What came of asking for a lock.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Created {
+    /// It is ours.
+    Ours(LfsLock),
+    /// Somebody has it; this is what the server tells of it.
+    Taken(Option<LfsLock>),
+}
+
+impl LfsLock {
+    /// Whether both are one lock: not one that was made later for the same path.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.id == other.id
+            && self.path == other.path
+            && self.owner == other.owner
+            && same_moment(self.locked_at.as_deref(), other.locked_at.as_deref())
+    }
+}
+
+fn same_moment(one: Option<&str>, other: Option<&str>) -> bool {
+    let parsed = |text: Option<&str>| text.and_then(|text| text.parse::<Timestamp>().ok());
+    match (parsed(one), parsed(other)) {
+        (Some(one), Some(other)) => {
+            one.as_second().abs_diff(other.as_second()) <= SAME_MOMENT.unsigned_abs()
+        }
+        _ => one == other,
+    }
+}
+
+impl std::fmt::Display for LfsLock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let owner = self.owner.as_deref().unwrap_or("somebody");
+        write!(f, "{owner}")?;
+        let Some(since) = &self.locked_at else {
+            return Ok(());
+        };
+        match since.parse::<Timestamp>() {
+            Ok(time) => write!(f, " since {}", time.strftime("%Y-%m-%d %H:%M:%S UTC")),
+            Err(_) => write!(f, " since {since}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lock(since: &str) -> LfsLock {
+        LfsLock {
+            id: "1".into(),
+            path: "a".into(),
+            owner: Some("ann".into()),
+            locked_at: Some(since.into()),
+        }
+    }
+
+    #[test]
+    fn a_lock_made_later_for_the_same_path_is_another() {
+        let first = lock("2026-11-21T19:00:00Z");
+        assert!(first.is_same(&lock("2026-11-21T20:00:01.5+01:00")));
+        assert!(!first.is_same(&lock("2026-11-21T19:00:03Z")));
+        assert!(!first.is_same(&lock("today")));
+        assert!(lock("today").is_same(&lock("today")));
+    }
+
+    #[test]
+    fn a_lock_says_who_holds_it_and_since_when() {
+        insta::assert_snapshot!(lock("2026-11-21T20:00:00+01:00"), @"ann since 2026-11-21 19:00:00 UTC");
+        let unknown = LfsLock {
+            owner: None,
+            locked_at: None,
+            ..lock("")
+        };
+        insta::assert_snapshot!(unknown, @"somebody");
+    }
+}

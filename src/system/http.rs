@@ -1,0 +1,347 @@
+//! The door to web servers: one request and its answer, within limits of time and size. Goes from
+//! one server to no other. Shows no header and no body in messages: they may hold secrets.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ureq::http::header::LOCATION;
+use ureq::http::uri::Authority;
+use ureq::http::{Uri, request};
+use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
+
+/// How often one request is sent on.
+const MOST_REDIRECTS: usize = 3;
+
+/// The most bytes of a bundle of certificates.
+const MOST_ROOTS: u64 = 4 << 20;
+
+/// Where systems keep the certificates that their users trust.
+const BUNDLES: &[&str] = &[
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+];
+
+/// What is asked for.
+#[derive(Clone, Default)]
+pub struct Request {
+    /// The URL, without user and password.
+    pub url: String,
+    /// Names and values, which may be secret.
+    pub headers: Vec<(String, String)>,
+    /// What is sent with `POST`; without it the request is a `GET`.
+    pub body: Option<Vec<u8>>,
+}
+
+impl std::fmt::Debug for Request {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Request")
+            .field("url", &self.url)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How long a request may take, and how much may come back.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// How long it may take to be connected.
+    pub connect: Duration,
+    /// How long all of it may take.
+    pub total: Duration,
+    /// The most bytes of the answer's body.
+    pub most_bytes: u64,
+    /// The certificates to trust, instead of those of the system.
+    pub roots: Option<PathBuf>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(30),
+            total: Duration::from_mins(1),
+            most_bytes: 4 << 20,
+            roots: None,
+        }
+    }
+}
+
+/// What the server answered, whatever its status.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Response {
+    /// The status, such as 200.
+    pub status: u16,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+impl std::fmt::Debug for Response {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Response")
+            .field("status", &self.status)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The request makes no sense.
+    #[error("the request is not valid: {0}")]
+    Invalid(String),
+    /// It took too long.
+    #[error("no answer within {} s", .0.as_secs_f32())]
+    TimedOut(Duration),
+    /// The server sends the request on to another one, which may not be whom one trusts.
+    #[error("it sends the request on to {0}")]
+    SentOn(String),
+    /// The answer is too large.
+    #[error("the answer has more than {0} bytes")]
+    TooLarge(u64),
+    /// The connection could not be made: nothing was asked.
+    #[error("{0}")]
+    NotConnected(String),
+    /// The connection broke.
+    #[error("{0}")]
+    Broken(String),
+}
+
+/// Sends a request and gives the answer.
+pub fn send(request: &Request, limits: &Limits) -> Result<Response, Error> {
+    let agent = agent(limits);
+    let mut uri = parse(&request.url)?;
+    for _ in 0..=MOST_REDIRECTS {
+        let (response, next) = send_once(&agent, &uri, request, limits)?;
+        match next {
+            Some(next) => uri = beside(&uri, &next)?,
+            None => return Ok(response),
+        }
+    }
+    Err(Error::SentOn("itself, again and again".to_owned()))
+}
+
+fn agent(limits: &Limits) -> ureq::Agent {
+    let roots = match &limits.roots {
+        Some(file) => trusted_in(file).unwrap_or_default(),
+        None => BUNDLES
+            .iter()
+            .find_map(|file| trusted_in(Path::new(file)))
+            .unwrap_or_default(),
+    };
+    // A file that was asked for and holds nothing trusts nobody.
+    let roots = match (roots.is_empty(), &limits.roots) {
+        (true, None) => RootCerts::WebPki,
+        _ => RootCerts::new_with_certs(&roots),
+    };
+    ureq::Agent::config_builder()
+        .http_status_as_error(false)
+        .max_redirects(0)
+        .max_redirects_will_error(false)
+        .user_agent(concat!("unfurl/", env!("CARGO_PKG_VERSION")))
+        .timeout_connect(Some(limits.connect))
+        .timeout_resolve(Some(limits.connect))
+        .timeout_global(Some(limits.total))
+        .tls_config(TlsConfig::builder().root_certs(roots).build())
+        .build()
+        .into()
+}
+
+fn trusted_in(file: &Path) -> Option<Vec<Certificate<'static>>> {
+    let bytes = super::fs::read_within(file, MOST_ROOTS).ok()?;
+    let certificates = parse_pem(&bytes).filter_map(|item| match item {
+        Ok(PemItem::Certificate(certificate)) => Some(certificate),
+        _ => None,
+    });
+    Some(certificates.collect())
+}
+
+fn parse(url: &str) -> Result<Uri, Error> {
+    let uri: Uri = url
+        .parse()
+        .map_err(|_| Error::Invalid("it has no valid URL".to_owned()))?;
+    let known = matches!(uri.scheme_str(), Some("http" | "https"));
+    let plain = |authority: &Authority| !authority.as_str().contains('@');
+    if known && uri.authority().is_some_and(plain) {
+        return Ok(uri);
+    }
+    Err(Error::Invalid(
+        "its URL does not begin with `http://` or `https://` and a host".to_owned(),
+    ))
+}
+
+/// The answer, and where the server sends the request on to.
+fn send_once(
+    agent: &ureq::Agent,
+    uri: &Uri,
+    asked: &Request,
+    limits: &Limits,
+) -> Result<(Response, Option<String>), Error> {
+    let mut builder = request::Builder::new().uri(uri.clone());
+    for (name, value) in &asked.headers {
+        builder = builder.header(name, value);
+    }
+    let invalid = |_| Error::Invalid("a header is not valid".to_owned());
+    let sent = match &asked.body {
+        Some(body) => {
+            let request = builder.method("POST").body(body.as_slice());
+            agent.run(request.map_err(invalid)?)
+        }
+        None => agent.run(builder.method("GET").body(()).map_err(invalid)?),
+    };
+    let mut response = sent.map_err(|error| failed(&error, limits))?;
+    let status = response.status().as_u16();
+    let next = matches!(status, 301 | 302 | 307 | 308)
+        .then(|| response.headers().get(LOCATION)?.to_str().ok())
+        .flatten()
+        .map(str::to_owned);
+    let body = response
+        .body_mut()
+        .with_config()
+        .limit(limits.most_bytes)
+        .read_to_vec()
+        .map_err(|error| failed(&error, limits))?;
+    Ok((Response { status, body }, next))
+}
+
+/// Where a server sends a request on to: only to itself.
+fn beside(from: &Uri, location: &str) -> Result<Uri, Error> {
+    let origin = |uri: &Uri| {
+        let authority = uri.authority().map(|it| it.as_str().to_lowercase());
+        (uri.scheme_str().map(str::to_owned), authority)
+    };
+    if location.starts_with('/') && !location.starts_with("//") {
+        let (scheme, authority) = origin(from);
+        let scheme = scheme.unwrap_or_default();
+        let authority = authority.unwrap_or_default();
+        return parse(&format!("{scheme}://{authority}{location}"));
+    }
+    let to = parse(location)?;
+    if origin(&to) == origin(from) {
+        return Ok(to);
+    }
+    Err(Error::SentOn(format!(
+        "`{}`",
+        to.host().unwrap_or_default()
+    )))
+}
+
+fn failed(error: &ureq::Error, limits: &Limits) -> Error {
+    match error {
+        ureq::Error::Timeout(ureq::Timeout::Connect | ureq::Timeout::Resolve) => {
+            Error::TimedOut(limits.connect)
+        }
+        ureq::Error::Timeout(_) => Error::TimedOut(limits.total),
+        ureq::Error::BodyExceedsLimit(_) => Error::TooLarge(limits.most_bytes),
+        ureq::Error::HostNotFound => Error::NotConnected("there is no such host".to_owned()),
+        ureq::Error::Io(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
+            Error::NotConnected("the connection was refused".to_owned())
+        }
+        ureq::Error::Io(error) => Error::Broken(error.to_string()),
+        ureq::Error::Protocol(_) => Error::Broken("what it answered is not HTTP".to_owned()),
+        other => Error::Broken(other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+    use std::time::Instant;
+
+    use super::*;
+
+    /// A server that gives each connection one of the answers, and says what it was asked.
+    fn server(answers: &[&str]) -> (String, std::thread::JoinHandle<Vec<String>>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let answers: Vec<String> = answers.iter().map(|&text| text.to_owned()).collect();
+        let thread = std::thread::spawn(move || {
+            let mut asked = Vec::new();
+            for answer in answers {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut bytes = [0; 4096];
+                let count = stream.read(&mut bytes).unwrap();
+                asked.push(String::from_utf8_lossy(&bytes[..count]).into_owned());
+                stream.write_all(answer.as_bytes()).unwrap();
+            }
+            asked
+        });
+        (url, thread)
+    }
+
+    fn get(url: &str) -> Request {
+        Request {
+            url: url.to_owned(),
+            ..Request::default()
+        }
+    }
+
+    fn short() -> Limits {
+        Limits {
+            total: Duration::from_millis(300),
+            most_bytes: 100,
+            ..Limits::default()
+        }
+    }
+
+    #[test]
+    fn an_answer_is_given_whatever_its_status() {
+        let (url, thread) = server(&["HTTP/1.1 409 Conflict\r\nContent-Length: 2\r\n\r\nno"]);
+        let response = send(&get(&url), &short()).unwrap();
+        assert_eq!((response.status, &*response.body), (409, &b"no"[..]));
+        assert!(thread.join().unwrap()[0].starts_with("GET / HTTP/1.1\r\n"));
+    }
+
+    #[test]
+    fn a_request_is_sent_on_within_a_server_and_to_no_other() {
+        let moved =
+            "HTTP/1.1 308 x\r\nLocation: /b\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+        let done = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+        let (url, thread) = server(&[moved, done]);
+        let request = Request {
+            body: Some(b"{}".to_vec()),
+            ..get(&url)
+        };
+        assert_eq!(send(&request, &short()).unwrap().status, 200);
+        assert!(thread.join().unwrap()[1].starts_with("POST /b HTTP/1.1\r\n"));
+        let away =
+            "HTTP/1.1 302 x\r\nLocation: http://elsewhere.example/\r\nContent-Length: 0\r\n\r\n";
+        let (url, _thread) = server(&[away]);
+        let error = send(&get(&url), &short()).unwrap_err();
+        insta::assert_snapshot!(error, @"it sends the request on to `elsewhere.example`");
+    }
+
+    #[test]
+    fn a_server_that_says_nothing_or_too_much_is_left() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let began = Instant::now();
+        let error = send(&get(&url), &short()).unwrap_err();
+        insta::assert_snapshot!(error, @"no answer within 0.3 s");
+        assert!(began.elapsed() < Duration::from_secs(10));
+        let large = format!(
+            "HTTP/1.1 200 OK\r\nContent-Length: 200\r\n\r\n{}",
+            "x".repeat(200)
+        );
+        let (url, _thread) = server(&[&large]);
+        let error = send(&get(&url), &short()).unwrap_err();
+        insta::assert_snapshot!(error, @"the answer has more than 100 bytes");
+    }
+
+    #[test]
+    fn a_connection_that_fails_is_told_in_words() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        drop(listener);
+        let error = send(&get(&url), &short()).unwrap_err();
+        insta::assert_snapshot!(error, @"the connection was refused");
+        let (url, _thread) = server(&["nonsense\r\n\r\n"]);
+        let error = send(&get(&url), &short()).unwrap_err();
+        insta::assert_snapshot!(error, @"what it answered is not HTTP");
+        for url in ["ftp://x/", "x", "http://", "http://me:secret@x/"] {
+            let error = send(&get(url), &short()).unwrap_err();
+            assert!(matches!(error, Error::Invalid(_)), "{url}: {error}");
+            assert!(!error.to_string().contains("secret"));
+        }
+    }
+}
