@@ -8,6 +8,7 @@ use super::options::OutputFormat;
 use super::output::{Output, shown_path};
 use crate::ensemble::LockState;
 use crate::ops::lock::{Listed, break_it, holder, list, words};
+use crate::ops::remote_lock::RemoteListed;
 use crate::ui::Table;
 
 /// Looks at locks or breaks one; gives the exit code.
@@ -45,6 +46,10 @@ fn show(args: &LockListArgs, global: &Global, output: &Output) -> u8 {
                     Err(error) => error.clone(),
                 };
                 table.row([shown_path(&each.manifest), state(each).to_owned(), words]);
+                if let Some(remote) = &each.remote {
+                    let state = remote_state(remote).to_owned();
+                    table.row([String::new(), state, remote.words()]);
+                }
             }
             output.answer(&table.render(output.width));
         }
@@ -63,11 +68,42 @@ fn state(listed: &Listed) -> &'static str {
     }
 }
 
+/// How a lock for all machines is, in one word.
+fn remote_state(remote: &RemoteListed) -> &'static str {
+    match &remote.holder {
+        Ok(None) => "free",
+        Ok(Some(_)) => "held",
+        Err(_) => "unknown",
+    }
+}
+
+fn json_of_remote(remote: &RemoteListed) -> Json {
+    let mut shown = json!({ "state": remote_state(remote) });
+    if let Some((path, server)) = &remote.place {
+        shown["name"] = path.as_str().into();
+        shown["server"] = server.as_str().into();
+    }
+    match &remote.holder {
+        Ok(None) => {}
+        Ok(Some(lock)) => {
+            shown["id"] = lock.id.as_str().into();
+            shown["owner"] = lock.owner.as_deref().into();
+            shown["since"] = lock.locked_at.as_deref().into();
+            shown["ours"] = remote.is_ours.into();
+        }
+        Err(error) => shown["error"] = error.as_str().into(),
+    }
+    shown
+}
+
 fn json_of(listed: &Listed) -> Json {
     let mut shown = json!({
         "ensemble": shown_path(&listed.manifest),
         "state": state(listed),
     });
+    if let Some(remote) = &listed.remote {
+        shown["remote"] = json_of_remote(remote);
+    }
     match &listed.state {
         Err(error) => shown["error"] = error.as_str().into(),
         Ok(lock) => {

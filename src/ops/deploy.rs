@@ -8,7 +8,8 @@ use super::lock;
 use super::log::JobLog;
 use super::prepared::prepare;
 use super::recover;
-use super::session::{self, JobRequest};
+use super::remote_lock::{self, RemoteLock};
+use super::session::{self, Found, JobRequest};
 use super::upstream;
 use super::view::{Decision, JobReport, View};
 use super::watch::Watch;
@@ -20,11 +21,27 @@ use crate::job::{self, Engine, Event, Hands, Sink as _};
 pub fn deploy(request: &JobRequest, view: &mut dyn View) -> Result<JobReport, Failure> {
     let found = session::find(&request.session)?;
     let lock = lock::take(&found.located.manifest, request, view)?;
+    // What others have pushed is looked at once they cannot push any more.
+    let remote = remote_lock::take(&found, request, view)?;
+    let report = run(request, found, (&lock, &remote), view);
+    remote.release(view);
+    report
+}
+
+/// Runs the job of an ensemble that is locked.
+fn run(
+    request: &JobRequest,
+    found: Found,
+    (lock, remote): (&Lock, &RemoteLock),
+    view: &mut dyn View,
+) -> Result<JobReport, Failure> {
+    request.go_on()?;
     let found = upstream::check(found, request, view)?;
     if recover::recover(&found, view)? {
         recover::refresh(request, session::find(&request.session)?)?;
     }
     let mut session = session::load(found, &request.session)?;
+    remote.is_what_is_asked_for(&session.environment)?;
     let log = JobLog::open(request.session.logfile.as_deref())?;
     let folders = Folders::new(session.manifest.base_dir());
     let commit = JobCommit::prepare(request, &session, view)?;
@@ -52,7 +69,7 @@ pub fn deploy(request: &JobRequest, view: &mut dyn View) -> Result<JobReport, Fa
         let began = job.begun(&session, request, &lock.owner().token)?;
         journal = Some(JobJournal::new(session.manifest.base_dir(), began));
     }
-    let mut runner = LocalRunner::new(request, &lock);
+    let mut runner = LocalRunner::new(request, lock);
     let mut hands = Hands {
         runner: &mut runner,
         folders: &mut folders,
@@ -63,7 +80,7 @@ pub fn deploy(request: &JobRequest, view: &mut dyn View) -> Result<JobReport, Fa
         sinks: vec![&mut watch],
     };
     let ended = job::run(&mut job.engine, &mut hands);
-    still_ours(&lock)?;
+    still_ours(lock)?;
     if request.save {
         // What a job did is on record, also when it could not be brought to its end.
         job.publish(&session, request)?;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::failure::{Failure, FailureKind};
+use super::remote_lock::{self, RemoteListed};
 use super::session::{self, JobRequest, SessionOptions};
 use super::view::View;
 use crate::ensemble::{Entry, Journal, Lock, LockError, LockOwner, LockState, TakenOver};
@@ -23,6 +24,8 @@ pub struct Listed {
     pub manifest: PathBuf,
     /// Who holds its lock; an error says why nobody can tell.
     pub state: Result<LockState, String>,
+    /// Its lock for all machines, if its environment asks for one.
+    pub remote: Option<RemoteListed>,
 }
 
 /// Takes the lock of an ensemble for a job, and waits for it as long as asked. Where a job that was
@@ -151,6 +154,7 @@ pub fn list(options: &SessionOptions) -> Result<Vec<Listed>, Failure> {
     };
     let listed = manifests.into_iter().map(|manifest| Listed {
         state: Lock::look(&manifest).map_err(|error| error.to_string()),
+        remote: remote_lock::look(options, &manifest),
         manifest,
     });
     Ok(listed.collect())
@@ -175,7 +179,7 @@ fn all_of_project(options: &SessionOptions) -> Result<Vec<PathBuf>, Failure> {
 pub fn break_it(options: &SessionOptions, force: bool) -> Result<String, Failure> {
     let manifest = session::find(options)?.located.manifest;
     let state = Lock::break_it(&manifest, force).map_err(refused)?;
-    Ok(match state {
+    let local = match state {
         LockState::Free => "there was no lock\n".to_owned(),
         LockState::Stale(taken) => {
             let ended = end_survivors(taken.owner.as_ref(), &manifest);
@@ -184,7 +188,9 @@ pub fn break_it(options: &SessionOptions, force: bool) -> Result<String, Failure
             format!("the lock is broken; it was {words}\n{ended}")
         }
         other => format!("the lock is broken; it was {}\n", words(&other)),
-    })
+    };
+    let remote = remote_lock::break_it(options, force);
+    Ok(local + &remote.map_or_else(String::new, |text| format!("{text}\n")))
 }
 
 /// How a lock is, in words.

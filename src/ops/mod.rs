@@ -31,6 +31,7 @@ mod prepared;
 mod push;
 mod record_files;
 pub mod recover;
+pub mod remote_lock;
 mod repositories;
 mod resume;
 pub mod schema;

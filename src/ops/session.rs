@@ -168,6 +168,30 @@ pub(super) fn load(found: Found, options: &SessionOptions) -> Result<Session, Fa
     load_with(found, options, Mapping::default())
 }
 
+/// Reads the file of an ensemble and the environment that applies to it, and not what the ensemble
+/// describes.
+pub(super) fn surroundings(found: &Found) -> Result<(Manifest, Environment), Failure> {
+    let located = &found.located;
+    let mut sources = found.sources.clone();
+    let mut loader = FileLoader::new(&mut sources, &found.env, Limits::default());
+    loader.set_trust(&located.trust, located.folder());
+    let project = located.project.as_ref();
+    let root = project.map(|project| project.root.as_path());
+    loader.set_places(located.folder(), root);
+    let read = read_manifest(&located.manifest, &mut loader, Limits::default());
+    drop(loader);
+    let failed = |problems, sources| Failure::with_places(FailureKind::Load, problems, sources);
+    let manifest = match read {
+        Ok(manifest) => manifest,
+        Err(problems) => return Err(failed(problems, sources)),
+    };
+    let environment = located.environment(manifest.environment());
+    if environment.lock_problems.has_errors() {
+        return Err(failed(environment.lock_problems, sources));
+    }
+    Ok((manifest, environment))
+}
+
 /// As [`load`], with node templates that have left the model.
 pub(super) fn load_with(
     found: Found,
@@ -250,6 +274,7 @@ fn read(
     let base = located.folder();
     let (service, mut problems) = read_service(&root, base, &mut importer, &read_options, env);
     problems.append(chosen);
+    problems.append(environment.lock_problems.clone());
     let Some(service) = service.filter(|_| !problems.has_errors()) else {
         return Err(problems);
     };
