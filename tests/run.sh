@@ -40,6 +40,12 @@ install_packages() {
   # Service templates in Python are converted in a Python environment of its own.
   python3 -c 'import ensurepip, venv' 2>/dev/null || missing="$missing python3-venv"
   command -v flock >/dev/null || missing="$missing util-linux"
+  # Locks for all machines are taken from a server that a real sshd calls, and seen by the real git-lfs.
+  PATH=$PATH:/usr/sbin command -v sshd >/dev/null || missing="$missing openssh-server"
+  command -v ssh >/dev/null || missing="$missing openssh-client"
+  command -v git-lfs >/dev/null || missing="$missing git-lfs"
+  # A server of a test speaks TLS with a certificate that is made for it.
+  command -v openssl >/dev/null || missing="$missing openssl"
   # The steps of the corpus are lines of bash.
   command -v bash >/dev/null || missing="$missing bash"
   [ -n "$missing" ] || return 0
@@ -114,6 +120,7 @@ unit_and_integration() {
   # Tests make it themselves where it is missing; here its failure comes first and alone.
   sh tests/python.sh "$target/py" || return 1
   sh tests/python.sh "$target/unfurl-py" tests/data/unfurl-packages.txt || return 1
+  sh tests/lfs.sh "$target/lfs-tools" || return 1
   # Random topologies, and runs of a large one: `UNFURL_PROPERTY_CASES=100000` tries more.
   export UNFURL_PROPERTY_CASES="${UNFURL_PROPERTY_CASES:-2000}"
   export UNFURL_PROPERTY_RUNS="${UNFURL_PROPERTY_RUNS:-100}"

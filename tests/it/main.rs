@@ -22,6 +22,7 @@ mod interrupts;
 mod jobs;
 mod layers;
 mod locking;
+mod locks;
 mod merging;
 mod model;
 mod nested;

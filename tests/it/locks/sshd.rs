@@ -1,0 +1,224 @@
+//! A real sshd of this user, and a repository behind it whose locks `git-lfs-transfer` keeps.
+
+use std::fs;
+use std::io::Write as _;
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use crate::support::TestEnv;
+
+/// The folder of `git-lfs-transfer`; nothing where it cannot be had, which fails in CI.
+fn tools() -> Option<&'static Path> {
+    static TOOLS: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let tools = TOOLS.get_or_init(|| {
+        let binary = Path::new(env!("CARGO_BIN_EXE_unfurl"));
+        let folder = binary.ancestors().nth(2).unwrap().join("lfs-tools");
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/lfs.sh");
+        let output = Command::new("sh").arg(script).arg(&folder).output();
+        let output = output.unwrap();
+        if output.status.success() {
+            return Some(folder.join("bin"));
+        }
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(
+            std::env::var_os("CI").is_none_or(|ci| ci != "true"),
+            "{said}"
+        );
+        let told = format!("passed over, for there is no server to lock with: {said}\n");
+        std::io::stderr().write_all(told.as_bytes()).ok();
+        None
+    });
+    tools.as_deref()
+}
+
+/// A server with one repository.
+#[derive(Debug)]
+pub(super) struct Server {
+    folder: tempfile::TempDir,
+    sshd: Child,
+    port: u16,
+}
+
+impl Server {
+    /// Starts a server; nothing where its programs cannot be had.
+    pub(super) fn start() -> Option<Self> {
+        Some(Self::with_programs(tools()?))
+    }
+
+    /// Starts a server whose users find the programs in this folder.
+    pub(super) fn with_programs(programs: &Path) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name).display().to_string();
+        for key in ["host", "user"] {
+            let words = ["-q", "-t", "ed25519", "-N", "", "-f"];
+            run(Command::new("ssh-keygen").args(words).arg(at(key)));
+        }
+        fs::copy(at("user.pub"), at("authorized_keys")).unwrap();
+        run(Command::new("git").args(["init", "-q", "--bare", "-b", "main", &at("remote.git")]));
+        // A free port may be taken before sshd has it.
+        for _ in 0..5 {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let port = listener.local_addr().unwrap().port();
+            drop(listener);
+            if let Some(sshd) = start(folder.path(), programs, port) {
+                return Self { folder, sshd, port };
+            }
+        }
+        panic!(
+            "sshd does not start: {}",
+            fs::read_to_string(at("log")).unwrap()
+        );
+    }
+
+    /// The URL of the repository.
+    pub(super) fn url(&self) -> String {
+        let path = self.folder.path().join("remote.git");
+        format!("ssh://127.0.0.1:{}{}", self.port, path.display())
+    }
+
+    /// How git calls this server.
+    fn ssh(&self) -> String {
+        let folder = self.folder.path().display();
+        format!(
+            "ssh -F none -i {folder}/user -o IdentitiesOnly=yes -o StrictHostKeyChecking=yes \
+             -o UserKnownHostsFile={folder}/known_hosts"
+        )
+    }
+
+    /// A clone of the repository in a world of its own.
+    pub(super) fn clone_it(&self) -> TestEnv {
+        let env = TestEnv::new().variable("GIT_SSH_COMMAND", &self.ssh());
+        assert!(
+            self.git(&env, &["clone", "-q", &self.url(), "."])
+                .status
+                .success()
+        );
+        env
+    }
+
+    /// A clone with an ensemble that is committed and pushed.
+    pub(super) fn with_ensemble(&self, text: &str) -> TestEnv {
+        let env = self.clone_it();
+        env.write("ensemble.yaml", text);
+        env.write(".gitignore", "*.lock\n*.lock.owner\n*.owner.lock\nhere\n");
+        for words in [
+            &["add", "-A"][..],
+            &["commit", "-q", "-m", "x"],
+            &["push", "-q", "origin", "HEAD"],
+        ] {
+            let output = self.git(&env, words);
+            assert!(output.status.success(), "{output:?}");
+        }
+        env
+    }
+
+    /// Calls the real git in a clone.
+    pub(super) fn git(&self, env: &TestEnv, words: &[&str]) -> Output {
+        let identity = ["-c", "user.name=t", "-c", "user.email=t@example.com"];
+        Command::new("git")
+            .args(identity)
+            .args(words)
+            .current_dir(env.work())
+            .env("GIT_SSH_COMMAND", self.ssh())
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .output()
+            .unwrap()
+    }
+
+    /// The locks that the real git-lfs sees.
+    pub(super) fn locks(&self, env: &TestEnv) -> serde_json::Value {
+        let output = self.git(env, &["lfs", "locks", "--json"]);
+        assert!(output.status.success(), "{output:?}");
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    /// Makes another user the owner of all locks; says whether that is possible.
+    pub(super) fn give_locks_to_nobody(&self) -> bool {
+        let folder = self.folder.path().join("remote.git/lfs/locks");
+        let files: Vec<_> = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
+        assert!(!files.is_empty());
+        let nobody = |file: &PathBuf| std::os::unix::fs::chown(file, Some(65534), None).is_ok();
+        files.iter().all(nobody)
+    }
+
+    /// Dates all locks a minute back.
+    pub(super) fn make_locks_older(&self) {
+        let folder = self.folder.path().join("remote.git/lfs/locks");
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let text = fs::read_to_string(&path).unwrap();
+            let mut parts = text.splitn(3, ':');
+            let (version, time, name) = (
+                parts.next().unwrap(),
+                parts.next().unwrap().parse::<i64>().unwrap(),
+                parts.next().unwrap(),
+            );
+            fs::write(&path, format!("{version}:{}:{name}", time - 60)).unwrap();
+        }
+    }
+
+    /// Stops the server.
+    pub(super) fn stop(&mut self) {
+        self.sshd.kill().unwrap();
+        self.sshd.wait().unwrap();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.sshd.kill().ok();
+        self.sshd.wait().ok();
+    }
+}
+
+fn start(folder: &Path, programs: &Path, port: u16) -> Option<Child> {
+    let at = |name: &str| folder.join(name).display().to_string();
+    let key = fs::read_to_string(at("host.pub")).unwrap();
+    let key: Vec<_> = key.split_whitespace().take(2).collect();
+    fs::write(
+        at("known_hosts"),
+        format!("[127.0.0.1]:{port} {}\n", key.join(" ")),
+    )
+    .unwrap();
+    let config = format!(
+        "ListenAddress 127.0.0.1:{port}\nHostKey {}\nAuthorizedKeysFile {}\nPidFile none\n\
+         StrictModes no\nUsePAM no\nPasswordAuthentication no\nSetEnv PATH={}:/usr/bin:/bin\n",
+        at("host"),
+        at("authorized_keys"),
+        programs.display(),
+    );
+    fs::write(at("sshd_config"), config).unwrap();
+    let program = ["/usr/sbin/sshd", "/usr/bin/sshd", "/sbin/sshd"];
+    let program = program.iter().find(|path| Path::new(path).exists());
+    let mut sshd = Command::new(program.unwrap())
+        .args(["-D", "-e", "-f", &at("sshd_config")])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(fs::File::create(at("log")).unwrap())
+        .spawn()
+        .unwrap();
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_secs(20) {
+        if TcpStream::connect(("127.0.0.1", port)).is_ok() {
+            return Some(sshd);
+        }
+        if sshd.try_wait().unwrap().is_some() {
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    sshd.kill().ok();
+    sshd.wait().ok();
+    None
+}
+
+fn run(command: &mut Command) {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {output:?}");
+}

@@ -1,0 +1,152 @@
+//! A server that speaks HTTP and answers as a test tells it to.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// A request that came.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Asked {
+    pub(super) method: String,
+    pub(super) path: String,
+    headers: Vec<(String, String)>,
+    pub(super) body: String,
+}
+
+impl Asked {
+    /// The header of this name, in lower case.
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(header, _)| header == name);
+        found.map(|(_, value)| value.as_str())
+    }
+}
+
+/// What is sent back.
+pub(super) enum Answer {
+    /// These bytes, then the end.
+    Bytes(Vec<u8>),
+    /// Nothing, for so long.
+    Silence(Duration),
+}
+
+/// An answer with a status and a body.
+pub(super) fn answer(status: u16, body: &str) -> Answer {
+    let text = format!(
+        "HTTP/1.1 {status} x\r\nContent-Type: application/vnd.git-lfs+json\r\nContent-Length: \
+         {}\r\nConnection: close\r\n\r\n{body}",
+        body.len()
+    );
+    Answer::Bytes(text.into_bytes())
+}
+
+/// A lock as JSON.
+pub(super) fn bare(id: &str, path: &str, owner: &str) -> String {
+    format!(
+        "{{\"id\": \"{id}\", \"path\": \"{path}\", \"locked_at\": \"2026-11-21T19:00:00Z\", \
+         \"owner\": {{\"name\": \"{owner}\"}}}}"
+    )
+}
+
+/// The answer that has one lock.
+pub(super) fn lock(id: &str, path: &str, owner: &str) -> String {
+    format!("{{\"lock\": {}}}", bare(id, path, owner))
+}
+
+/// The answer that has a list of locks.
+pub(super) fn locks(locks: &[&str], next: Option<&str>) -> String {
+    let next = next.map_or(String::new(), |next| {
+        format!(", \"next_cursor\": \"{next}\"")
+    });
+    format!("{{\"locks\": [{}]{next}}}", locks.join(", "))
+}
+
+/// The server.
+pub(super) struct Web {
+    address: SocketAddr,
+    asked: Arc<Mutex<Vec<Asked>>>,
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Web {
+    /// Starts a server on a free port.
+    pub(super) fn start(answers: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let stop = Arc::new(AtomicBool::new(false));
+        let (all, stopped) = (Arc::clone(&asked), Arc::clone(&stop));
+        let thread = std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                if stopped.load(Ordering::SeqCst) {
+                    return;
+                }
+                let mut stream = stream.unwrap();
+                let Some(asked) = read(&mut stream) else {
+                    continue;
+                };
+                all.lock().unwrap().push(asked.clone());
+                match answers(&asked) {
+                    Answer::Bytes(bytes) => drop(stream.write_all(&bytes)),
+                    Answer::Silence(time) => std::thread::sleep(time),
+                }
+            }
+        });
+        Self {
+            address,
+            asked,
+            stop,
+            thread: Some(thread),
+        }
+    }
+
+    /// Its URL.
+    pub(super) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// All it was asked.
+    pub(super) fn asked(&self) -> Vec<Asked> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+impl Drop for Web {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::SeqCst);
+        TcpStream::connect(self.address).ok();
+        if let Some(thread) = self.thread.take() {
+            thread.join().ok();
+        }
+    }
+}
+
+fn read(stream: &mut TcpStream) -> Option<Asked> {
+    let mut reader = BufReader::new(stream);
+    let mut line = String::new();
+    reader.read_line(&mut line).ok()?;
+    let mut words = line.split_whitespace();
+    let mut asked = Asked {
+        method: words.next()?.to_owned(),
+        path: words.next()?.to_owned(),
+        ..Asked::default()
+    };
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok()?;
+        let Some((name, value)) = line.split_once(':') else {
+            break;
+        };
+        let value = value.trim().to_owned();
+        asked.headers.push((name.to_ascii_lowercase(), value));
+    }
+    let length = asked.header("content-length");
+    let length = length.and_then(|it| it.parse().ok()).unwrap_or(0);
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    asked.body = String::from_utf8(body).unwrap();
+    Some(asked)
+}
