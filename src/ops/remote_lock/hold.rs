@@ -210,10 +210,10 @@ mod tests {
         let place = place(folder.path(), &url);
         let note = place.note.clone();
         let held = take(place, 0).unwrap();
-        assert!(crate::system::fs::exists(&note));
+        assert!(fs::exists(&note));
         let lock = RemoteLock {
+            settings: Settings::default(),
             held: Some(held),
-            ..RemoteLock::default()
         };
         let job = catch_unwind(AssertUnwindSafe(move || {
             let _lock = lock;
@@ -222,6 +222,6 @@ mod tests {
         assert!(job.is_err());
         let asked = asked.lock().unwrap().clone();
         assert_eq!(asked.last().unwrap(), "POST /locks/7/unlock HTTP/1.1");
-        assert!(!crate::system::fs::exists(&note));
+        assert!(!fs::exists(&note));
     }
 }

@@ -249,6 +249,30 @@ fn a_job_waits_for_a_lock_as_long_as_it_is_told_to() {
 }
 
 #[test]
+fn who_waited_for_a_lock_goes_on_from_what_was_pushed_meanwhile() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let one = server.with_ensemble(&ensemble("{lock: require}", WAITS));
+    let two = server.clone_it();
+    let second = thread::scope(|scope| {
+        let first = scope.spawn(|| one.unfurl(["deploy", "--approve", "--commit", "--push"]));
+        wait_for(&one.work().join("here/began"));
+        let check = ["--check-upstream", "deploy", "--approve"];
+        let second = two.start(check.into_iter().chain(["--lock-timeout", "90s"]));
+        thread::sleep(Duration::from_secs(2));
+        end(&one);
+        first.join().unwrap().succeeds();
+        second.ends_by_itself()
+    });
+    let second = second.succeeds();
+    assert!(second.stderr.contains("waiting up to"), "{second}");
+    assert!(!two.work().join("here").exists(), "{second}");
+    assert_eq!(one.read("ensemble.yaml"), two.read("ensemble.yaml"));
+    assert_eq!(server.locks(&two), serde_json::json!([]));
+}
+
+#[test]
 fn a_lock_that_is_broken_while_a_job_runs_is_told() {
     let Some(server) = Server::start() else {
         return;
