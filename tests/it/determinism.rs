@@ -1,6 +1,8 @@
 //! B7 and B8 of docs/reliability.md: the same text gives the same plan and the same record, whatever
 //! the order in which threads and hash maps happen to go; what is done already is not done again.
 
+use std::fmt::Write as _;
+
 use super::support::TestEnv;
 
 const NODES: usize = 40;
@@ -45,7 +47,7 @@ spec:
                  requirements: [{{dependency: n{before}}}]}}"
             )
         };
-        text.push_str(&format!("        n{node}: {{type: Link{rest}\n"));
+        writeln!(text, "        n{node}: {{type: Link{rest}").unwrap();
     }
     text
 }

@@ -27,6 +27,14 @@ fn jobs(env: &TestEnv) -> Vec<String> {
         .collect()
 }
 
+/// How often a loop goes round: few times, or as often as the bar asks for.
+fn rounds(few: usize, full: usize) -> usize {
+    match std::env::var("UNFURL_LOOPS") {
+        Ok(word) if word == "full" => full,
+        _ => few,
+    }
+}
+
 #[test]
 fn a_record_is_committed_and_pushed() {
     let env = with_clones(&["a"]);
@@ -242,11 +250,10 @@ fn a_rebase_that_was_cut_off_is_made_up_for() {
     }
 }
 
-/// Rounds in which both clones deploy and push at the same time; `UNFURL_TEST_ROUNDS` for more.
+/// Rounds in which both clones deploy and push at the same time; `UNFURL_LOOPS=full` for more.
 #[test]
 fn no_update_is_lost_where_two_push_at_the_same_time() {
-    let rounds = std::env::var("UNFURL_TEST_ROUNDS").ok();
-    let rounds: usize = rounds.map_or(4, |rounds| rounds.parse().unwrap());
+    let rounds = rounds(4, 100);
     let nodes: Vec<String> = (0..2 * rounds).map(|node| format!("n{node}")).collect();
     let names: Vec<&str> = nodes.iter().map(String::as_str).collect();
     let env = with_clones(&names);
@@ -270,11 +277,10 @@ fn no_update_is_lost_where_two_push_at_the_same_time() {
 }
 
 /// Jobs that are killed at moments spread over their whole time, commit and push included;
-/// `UNFURL_TEST_ROUNDS` for more of them.
+/// `UNFURL_LOOPS=full` for more of them.
 #[test]
 fn a_kill_at_any_moment_leaves_what_the_next_job_commits_and_pushes() {
-    let rounds = std::env::var("UNFURL_TEST_ROUNDS").ok();
-    let rounds: u64 = rounds.map_or(8, |rounds| rounds.parse().unwrap());
+    let rounds = u64::try_from(rounds(8, 200)).unwrap();
     let nodes: Vec<String> = (0..rounds).map(|node| format!("n{node}")).collect();
     let names: Vec<&str> = nodes.iter().map(String::as_str).collect();
     let env = with_clones(&names);
