@@ -25,6 +25,7 @@ use super::redact::Redactor;
 use crate::host::{
     Action, ActionResult, Background, Capture, Captured, Command, Exit, RunOutput, Stream,
 };
+use crate::system::fault::{self, Call};
 use crate::system::survivors;
 
 /// How many pieces of output wait for a sink before the commands that write them wait.
@@ -399,10 +400,10 @@ impl Running {
             command.env(survivors::VARIABLE, value);
         }
         let mut command = tokio::process::Command::from(command);
-        command.kill_on_drop(true).spawn().map_err(|error| {
-            let name = self.command.program.name();
-            Exit::Failed(format!("could not run `{name}`: {error}"))
-        })
+        command.kill_on_drop(true).env_remove(fault::VARIABLE);
+        let name = self.command.program.name();
+        fault::call(Call::Spawn(name), || command.spawn())
+            .map_err(|error| Exit::Failed(format!("could not run `{name}`: {error}")))
     }
 
     /// Waits for the command to end by itself, or ends it in time.

@@ -2,13 +2,14 @@
 //! the kernel for as long as they are open.
 
 use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use nix::fcntl::OFlag;
 
+use super::fault::{self, Call};
 use super::fs::{Action, Error};
 
 /// How many bytes of a lock file are read; a process id needs a dozen.
@@ -49,8 +50,10 @@ impl LockFile {
     /// Writes the content, locks, and gives the file its name: it appears whole and locked, and a
     /// process that is killed leaves nothing behind.
     fn appear(&self, content: &[u8]) -> std::io::Result<()> {
-        (&self.file).write_all(content)?;
-        name(&self.file, &self.path)
+        fault::write_all(&self.file, &self.path, content)?;
+        // Else a loss of power could leave the name without the content.
+        fault::call(Call::Sync(&self.path), || self.file.sync_all())?;
+        fault::call(Call::Link(&self.path), || name(&self.file, &self.path))
     }
 
     /// For file systems that have no files without a name.
@@ -58,16 +61,14 @@ impl LockFile {
         remove_left_behind(path);
         let failed = |source| Error::new(Action::Lock, path, source);
         let beside = super::fs::temporary_name(path);
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .open(&beside)
-            .map_err(failed)?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true);
+        let file = fault::call(Call::Open(&beside), || options.open(&beside)).map_err(failed)?;
         let locked = try_flock(&file) == Flock::Got;
-        let linked = file
-            .write_all(content)
-            .and_then(|()| std::fs::hard_link(&beside, path));
+        let link = || std::fs::hard_link(&beside, path);
+        let linked = fault::write_all(&file, &beside, content)
+            .and_then(|()| fault::call(Call::Sync(&beside), || file.sync_all()))
+            .and_then(|()| fault::call(Call::Link(path), link));
         super::fs::remove_file_if_exists(&beside)?;
         match linked {
             Ok(()) => Ok(Some(Self::new(file, path, locked))),
@@ -80,18 +81,15 @@ impl LockFile {
     /// For file systems that have no hard links.
     fn create_without_links(path: &Path, content: &[u8]) -> Result<Option<Self>, Error> {
         let failed = |source| Error::new(Action::Lock, path, source);
-        let options = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .open(path);
-        let mut file = match options {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true);
+        let file = match fault::call(Call::Open(path), || options.open(path)) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(None),
             Err(error) => return Err(failed(error)),
         };
         let locked = try_flock(&file) == Flock::Got;
-        if let Err(error) = file.write_all(content) {
+        if let Err(error) = fault::write_all(&file, path, content) {
             super::fs::remove_file_if_exists(path)?;
             return Err(failed(error));
         }
@@ -170,8 +168,10 @@ impl LockFile {
             let old = self.file.metadata()?.len().min(MOST_BYTES);
             let mut padded = content.to_vec();
             padded.resize(padded.len().max(usize::try_from(old).unwrap_or(0)), b'\n');
-            self.file.write_all_at(&padded, 0)?;
-            self.file.set_len(content.len() as u64)
+            let write = || self.file.write_all_at(&padded, 0);
+            fault::call(Call::Write(&self.path), write)?;
+            let cut = || self.file.set_len(content.len() as u64);
+            fault::call(Call::Truncate(&self.path), cut)
         };
         write().map_err(|source| Error::new(Action::Lock, &self.path, source))
     }

@@ -3,6 +3,7 @@
 pub mod archive;
 pub mod clock;
 pub mod env;
+pub mod fault;
 pub mod fs;
 pub mod http;
 pub mod lockfile;

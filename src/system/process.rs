@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
+use super::fault::{self, Call};
 use super::signals;
 
 /// A helper program to run.
@@ -225,7 +226,8 @@ fn spawn(helper: &Helper, program: &str) -> Result<Child, Error> {
         command.env_clear().envs(env.iter().cloned());
     }
     command.envs(helper.extra_env.iter().cloned());
-    command.spawn().map_err(|source| {
+    command.env_remove(fault::VARIABLE);
+    fault::call(Call::Spawn(program), || command.spawn()).map_err(|source| {
         let program = program.to_owned();
         let cwd_is_there = helper.cwd.as_ref().is_none_or(|cwd| cwd.is_dir());
         if source.kind() == std::io::ErrorKind::NotFound && cwd_is_there {

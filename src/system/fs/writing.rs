@@ -2,13 +2,14 @@
 #![expect(clippy::disallowed_methods, reason = "this is the door")]
 
 use std::fs::{File, OpenOptions, Permissions};
-use std::io::{ErrorKind, Write as _};
+use std::io::ErrorKind;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use super::error::because;
 use super::listing::{EntryKind, WalkLimits, walk};
 use super::{Action, Error};
+use crate::system::fault::{self, Call};
 
 /// Writes a file so that at every instant either all of the old or all of the new is there: a
 /// temporary file beside it, synced, renamed. A file that exists keeps its permission bits unless
@@ -23,11 +24,11 @@ pub fn write_atomic(path: &Path, bytes: &[u8], mode: Option<u32>) -> Result<(), 
         .ok()
         .map(|m| m.permissions().mode() & 0o7777);
     let beside = temporary_name(&target);
-    let result = write_and_sync(&beside, bytes, mode.or(kept))
-        .and_then(|()| std::fs::rename(&beside, &target));
+    let result =
+        write_and_sync(&beside, bytes, mode.or(kept)).and_then(|()| move_name(&beside, &target));
     if let Err(source) = result {
         // What is left is the temporary file only, and the first error is the one to tell.
-        std::fs::remove_file(&beside).ok();
+        remove_file(&beside).ok();
         return Err(Error::new(Action::Write, path, source));
     }
     sync_dir(parent_of(&target))
@@ -39,13 +40,17 @@ fn write_and_sync(path: &Path, bytes: &[u8], mode: Option<u32>) -> std::io::Resu
     if let Some(mode) = mode {
         options.mode(mode);
     }
-    let mut file = options.open(path)?;
+    let file = fault::call(Call::Open(path), || options.open(path))?;
     if let Some(mode) = mode {
         // The umask must not take away bits the file had before.
         file.set_permissions(Permissions::from_mode(mode))?;
     }
-    file.write_all(bytes)?;
-    file.sync_all()
+    fault::write_all(&file, path, bytes)?;
+    fault::call(Call::Sync(path), || file.sync_all())
+}
+
+fn move_name(from: &Path, to: &Path) -> std::io::Result<()> {
+    fault::call(Call::Rename(from, to), || std::fs::rename(from, to))
 }
 
 /// A name beside `path` that the usual `.gitignore` (`*.tmp.*`) keeps out of git.
@@ -66,7 +71,7 @@ fn parent_of(path: &Path) -> &Path {
 pub fn sync_dir(folder: &Path) -> Result<(), Error> {
     let failed = || because(Action::Sync, folder);
     let file = File::open(folder).map_err(failed())?;
-    match file.sync_all() {
+    match fault::call(Call::SyncFolder(folder), || file.sync_all()) {
         // Some file systems cannot sync folders and need not.
         Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(()),
         other => other.map_err(failed()),
@@ -82,12 +87,12 @@ pub fn write_plain(path: &Path, bytes: &[u8], mode: Option<u32>) -> Result<(), E
     if let Some(mode) = mode {
         options.mode(mode);
     }
-    let mut file = options.open(path).map_err(failed())?;
+    let file = fault::call(Call::Open(path), || options.open(path)).map_err(failed())?;
     if let Some(mode) = mode {
         file.set_permissions(Permissions::from_mode(mode))
             .map_err(failed())?;
     }
-    file.write_all(bytes).map_err(failed())
+    fault::write_all(&file, path, bytes).map_err(failed())
 }
 
 /// Adds bytes to the end of a file, which is created where needed, and makes them durable.
@@ -103,40 +108,42 @@ pub struct Appender {
     file: File,
     path: PathBuf,
     length: u64,
-    created: bool,
+    /// Folders whose names are to be made durable with the file: what is in them is new.
+    unsynced: Vec<PathBuf>,
 }
 
 impl Appender {
     /// Opens a file for growing; creates it and its folders where needed.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        create_dir_all(parent_of(path))?;
+        let mut unsynced = create_folders(parent_of(path))?;
         let failed = || because(Action::Write, path);
-        let created = !path.exists();
-        let file = OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(path)
-            .map_err(failed())?;
+        if !path.exists() {
+            unsynced.push(parent_of(path).to_owned());
+        }
+        let mut options = OpenOptions::new();
+        options.append(true).create(true);
+        let file = fault::call(Call::Open(path), || options.open(path)).map_err(failed())?;
         let length = file.metadata().map_err(failed())?.len();
         Ok(Self {
             file,
             path: path.to_owned(),
             length,
-            created,
+            unsynced,
         })
     }
 
     /// Hands bytes to the system; they survive this process, and a crash of the machine only
     /// after [`Self::sync`].
     pub fn append(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        match self.file.write_all(bytes) {
+        match fault::write_all(&self.file, &self.path, bytes) {
             Ok(()) => {
                 self.length += bytes.len() as u64;
                 Ok(())
             }
             Err(source) => {
                 // Half an entry would hide those that follow it.
-                self.file.set_len(self.length).ok();
+                let take_back = || self.file.set_len(self.length);
+                fault::call(Call::Truncate(&self.path), take_back).ok();
                 Err(Error::new(Action::Write, &self.path, source))
             }
         }
@@ -144,12 +151,12 @@ impl Appender {
 
     /// Makes everything appended so far durable.
     pub fn sync(&mut self) -> Result<(), Error> {
-        self.file
-            .sync_data()
+        fault::call(Call::Sync(&self.path), || self.file.sync_data())
             .map_err(because(Action::Sync, &self.path))?;
-        if self.created {
-            sync_dir(parent_of(&self.path))?;
-            self.created = false;
+        // The last first: a folder's name is of no use before what is in it.
+        while let Some(folder) = self.unsynced.last() {
+            sync_dir(folder)?;
+            self.unsynced.pop();
         }
         Ok(())
     }
@@ -162,12 +169,30 @@ impl Appender {
 
 /// Creates a folder and those it is in, where they are missing.
 pub fn create_dir_all(folder: &Path) -> Result<(), Error> {
-    std::fs::create_dir_all(folder).map_err(because(Action::CreateFolder, folder))
+    create_folders(folder).map(|_| ())
+}
+
+/// Creates a folder and those it is in; gives the folders that have a new one in them, the
+/// outermost first.
+fn create_folders(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+    if folder.is_dir() || folder.as_os_str().is_empty() {
+        return Ok(Vec::new());
+    }
+    let parent = parent_of(folder);
+    let mut changed = create_folders(parent)?;
+    match fault::call(Call::MakeFolder(folder), || std::fs::create_dir(folder)) {
+        Ok(()) => changed.push(parent.to_owned()),
+        // Somebody else may create it at the same time.
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && folder.is_dir() => {}
+        Err(error) => return Err(Error::new(Action::CreateFolder, folder, error)),
+    }
+    Ok(changed)
 }
 
 /// Removes a file.
 pub fn remove_file(path: &Path) -> Result<(), Error> {
-    std::fs::remove_file(path).map_err(because(Action::Remove, path))
+    fault::call(Call::Unlink(path), || std::fs::remove_file(path))
+        .map_err(because(Action::Remove, path))
 }
 
 /// Removes a file if it is there; says whether it was.
@@ -177,7 +202,8 @@ pub fn remove_file_if_exists(path: &Path) -> Result<bool, Error> {
 
 /// Removes a folder and everything in it.
 pub fn remove_dir_all(folder: &Path) -> Result<(), Error> {
-    std::fs::remove_dir_all(folder).map_err(because(Action::Remove, folder))
+    fault::call(Call::RemoveTree(folder), || std::fs::remove_dir_all(folder))
+        .map_err(because(Action::Remove, folder))
 }
 
 /// Removes a folder and everything in it if it is there; says whether it was.
@@ -195,7 +221,7 @@ fn found(result: Result<(), Error>) -> Result<bool, Error> {
 
 /// Renames a file or a folder.
 pub fn rename(from: &Path, to: &Path) -> Result<(), Error> {
-    std::fs::rename(from, to).map_err(because(Action::Move, from))
+    move_name(from, to).map_err(because(Action::Move, from))
 }
 
 /// Moves a folder to where another may be, which it replaces; across disks it is copied.
@@ -205,21 +231,49 @@ pub fn move_dir(from: &Path, to: &Path) -> Result<(), Error> {
         return Err(Error::new(Action::Move, from, missing));
     }
     create_dir_all(parent_of(to))?;
-    // The old folder steps aside first, so that nobody ever sees half of it.
+    if to.is_dir() {
+        match exchange(from, to) {
+            // At every instant one of the two is at `to`.
+            Ok(()) => return remove_dir_all(from),
+            Err(error) if is_no_exchange(&error) => {}
+            Err(error) => return Err(Error::new(Action::Move, from, error)),
+        }
+    }
+    move_dir_in_steps(from, to)
+}
+
+/// Lets two folders change places.
+fn exchange(one: &Path, other: &Path) -> std::io::Result<()> {
+    use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
+    let exchange = || renameat2(AT_FDCWD, one, AT_FDCWD, other, RenameFlags::RENAME_EXCHANGE);
+    fault::call(Call::Exchange(one, other), || Ok(exchange()?))
+}
+
+/// Whether a file system, or a pair of them, knows no exchange.
+fn is_no_exchange(error: &std::io::Error) -> bool {
+    let kind = error.kind();
+    kind == ErrorKind::CrossesDevices
+        || kind == ErrorKind::InvalidInput
+        || kind == ErrorKind::Unsupported
+        || error.raw_os_error() == Some(nix::libc::ENOSYS)
+}
+
+/// Where folders cannot be exchanged, the old one steps aside, so that nobody sees half of it.
+fn move_dir_in_steps(from: &Path, to: &Path) -> Result<(), Error> {
     let aside = temporary_name(to);
-    let replaced = match std::fs::rename(to, &aside) {
+    let replaced = match move_name(to, &aside) {
         Ok(()) => true,
         Err(error) if error.kind() == ErrorKind::NotFound => false,
         Err(error) => return Err(Error::new(Action::Move, to, error)),
     };
-    let moved = match std::fs::rename(from, to) {
+    let moved = match move_name(from, to) {
         Err(error) if error.kind() == ErrorKind::CrossesDevices => {
             copy_dir(from, to).and_then(|()| remove_dir_all(from))
         }
         other => other.map_err(because(Action::Move, from)),
     };
     if moved.is_err() && replaced && !to.exists() {
-        std::fs::rename(&aside, to).ok();
+        move_name(&aside, to).ok();
     } else if replaced {
         remove_dir_if_exists(&aside)?;
     }
@@ -238,11 +292,13 @@ pub fn copy_dir(from: &Path, to: &Path) -> Result<(), Error> {
         match entry.kind {
             EntryKind::Folder => create_dir_all(&target)?,
             EntryKind::File => {
-                std::fs::copy(&entry.path, &target).map_err(failed())?;
+                let copy = || std::fs::copy(&entry.path, &target);
+                fault::call(Call::Open(&target), copy).map_err(failed())?;
             }
             EntryKind::Link => {
                 let link = std::fs::read_link(&entry.path).map_err(failed())?;
-                std::os::unix::fs::symlink(link, &target).map_err(failed())?;
+                let create = || std::os::unix::fs::symlink(link, &target);
+                fault::call(Call::Link(&target), create).map_err(failed())?;
             }
             EntryKind::Other => {}
         }
@@ -260,9 +316,8 @@ impl TemporaryDir {
         use std::os::unix::fs::DirBuilderExt as _;
         let path = parent.join(format!("{prefix}{}", ulid::Ulid::generate()));
         create_dir_all(parent)?;
-        std::fs::DirBuilder::new()
-            .mode(0o700)
-            .create(&path)
+        let create = || std::fs::DirBuilder::new().mode(0o700).create(&path);
+        fault::call(Call::MakeFolder(&path), create)
             .map_err(because(Action::CreateFolder, &path))?;
         Ok(Self(path))
     }
