@@ -243,10 +243,16 @@ pub fn move_dir(from: &Path, to: &Path) -> Result<(), Error> {
 }
 
 /// Lets two folders change places.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn exchange(one: &Path, other: &Path) -> std::io::Result<()> {
     use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
     let exchange = || renameat2(AT_FDCWD, one, AT_FDCWD, other, RenameFlags::RENAME_EXCHANGE);
     fault::call(Call::Exchange(one, other), || Ok(exchange()?))
+}
+
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+fn exchange(_: &Path, _: &Path) -> std::io::Result<()> {
+    Err(ErrorKind::Unsupported.into())
 }
 
 /// Whether a file system, or a pair of them, knows no exchange.
@@ -261,11 +267,10 @@ fn is_no_exchange(error: &std::io::Error) -> bool {
 /// Where folders cannot be exchanged, the old one steps aside, so that nobody sees half of it.
 fn move_dir_in_steps(from: &Path, to: &Path) -> Result<(), Error> {
     let aside = temporary_name(to);
-    let replaced = match move_name(to, &aside) {
-        Ok(()) => true,
-        Err(error) if error.kind() == ErrorKind::NotFound => false,
-        Err(error) => return Err(Error::new(Action::Move, to, error)),
-    };
+    let replaced = std::fs::symlink_metadata(to).is_ok();
+    if replaced {
+        move_name(to, &aside).map_err(because(Action::Move, to))?;
+    }
     let moved = match move_name(from, to) {
         Err(error) if error.kind() == ErrorKind::CrossesDevices => {
             copy_dir(from, to).and_then(|()| remove_dir_all(from))
