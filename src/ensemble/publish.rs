@@ -66,8 +66,11 @@ fn add_lines(path: &Path, lines: &str, job: ChangeId) -> Result<(), PublishError
     let prefix = job.prefix().as_bytes();
     let ours = |line: &[u8]| match line.strip_suffix(b"\n") {
         Some(whole) => whole.starts_with(prefix) || ids.contains(id_of_bytes(whole)),
-        // The end of the file may be cut off within the id.
-        None => !line.is_empty() && line.starts_with(&prefix[..prefix.len().min(line.len())]),
+        // The end of the file may be cut off, also within an id of a later moment.
+        None => {
+            ids.contains(id_of_bytes(line))
+                || lines.lines().any(|whole| whole.as_bytes().starts_with(line))
+        }
     };
     if old.split_inclusive(|byte| *byte == b'\n').any(ours) {
         let kept = old.split_inclusive(|byte| *byte == b'\n');
@@ -139,4 +142,38 @@ fn save(
     }
     fs::write_atomic(path, text.as_bytes(), None)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const JOB: &str =
+        "A6BL7ntS0000\tstatus=ok\nA6BL7ntS0001\ttarget=::a\nA6BL7ntT0000\ttarget=::b\n";
+
+    /// What `jobs.tsv` holds after the lines of a job were added to what it held.
+    fn after(old: &str) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("jobs.tsv");
+        fs::write_plain(&path, old.as_bytes(), None).unwrap();
+        add_lines(&path, JOB, ChangeId::parse("A6BL7ntS0000").unwrap()).unwrap();
+        fs::read_to_string(&path).unwrap()
+    }
+
+    #[test]
+    fn what_a_crash_left_of_a_jobs_lines_is_replaced_wherever_it_was_cut_off() {
+        let before = "A6BL7ntR0000\tstatus=ok\n";
+        for cut in 0..=JOB.len() {
+            let old = format!("{before}{}", &JOB[..cut]);
+            assert_eq!(after(&old), format!("{before}{JOB}"), "{old}");
+        }
+    }
+
+    #[test]
+    fn a_line_of_another_job_without_its_end_is_ended() {
+        assert_eq!(
+            after("A6BL7ntR0000\tsta"),
+            format!("A6BL7ntR0000\tsta\n{JOB}")
+        );
+    }
 }

@@ -15,6 +15,10 @@
 //! | `fail-from:ERRNO:N` | the Nth call and all after it fail |
 //! | `short:N` | the Nth call, if it is a write, writes half at first |
 //!
+//! Instead of a number, N may say what the call does: `rename=ensemble.yaml` is the first rename to
+//! a path with that end, `write=.journal#3` the third write to such a file. A file that is written
+//! beside the one that it is to become counts as that.
+//!
 //! `ERRNO` is one of `EIO`, `ENOSPC`, `EROFS`, `EMFILE`, `EACCES` and `EINTR`. What other programs
 //! write, and libgit2, does not pass here.
 #![expect(clippy::disallowed_methods, reason = "this is the door")]
@@ -64,8 +68,9 @@ pub enum Call<'a> {
 }
 
 impl Call<'_> {
-    fn describe(self) -> String {
-        let (kind, path) = match self {
+    /// Its kind, and the path that it is for.
+    fn parts(&self) -> (&'static str, &Path) {
+        match *self {
             Self::Open(path) => ("open", path),
             Self::Write(path) => ("write", path),
             Self::Truncate(path) => ("truncate", path),
@@ -78,8 +83,7 @@ impl Call<'_> {
             Self::RemoveTree(path) => ("remove-tree", path),
             Self::MakeFolder(path) => ("mkdir", path),
             Self::Spawn(program) => ("spawn", Path::new(program)),
-        };
-        format!("{kind}\t{}", path.display())
+        }
     }
 }
 
@@ -127,14 +131,14 @@ impl Fault {
     /// Counts a call and says what is to happen with it; it may never return.
     fn arrive(&mut self, call: Call<'_>) -> Option<Deed> {
         self.calls += 1;
+        let (kind, target) = call.parts();
         if let Mode::Count(path) = &self.mode {
-            let line = format!("{}\t{}\n", self.calls, call.describe());
+            let line = format!("{}\t{kind}\t{}\n", self.calls, target.display());
             let file = OpenOptions::new().append(true).create(true).open(path);
             file.and_then(|mut file| file.write_all(line.as_bytes()))
                 .ok();
         }
-        let what = self.mode.at(self.calls);
-        match what {
+        match self.mode.meet(self.calls, kind, target) {
             Some(Deed::DieBefore) => die(),
             Some(Deed::Cut { names }) => {
                 self.power.cut(names);

@@ -1,6 +1,6 @@
-//! What is to go wrong, and when.
+//! What is to go wrong, and where.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use nix::libc;
 
@@ -10,9 +10,11 @@ pub(super) enum Mode {
     /// Calls are written down.
     Count(PathBuf),
     /// One call has this done to it.
-    At(Deed, u64),
+    At(Deed, Place),
     /// This call and all later ones fail with a number of the system.
-    From(i32, u64),
+    From(i32, Place),
+    /// All calls fail from now on.
+    On(i32),
 }
 
 /// What is done to a call.
@@ -30,27 +32,46 @@ pub(super) enum Deed {
     Short,
 }
 
+/// One call of all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Place {
+    /// By its number, from 1.
+    Number(u64),
+    /// By its kind, the end of its path, and how many such calls there are up to it.
+    Nth {
+        kind: String,
+        end: String,
+        left: u64,
+    },
+}
+
 impl Mode {
     /// Reads the variable's value; what has no meaning has no effect.
     pub(super) fn parse(text: &str) -> Option<Self> {
-        let (kind, rest) = text.split_once(':')?;
-        if kind == "count" {
-            return Some(Self::Count(rest.into()));
-        }
-        let (errno, number) = rest.rsplit_once(':').unwrap_or(("", rest));
-        let number: u64 = number.parse().ok()?;
-        let deed = match kind {
+        let (word, rest) = text.split_once(':')?;
+        let with_errno = || {
+            let (errno, place) = rest.split_once(':')?;
+            Some((errno_of(errno)?, Place::parse(place)?))
+        };
+        let deed = match word {
+            "count" => return Some(Self::Count(rest.into())),
+            "fail" => {
+                let (errno, place) = with_errno()?;
+                return Some(Self::At(Deed::Fail(errno), place));
+            }
+            "fail-from" => {
+                let (errno, place) = with_errno()?;
+                return Some(Self::From(errno, place));
+            }
             "kill" => Deed::DieBefore,
             "kill-within" => Deed::DieWithin,
             "kill-after" => Deed::DieAfter,
             "cut" => Deed::Cut { names: true },
             "cut-data" => Deed::Cut { names: false },
             "short" => Deed::Short,
-            "fail" => Deed::Fail(errno_of(errno)?),
-            "fail-from" => return Some(Self::From(errno_of(errno)?, number)),
             _ => return None,
         };
-        Some(Self::At(deed, number))
+        Some(Self::At(deed, Place::parse(rest)?))
     }
 
     /// Whether what is not synced must be known.
@@ -58,12 +79,57 @@ impl Mode {
         matches!(self, Self::At(Deed::Cut { .. }, _))
     }
 
-    /// What is done to the call of this number.
-    pub(super) fn at(&self, call: u64) -> Option<Deed> {
+    /// What is done to the next call, which has this number, kind and path.
+    pub(super) fn meet(&mut self, number: u64, kind: &str, path: &Path) -> Option<Deed> {
         match self {
-            Self::At(deed, number) => (*number == call).then_some(*deed),
-            Self::From(errno, number) => (*number <= call).then_some(Deed::Fail(*errno)),
             Self::Count(_) => None,
+            Self::At(deed, place) => place.is_met(number, kind, path).then_some(*deed),
+            Self::From(errno, place) => {
+                let errno = *errno;
+                let met = place.is_met(number, kind, path);
+                met.then(|| {
+                    *self = Self::On(errno);
+                    Deed::Fail(errno)
+                })
+            }
+            Self::On(errno) => Some(Deed::Fail(*errno)),
+        }
+    }
+}
+
+impl Place {
+    fn parse(text: &str) -> Option<Self> {
+        let Some((kind, rest)) = text.split_once('=') else {
+            return text.parse().ok().map(Self::Number);
+        };
+        let (end, nth) = match rest.rsplit_once('#') {
+            Some((end, nth)) => (end, nth.parse().ok()?),
+            None => (rest, 1),
+        };
+        Some(Self::Nth {
+            kind: kind.to_owned(),
+            end: end.to_owned(),
+            left: nth,
+        })
+    }
+
+    fn is_met(&mut self, number: u64, kind: &str, path: &Path) -> bool {
+        match self {
+            Self::Number(wanted) => *wanted == number,
+            Self::Nth {
+                kind: wanted,
+                end,
+                left,
+            } => {
+                let path = path.to_string_lossy();
+                // A file that is written beside counts as the one that it is to become.
+                let path = path.rsplit_once(".tmp.").map_or(&*path, |(path, _)| path);
+                if wanted != kind || !path.ends_with(end.as_str()) || *left == 0 {
+                    return false;
+                }
+                *left -= 1;
+                *left == 0
+            }
         }
     }
 }
@@ -84,28 +150,30 @@ fn errno_of(name: &str) -> Option<i32> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn what_is_to_go_wrong_is_read_and_what_has_no_meaning_has_no_effect() {
-        let parse = Mode::parse;
-        assert_eq!(parse("kill:7"), Some(Mode::At(Deed::DieBefore, 7)));
-        assert_eq!(
-            parse("fail:EIO:3"),
-            Some(Mode::At(Deed::Fail(libc::EIO), 3))
-        );
-        assert_eq!(
-            parse("fail-from:ENOSPC:3"),
-            Some(Mode::From(libc::ENOSPC, 3))
-        );
-        assert_eq!(parse("count:/a:b"), Some(Mode::Count("/a:b".into())));
-        for text in ["", "kill", "kill:x", "fail:3", "fail:EBADF:1", "jump:1"] {
-            assert_eq!(parse(text), None, "{text}");
-        }
+    /// Which of ten calls, that write a file and its sibling in turn, are met.
+    fn met(text: &str) -> Vec<u64> {
+        let mut mode = Mode::parse(text).unwrap();
+        let names = ["/e/ensemble.yaml.tmp.01", "/e/jobs.tsv"];
+        let path = |number: u64| Path::new(names[usize::from(number.is_multiple_of(2))]);
+        (1..=10)
+            .filter(|number| mode.meet(*number, "write", path(*number)).is_some())
+            .collect()
     }
 
     #[test]
-    fn one_call_or_all_from_it_on_fail() {
-        let fails = |text: &str, call| Mode::parse(text).unwrap().at(call).is_some();
-        assert!(fails("fail:EIO:3", 3) && !fails("fail:EIO:3", 2) && !fails("fail:EIO:3", 4));
-        assert!(fails("fail-from:EIO:3", 9) && !fails("fail-from:EIO:3", 2));
+    fn a_call_is_met_by_its_number_or_by_what_it_does() {
+        assert_eq!(met("kill:7"), [7]);
+        assert_eq!(met("cut:write=ensemble.yaml"), [1]);
+        assert_eq!(met("short:write=jobs.tsv#3"), [6]);
+        assert!(met("kill:rename=jobs.tsv").is_empty());
+        assert_eq!(met("fail:EIO:3"), [3]);
+        assert_eq!(met("fail-from:ENOSPC:write=jobs.tsv#4"), [8, 9, 10]);
+    }
+
+    #[test]
+    fn what_has_no_meaning_has_no_effect() {
+        for text in ["", "kill", "kill:x", "fail:3", "fail:EBADF:1", "jump:1"] {
+            assert_eq!(Mode::parse(text), None, "{text}");
+        }
     }
 }
