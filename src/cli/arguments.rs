@@ -109,6 +109,8 @@ pub(super) enum Command {
         #[command(subcommand)]
         action: LockCommand,
     },
+    /// Take back a job's record that could not be saved
+    Recover(RecoverArgs),
     /// Print the version
     Version {
         /// Only the version of Unfurl whose formats are followed
@@ -163,6 +165,17 @@ pub(super) struct LockBreakArgs {
     /// Break it although its process seems to run
     #[arg(long)]
     pub(super) force: bool,
+}
+
+/// The options of `recover`.
+#[derive(Debug, Args)]
+pub(super) struct RecoverArgs {
+    /// The ensemble
+    #[arg(default_value = "")]
+    pub(super) ensemble: String,
+    /// The rescue file that a job named; without it, those that are found beside the ensemble, in
+    /// the folder for temporary files and at home
+    pub(super) file: Option<PathBuf>,
 }
 
 /// How the problems of a check are printed.

@@ -76,6 +76,7 @@ fn start() -> ExitCode {
         Command::MergeDriver(args) => git::merge_driver(&args, &output),
         Command::Schema { of } => misc::schema(of, &output),
         Command::Lock { action } => lock::lock(&action, global, &output),
+        Command::Recover(args) => misc::recover(&args, global, &output),
         Command::Version { semver } => misc::version(semver, &output),
         Command::Completions { shell } => misc::completions(shell, &mut Cli::command(), &output),
         Command::Man => misc::man(Cli::command(), &output),

@@ -1,8 +1,9 @@
-//! `schema`, `version`, `completions` and `man`.
+//! `schema`, `recover`, `version`, `completions` and `man`.
 
-use super::arguments::SchemaArg;
+use super::arguments::{Global, RecoverArgs, SchemaArg};
+use super::job::home;
 use super::output::Output;
-use crate::ops;
+use crate::ops::{self, SessionOptions};
 
 /// The version of Unfurl whose formats are followed.
 const FOLLOWED: &str = "1.2.0";
@@ -51,5 +52,21 @@ pub(super) fn man(command: clap::Command, output: &Output) -> u8 {
             0
         }
         Err(_) => 70,
+    }
+}
+
+/// Takes back what could not be saved.
+pub(super) fn recover(args: &RecoverArgs, global: &Global, output: &Output) -> u8 {
+    let options = SessionOptions {
+        ensemble: args.ensemble.clone(),
+        home: home(global, output),
+        ..SessionOptions::default()
+    };
+    match ops::rescue::recover(&options, args.file.as_deref(), "unfurl recover") {
+        Ok(text) => {
+            output.answer(&text);
+            0
+        }
+        Err(failure) => output.failure(&failure, false),
     }
 }

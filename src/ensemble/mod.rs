@@ -13,8 +13,10 @@ mod merging;
 mod publish;
 mod record;
 mod records;
+mod rescue;
 mod status;
 mod store;
+mod sweep;
 mod templates;
 
 pub use changes::{
@@ -32,6 +34,8 @@ pub use merging::{MergedEnsemble, merge_ensembles, merge_job_lists};
 pub use publish::PublishError;
 pub use record::{Record, job_file_name};
 pub use records::RecordFile;
+pub use rescue::{Rescue, RescueError};
 pub use status::{Values, route_to, snapshot, status_section};
 pub use store::RecordStore;
+pub use sweep::sweep;
 pub use templates::{Kept, KeptIndex, KeptTemplates};

@@ -14,7 +14,7 @@ use super::upstream;
 use super::view::{Decision, JobReport, View};
 use super::watch::Watch;
 use crate::diagnostic::Diagnostic;
-use crate::ensemble::{Folders, Lock};
+use crate::ensemble::{self, Folders, Lock};
 use crate::job::{self, Engine, Event, Hands, Sink as _};
 
 /// Runs a job from the text of an ensemble to its record.
@@ -37,6 +37,7 @@ fn run(
 ) -> Result<JobReport, Failure> {
     request.go_on()?;
     let found = upstream::check(found, request, view)?;
+    ensemble::sweep(&found.located.manifest);
     if recover::recover(&found, view)? {
         recover::refresh(request, session::find(&request.session)?)?;
     }

@@ -33,6 +33,7 @@ mod record_files;
 pub mod recover;
 pub mod remote_lock;
 mod repositories;
+pub mod rescue;
 mod resume;
 pub mod schema;
 mod session;

@@ -11,6 +11,7 @@ use super::hands::DigestKeys;
 use super::identity;
 use super::kept_out::keep_out_of_git;
 use super::log::JobLog;
+use super::rescue;
 use super::resume;
 use super::session::{JobRequest, Session};
 use super::start_time::start_time;
@@ -205,12 +206,8 @@ impl Prepared {
         let Some(record) = record.map_err(|error| internal(&error))? else {
             return Ok(());
         };
-        record.publish(&session.manifest).map_err(|error| {
-            let hint = "the job's journal in `jobs/` keeps what it did; \
-                        make room or give permission, and look there before you run it again";
-            let message = format!("the job has run, but its record cannot be saved: {error}");
-            Failure::new(FailureKind::Internal, message, Some(hint.to_owned()))
-        })
+        let published = record.publish(&session.manifest);
+        published.map_err(|error| rescue::keep(&record, session, facts.previous, &error))
     }
 
     /// Keeps what an interrupted job was to reach; one that came to its end leaves nothing.

@@ -11,6 +11,7 @@ mod care;
 mod changing_hands;
 mod commit;
 mod determinism;
+mod crash;
 mod documents;
 mod examples;
 mod export;

@@ -109,6 +109,14 @@ impl TestEnv {
         child.wait().unwrap();
     }
 
+    /// Calls the binary with one more environment variable.
+    pub(crate) fn unfurl_with(&self, (name, value): (&str, &str), arguments: &[&str]) -> Run {
+        let mut shell = Command::new("/usr/bin/env");
+        shell.arg(format!("{name}={value}"));
+        shell.arg(env!("CARGO_BIN_EXE_unfurl"));
+        self.call(shell, arguments)
+    }
+
     /// Calls the binary after lines of shell that set limits.
     pub(crate) fn unfurl_after(&self, lines: &str, arguments: &[&str]) -> Run {
         let mut shell = Command::new("/bin/sh");

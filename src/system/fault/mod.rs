@@ -13,6 +13,7 @@
 //! | `cut-data:N` | the same, but names are on disk that were not synced, without their bytes |
 //! | `fail:ERRNO:N` | the Nth call fails; a write leaves half of its bytes |
 //! | `fail-from:ERRNO:N` | the Nth call and all after it fail |
+//! | `fail-from:ERRNO:N in FOLDER` | the same, but only calls for paths in that folder |
 //! | `short:N` | the Nth call, if it is a write, writes half at first |
 //!
 //! Instead of a number, N may say what the call does: `rename=ensemble.yaml` is the first rename to

@@ -12,9 +12,9 @@ pub(super) enum Mode {
     /// One call has this done to it.
     At(Deed, Place),
     /// This call and all later ones fail with a number of the system.
-    From(i32, Place),
-    /// All calls fail from now on.
-    On(i32),
+    From(i32, Place, Option<PathBuf>),
+    /// All calls fail from now on, or those in a folder.
+    On(i32, Option<PathBuf>),
 }
 
 /// What is done to a call.
@@ -60,8 +60,12 @@ impl Mode {
                 return Some(Self::At(Deed::Fail(errno), place));
             }
             "fail-from" => {
-                let (errno, place) = with_errno()?;
-                return Some(Self::From(errno, place));
+                let (errno, rest) = rest.split_once(':')?;
+                let (place, folder) = match rest.rsplit_once(" in ") {
+                    Some((place, folder)) => (place, Some(folder.into())),
+                    None => (rest, None),
+                };
+                return Some(Self::From(errno_of(errno)?, Place::parse(place)?, folder));
             }
             "kill" => Deed::DieBefore,
             "kill-within" => Deed::DieWithin,
@@ -84,15 +88,17 @@ impl Mode {
         match self {
             Self::Count(_) => None,
             Self::At(deed, place) => place.is_met(number, kind, path).then_some(*deed),
-            Self::From(errno, place) => {
-                let errno = *errno;
-                let met = place.is_met(number, kind, path);
-                met.then(|| {
-                    *self = Self::On(errno);
-                    Deed::Fail(errno)
-                })
+            Self::From(errno, place, folder) => {
+                if !place.is_met(number, kind, path) {
+                    return None;
+                }
+                *self = Self::On(*errno, folder.take());
+                self.meet(number, kind, path)
             }
-            Self::On(errno) => Some(Deed::Fail(*errno)),
+            Self::On(errno, folder) => {
+                let is_there = folder.as_ref().is_none_or(|f| path.starts_with(f));
+                is_there.then_some(Deed::Fail(*errno))
+            }
         }
     }
 }
@@ -168,6 +174,7 @@ mod tests {
         assert!(met("kill:rename=jobs.tsv").is_empty());
         assert_eq!(met("fail:EIO:3"), [3]);
         assert_eq!(met("fail-from:ENOSPC:write=jobs.tsv#4"), [8, 9, 10]);
+        assert_eq!(met("fail-from:EROFS:8 in /e/jobs.tsv"), [8, 10]);
     }
 
     #[test]

@@ -9,8 +9,9 @@ mod writing;
 pub use error::{Action, Error};
 pub use listing::{DirEntry, EntryKind, WalkLimits, list, walk};
 pub use reading::{
-    absolute, canonicalize, exists, is_dir, is_file, is_mount, is_program, is_symlink, mode_of,
-    modified, normalize, read, read_link, read_start, read_to_string, read_within,
+    absolute, canonicalize, exists, is_dir, is_file, is_mount, is_own, is_program, is_symlink,
+    is_within, mode_of, modified, normalize, read, read_link, read_start, read_to_string,
+    read_within,
 };
 pub(super) use writing::temporary_name;
 pub use writing::{

@@ -104,6 +104,19 @@ pub fn canonicalize(path: &Path) -> Result<PathBuf, Error> {
     path.canonicalize().map_err(because(Action::Inspect, path))
 }
 
+/// Whether what is at the path, which may be a link itself, belongs to this user.
+pub fn is_own(path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    std::fs::symlink_metadata(path)
+        .is_ok_and(|metadata| metadata.uid() == nix::unistd::geteuid().as_raw())
+}
+
+/// Whether a path that starts in a folder stays in it, by its letters alone.
+pub fn is_within(path: &Path) -> bool {
+    let stays = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+    path.file_name().is_some() && path.components().all(stays)
+}
+
 /// Makes a path absolute, `.` and `..` taken out by their letters alone, as users read them.
 pub fn absolute(path: &Path, base: &Path) -> PathBuf {
     normalize(&base.join(path))

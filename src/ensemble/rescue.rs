@@ -1,0 +1,219 @@
+//! A record that could not be saved where it belongs: kept whole in one file, beside the ensemble
+//! or wherever there is room, until it is taken back.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::manifest::Manifest;
+use super::record::Record;
+use crate::diagnostic::Sources;
+use crate::name::ChangeId;
+use crate::system::{env, fs};
+use crate::value::{Value, canonical_sha256};
+use crate::yaml;
+
+/// How the name of a rescue file ends.
+const EXTENSION: &str = ".rescue";
+/// The form that is written.
+const FORM: u32 = 1;
+
+/// The record of one job, in a file of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rescue {
+    /// The form of the file.
+    form: u32,
+    /// The ensemble.
+    pub manifest: PathBuf,
+    /// The digest of the ensemble's text as the job found it.
+    text: String,
+    /// The last job on record when it began.
+    pub previous: Option<String>,
+    /// The job.
+    pub job: String,
+    files: Vec<(String, String)>,
+    lines: String,
+    /// Sections with their values as YAML.
+    sections: Vec<(String, String)>,
+}
+
+/// Why a rescue file is of no use.
+#[derive(Debug, thiserror::Error)]
+pub enum RescueError {
+    /// It cannot be read.
+    #[error(transparent)]
+    File(#[from] fs::Error),
+    /// It is not one, or one of a later version.
+    #[error("`{}` is no rescue file: {why}", path.display())]
+    Form {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+impl Rescue {
+    /// What is to be kept of a record that cannot be saved.
+    pub fn of(record: &Record, manifest: &Manifest, previous: Option<String>) -> Self {
+        let section = |(name, value): &(String, Value)| (name.clone(), yaml::emit(value, 0));
+        Self {
+            form: FORM,
+            manifest: absolute(manifest.path()),
+            text: sha256(manifest.text()),
+            previous,
+            job: record.job.to_string(),
+            files: record.files.clone(),
+            lines: record.lines.clone(),
+            sections: record.sections.iter().map(section).collect(),
+        }
+    }
+
+    /// Writes it to the first place that takes it, and gives the path.
+    pub fn write(&self) -> Result<PathBuf, fs::Error> {
+        let text = serde_json::to_vec_pretty(self)
+            .map_err(std::io::Error::other)
+            .map_err(|source| fs::Error::new(fs::Action::Write, &self.manifest, source))?;
+        let mut first = None;
+        for folder in places(&self.manifest) {
+            let path = folder.join(self.file_name());
+            // It holds what tasks have printed, so it is for nobody else.
+            match fs::write_atomic(&path, &text, Some(0o600)) {
+                Ok(()) => return Ok(path),
+                Err(error) => first = first.or(Some(error)),
+            }
+        }
+        Err(first.unwrap_or_else(|| {
+            let source = std::io::Error::other("there is no place for it");
+            fs::Error::new(fs::Action::Write, &self.manifest, source)
+        }))
+    }
+
+    fn file_name(&self) -> String {
+        let name = self.manifest.file_name().unwrap_or_default();
+        format!("{}.{}{EXTENSION}", name.to_string_lossy(), self.job)
+    }
+
+    /// Reads one.
+    pub fn read(path: &Path) -> Result<Self, RescueError> {
+        let bytes = fs::read(path)?;
+        let form = |why: String| RescueError::Form {
+            path: path.to_owned(),
+            why,
+        };
+        let rescue: Self =
+            serde_json::from_slice(&bytes).map_err(|error| form(error.to_string()))?;
+        if rescue.form != FORM {
+            return Err(form(format!(
+                "it has form {}, and this version knows {FORM}",
+                rescue.form
+            )));
+        }
+        Ok(rescue)
+    }
+
+    /// The rescue files of an ensemble that are found where they are written, those of earlier
+    /// jobs first. What is not ours to read is passed over: the folder for temporary files is
+    /// everybody's.
+    pub fn left_for(manifest: &Path) -> Vec<(PathBuf, Self)> {
+        let manifest = absolute(manifest);
+        let mut found: Vec<(PathBuf, Self)> = Vec::new();
+        for folder in places(&manifest) {
+            for entry in fs::list(&folder).unwrap_or_default() {
+                let is_file = entry.kind == fs::EntryKind::File;
+                let named = entry.path.to_string_lossy().ends_with(EXTENSION);
+                if !is_file || !named || !fs::is_own(&entry.path) {
+                    continue;
+                }
+                if let Ok(rescue) = Self::read(&entry.path)
+                    && rescue.manifest == manifest
+                    && !found.iter().any(|(path, _)| *path == entry.path)
+                {
+                    found.push((entry.path, rescue));
+                }
+            }
+        }
+        found.sort_by(|one, other| one.1.job.cmp(&other.1.job));
+        found
+    }
+
+    /// Whether it is of this ensemble: it has the same path, or was moved and is as it was when
+    /// the job began.
+    pub fn is_of(&self, manifest: &Manifest) -> bool {
+        self.manifest == absolute(manifest.path()) || self.text == sha256(manifest.text())
+    }
+
+    /// The record that it keeps.
+    pub fn record(&self, path: &Path) -> Result<Record, RescueError> {
+        let form = |why: String| RescueError::Form {
+            path: path.to_owned(),
+            why,
+        };
+        let section = |(name, text): &(String, String)| {
+            let mut sources = Sources::default();
+            let source = sources.add(path, text.as_str(), None);
+            let node = yaml::parse(&sources, source, &yaml::Limits::default());
+            let node = node.map_err(|_| form(format!("its section `{name}` cannot be read")))?;
+            Ok((name.clone(), node.to_value()))
+        };
+        for (file, _) in &self.files {
+            if !fs::is_within(Path::new(file)) {
+                return Err(form(format!(
+                    "`{file}` is outside of the ensemble's folder"
+                )));
+            }
+        }
+        Ok(Record {
+            job: ChangeId::parse(&self.job).map_err(|error| form(error.to_string()))?,
+            files: self.files.clone(),
+            lines: self.lines.clone(),
+            sections: self
+                .sections
+                .iter()
+                .map(section)
+                .collect::<Result<_, RescueError>>()?,
+            copy: None,
+        })
+    }
+}
+
+impl Record {
+    /// Whether all of it is saved already.
+    pub fn is_saved(&self, manifest: &Manifest) -> bool {
+        let base = manifest.base_dir();
+        let same = |(path, text): &(String, String)| {
+            fs::read(&base.join(path)).is_ok_and(|bytes| bytes == text.as_bytes())
+        };
+        let lines = fs::read_to_string(&base.join("jobs.tsv")).unwrap_or_default();
+        let there: std::collections::HashSet<&str> = lines.lines().collect();
+        self.files.iter().all(same)
+            && self.lines.lines().all(|line| there.contains(line))
+            && manifest
+                .with_sections(&self.sections)
+                .is_ok_and(|text| text == manifest.text())
+    }
+}
+
+/// Where a record may be rescued to, the best place first.
+fn places(manifest: &Path) -> Vec<PathBuf> {
+    let env = env::Env::of_this_process();
+    let own = env.non_empty("UNFURL_TMPDIR").map(PathBuf::from);
+    let home = env.non_empty("HOME").map(PathBuf::from);
+    let beside = manifest.parent().map(Path::to_path_buf);
+    let places = [beside, own, Some(env::temporary_dir()), home];
+    let mut distinct: Vec<PathBuf> = Vec::new();
+    for place in places.into_iter().flatten() {
+        if !distinct.contains(&place) {
+            distinct.push(place);
+        }
+    }
+    distinct
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+fn sha256(text: &str) -> String {
+    canonical_sha256(&Value::from(text))
+}

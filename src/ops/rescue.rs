@@ -1,0 +1,133 @@
+//! A record that cannot be saved goes to a file elsewhere; `unfurl recover` takes it back.
+
+use std::path::Path;
+
+use super::failure::{Failure, FailureKind};
+use super::session::{self, Session, SessionOptions};
+use crate::ensemble::{Lock, PublishError, Record, Rescue};
+use crate::name::ChangeId;
+use crate::system::fs;
+
+/// Keeps a record that could not be saved, and says where and what to do.
+pub(super) fn keep(
+    record: &Record,
+    session: &Session,
+    previous: Option<String>,
+    error: &PublishError,
+) -> Failure {
+    let why = match error {
+        PublishError::File(error) => error.hint(),
+        PublishError::Patch { .. } | PublishError::Changed { .. } => None,
+    };
+    let message = format!("the job has run, but its record cannot be saved: {error}");
+    let kept = match Rescue::of(record, &session.manifest, previous).write() {
+        Ok(path) => format!(
+            "all of it is in `{}`: when the ensemble can be written again, run `unfurl recover`",
+            path.display()
+        ),
+        Err(other) => format!(
+            "no other place took it either ({other}), so the job's journal in `jobs/` is all \
+             there is: when the ensemble can be written again, run the command again"
+        ),
+    };
+    let hint = why.map_or(kept.clone(), |why| format!("{why}; {kept}"));
+    Failure::new(FailureKind::Internal, message, Some(hint))
+}
+
+/// Takes records back that could not be saved: that in the file, or all that are found. Says what
+/// it did.
+pub fn recover(
+    options: &SessionOptions,
+    file: Option<&Path>,
+    command: &str,
+) -> Result<String, Failure> {
+    let found = session::find(options)?;
+    let manifest = found.located.manifest.clone();
+    let lock = Lock::acquire(&manifest, command).map_err(|error| {
+        let hint = error.hint();
+        Failure::new(FailureKind::Locked, error, hint)
+    })?;
+    let rescues = match file {
+        Some(path) => {
+            let rescue = Rescue::read(path).map_err(|error| refused(&error, None))?;
+            vec![(path.to_owned(), rescue)]
+        }
+        None => Rescue::left_for(&manifest),
+    };
+    if rescues.is_empty() {
+        return Ok("There is nothing to recover.\n".to_owned());
+    }
+    let mut told = String::new();
+    for (path, rescue) in rescues {
+        let found = session::find(options)?;
+        let session = session::load(found, options)?;
+        told.push_str(&take(&session, &path, &rescue)?);
+    }
+    drop(lock);
+    Ok(told)
+}
+
+/// Takes one back.
+fn take(session: &Session, path: &Path, rescue: &Rescue) -> Result<String, Failure> {
+    let manifest = &session.manifest;
+    let job = &rescue.job;
+    if !rescue.is_of(manifest) {
+        let message = format!(
+            "`{}` is of another ensemble, `{}`",
+            path.display(),
+            rescue.manifest.display()
+        );
+        let hint = "name that ensemble: `unfurl recover ENSEMBLE FILE`";
+        return Err(refused(&message, Some(hint)));
+    }
+    let record = rescue.record(path).map_err(|error| refused(&error, None))?;
+    let saved = record.is_saved(manifest);
+    if !saved {
+        refuse_out_of_turn(session, path, rescue)?;
+        record.publish(manifest).map_err(|error| {
+            let hint = format!("`{}` still holds it all", path.display());
+            let message = format!("the record of job {job} cannot be saved: {error}");
+            Failure::new(FailureKind::Internal, message, Some(hint))
+        })?;
+    }
+    fs::remove_file_if_exists(path).map_err(|error| {
+        let hint = "the record is saved, so this file is of no use any more: remove it";
+        Failure::new(FailureKind::Internal, error, Some(hint.to_owned()))
+    })?;
+    Ok(if saved {
+        format!("The record of job {job} was saved already.\n")
+    } else {
+        format!("The record of job {job} is saved.\n")
+    })
+}
+
+/// A record must follow the one that its job saw.
+fn refuse_out_of_turn(session: &Session, path: &Path, rescue: &Rescue) -> Result<(), Failure> {
+    let history = session.history()?;
+    let last = history
+        .last_job()
+        .map(|id: ChangeId| id.to_string())
+        .max(session.last_job());
+    if last == rescue.previous || last.as_deref() == Some(&*rescue.job) {
+        return Ok(());
+    }
+    let is_later = last.as_deref() > Some(&*rescue.job);
+    let last = last.unwrap_or_else(|| "none".to_owned());
+    let job = &rescue.job;
+    let message = if is_later {
+        format!("job {last} is on record, which came after job {job}")
+    } else {
+        let seen = rescue.previous.as_deref().unwrap_or("none");
+        format!("job {job} came after job {seen}, and the last on record is {last}")
+    };
+    let hint = format!(
+        "run `unfurl check` to find out what exists, then remove `{}`; it tells what that job did",
+        path.display()
+    );
+    Err(refused(&message, Some(&hint)))
+}
+
+fn refused(message: &impl ToString, hint: Option<&str>) -> Failure {
+    let hint = hint.map(str::to_owned);
+    Failure::new(FailureKind::Refused, message.to_string(), hint)
+}

@@ -1,0 +1,111 @@
+//! R4: a record that cannot be saved is kept elsewhere, and taken back.
+
+use std::path::PathBuf;
+
+use super::kill::{goes_down, undisturbed};
+use super::world::World;
+
+const DEPLOY: [&str; 2] = ["deploy", "--approve"];
+const NODES: usize = 6;
+
+/// The rescue files in a folder of the world.
+fn rescues(world: &World, folder: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(world.env.work().join(folder)).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths
+        .filter(|path| path.to_string_lossy().ends_with(".rescue"))
+        .collect()
+}
+
+/// Deploys while the record cannot be saved at one of its calls.
+fn unsaved(fault: &str) -> World {
+    let world = World::new(NODES, false);
+    let run = world.run(fault, &DEPLOY);
+    assert_eq!(world.made().len(), NODES, "{run}");
+    run.exits(70)
+        .says(&["its record cannot be saved", "unfurl recover", ".rescue"]);
+    world
+}
+
+#[test]
+fn a_record_that_cannot_be_saved_is_taken_back_wherever_it_stopped() {
+    let wanted = undisturbed(NODES, false);
+    for call in [
+        "mkdir=/changes",
+        "open=jobs.tsv",
+        "write=jobs.tsv",
+        "sync=jobs.tsv",
+        "open=ensemble.yaml",
+        "write=ensemble.yaml",
+        "rename=ensemble.yaml",
+    ] {
+        for errno in ["ENOSPC", "EIO", "EROFS"] {
+            let world = unsaved(&format!("fail:{errno}:{call}"));
+            world.is_whole();
+            assert_eq!(rescues(&world, ".").len(), 1, "{call}");
+            let run = world.rerun(&["recover"]).succeeds();
+            assert!(run.stdout.contains("is saved"), "{run}");
+            assert_eq!(world.picture(), wanted, "{call}");
+            assert_eq!(world.acts().values().sum::<usize>(), NODES);
+            let run = world.rerun(&["recover"]).succeeds();
+            assert!(run.stdout.contains("nothing to recover"), "{run}");
+        }
+    }
+}
+
+#[test]
+fn a_disk_that_takes_nothing_more_leaves_the_record_to_another() {
+    let world = World::new(NODES, false);
+    let work = world.env.work();
+    let fault = format!("fail-from:ENOSPC:mkdir=/changes in {}", work.display());
+    let run = world.run(&fault, &DEPLOY);
+    let run = run.exits(70).says(&["free some space", "unfurl recover"]);
+    assert!(rescues(&world, ".").is_empty(), "{run}");
+    let rescue = rescues(&world, "../tmp");
+    assert_eq!(rescue.len(), 1, "{run}");
+    assert!(run.stderr.contains(rescue[0].to_str().unwrap()), "{run}");
+
+    world.rerun(&["recover"]).succeeds();
+    assert_eq!(world.picture(), undisturbed(NODES, false));
+    assert!(rescues(&world, "../tmp").is_empty());
+    // What was recovered is all there is to know.
+    let again = world.rerun(&DEPLOY).succeeds();
+    assert!(again.all().contains("Nothing to do"), "{again}");
+    goes_down(&world);
+}
+
+#[test]
+fn a_rescue_file_is_taken_back_once_and_only_where_it_belongs() {
+    let world = unsaved("fail:EIO:rename=ensemble.yaml");
+    let rescue = rescues(&world, ".").remove(0);
+    let kept = world.env.work().join("../kept.rescue");
+    std::fs::copy(&rescue, &kept).unwrap();
+    let kept = kept.to_str().unwrap();
+
+    let other = World::new(NODES + 1, false);
+    other
+        .rerun(&["recover", "ensemble.yaml", kept])
+        .exits(1)
+        .says(&["is of another ensemble"]);
+
+    world.rerun(&["recover"]).succeeds();
+    let before = world.env.tracked();
+    std::fs::copy(kept, &rescue).unwrap();
+    let run = world.rerun(&["recover", "ensemble.yaml", rescue.to_str().unwrap()]);
+    assert!(run.succeeds().stdout.contains("saved already"));
+    assert_eq!(world.env.tracked(), before);
+
+    world.rerun(&["teardown", "--approve"]).succeeds();
+    let before = world.env.tracked();
+    world
+        .rerun(&["recover", "ensemble.yaml", kept])
+        .exits(1)
+        .says(&["is on record, which came after job", "unfurl check"]);
+    assert_eq!(world.env.tracked(), before);
+    let garbage = world.env.work().join("../garbage");
+    std::fs::write(&garbage, "{").unwrap();
+    world
+        .rerun(&["recover", "ensemble.yaml", garbage.to_str().unwrap()])
+        .exits(1)
+        .says(&["is no rescue file"]);
+}

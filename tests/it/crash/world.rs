@@ -1,0 +1,244 @@
+//! A world that tasks change and that crashes cannot: each task appends what it does to a log
+//! outside of the ensemble, and makes or removes a file of its own.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+
+use serde_json::Value as Json;
+
+use crate::support::{Run, TestEnv};
+
+const HEAD: &str = r#"apiVersion: unfurl/v1.0.0
+kind: Ensemble
+spec:
+  service_template:
+    tosca_definitions_version: tosca_simple_unfurl_1_0_0
+    node_types:
+      Item:
+        derived_from: tosca.nodes.Root
+        properties: {before: {type: string, default: nothing}}
+        attributes: {value: {type: string}}
+        interfaces:
+          Standard:
+            configure:
+              implementation: Shell
+              inputs:
+                command: "echo {{ '.name' | eval }} configure >> ../world/log; touch ../world/made/{{ '.name' | eval }}; echo {{ '.name' | eval }} of {{ SELF.before }}"
+                resultTemplate: {attributes: {value: "{{ stdout | trim }}"}}
+            delete:
+              implementation: Shell
+              inputs: {command: "echo {{ '.name' | eval }} delete >> ../world/log; rm -f ../world/made/{{ '.name' | eval }}"}
+"#;
+
+/// Looks whether what an instance made is there.
+const CHECK: &str = r#"          Install:
+            check:
+              implementation: Shell
+              inputs:
+                command: "if test -e ../world/made/{{ '.name' | eval }}; then echo {{ '.name' | eval }} of {{ SELF.before }}; else echo absent; fi"
+                resultTemplate: "{% if stdout | trim == 'absent' %}readyState: absent{% else %}{readyState: ok, attributes: {value: '{{ stdout | trim }}'}}{% endif %}"
+"#;
+
+/// How many nodes stand in a row, each reading an attribute of the one before.
+const ROW: usize = 5;
+
+/// A world with an ensemble of so many nodes.
+#[derive(Debug)]
+pub(super) struct World {
+    pub(super) env: TestEnv,
+    pub(super) nodes: usize,
+}
+
+/// What there is of a world and its record that is the same however it came about.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Picture {
+    /// The files that tasks have made.
+    made: BTreeSet<String>,
+    /// The ensemble's status, without ids and times.
+    status: String,
+    /// What `jobs.tsv` says last of each operation, without ids.
+    operations: BTreeMap<String, String>,
+}
+
+impl World {
+    pub(super) fn new(nodes: usize, checks: bool) -> Self {
+        let mut text = HEAD.to_owned();
+        if checks {
+            text.push_str(CHECK);
+        }
+        text.push_str("    topology_template:\n      node_templates:\n");
+        for node in 0..nodes {
+            writeln!(text, "        n{node}:\n          type: Item").unwrap();
+            if node % ROW > 0 {
+                let before = node - 1;
+                writeln!(
+                    text,
+                    "          properties: {{before: {{eval: '::n{before}::value'}}}}\n          \
+                     requirements: [{{dependency: n{before}}}]"
+                )
+                .unwrap();
+            }
+        }
+        let env = TestEnv::with_ensemble(&text);
+        fs::create_dir_all(env.work().join("../world/made")).unwrap();
+        Self { env, nodes }
+    }
+
+    /// Calls the binary with something that goes wrong.
+    pub(super) fn run(&self, fault: &str, arguments: &[&str]) -> Run {
+        self.env
+            .unfurl_with(("UNFURL_TEST_FAULT", fault), arguments)
+    }
+
+    /// Calls the binary while all goes well.
+    pub(super) fn rerun(&self, arguments: &[&str]) -> Run {
+        self.env.unfurl(arguments)
+    }
+
+    /// The calls that a run makes: kind and path of each.
+    pub(super) fn calls(&self, arguments: &[&str]) -> Vec<(String, String)> {
+        let file = self.env.work().join("../calls");
+        self.run(&format!("count:{}", file.display()), arguments)
+            .succeeds();
+        let text = fs::read_to_string(&file).unwrap();
+        let line = |line: &str| {
+            let mut parts = line.split('\t').skip(1).map(str::to_owned);
+            (parts.next().unwrap(), parts.next().unwrap())
+        };
+        text.lines().map(line).collect()
+    }
+
+    /// How often each task has acted on the world: `node operation`.
+    pub(super) fn acts(&self) -> BTreeMap<String, usize> {
+        let text = fs::read_to_string(self.env.work().join("../world/log")).unwrap_or_default();
+        let mut acts = BTreeMap::new();
+        for line in text.lines() {
+            *acts.entry(line.to_owned()).or_default() += 1;
+        }
+        acts
+    }
+
+    /// What tasks have made and not removed.
+    pub(super) fn made(&self) -> BTreeSet<String> {
+        let made = fs::read_dir(self.env.work().join("../world/made")).unwrap();
+        made.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .collect()
+    }
+
+    /// The tasks that a journal which was left says have ended well, with their change ids.
+    pub(super) fn ended(&self) -> BTreeMap<String, String> {
+        let mut ended = BTreeMap::new();
+        for (path, bytes) in self.env.files() {
+            if !path.ends_with(".journal") {
+                continue;
+            }
+            for line in String::from_utf8_lossy(&bytes).split_inclusive('\n') {
+                // A line without an end was cut off.
+                let Some(json) = line.get(9..).filter(|_| line.ends_with('\n')) else {
+                    continue;
+                };
+                let event: Json = serde_json::from_str(json).unwrap();
+                if event["event"] == "task-finished" && event["success"] == true {
+                    let target = event["target"].as_str().unwrap().trim_start_matches("::");
+                    let operation = event["operation"].as_str().unwrap();
+                    let operation = operation.rsplit('.').next().unwrap();
+                    let id = event["id"].as_str().unwrap();
+                    ended.insert(format!("{target} {operation}"), id.to_owned());
+                }
+            }
+        }
+        ended
+    }
+
+    /// The tasks on record: change id and status of each, oldest first.
+    pub(super) fn recorded(&self) -> BTreeMap<String, Vec<(String, String)>> {
+        let mut recorded: BTreeMap<String, Vec<_>> = BTreeMap::new();
+        for line in self.lines() {
+            let field = |name: &str| field(&line, name);
+            if let (Some(target), Some(operation)) = (field("target"), field("operation")) {
+                let task = format!("{} {operation}", target.trim_start_matches("::"));
+                let id = line.split('\t').next().unwrap().to_owned();
+                let status = field("status").unwrap();
+                recorded.entry(task).or_default().push((id, status));
+            }
+        }
+        recorded
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let text = fs::read_to_string(self.env.work().join("jobs.tsv")).unwrap_or_default();
+        assert!(text.is_empty() || text.ends_with('\n'), "{text}");
+        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        let ids: BTreeSet<&str> = lines.iter().filter_map(|l| l.split('\t').next()).collect();
+        assert_eq!(ids.len(), lines.len(), "ids are doubled:\n{text}");
+        lines
+    }
+
+    /// What there is, without ids and times.
+    pub(super) fn picture(&self) -> Picture {
+        let mut status = self.env.ensemble()["status"].clone();
+        forget(&mut status);
+        let mut operations = BTreeMap::new();
+        for line in self.lines() {
+            if let (Some(target), Some(operation)) =
+                (field(&line, "target"), field(&line, "operation"))
+            {
+                let kept = [
+                    "status",
+                    "digestKeys",
+                    "digestValue",
+                    "digestPut",
+                    "digestSha256",
+                ];
+                let kept = kept.map(|name| format!("{name}={:?}", field(&line, name)));
+                operations.insert(format!("{target} {operation}"), kept.join(" "));
+            }
+        }
+        Picture {
+            made: self.made(),
+            status: serde_json::to_string_pretty(&status).unwrap(),
+            operations,
+        }
+    }
+
+    /// What should not be there once all is well: files that were being written, journals, locks.
+    pub(super) fn litter(&self) -> Vec<String> {
+        let files = self.env.files().into_iter().map(|(path, _)| path);
+        let signs = [".tmp.", ".journal", ".lock", ".rescue"];
+        files
+            .filter(|path| signs.iter().any(|sign| path.contains(sign)))
+            .collect()
+    }
+
+    /// Whether the ensemble is one that can be read, whatever happened.
+    #[track_caller]
+    pub(super) fn is_whole(&self) {
+        self.rerun(&["validate"]).succeeds();
+        let text = self.env.read("ensemble.yaml");
+        let ensemble: Json = serde_yaml::from_str(&text).unwrap();
+        assert_eq!(ensemble["kind"], "Ensemble");
+        self.lines();
+    }
+}
+
+fn field(line: &str, name: &str) -> Option<String> {
+    let mut fields = line.split('\t').filter_map(|term| term.split_once('='));
+    fields
+        .find(|(key, _)| *key == name)
+        .map(|(_, value)| value.to_owned())
+}
+
+/// Drops ids and times.
+fn forget(value: &mut Json) {
+    match value {
+        Json::Object(map) => {
+            for key in ["lastConfigChange", "lastStateChange", "created"] {
+                map.remove(key);
+            }
+            map.values_mut().for_each(forget);
+        }
+        Json::Array(items) => items.iter_mut().for_each(forget),
+        _ => {}
+    }
+}
