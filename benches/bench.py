@@ -4,6 +4,7 @@ import json
 import os
 import resource
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -87,8 +88,8 @@ def one_core():
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
 
-def call(binary, arguments, folder, expect=0):
-    """Runs a command on one core and gives (CPU seconds, wall seconds, standard output)."""
+def call(binary, arguments, folder, expect=0, bind=one_core):
+    """Runs a command, on one core unless told otherwise, and gives (CPU seconds, wall seconds, standard output)."""
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as messages:
         began = time.perf_counter()
         process = subprocess.Popen(
@@ -98,7 +99,7 @@ def call(binary, arguments, folder, expect=0):
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=messages,
-            preexec_fn=one_core,
+            preexec_fn=bind,
         )
         _, status, usage = os.wait4(process.pid, 0)
         wall = time.perf_counter() - began
@@ -335,6 +336,62 @@ def compare(count):
     table(rows)
 
 
+SHELL = """\
+apiVersion: unfurl/v1.0.0
+kind: Ensemble
+spec:
+  service_template:
+    tosca_definitions_version: tosca_simple_unfurl_1_0_0
+    node_types:
+      Item:
+        derived_from: tosca.nodes.Root
+        interfaces:
+          Standard:
+            configure: {implementation: Shell, inputs: {command: "true"}}
+    topology_template:
+      node_templates:
+"""
+# What the journal may cost, and how often each of the two is measured.
+JOURNAL_RATIO, JOURNAL_ROUNDS = 1.10, 11
+
+
+def journal(count, plain):
+    """A deploy of `count` shell tasks with the journal against one that has it compiled out."""
+    parts = [SHELL]
+    for number in range(count):
+        parts.append(f"        n{number}:\n          type: Item\n")
+        if number % 10:
+            parts.append(f"          requirements: [{{dependency: n{number - 1}}}]\n")
+    text = "".join(parts)
+    times = {binary: [] for binary in (BINARY, plain)}
+    # The disk is the one that ensembles are on, not one of memory.
+    within = os.environ.get("BENCH_FOLDER") or os.path.join(ROOT, os.environ.get("CARGO_TARGET_DIR", "target"))
+    for turn in range(2 * JOURNAL_ROUNDS + 2):
+        binary = (BINARY, plain)[turn % 2]
+        folder = tempfile.mkdtemp(prefix="bench-", dir=within)
+        try:
+            with open(os.path.join(folder, "ensemble.yaml"), "w") as file:
+                file.write(text)
+            os.sync()
+            cpu, wall, output = call(binary, DEPLOY, folder, bind=None)
+            job = json.loads(output)["job"]
+            if job["ok"] != count:
+                sys.exit(f"the deploy of {count} nodes did not do what it should: {job}")
+            # The first of each only warms up.
+            if turn > 1:
+                times[binary].append((wall, cpu))
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+    median = {b: [statistics.median(t[place] for t in all_times) for place in (0, 1)] for b, all_times in times.items()}
+    (with_wall, with_cpu), (plain_wall, plain_cpu) = median[BINARY], median[plain]
+    print(f"A deploy of {count} shell tasks, medians of {JOURNAL_ROUNDS} alternating runs, wall seconds (CPU seconds):\n")
+    ratio = with_wall / plain_wall
+    cells = [f"{plain_wall:.3f} ({plain_cpu:.3f})", f"{with_wall:.3f} ({with_cpu:.3f})", f"{ratio:.3f}"]
+    table([("", "without journal", "with", "ratio"), ("deploy", *cells)])
+    if ratio > JOURNAL_RATIO:
+        sys.exit(f"That is too slow: a ratio of {JOURNAL_RATIO} is allowed.")
+
+
 def alias_bomb():
     """Ten levels of ten aliases each would be ten thousand million nodes."""
     bomb = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"]
@@ -366,10 +423,12 @@ def main(arguments):
             chain(int(count))
         case ["parse", count] if count.isdigit() and int(count) > FEW:
             parse(int(count))
+        case ["journal", count, plain] if count.isdigit():
+            journal(int(count), plain)
         case ["alias-bomb"]:
             alias_bomb()
         case _:
-            sys.exit("usage: bench.py deploy N | chain N | parse N | alias-bomb")
+            sys.exit("usage: bench.py deploy N | chain N | parse N | journal N BINARY | alias-bomb")
 
 
 if __name__ == "__main__":

@@ -88,6 +88,9 @@ impl JobJournal {
 
 impl crate::job::Journal for JobJournal {
     fn append(&mut self, job: &mut Engine, events: &[Event]) -> Result<(), JournalError> {
+        if cfg!(feature = "without-journal") {
+            return Ok(());
+        }
         let failed = |error: ensemble::JournalError| JournalError(error.to_string());
         let starts = |event: &Event| matches!(event, Event::JobStarted { .. });
         if events.iter().any(starts) {

@@ -1,0 +1,18 @@
+#!/bin/sh
+# Measures what the journal costs, against the same program with it compiled out; fails over 10 %:
+#
+#   sh benches/journal.sh [N]      a deploy of N shell tasks, 1,000 if not given
+#
+# Both programs are built first, in the profile that `UNFURL_PROFILE` names (release).
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/.." && pwd)
+cd "$root"
+profile=${UNFURL_PROFILE:-release}
+target=${CARGO_TARGET_DIR:-target}
+case $target in /*) ;; *) target=$root/$target ;; esac
+folder=$target/$([ "$profile" = dev ] && echo debug || echo "$profile")
+cargo build --quiet --profile "$profile" --features without-journal
+cp "$folder/unfurl" "$folder/unfurl-without-journal"
+cargo build --quiet --profile "$profile"
+UNFURL_BIN="$folder/unfurl" exec python3 "$here/bench.py" journal "${1:-1000}" "$folder/unfurl-without-journal"
