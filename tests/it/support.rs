@@ -117,6 +117,14 @@ impl TestEnv {
         self.call(shell, arguments)
     }
 
+    /// Kills the binary some time after it was called; says whether it had ended by then.
+    pub(crate) fn killed_after(&self, time: Duration, arguments: &[&str]) -> bool {
+        let mut shell = Command::new("/usr/bin/timeout");
+        shell.args(["-s", "KILL", &format!("{}", time.as_secs_f64().max(0.001))]);
+        shell.arg(env!("CARGO_BIN_EXE_unfurl"));
+        self.call(shell, arguments).code == 0
+    }
+
     /// Calls the binary after lines of shell that set limits.
     pub(crate) fn unfurl_after(&self, lines: &str, arguments: &[&str]) -> Run {
         let mut shell = Command::new("/bin/sh");

@@ -11,8 +11,6 @@ mod kill;
 mod save;
 mod world;
 
-use world::World;
-
 /// How much the loops try.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Loops {

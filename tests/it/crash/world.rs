@@ -56,7 +56,7 @@ pub(super) struct Picture {
     /// The files that tasks have made.
     made: BTreeSet<String>,
     /// The ensemble's status, without ids and times.
-    status: String,
+    status: Vec<String>,
     /// What `jobs.tsv` says last of each operation, without ids.
     operations: BTreeMap<String, String>,
 }
@@ -138,13 +138,17 @@ impl World {
                 let Some(json) = line.get(9..).filter(|_| line.ends_with('\n')) else {
                     continue;
                 };
-                let event: Json = serde_json::from_str(json).unwrap();
-                if event["event"] == "task-finished" && event["success"] == true {
-                    let target = event["target"].as_str().unwrap().trim_start_matches("::");
-                    let operation = event["operation"].as_str().unwrap();
-                    let operation = operation.rsplit('.').next().unwrap();
-                    let id = event["id"].as_str().unwrap();
-                    ended.insert(format!("{target} {operation}"), id.to_owned());
+                let entries: Vec<Json> = serde_json::from_str(json).unwrap();
+                for entry in entries.iter().filter(|e| e["entry"] == "ended") {
+                    if entry["success"] == true {
+                        let target = entry["target"].as_str().unwrap().trim_start_matches("::");
+                        let operation = entry["operation"].as_str().unwrap();
+                        let operation = operation.rsplit('.').next().unwrap();
+                        let record = entry["record"].as_str().unwrap();
+                        let record: Json = serde_yaml::from_str(record).unwrap();
+                        let id = record["changeId"].as_str().unwrap();
+                        ended.insert(format!("{target} {operation}"), id.to_owned());
+                    }
                 }
             }
         }
@@ -168,8 +172,9 @@ impl World {
 
     fn lines(&self) -> Vec<String> {
         let text = fs::read_to_string(self.env.work().join("jobs.tsv")).unwrap_or_default();
-        assert!(text.is_empty() || text.ends_with('\n'), "{text}");
-        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        // A crash may have cut off the last line.
+        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        let lines: Vec<String> = text[..whole].lines().map(str::to_owned).collect();
         let ids: BTreeSet<&str> = lines.iter().filter_map(|l| l.split('\t').next()).collect();
         assert_eq!(ids.len(), lines.len(), "ids are doubled:\n{text}");
         lines
@@ -177,6 +182,8 @@ impl World {
 
     /// What there is, without ids and times.
     pub(super) fn picture(&self) -> Picture {
+        let tsv = fs::read_to_string(self.env.work().join("jobs.tsv")).unwrap_or_default();
+        assert!(tsv.is_empty() || tsv.ends_with('\n'), "{tsv}");
         let mut status = self.env.ensemble()["status"].clone();
         forget(&mut status);
         let mut operations = BTreeMap::new();
@@ -197,7 +204,7 @@ impl World {
         }
         Picture {
             made: self.made(),
-            status: serde_json::to_string_pretty(&status).unwrap(),
+            status: flat("", &status),
             operations,
         }
     }
@@ -207,7 +214,9 @@ impl World {
         let files = self.env.files().into_iter().map(|(path, _)| path);
         let signs = [".tmp.", ".journal", ".lock", ".rescue"];
         files
-            .filter(|path| signs.iter().any(|sign| path.contains(sign)))
+            .filter(|path| {
+                signs.iter().any(|sign| path.contains(sign)) && !path.contains(".lock.tmp.")
+            })
             .collect()
     }
 
@@ -222,11 +231,41 @@ impl World {
     }
 }
 
+impl Picture {
+    /// The lines in which this one and another differ.
+    pub(super) fn differences(&self, other: &Self) -> Vec<String> {
+        let (ours, theirs) = (format!("{self:#?}"), format!("{other:#?}"));
+        let only = |of: &str, not: &str, sign: &str| -> Vec<String> {
+            let not: Vec<&str> = not.lines().collect();
+            let lines = of.lines().filter(|line| !not.contains(line));
+            lines.map(|line| format!("{sign}{line}")).collect()
+        };
+        let mut all = only(&ours, &theirs, "+");
+        all.extend(only(&theirs, &ours, "-"));
+        all
+    }
+}
+
 fn field(line: &str, name: &str) -> Option<String> {
     let mut fields = line.split('\t').filter_map(|term| term.split_once('='));
     fields
         .find(|(key, _)| *key == name)
         .map(|(_, value)| value.to_owned())
+}
+
+/// Every leaf with the way to it.
+fn flat(way: &str, value: &Json) -> Vec<String> {
+    match value {
+        Json::Object(map) => {
+            let mut all: Vec<String> = map
+                .iter()
+                .flat_map(|(key, value)| flat(&format!("{way}/{key}"), value))
+                .collect();
+            all.sort();
+            all
+        }
+        other => vec![format!("{way}: {other}")],
+    }
 }
 
 /// Drops ids and times.
