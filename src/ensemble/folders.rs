@@ -116,6 +116,16 @@ pub enum FolderError {
     File(#[from] fs::Error),
 }
 
+impl FolderError {
+    /// Says what people can do about it, where something helps.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::File(error) => error.hint(),
+            Self::Outside { .. } => None,
+        }
+    }
+}
+
 /// The working folders of one ensemble.
 #[derive(Debug)]
 pub struct Folders {

@@ -27,6 +27,16 @@ pub enum JournalError {
     Entry(#[from] serde_json::Error),
 }
 
+impl JournalError {
+    /// Says what people can do about it, where something helps.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::File(error) => error.hint(),
+            Self::Entry(_) => None,
+        }
+    }
+}
+
 /// A journal that grows.
 #[derive(Debug)]
 pub struct Journal {

@@ -69,7 +69,9 @@ fn add_lines(path: &Path, lines: &str, job: ChangeId) -> Result<(), PublishError
         // The end of the file may be cut off, also within an id of a later moment.
         None => {
             ids.contains(id_of_bytes(line))
-                || lines.lines().any(|whole| whole.as_bytes().starts_with(line))
+                || lines
+                    .lines()
+                    .any(|whole| whole.as_bytes().starts_with(line))
         }
     };
     if old.split_inclusive(|byte| *byte == b'\n').any(ours) {

@@ -105,8 +105,13 @@ pub trait Journal {
 
 /// Why events cannot be made durable.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("the job's journal cannot be written: {0}")]
-pub struct JournalError(pub String);
+#[error("the job's journal cannot be written: {message}")]
+pub struct JournalError {
+    /// Why.
+    pub message: String,
+    /// What people can do about it.
+    pub hint: Option<String>,
+}
 
 /// A journal that keeps nothing, for jobs whose record nobody wants.
 #[derive(Debug, Default)]

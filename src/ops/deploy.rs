@@ -14,7 +14,7 @@ use super::upstream;
 use super::view::{Decision, JobReport, View};
 use super::watch::Watch;
 use crate::diagnostic::Diagnostic;
-use crate::ensemble::{self, Folders, Lock};
+use crate::ensemble::{Folders, Lock};
 use crate::job::{self, Engine, Event, Hands, Sink as _};
 
 /// Runs a job from the text of an ensemble to its record.
@@ -37,7 +37,6 @@ fn run(
 ) -> Result<JobReport, Failure> {
     request.go_on()?;
     let found = upstream::check(found, request, view)?;
-    ensemble::sweep(&found.located.manifest);
     if recover::recover(&found, view)? {
         recover::refresh(request, session::find(&request.session)?)?;
     }
@@ -49,9 +48,10 @@ fn run(
     let mut job = prepare(request, &mut session, &folders)?;
     job.commit = commit;
     view.warnings(&session.warnings, &session.sources);
-    folders
-        .set_previous_aside()
-        .map_err(|error| internal(&error))?;
+    folders.set_previous_aside().map_err(|error| {
+        let hint = error.hint();
+        Failure::new(FailureKind::Refused, error, hint)
+    })?;
     let mut folders = JobFolders::new(folders);
     render(&mut job.engine, &mut folders, request)?;
     let settled = job.engine.has_nothing_to_do() || job.engine.gives_up();
@@ -68,7 +68,7 @@ fn run(
     let mut journal = None;
     if request.save && !request.goal.dry_run {
         let began = job.begun(&session, request, &lock.owner().token)?;
-        journal = Some(JobJournal::new(session.manifest.base_dir(), began));
+        journal = Some(JobJournal::begin(session.manifest.base_dir(), began)?);
     }
     let mut runner = LocalRunner::new(request, lock);
     let mut hands = Hands {
@@ -85,14 +85,10 @@ fn run(
     if request.save {
         // What a job did is on record, also when it could not be brought to its end.
         job.publish(&session, request)?;
-        ended.map_err(|error| internal(&error))?;
-        if let Some(journal) = journal {
-            journal
-                .remove()
-                .map_err(|error| Failure::new(FailureKind::Internal, error, None))?;
-        }
+        drop_journal(journal, &mut watch);
+        ended.map_err(|error| stopped(&error))?;
     } else {
-        ended.map_err(|error| internal(&error))?;
+        ended.map_err(|error| stopped(&error))?;
         tell_unsaved(&job.engine, &mut watch);
     }
     job.settle_interrupted(&session);
@@ -118,6 +114,27 @@ fn approve(engine: &mut Engine, watch: &mut Watch<'_>, request: &JobRequest) -> 
         Some(_) => Decision::Decline,
         None => decision,
     }
+}
+
+/// Removes a journal, all of which is in the record. The next job removes one that cannot be.
+fn drop_journal(journal: Option<JobJournal>, watch: &mut Watch<'_>) {
+    if let Some(Err(error)) = journal.map(JobJournal::remove) {
+        let help = "the record is saved; the next job removes the journal";
+        let warning = Diagnostic::warning(error).help(help);
+        watch.event(&Event::Problem(Box::new(warning)));
+    }
+}
+
+/// A job that had to stop, all of which is on record.
+fn stopped(error: &job::Error) -> Failure {
+    let hint = match error {
+        job::Error::Journal(error) => error.hint.clone(),
+        _ => None,
+    };
+    let hint = hint.map_or_else(String::new, |hint| format!("{hint}; "));
+    let hint = format!("{hint}what the job did is on record: run it again to go on");
+    let message = format!("the job had to stop: {error}");
+    Failure::new(FailureKind::Internal, message, Some(hint))
 }
 
 /// Warns of what a run changed that is not saved.
@@ -147,10 +164,6 @@ fn still_ours(lock: &Lock) -> Result<(), Failure> {
         message,
         Some(hint.to_owned()),
     ))
-}
-
-fn internal(error: &dyn std::error::Error) -> Failure {
-    Failure::new(FailureKind::Internal, error, None)
 }
 
 /// What may have been done already is done again only if somebody says so. From here on the job

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::failure::{Failure, FailureKind};
 use crate::ensemble::{
     self, Began, Ended, Entry, InstanceState, Journal, Started, intent_record, is_committed,
     task_record,
@@ -23,14 +24,27 @@ pub(super) struct JobJournal {
 }
 
 impl JobJournal {
-    /// A journal for the ensemble in a folder, and what it says of the job first.
-    pub(super) fn new(base: &Path, began: Began) -> Self {
-        Self {
+    /// Begins a journal for the ensemble in a folder with what it says of the job first. A job
+    /// whose journal cannot be written is refused before it does anything.
+    pub(super) fn begin(base: &Path, began: Began) -> Result<Self, Failure> {
+        let mut ours = Self {
             folder: base.join("jobs"),
             began,
             journal: None,
             templates: 0,
+        };
+        if cfg!(feature = "without-journal") {
+            return Ok(ours);
         }
+        let begun = ours.begun().and_then(Journal::sync);
+        if let Err(error) = begun {
+            let message =
+                format!("nothing was done, for the job's journal cannot be written: {error}");
+            // What there is of it tells nothing.
+            ours.remove().ok();
+            return Err(Failure::new(FailureKind::Refused, message, error.hint()));
+        }
+        Ok(ours)
     }
 
     /// Removes the journal: all that it holds is in the record.
@@ -91,27 +105,31 @@ impl crate::job::Journal for JobJournal {
         if cfg!(feature = "without-journal") {
             return Ok(());
         }
-        let failed = |error: ensemble::JournalError| JournalError(error.to_string());
         let starts = |event: &Event| matches!(event, Event::JobStarted { .. });
         if events.iter().any(starts) {
-            self.begun().map_err(failed)?;
+            self.begun().map_err(|error| failed(&error))?;
         }
         let entries = self.entries(job, events);
         if entries.is_empty() {
             return Ok(());
         }
         // What happened at once is one line, which is there as a whole or not at all.
-        let journal = self.begun().map_err(failed)?;
-        journal.append(&[entries]).map_err(failed)
+        let journal = self.begun().map_err(|error| failed(&error))?;
+        journal.append(&[entries]).map_err(|error| failed(&error))
     }
 
     fn sync(&mut self) -> Result<(), JournalError> {
         match &mut self.journal {
-            Some(journal) => journal
-                .sync()
-                .map_err(|error| JournalError(error.to_string())),
+            Some(journal) => journal.sync().map_err(|error| failed(&error)),
             None => Ok(()),
         }
+    }
+}
+
+fn failed(error: &ensemble::JournalError) -> JournalError {
+    JournalError {
+        message: error.to_string(),
+        hint: error.hint(),
     }
 }
 

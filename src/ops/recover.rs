@@ -9,7 +9,7 @@ use super::resume::{self, Interrupted};
 use super::session::{self, Found, JobRequest, SessionOptions};
 use super::view::View;
 use crate::ensemble::{
-    CutOffJob, Folders, Journal, Lock, LockState, Manifest, Record, Values, status_section,
+    self, CutOffJob, Folders, Journal, Lock, LockState, Manifest, Record, Values, status_section,
 };
 use crate::job::{FolderKey, Folders as _};
 use crate::project::FileLoader;
@@ -19,6 +19,7 @@ use crate::yaml::Limits;
 /// Puts all jobs on record that were cut off, oldest first, and tells of them; says whether there
 /// was any. The ensemble must be locked.
 pub(super) fn recover(found: &Found, view: &mut dyn View) -> Result<bool, Failure> {
+    ensemble::sweep(&found.located.manifest);
     let jobs = found.located.folder().join("jobs");
     let journals = Journal::left_in(&jobs).map_err(|error| refused(&error, &jobs))?;
     for path in &journals {

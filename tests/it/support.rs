@@ -15,6 +15,13 @@ use nix::unistd::Pid;
 /// How long one call of the binary may take.
 const LIMIT: Duration = Duration::from_secs(100);
 
+/// The binary that is tested: the one just built, unless `UNFURL_TEST_BINARY` names another, which
+/// may be of another profile.
+fn binary() -> PathBuf {
+    std::env::var_os("UNFURL_TEST_BINARY")
+        .map_or_else(|| env!("CARGO_BIN_EXE_unfurl").into(), PathBuf::from)
+}
+
 /// A temporary world.
 #[derive(Debug)]
 pub(crate) struct TestEnv {
@@ -95,7 +102,7 @@ impl TestEnv {
 
     /// Calls the binary in the working folder.
     pub(crate) fn unfurl<I: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = I>) -> Run {
-        self.call(Command::new(env!("CARGO_BIN_EXE_unfurl")), arguments)
+        self.call(Command::new(binary()), arguments)
     }
 
     /// Calls the binary and kills it after a time, if it has not ended by then.
@@ -113,7 +120,7 @@ impl TestEnv {
     pub(crate) fn unfurl_with(&self, (name, value): (&str, &str), arguments: &[&str]) -> Run {
         let mut shell = Command::new("/usr/bin/env");
         shell.arg(format!("{name}={value}"));
-        shell.arg(env!("CARGO_BIN_EXE_unfurl"));
+        shell.arg(binary());
         self.call(shell, arguments)
     }
 
@@ -121,7 +128,7 @@ impl TestEnv {
     pub(crate) fn killed_after(&self, time: Duration, arguments: &[&str]) -> bool {
         let mut shell = Command::new("/usr/bin/timeout");
         shell.args(["-s", "KILL", &format!("{}", time.as_secs_f64().max(0.001))]);
-        shell.arg(env!("CARGO_BIN_EXE_unfurl"));
+        shell.arg(binary());
         self.call(shell, arguments).code == 0
     }
 
@@ -129,7 +136,7 @@ impl TestEnv {
     pub(crate) fn unfurl_after(&self, lines: &str, arguments: &[&str]) -> Run {
         let mut shell = Command::new("/bin/sh");
         shell.args(["-c", &format!("{lines}\nexec \"$0\" \"$@\"")]);
-        shell.arg(env!("CARGO_BIN_EXE_unfurl"));
+        shell.arg(binary());
         self.call(shell, arguments)
     }
 

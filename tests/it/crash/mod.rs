@@ -2,7 +2,8 @@
 //! file and every start of a program, and what the next job makes of it.
 //!
 //! The loops are short unless `UNFURL_LOOPS=full` is set; then they take every call of a deploy of
-//! 100 tasks, and 2,000 random moments. `UNFURL_LOOPS=kill:17` (any fault that `system::fault`
+//! 100 tasks, and 2,000 random moments; `UNFURL_LOOPS=every:10` takes every tenth call and all
+//! where the record is written. `UNFURL_LOOPS=kill:17` (any fault that `system::fault`
 //! knows) tries that one alone, which is how a failure is reproduced.
 
 mod cut;
@@ -16,6 +17,8 @@ mod world;
 enum Loops {
     Short,
     Full,
+    /// Every so many calls, and all where the record is written.
+    Every(usize),
     /// One fault alone.
     One(String),
 }
@@ -25,6 +28,7 @@ impl Loops {
         match std::env::var("UNFURL_LOOPS").as_deref() {
             Err(_) | Ok("" | "short") => Self::Short,
             Ok("full") => Self::Full,
+            Ok(every) if every.starts_with("every:") => Self::Every(every[6..].parse().unwrap()),
             Ok(fault) => Self::One(fault.to_owned()),
         }
     }
@@ -41,9 +45,12 @@ impl Loops {
         let last_spawn = calls.iter().rposition(|(kind, _)| kind == "spawn");
         let is_folder = |path: &str| path.contains("/active/") || path.contains("/planned/");
         let tail = last_spawn.map_or(0, |place| place + 1);
-        let step = (calls.len() / 12).max(1);
+        let step = match self {
+            Self::Every(step) => *step,
+            _ => (calls.len() / 12).max(1),
+        };
         let wanted = |place: usize| match self {
-            Self::Short => {
+            Self::Short | Self::Every(_) => {
                 place.is_multiple_of(step) || (place >= tail && !is_folder(&calls[place].1))
             }
             Self::Full => true,
@@ -56,7 +63,7 @@ impl Loops {
                     .strip_prefix(*kind)
                     .is_some_and(|r| r.starts_with(':'))
             };
-            faults.extend(kinds.iter().any(|k| kind(k)).then(|| fault.clone()));
+            faults.extend(kinds.iter().any(kind).then(|| fault.clone()));
         }
         let numbers = (0..calls.len()).filter(|place| wanted(*place));
         for (turn, place) in numbers.enumerate() {

@@ -232,6 +232,19 @@ impl World {
 }
 
 impl Picture {
+    /// Only what exists and how it is, not which operations brought it there.
+    pub(super) fn without_history(&self) -> Self {
+        let status = self
+            .status
+            .iter()
+            .filter(|line| !line.contains("/readyState/state:"));
+        Self {
+            made: self.made.clone(),
+            status: status.cloned().collect(),
+            operations: BTreeMap::new(),
+        }
+    }
+
     /// The lines in which this one and another differ.
     pub(super) fn differences(&self, other: &Self) -> Vec<String> {
         let (ours, theirs) = (format!("{self:#?}"), format!("{other:#?}"));
