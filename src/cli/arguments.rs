@@ -109,7 +109,7 @@ pub(super) enum Command {
         #[command(subcommand)]
         action: LockCommand,
     },
-    /// Take back a job's record that could not be saved
+    /// Put on record what a job did that was cut off or whose record could not be saved
     Recover(RecoverArgs),
     /// Print the version
     Version {

@@ -1,12 +1,19 @@
-//! A record that cannot be saved goes to a file elsewhere; `unfurl recover` takes it back.
+//! A record that cannot be saved goes to a file elsewhere; `unfurl recover` takes it back, and puts
+//! jobs on record that were cut off.
 
 use std::path::Path;
 
 use super::failure::{Failure, FailureKind};
-use super::session::{self, Session, SessionOptions};
-use crate::ensemble::{Lock, PublishError, Record, Rescue};
+use super::recover;
+use super::session::{self, JobRequest, Session, SessionOptions};
+use super::view::{Decision, View};
+use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
+use crate::ensemble::{CutOffJob, Journal, Lock, PublishError, Record, Rescue};
+use crate::job::{Engine, Event};
 use crate::name::ChangeId;
+use crate::plan::Goal;
 use crate::system::fs;
+use crate::value::Map;
 
 /// Keeps a record that could not be saved, and says where and what to do.
 pub(super) fn keep(
@@ -54,17 +61,74 @@ pub fn recover(
         }
         None => Rescue::left_for(&manifest),
     };
-    if rescues.is_empty() {
-        return Ok("There is nothing to recover.\n".to_owned());
-    }
     let mut told = String::new();
     for (path, rescue) in rescues {
         let found = session::find(options)?;
         let session = session::load(found, options)?;
         told.push_str(&take(&session, &path, &rescue)?);
     }
+    if file.is_none() {
+        told.push_str(&cut_off(options, command)?);
+    }
     drop(lock);
-    Ok(told)
+    Ok(if told.is_empty() {
+        "There is nothing to recover.\n".to_owned()
+    } else {
+        told
+    })
+}
+
+/// Puts jobs on record that were cut off, as the next job would.
+fn cut_off(options: &SessionOptions, command: &str) -> Result<String, Failure> {
+    let mut told = Told(String::new());
+    if recover::recover(&session::find(options)?, &mut told)? {
+        let request = JobRequest {
+            session: options.clone(),
+            goal: Goal::default(),
+            start: None,
+            parallel: 1,
+            echo: false,
+            save: true,
+            refuse_dirty: false,
+            resume: false,
+            recorded_options: Map::new(),
+            command: command.to_owned(),
+        };
+        recover::refresh(&request, session::find(options)?)?;
+    }
+    Ok(told.0)
+}
+
+/// Hears what is told of jobs that were cut off.
+struct Told(String);
+
+impl View for Told {
+    fn warnings(&mut self, _warnings: &Diagnostics, _sources: &Sources) {}
+
+    fn problem(&mut self, _problem: &Diagnostic, _sources: &Sources) {}
+
+    fn notice(&mut self, text: &str) {
+        self.0.push_str(text);
+        self.0.push('\n');
+    }
+
+    fn approve(&mut self, _engine: &Engine, _sources: &Sources) -> Decision {
+        Decision::Decline
+    }
+
+    fn event(&mut self, _event: &Event) {}
+}
+
+/// Removes the journal of a job whose record is saved.
+fn drop_journal(session: &Session, job: &str) {
+    let jobs = session.manifest.base_dir().join("jobs");
+    for path in Journal::left_in(&jobs).unwrap_or_default() {
+        let read = CutOffJob::read(&path).ok().flatten();
+        if read.is_some_and(|cut_off| cut_off.id() == job) {
+            // One that stays is found to be on record by the next job.
+            fs::remove_file_if_exists(&path).ok();
+        }
+    }
 }
 
 /// Takes one back.
@@ -90,6 +154,7 @@ fn take(session: &Session, path: &Path, rescue: &Rescue) -> Result<String, Failu
             Failure::new(FailureKind::Internal, message, Some(hint))
         })?;
     }
+    drop_journal(session, job);
     fs::remove_file_if_exists(path).map_err(|error| {
         let hint = "the record is saved, so this file is of no use any more: remove it";
         Failure::new(FailureKind::Internal, error, Some(hint.to_owned()))
