@@ -381,7 +381,16 @@ fn put(status: &mut Map, route: &[String], record: Option<Map>) {
         return;
     };
     if !rest.is_empty() {
-        let inner = status.entry(first.as_str().into()).or_default();
+        // An instance of which no task was begun has no record in the journal: without operations it
+        // is there all the same once something stands on it.
+        let is_instance = first != "instances" && rest[0] == "instances";
+        let inner = status.entry(first.as_str().into()).or_insert_with(|| {
+            let mut record = Map::new();
+            if is_instance {
+                set_ready(&mut record, "pending");
+            }
+            Value::from(record)
+        });
         if !matches!(inner, Value::Map(_)) {
             *inner = Value::from(Map::new());
         }

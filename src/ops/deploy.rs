@@ -70,9 +70,10 @@ fn run(
         let began = job.begun(&session, request, &lock.owner().token)?;
         journal = Some(JobJournal::begin(session.manifest.base_dir(), began)?);
     }
-    let mut runner = LocalRunner::new(request, lock);
+    let local = || Box::new(LocalRunner::new(request, lock)) as Box<dyn job::Runner>;
+    let mut runner = watch.view.runner().unwrap_or_else(local);
     let mut hands = Hands {
-        runner: &mut runner,
+        runner: &mut *runner,
         folders: &mut folders,
         journal: match &mut journal {
             Some(journal) => journal,

@@ -35,6 +35,11 @@ pub trait View {
         false
     }
 
+    /// Who performs the effects of the job where it is not this machine, as in a simulation.
+    fn runner(&mut self) -> Option<Box<dyn job::Runner>> {
+        None
+    }
+
     /// Hears an event of the running job.
     fn event(&mut self, event: &Event);
 }

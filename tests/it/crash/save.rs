@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::kill::{goes_down, undisturbed};
 use super::world::World;
+use crate::support::TestEnv;
 
 const DEPLOY: [&str; 2] = ["deploy", "--approve"];
 const NODES: usize = 6;
@@ -109,4 +110,47 @@ fn a_rescue_file_is_taken_back_once_and_only_where_it_belongs() {
         .rerun(&["recover", "ensemble.yaml", garbage.to_str().unwrap()])
         .exits(1)
         .says(&["is no rescue file"]);
+}
+
+#[test]
+fn what_was_cut_off_is_put_on_record_without_another_job() {
+    let world = World::new(NODES, false);
+    world.run("kill:spawn=sh#4", &DEPLOY);
+    let ended = world.ended();
+    let run = world.rerun(&["recover"]).succeeds();
+    assert!(run.stdout.contains("was cut off"), "{run}");
+    assert_eq!(world.litter(), [""; 0], "{run}");
+    let recorded = world.recorded();
+    for (task, id) in &ended {
+        assert_eq!(&recorded[task][0].0, id, "{run}");
+    }
+    let run = world.rerun(&["recover"]).succeeds();
+    assert!(run.stdout.contains("nothing to recover"), "{run}");
+}
+
+/// Found by the simulation: the host had a record without a status, and what stood on it was in
+/// error from then on.
+#[test]
+fn what_stands_on_an_instance_without_operations_is_well_after_a_crash() {
+    let text = "apiVersion: unfurl/v1.0.0
+kind: Ensemble
+spec:
+  service_template:
+    tosca_definitions_version: tosca_simple_unfurl_1_0_0
+    topology_template:
+      node_templates:
+        host: {type: tosca.nodes.Compute}
+        guest:
+          type: tosca.nodes.SoftwareComponent
+          requirements: [{host: host}]
+          interfaces: {Standard: {create: echo made}}
+";
+    let env = TestEnv::with_ensemble(text);
+    env.unfurl_with(("UNFURL_TEST_FAULT", "kill:mkdir=/changes"), &DEPLOY);
+    env.unfurl(["recover"]).succeeds();
+    let host = &env.ensemble()["status"]["instances"]["host"];
+    let guest = &host["instances"]["guest"]["readyState"];
+    assert_eq!(guest["local"], "ok", "{host}");
+    assert!(guest["effective"].is_null(), "{host}");
+    assert_eq!(host["readyState"]["local"], "pending", "{host}");
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value as Json;
 use unfurl::diagnostic::{Diagnostic, Diagnostics, Sources};
 use unfurl::job::{Engine, Event, Stage};
-use unfurl::ops::{self, Decision, JobReport, JobRequest, SessionOptions, View};
+use unfurl::ops::{self, Decision, Failure, JobReport, JobRequest, SessionOptions, View};
 use unfurl::plan::{Activity, Goal, Reason, StepId, Target, Workflow};
 use unfurl::system::signals::Interrupts;
 use unfurl::topology::Topology;
@@ -204,6 +204,25 @@ impl Lab {
         let report = ops::deploy::deploy(&request, &mut watch);
         let report = report.unwrap_or_else(|failure| panic!("{failure:?}\n{}", self.text()));
         watch.ran(&report)
+    }
+
+    /// Runs a job with a face of the caller's own.
+    pub(super) fn run(
+        &mut self,
+        (goal, parallel): (Goal, usize),
+        view: &mut dyn View,
+    ) -> Result<JobReport, Failure> {
+        let request = self.request(goal, parallel);
+        ops::deploy::deploy(&request, view)
+    }
+
+    /// Puts on record what a job did that was cut off.
+    pub(super) fn recover(&self) -> Result<String, Failure> {
+        let options = SessionOptions {
+            ensemble: self.path().to_string_lossy().into_owned(),
+            ..SessionOptions::default()
+        };
+        ops::rescue::recover(&options, None, "unfurl")
     }
 
     /// The steps that a job would run or skip, and what is there before it.

@@ -6,6 +6,7 @@ mod model;
 mod oracle;
 mod picks;
 mod same;
+mod simulation;
 
 use proptest::prelude::{ProptestConfig, TestCaseError, proptest};
 use proptest::test_runner::{FileFailurePersistence, RngSeed};

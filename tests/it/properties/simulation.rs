@@ -1,0 +1,308 @@
+//! Random service templates are deployed by a simulated runner, which completes effects in any
+//! order and cuts the job off at any event; after each cut the record tells the truth, and in the
+//! end all is as if nothing had happened.
+//!
+//! The engine and the ensemble are the real ones. A cut unwinds the job: nothing of it runs on, and
+//! nothing is published. `UNFURL_PROPERTY_CASES` says how many templates are tried.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::rc::Rc;
+
+use proptest::prelude::{TestCaseError, any, proptest};
+use unfurl::diagnostic::{Diagnostic, Diagnostics, Sources};
+use unfurl::host::{Action, ActionResult, Captured, Exit, RunOutput};
+use unfurl::job::{Engine, Event, Runner};
+use unfurl::ops::{Decision, View};
+use unfurl::plan::{Goal, Workflow};
+
+use super::config;
+use super::lab::Lab;
+use super::model::{Directive, Model, Op};
+use super::picks;
+
+/// The variable that tells effects apart.
+const KEY: &str = "_UNFURL_IDEMPOTENCY_KEY";
+/// How often a job is cut off before it may end.
+const CUTS: usize = 3;
+
+/// What the simulation thinks of next: the same for the same seed.
+#[derive(Debug)]
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, bound: usize) -> usize {
+        // SplitMix64.
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        usize::try_from((mixed ^ (mixed >> 31)) % bound as u64).unwrap()
+    }
+}
+
+/// The world that effects change, and what of a job is known to have happened in it.
+#[derive(Debug)]
+struct World {
+    chance: Chance,
+    /// How often each effect was performed, by its key.
+    performed: BTreeMap<String, usize>,
+    /// Those that were begun and of whose end nobody was told: key and output, by number.
+    open: BTreeMap<u64, (String, String)>,
+    /// The keys of effects by the numbers of their tasks.
+    keys: BTreeMap<u64, String>,
+    /// Effects of tasks whose end was told.
+    told: BTreeSet<String>,
+    /// The targets of tasks that were begun, and of those whose end was told.
+    begun: BTreeSet<String>,
+    ended: BTreeSet<String>,
+    /// How many things may still happen before the job is cut off.
+    left: Option<usize>,
+}
+
+/// The sign of a cut.
+struct Cut;
+
+impl World {
+    /// One more thing happens, or the job ends here.
+    fn happens(&mut self) {
+        match &mut self.left {
+            Some(0) => {
+                // What runs may do its work all the same, or not.
+                for (key, _) in std::mem::take(&mut self.open).into_values() {
+                    if self.chance.below(2) == 0 {
+                        *self.performed.entry(key).or_default() += 1;
+                    }
+                }
+                resume_unwind(Box::new(Cut));
+            }
+            Some(left) => *left -= 1,
+            None => {}
+        }
+    }
+}
+
+/// Performs effects in a world; also hears what the job says.
+#[derive(Debug, Clone)]
+struct Simulated(Rc<RefCell<World>>);
+
+impl Runner for Simulated {
+    fn begin(&mut self, id: u64, action: Action) -> Result<(), String> {
+        let mut world = self.0.borrow_mut();
+        let Action::Run(command) = action;
+        let key = command.variable(KEY).unwrap().to_owned();
+        let words = command.program.argv();
+        world.happens();
+        world.keys.insert(id, key.clone());
+        world.open.insert(id, (key, words[1..].join(" ")));
+        world.happens();
+        Ok(())
+    }
+
+    fn next(&mut self) -> Result<(u64, ActionResult), String> {
+        let mut world = self.0.borrow_mut();
+        world.happens();
+        let count = world.open.len();
+        let turn = world.chance.below(count);
+        let id = *world.open.keys().nth(turn).unwrap();
+        let (key, output) = world.open.remove(&id).unwrap();
+        *world.performed.entry(key).or_default() += 1;
+        world.happens();
+        let output = RunOutput {
+            stdout: Captured::of(format!("{output}\n")),
+            ..RunOutput::not_run(Exit::Code(0))
+        };
+        Ok((id, ActionResult::Run(output)))
+    }
+
+    fn interrupted(&self) -> Option<i32> {
+        None
+    }
+
+    fn cancel(&mut self) {}
+}
+
+impl View for Simulated {
+    fn warnings(&mut self, _warnings: &Diagnostics, _sources: &Sources) {}
+
+    fn problem(&mut self, _problem: &Diagnostic, _sources: &Sources) {}
+
+    fn notice(&mut self, _text: &str) {}
+
+    fn approve(&mut self, _engine: &Engine, _sources: &Sources) -> Decision {
+        Decision::Proceed
+    }
+
+    fn runner(&mut self) -> Option<Box<dyn Runner>> {
+        Some(Box::new(self.clone()))
+    }
+
+    fn event(&mut self, event: &Event) {
+        let mut world = self.0.borrow_mut();
+        match event {
+            Event::TaskStarted { target, .. } => {
+                world.begun.insert(target.clone());
+            }
+            Event::TaskFinished(finished) => {
+                let key = world.keys.get(&(finished.task as u64 - 1)).cloned();
+                world.told.extend(key);
+                world.ended.insert(finished.target.clone());
+            }
+            _ => {}
+        }
+        world.happens();
+    }
+}
+
+/// Without what finds out by itself how things are: simulated effects answer the same always.
+fn blind(model: &Model) -> Model {
+    let mut model = model.clone();
+    for node in &mut model.nodes {
+        node.own
+            .retain(|(op, _)| !matches!(op, Op::Check | Op::Discover));
+        if matches!(node.directive, Some(Directive::Check | Directive::Discover)) {
+            node.directive = None;
+        }
+    }
+    model
+}
+
+fn goal() -> (Goal, usize) {
+    let goal = Goal {
+        workflow: Workflow::Deploy,
+        redo_in_doubt: true,
+        ..Goal::default()
+    };
+    (goal, 3)
+}
+
+/// Deploys in a world; says whether the job was cut off.
+fn deploys(lab: &mut Lab, world: &Rc<RefCell<World>>, left: Option<usize>) -> Result<bool, String> {
+    {
+        let mut world = world.borrow_mut();
+        world.left = left;
+        world.keys.clear();
+        world.begun.clear();
+        world.ended.clear();
+    }
+    let mut view = Simulated(Rc::clone(world));
+    let ran = catch_unwind(AssertUnwindSafe(|| lab.run(goal(), &mut view)));
+    match ran {
+        Ok(Ok(_)) => Ok(false),
+        Ok(Err(failure)) => Err(format!("{failure}\n{}", lab.text())),
+        Err(cut) if cut.is::<Cut>() => Ok(true),
+        Err(panic) => resume_unwind(panic),
+    }
+}
+
+fn world(seed: u64) -> Rc<RefCell<World>> {
+    Rc::new(RefCell::new(World {
+        chance: Chance(seed),
+        performed: BTreeMap::new(),
+        open: BTreeMap::new(),
+        keys: BTreeMap::new(),
+        told: BTreeSet::new(),
+        begun: BTreeSet::new(),
+        ended: BTreeSet::new(),
+        left: None,
+    }))
+}
+
+/// After a cut the record knows all that may exist.
+fn tells_the_truth(lab: &Lab, world: &World) -> Result<(), String> {
+    lab.recover()
+        .map_err(|failure| format!("{failure}\n{}", lab.text()))?;
+    for target in world.begun.union(&world.ended) {
+        // Relationships have no record of their own.
+        let Some(name) = target.strip_prefix("::").filter(|n| !n.contains("::")) else {
+            continue;
+        };
+        let name = name.split('.').next().unwrap_or(name);
+        let status = lab.local(name);
+        let known = matches!(
+            status.as_deref(),
+            Some("ok" | "unknown" | "degraded" | "error" | "pending")
+        );
+        if !known {
+            return Err(format!(
+                "`{name}` may exist and is recorded as {status:?}\n{}",
+                lab.text()
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn survives(model: &Model, seed: u64) -> Result<(), String> {
+    let model = blind(model);
+    let mut undisturbed = Lab::new(&model.text());
+    let quiet = world(seed);
+    deploys(&mut undisturbed, &quiet, None)?;
+    let wanted = undisturbed.statuses();
+
+    let mut lab = Lab::new(&model.text());
+    let world = world(seed);
+    let mut told = BTreeMap::new();
+    for _ in 0..CUTS {
+        let left = world.borrow_mut().chance.below(40);
+        if !deploys(&mut lab, &world, Some(left))? {
+            break;
+        }
+        let world = world.borrow();
+        tells_the_truth(&lab, &world)?;
+        for key in &world.told {
+            told.entry(key.clone()).or_insert(world.performed[key]);
+        }
+    }
+    deploys(&mut lab, &world, None)?;
+    let world = world.borrow();
+    for (key, times) in &told {
+        if world.performed[key] != *times {
+            return Err(format!(
+                "an effect whose end was told was performed again\n{}",
+                lab.text()
+            ));
+        }
+    }
+    let again: usize = world.performed.values().map(|times| times - 1).sum();
+    if again > CUTS * goal().1 {
+        return Err(format!(
+            "{again} effects were performed again\n{}",
+            lab.text()
+        ));
+    }
+    let found = lab.statuses();
+    let names: BTreeSet<&String> = wanted.keys().chain(found.keys()).collect();
+    // An instance without operations is recorded by the next job that does anything.
+    let idle = |name: &String| {
+        let was = wanted
+            .get(name)
+            .is_some_and(|was| was.starts_with("\"pending\""));
+        was && !found.contains_key(name)
+    };
+    let differ = names
+        .into_iter()
+        .filter(|name| wanted.get(*name) != found.get(*name) && !idle(name));
+    let differ: Vec<String> = differ
+        .map(|name| {
+            format!(
+                "{name}: {:?} and not {:?}",
+                found.get(name),
+                wanted.get(name)
+            )
+        })
+        .collect();
+    if !differ.is_empty() {
+        return Err(format!("{}\n{}", differ.join("\n"), lab.text()));
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(config(5))]
+    #[test]
+    fn any_topology_survives_cuts_at_any_event(model in picks::models(), seed in any::<u64>()) {
+        survives(&model, seed).map_err(TestCaseError::fail)?;
+    }
+}
