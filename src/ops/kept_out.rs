@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::git::Repository;
 
 /// What never belongs to git; the patterns of older projects miss it.
-const KEPT_OUT: [(&str, &str); 10] = [
+const KEPT_OUT: [(&str, &str); 11] = [
     ("**/planned/", "planned/x/y"),
     ("**/jobs/", "jobs/x"),
     ("**/failed/", "failed/x/y"),
@@ -14,6 +14,7 @@ const KEPT_OUT: [(&str, &str); 10] = [
     ("**/active/local/", "active/local/x"),
     ("*.tmp.*", "ensemble.yaml.tmp.0"),
     ("*.yaml.lock", "ensemble.yaml.lock"),
+    ("*.rescue", "ensemble.yaml.A.rescue"),
     ("*.owner.lock", "ensemble.yaml.owner.lock"),
     ("**/local/digest.key", "local/digest.key"),
 ];

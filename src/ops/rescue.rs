@@ -90,6 +90,8 @@ fn cut_off(options: &SessionOptions, command: &str) -> Result<String, Failure> {
             echo: false,
             save: true,
             refuse_dirty: false,
+            check_upstream: false,
+            commit: None,
             resume: false,
             recorded_options: Map::new(),
             command: command.to_owned(),

@@ -105,15 +105,17 @@ impl TestEnv {
         self.call(Command::new(binary()), arguments)
     }
 
-    /// Calls the binary and kills it after a time, if it has not ended by then.
-    pub(crate) fn killed_after(&self, time: Duration, arguments: &[&str]) {
-        let command = Command::new(env!("CARGO_BIN_EXE_unfurl"));
+    /// Calls the binary and kills it after a time; says whether it had ended by then.
+    pub(crate) fn killed_after(&self, time: Duration, arguments: &[&str]) -> bool {
+        let command = Command::new(binary());
         let mut command = self.command(command, arguments);
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.stdin(Stdio::null()).spawn().unwrap();
         std::thread::sleep(time);
+        let ended = child.try_wait().unwrap().is_some();
         child.kill().ok();
         child.wait().unwrap();
+        ended
     }
 
     /// Calls the binary with one more environment variable.
@@ -122,14 +124,6 @@ impl TestEnv {
         shell.arg(format!("{name}={value}"));
         shell.arg(binary());
         self.call(shell, arguments)
-    }
-
-    /// Kills the binary some time after it was called; says whether it had ended by then.
-    pub(crate) fn killed_after(&self, time: Duration, arguments: &[&str]) -> bool {
-        let mut shell = Command::new("/usr/bin/timeout");
-        shell.args(["-s", "KILL", &format!("{}", time.as_secs_f64().max(0.001))]);
-        shell.arg(binary());
-        self.call(shell, arguments).code == 0
     }
 
     /// Calls the binary after lines of shell that set limits.
