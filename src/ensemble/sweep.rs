@@ -30,7 +30,7 @@ pub fn sweep(manifest: &Path) {
             };
             // Whoever waits for the lock may be about to make it.
             let is_lock = of.strip_suffix(".lock").is_some();
-            let is_own = of == name || of.strip_suffix(".lock.owner") == Some(&*name);
+            let is_own = of == name || of.strip_suffix(".owner.lock") == Some(&*name);
             if is_own || (crashed && !is_lock) || age(id) > LEFT {
                 // What cannot be removed does no harm.
                 fs::remove_file_if_exists(&entry.path).ok();
@@ -66,7 +66,7 @@ mod tests {
         let old = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
         let own = format!("ensemble.yaml.tmp.{new}");
         let other = format!("other.yaml.tmp.{new}");
-        let owner = format!("ensemble.yaml.lock.owner.tmp.{new}");
+        let owner = format!("ensemble.yaml.owner.lock.tmp.{new}");
         let shared = format!("jobs/job.yaml.tmp.{new}");
         let left = format!("changes/job.yaml.tmp.{old}");
         let names = [

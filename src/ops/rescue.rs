@@ -2,6 +2,7 @@
 //! jobs on record that were cut off.
 
 use std::path::Path;
+use std::time::Duration;
 
 use super::failure::{Failure, FailureKind};
 use super::recover;
@@ -13,6 +14,7 @@ use crate::job::{Engine, Event};
 use crate::name::ChangeId;
 use crate::plan::Goal;
 use crate::system::fs;
+use crate::system::signals::Interrupts;
 use crate::value::Map;
 
 /// Keeps a record that could not be saved, and says where and what to do.
@@ -95,6 +97,9 @@ fn cut_off(options: &SessionOptions, command: &str) -> Result<String, Failure> {
             resume: false,
             recorded_options: Map::new(),
             command: command.to_owned(),
+            lock_timeout: Duration::ZERO,
+            grace: Duration::ZERO,
+            interrupts: Interrupts::default(),
         };
         recover::refresh(&request, session::find(options)?)?;
     }

@@ -188,11 +188,11 @@ impl LockFile {
 /// Writes a small file that needs no more durability than the lock that it belongs to: what was
 /// there goes, then all of the new is there at once.
 pub fn write_beside_lock(path: &Path, content: &[u8]) -> Result<(), Error> {
-    let Ok(Some(mut file)) = nameless_beside(path) else {
+    let Ok(Some(file)) = nameless_beside(path) else {
         return super::fs::write_atomic(path, content, None);
     };
     super::fs::remove_file_if_exists(path)?;
-    match file.write_all(content).and_then(|()| name(&file, path)) {
+    match LockFile::new(file, path, true).appear(content) {
         Ok(()) => Ok(()),
         Err(_) => super::fs::write_atomic(path, content, None),
     }
@@ -210,13 +210,11 @@ fn nameless_beside(path: &Path) -> std::io::Result<Option<File>> {
     let folder = path
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty());
-    let opened = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .mode(0o666)
-        .custom_flags(OFlag::O_TMPFILE.bits())
-        .open(folder.unwrap_or(Path::new(".")));
-    match opened {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).mode(0o666);
+    options.custom_flags(OFlag::O_TMPFILE.bits());
+    let folder = folder.unwrap_or(Path::new("."));
+    match options.open(folder) {
         Ok(file) => Ok((try_flock(&file) == Flock::Got).then_some(file)),
         Err(error) if is_refusal(&error) => Err(error),
         Err(_) => Ok(None),

@@ -214,9 +214,7 @@ impl World {
         let files = self.env.files().into_iter().map(|(path, _)| path);
         let signs = [".tmp.", ".journal", ".lock", ".rescue"];
         files
-            .filter(|path| {
-                signs.iter().any(|sign| path.contains(sign)) && !path.contains(".lock.tmp.")
-            })
+            .filter(|path| signs.iter().any(|sign| path.contains(sign)))
             .collect()
     }
 

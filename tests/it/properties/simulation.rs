@@ -100,7 +100,7 @@ impl Runner for Simulated {
         Ok(())
     }
 
-    fn next(&mut self) -> Result<(u64, ActionResult), String> {
+    fn next(&mut self) -> Result<Option<(u64, ActionResult)>, String> {
         let mut world = self.0.borrow_mut();
         world.happens();
         let count = world.open.len();
@@ -113,7 +113,7 @@ impl Runner for Simulated {
             stdout: Captured::of(format!("{output}\n")),
             ..RunOutput::not_run(Exit::Code(0))
         };
-        Ok((id, ActionResult::Run(output)))
+        Ok(Some((id, ActionResult::Run(output))))
     }
 
     fn interrupted(&self) -> Option<i32> {
