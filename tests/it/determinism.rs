@@ -4,7 +4,6 @@
 use std::fmt::Write as _;
 
 use super::support::TestEnv;
-use std::fmt::Write as _;
 
 const NODES: usize = 40;
 
