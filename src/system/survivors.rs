@@ -13,7 +13,7 @@ use super::machine;
 /// The variable in which each command of a task carries its job and its task: the token of the
 /// job's lock, `/`, and the number of the task. A daemon that a task may leave behind carries it
 /// as well, so that whoever looks for survivors must know which tasks have ended.
-pub const VARIABLE: &str = "UNFURL_JOB_TOKEN";
+pub const VARIABLE: &str = "_UNFURL_JOB_TOKEN";
 
 /// How often it is looked whether processes have ended.
 const LOOK: Duration = Duration::from_millis(20);
