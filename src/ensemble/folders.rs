@@ -1,6 +1,8 @@
 //! The working folders of an ensemble: what a plan renders goes to `planned/`, from there to
 //! `active/` when its task succeeds and to `failed/<task id>/` when it fails.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
 use crate::name::{ChangeId, InstanceName};
@@ -133,6 +135,8 @@ pub struct Folders {
     planned: PathBuf,
     /// Goes with this value.
     temporary: Option<fs::TemporaryDir>,
+    /// The folders in which names that must last have changed and are not durable yet.
+    unsynced: RefCell<BTreeSet<PathBuf>>,
 }
 
 impl Folders {
@@ -143,6 +147,7 @@ impl Folders {
             planned: base.join("planned"),
             base,
             temporary: None,
+            unsynced: RefCell::default(),
         }
     }
 
@@ -154,6 +159,7 @@ impl Folders {
             base: base.into(),
             planned: temporary.path().to_owned(),
             temporary: Some(temporary),
+            unsynced: RefCell::default(),
         })
     }
 
@@ -265,7 +271,28 @@ impl Folders {
             return Ok(None);
         }
         fs::move_dir(&planned, &to)?;
+        if folder.kind.is_persistent() {
+            let parents = [&planned, &to].map(|path| path.parent().map(Path::to_path_buf));
+            self.unsynced
+                .borrow_mut()
+                .extend(parents.into_iter().flatten());
+        }
         Ok(Some(to))
+    }
+
+    /// Makes durable where the folders are that tasks start from: the record that is written next
+    /// relies on it.
+    pub fn sync(&self) -> Result<(), FolderError> {
+        for folder in std::mem::take(&mut *self.unsynced.borrow_mut()) {
+            // The names of folders that were made on the way must last, too.
+            let inside = folder
+                .ancestors()
+                .take_while(|it| it.starts_with(&self.base));
+            for folder in inside.filter(|folder| fs::is_dir(folder)) {
+                fs::sync_dir(folder)?;
+            }
+        }
+        Ok(())
     }
 
     /// Removes a planned folder.

@@ -11,6 +11,8 @@ use crate::system::fs;
 
 /// How much is held back before it goes to the file.
 const BUFFER: usize = 64 << 10;
+/// The name of a manifest that is alone in its folder.
+const USUAL: &str = "ensemble.yaml";
 /// How the name of a journal ends.
 const EXTENSION: &str = "journal";
 /// How many hexadecimal digits the checksum has.
@@ -46,11 +48,12 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Begins a journal with a name of its own in a folder, which is created where needed.
-    pub fn begin(folder: &Path) -> Result<Self, JournalError> {
-        let name = format!("{}.{EXTENSION}", ulid::Ulid::generate());
+    /// Begins a journal for the ensemble of a manifest, with a name of its own in the folder `jobs`,
+    /// which is created where needed.
+    pub fn begin(manifest: &Path) -> Result<Self, JournalError> {
+        let name = format!("{}{}", ulid::Ulid::generate(), ending(manifest));
         Ok(Self {
-            file: fs::Appender::open(&folder.join(name))?,
+            file: fs::Appender::open(&folder_of(manifest).join(name))?,
             buffer: Vec::new(),
             synced: true,
         })
@@ -99,15 +102,21 @@ impl Journal {
         Ok(fs::remove_file(self.path())?)
     }
 
-    /// Gives the journals in a folder, oldest first: those of jobs that never published.
-    pub fn left_in(folder: &Path) -> Result<Vec<PathBuf>, JournalError> {
-        if !fs::is_dir(folder) {
+    /// Gives the journals of the ensemble of a manifest, oldest first: those of jobs that never
+    /// published. Other ensembles may be in the same folder.
+    pub fn left_of(manifest: &Path) -> Result<Vec<PathBuf>, JournalError> {
+        let folder = folder_of(manifest);
+        if !fs::is_dir(&folder) {
             return Ok(Vec::new());
         }
-        let paths = fs::list(folder)?.into_iter().map(|entry| entry.path);
-        Ok(paths
-            .filter(|path| path.extension().is_some_and(|e| e == EXTENSION))
-            .collect())
+        let ending = ending(manifest);
+        let is_ours = |name: &str| {
+            let id = name.strip_suffix(&ending);
+            id.is_some_and(|id| id.len() == ulid::ULID_LEN)
+        };
+        let entries = fs::list(&folder)?.into_iter();
+        let ours = entries.filter(|entry| is_ours(&entry.name));
+        Ok(ours.map(|entry| entry.path).collect())
     }
 
     /// Reads what a journal tells.
@@ -127,6 +136,18 @@ impl Journal {
             }
         }
         Ok(recovered)
+    }
+}
+
+fn folder_of(manifest: &Path) -> PathBuf {
+    manifest.with_file_name("jobs")
+}
+
+/// How the names of the journals of an ensemble end: most have a folder to themselves.
+fn ending(manifest: &Path) -> String {
+    match manifest.file_name().map(|name| name.to_string_lossy()) {
+        Some(name) if name != USUAL => format!(".{name}.{EXTENSION}"),
+        _ => format!(".{EXTENSION}"),
     }
 }
 
@@ -180,7 +201,7 @@ mod tests {
 
     fn journal_of(entries: &[&str]) -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
-        let mut journal = Journal::begin(&folder.path().join("jobs")).unwrap();
+        let mut journal = Journal::begin(&folder.path().join("ensemble.yaml")).unwrap();
         journal.append(entries).unwrap();
         journal.sync().unwrap();
         let path = journal.path().to_owned();
@@ -190,20 +211,33 @@ mod tests {
     #[test]
     fn what_was_synced_is_read_back_and_goes_on_removal() {
         let folder = tempfile::tempdir().unwrap();
-        let jobs = folder.path().join("jobs");
-        assert!(Journal::left_in(&jobs).unwrap().is_empty());
-        let mut journal = Journal::begin(&jobs).unwrap();
+        let manifest = folder.path().join("ensemble.yaml");
+        assert!(Journal::left_of(&manifest).unwrap().is_empty());
+        let mut journal = Journal::begin(&manifest).unwrap();
         journal.append(&[("started", 1)]).unwrap();
         journal.append(&[("ended", 1), ("started", 2)]).unwrap();
         journal.sync().unwrap();
         journal.sync().unwrap();
-        let left = Journal::left_in(&jobs).unwrap();
+        let left = Journal::left_of(&manifest).unwrap();
         assert_eq!(left, [journal.path()]);
         let recovered = Journal::read::<(String, u32)>(&left[0]).unwrap();
         assert_eq!(recovered.entries[2], ("started".into(), 2));
         assert!(recovered.damaged.is_empty() && !recovered.torn);
         journal.remove().unwrap();
-        assert!(Journal::left_in(&jobs).unwrap().is_empty());
+        assert!(Journal::left_of(&manifest).unwrap().is_empty());
+    }
+
+    #[test]
+    fn the_journals_of_other_ensembles_in_a_folder_are_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let usual = folder.path().join("ensemble.yaml");
+        let other = folder.path().join("other.yaml");
+        let (ours, theirs) = (Journal::begin(&usual), Journal::begin(&other));
+        let (ours, theirs) = (ours.unwrap(), theirs.unwrap());
+        assert_eq!(Journal::left_of(&usual).unwrap(), [ours.path()]);
+        assert_eq!(Journal::left_of(&other).unwrap(), [theirs.path()]);
+        let third = folder.path().join("yaml");
+        assert!(Journal::left_of(&third).unwrap().is_empty());
     }
 
     #[test]
@@ -224,7 +258,7 @@ mod tests {
     #[test]
     fn an_entry_that_has_no_form_leaves_no_half_line() {
         let folder = tempfile::tempdir().unwrap();
-        let mut journal = Journal::begin(folder.path()).unwrap();
+        let mut journal = Journal::begin(&folder.path().join("x.yaml")).unwrap();
         let bad = std::collections::BTreeMap::from([(vec![1], 1)]);
         assert!(journal.append(&[bad]).is_err());
         journal.append(&["good"]).unwrap();

@@ -17,7 +17,7 @@ pub fn sweep(manifest: &Path) {
         return;
     };
     let jobs = base.join("jobs");
-    let crashed = Journal::left_in(&jobs).is_ok_and(|left| !left.is_empty());
+    let crashed = Journal::left_of(manifest).is_ok_and(|left| !left.is_empty());
     let name = manifest.file_name().unwrap_or_default().to_string_lossy();
     for folder in [base, &jobs, &base.join("changes"), &base.join("local")] {
         for entry in fs::list(folder).unwrap_or_default() {

@@ -100,6 +100,10 @@ fn settle_folders(engine: &mut Engine, hands: &mut Hands<'_>) {
             );
         }
     }
+    if let Err(error) = hands.folders.sync() {
+        let text = format!("the files of tasks may not be durable: {error}");
+        engine.say(Level::Warning, text);
+    }
 }
 
 /// The first few names of many.

@@ -69,6 +69,11 @@ pub trait Folders {
     /// Moves the folders of a task that failed to `failed/<task id>`.
     fn fail(&mut self, key: &FolderKey, task: &str) -> Result<(), String>;
 
+    /// Makes durable where the files of tasks are.
+    fn sync(&mut self) -> Result<(), String> {
+        Ok(())
+    }
+
     /// The folder a task writes to now.
     fn path(&self, key: &FolderKey, folder: WorkFolder) -> PathBuf;
 }

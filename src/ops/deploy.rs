@@ -68,7 +68,7 @@ fn run(
     let mut journal = None;
     if request.save && !request.goal.dry_run {
         let began = job.begun(&session, request, &lock.owner().token)?;
-        journal = Some(JobJournal::begin(session.manifest.base_dir(), began)?);
+        journal = Some(JobJournal::begin(session.manifest.path(), began)?);
     }
     let local = || Box::new(LocalRunner::new(request, lock)) as Box<dyn job::Runner>;
     let mut runner = watch.view.runner().unwrap_or_else(local);

@@ -208,6 +208,10 @@ impl crate::job::Folders for JobFolders {
         Ok(())
     }
 
+    fn sync(&mut self) -> Result<(), String> {
+        self.0.sync().map_err(|error| error.to_string())
+    }
+
     fn path(&self, key: &FolderKey, folder: WorkFolder) -> PathBuf {
         self.0.planned(&Self::folder(key, folder))
     }

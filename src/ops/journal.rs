@@ -16,7 +16,7 @@ use crate::yaml;
 /// The journal of an ensemble, begun with the first event.
 #[derive(Debug)]
 pub(super) struct JobJournal {
-    folder: PathBuf,
+    manifest: PathBuf,
     began: Began,
     journal: Option<Journal>,
     /// How many templates that tasks have added are told.
@@ -24,11 +24,11 @@ pub(super) struct JobJournal {
 }
 
 impl JobJournal {
-    /// Begins a journal for the ensemble in a folder with what it says of the job first. A job
+    /// Begins a journal for the ensemble of a manifest with what it says of the job first. A job
     /// whose journal cannot be written is refused before it does anything.
-    pub(super) fn begin(base: &Path, began: Began) -> Result<Self, Failure> {
+    pub(super) fn begin(manifest: &Path, began: Began) -> Result<Self, Failure> {
         let mut ours = Self {
-            folder: base.join("jobs"),
+            manifest: manifest.to_path_buf(),
             began,
             journal: None,
             templates: 0,
@@ -58,7 +58,7 @@ impl JobJournal {
     /// The journal, begun where it is not yet.
     fn begun(&mut self) -> Result<&mut Journal, ensemble::JournalError> {
         if self.journal.is_none() {
-            let mut journal = Journal::begin(&self.folder)?;
+            let mut journal = Journal::begin(&self.manifest)?;
             journal.append(&[[Entry::Began(Box::new(std::mem::take(&mut self.began)))]])?;
             self.journal = Some(journal);
         }

@@ -75,8 +75,7 @@ pub(super) fn take(
 /// Ends what jobs that were killed left running: that of a stale lock, and those whose journals are
 /// there. What their tasks that ended left behind on purpose is spared. Says what was ended.
 fn end_survivors(owner: Option<&LockOwner>, manifest: &Path) -> Option<String> {
-    let folder = manifest.parent().unwrap_or(Path::new("."));
-    let mut jobs = cut_off(&folder.join("jobs"));
+    let mut jobs = cut_off(manifest);
     if let Some(owner) = owner {
         jobs.entry(owner.token.clone()).or_default();
     }
@@ -122,8 +121,8 @@ fn told_of(ended: &Ended) -> Option<String> {
 
 /// The jobs whose journals are there, by their tokens: which of their tasks have ended, by the
 /// numbers that runners know them by.
-fn cut_off(jobs: &Path) -> BTreeMap<String, HashSet<u64>> {
-    let journals = Journal::left_in(jobs).unwrap_or_default();
+fn cut_off(manifest: &Path) -> BTreeMap<String, HashSet<u64>> {
+    let journals = Journal::left_of(manifest).unwrap_or_default();
     let read = journals
         .iter()
         .filter_map(|path| Journal::read::<Vec<Entry>>(path).ok());

@@ -20,8 +20,8 @@ use crate::yaml::Limits;
 /// was any. The ensemble must be locked.
 pub(super) fn recover(found: &Found, view: &mut dyn View) -> Result<bool, Failure> {
     ensemble::sweep(&found.located.manifest);
-    let jobs = found.located.folder().join("jobs");
-    let journals = Journal::left_in(&jobs).map_err(|error| refused(&error, &jobs))?;
+    let path = &found.located.manifest;
+    let journals = Journal::left_of(path).map_err(|error| refused(&error, path))?;
     for path in &journals {
         one(path, found, view)?;
     }
@@ -70,6 +70,9 @@ fn settle_folders(job: &CutOffJob, manifest: &Manifest, view: &mut dyn View) {
             ));
         }
     }
+    if let Err(error) = folders.sync() {
+        view.notice(&format!("the files of tasks may not be durable: {error}"));
+    }
 }
 
 /// The goal of the job, to go on with it, where nothing else is known.
@@ -82,7 +85,7 @@ fn keep_goal(job: &CutOffJob, manifest: &Manifest) {
         spec: prepared::spec_digest(manifest),
     };
     // Without it the job cannot be gone on with; what it did is on record all the same.
-    resume::keep(manifest.base_dir(), &interrupted).ok();
+    resume::keep(manifest.path(), &interrupted).ok();
 }
 
 fn tell(job: &CutOffJob, path: &Path, view: &mut dyn View) {
@@ -175,7 +178,7 @@ pub fn notice(options: &SessionOptions) -> Option<String> {
 }
 
 pub(super) fn notice_of(found: &Found) -> Option<String> {
-    let left = Journal::left_in(&found.located.folder().join("jobs")).unwrap_or_default();
+    let left = Journal::left_of(&found.located.manifest).unwrap_or_default();
     // While a job runs its journal is there, too.
     let held = matches!(
         Lock::look(&found.located.manifest),

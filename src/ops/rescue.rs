@@ -128,8 +128,7 @@ impl View for Told {
 
 /// Removes the journal of a job whose record is saved.
 fn drop_journal(session: &Session, job: &str) {
-    let jobs = session.manifest.base_dir().join("jobs");
-    for path in Journal::left_in(&jobs).unwrap_or_default() {
+    for path in Journal::left_of(session.manifest.path()).unwrap_or_default() {
         let read = CutOffJob::read(&path).ok().flatten();
         if read.is_some_and(|cut_off| cut_off.id() == job) {
             // One that stays is found to be on record by the next job.

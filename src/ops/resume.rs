@@ -29,28 +29,30 @@ pub(super) struct Interrupted {
     pub(super) spec: String,
 }
 
-fn path(base: &Path) -> PathBuf {
-    base.join("jobs").join("interrupted.json")
+fn path(manifest: &Path) -> PathBuf {
+    let name = manifest.file_name().unwrap_or_default().to_string_lossy();
+    let jobs = manifest.with_file_name("jobs");
+    jobs.join(format!("{name}.interrupted.json"))
 }
 
 /// Keeps what is needed to go on with a job.
-pub(super) fn keep(base: &Path, job: &Interrupted) -> Result<(), fs::Error> {
+pub(super) fn keep(manifest: &Path, job: &Interrupted) -> Result<(), fs::Error> {
     let text = serde_json::to_vec(job).unwrap_or_default();
-    fs::create_dir_all(&base.join("jobs"))?;
-    fs::write_atomic(&path(base), &text, None)
+    fs::create_dir_all(&manifest.with_file_name("jobs"))?;
+    fs::write_atomic(&path(manifest), &text, None)
 }
 
 /// Forgets it: another job has run since.
-pub(super) fn forget(base: &Path) {
+pub(super) fn forget(manifest: &Path) {
     // One that stays behind is recognised by its id.
-    fs::remove_file_if_exists(&path(base)).ok();
+    fs::remove_file_if_exists(&path(manifest)).ok();
 }
 
 /// Keeps what an interrupted job was to reach; one that came to its end leaves nothing.
 pub(super) fn settle(engine: &Engine, session: &Session, planned: &BTreeMap<String, Vec<String>>) {
-    let base = session.manifest.base_dir();
+    let path = session.manifest.path();
     if engine.interrupted.is_none() {
-        return forget(base);
+        return forget(path);
     }
     let done = engine.work.iter().map(|index| &engine.tasks[*index]);
     let done = done.filter(|task| task.status == Some(Status::Ok));
@@ -66,7 +68,7 @@ pub(super) fn settle(engine: &Engine, session: &Session, planned: &BTreeMap<Stri
         planned: planned.clone(),
         spec: prepared::spec_digest(&session.manifest),
     };
-    keep(base, &job).ok();
+    keep(path, &job).ok();
 }
 
 /// The goal of the interrupted job, with what it has done, for going on with it.
@@ -75,8 +77,7 @@ pub(super) fn goal(
     session: &Session,
     history: &RecordedHistory,
 ) -> Result<Goal, Failure> {
-    let base = session.manifest.base_dir();
-    let bytes = fs::read(&path(base)).ok();
+    let bytes = fs::read(&path(session.manifest.path())).ok();
     let job = bytes.and_then(|bytes| serde_json::from_slice::<Interrupted>(&bytes).ok());
     let goal = job.as_ref().and_then(|job| Goal::from_kept(&job.goal));
     let Some((job, mut goal)) = job.zip(goal) else {
