@@ -156,15 +156,7 @@ impl CutOffJob {
         if tasks.is_empty() {
             return Ok(None);
         }
-        let mut record = Record {
-            job,
-            files: Vec::new(),
-            lines: String::new(),
-            sections: Vec::new(),
-            copy: None,
-        };
-        let status = self.status(manifest, &doubts)?;
-        record.sections.push(("status".to_owned(), status));
+        let mut record = Record::with_status(job, self.status(manifest, &doubts)?);
         let head = self.job_record(&tasks, now)?;
         if manifest.keeps_changes_inline() {
             let records = tasks.into_iter().map(|task| task.record).collect();

@@ -50,22 +50,9 @@ impl Record {
             return Ok(None);
         }
         engine.get_digest_key();
-        let (inputs, outputs) = (engine.inputs(), engine.outputs());
-        let values = Values {
-            inputs,
-            outputs,
-            nested: &|root| engine.nested_values(root),
-        };
-        let status = status_section(&engine.topology, values);
-        let job = engine.id()?;
+        let mut ours = Self::of_status(engine)?;
+        let job = ours.job;
         let record = job_record(engine, job.as_str(), facts);
-        let mut ours = Self {
-            job,
-            files: Vec::new(),
-            lines: String::new(),
-            sections: vec![("status".to_owned(), status)],
-            copy: None,
-        };
         let dry = engine.options.goal.dry_run;
         if manifest.keeps_changes_inline() {
             ours.add_inline(manifest, engine, record, facts);
@@ -78,6 +65,29 @@ impl Record {
             ours.copy = Some(format!("planned/{name}.ensemble.yaml"));
         }
         Ok(Some(ours))
+    }
+
+    /// What exists, as a job sees it, and nothing of the job itself.
+    pub fn of_status(engine: &mut Engine) -> Result<Self, crate::job::Error> {
+        let (inputs, outputs) = (engine.inputs(), engine.outputs());
+        let values = Values {
+            inputs,
+            outputs,
+            nested: &|root| engine.nested_values(root),
+        };
+        let status = status_section(&engine.topology, values);
+        Ok(Self::with_status(engine.id()?, status))
+    }
+
+    /// The record of a job of which nothing is known but the `status` section.
+    pub(super) fn with_status(job: ChangeId, status: Value) -> Self {
+        Self {
+            job,
+            files: Vec::new(),
+            lines: String::new(),
+            sections: vec![("status".to_owned(), status)],
+            copy: None,
+        }
     }
 
     /// The records of job and tasks go into files of their own.

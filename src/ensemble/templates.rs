@@ -9,7 +9,7 @@ use crate::job::Engine;
 use crate::name::TemplateName;
 use crate::topology::Topology;
 use crate::tosca::NodeTemplate;
-use crate::value::{Map, Value, canonical_sha256};
+use crate::value::{Map, Value, canonical_sha256, decode_percent};
 
 /// How many hexadecimal digits tell one version of a template from another.
 const DIGEST_LENGTH: usize = 16;
@@ -110,7 +110,7 @@ fn read_digests(text: &str, changelog: Option<&Arc<str>>, known: &mut KeptTempla
             digest: digest.to_owned(),
             changelog: changelog.cloned(),
         };
-        known.insert(TemplateName::new(unescape(name)), kept);
+        known.insert(TemplateName::new(decode_percent(name)), kept);
     }
 }
 
@@ -129,24 +129,6 @@ fn escape(name: &str) -> String {
         }
     }
     escaped
-}
-
-fn unescape(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, more @ ..] = rest {
-        rest = more;
-        let code = more.get(..2).filter(|_| *first == b'%');
-        let code = code.and_then(|code| std::str::from_utf8(code).ok());
-        match code.and_then(|code| u8::from_str_radix(code, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &more[2..];
-            }
-            None => bytes.push(*first),
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]

@@ -8,9 +8,7 @@ use super::prepared;
 use super::resume::{self, Interrupted};
 use super::session::{self, Found, JobRequest, SessionOptions};
 use super::view::View;
-use crate::ensemble::{
-    self, CutOffJob, Folders, Journal, Lock, LockState, Manifest, Record, Values, status_section,
-};
+use crate::ensemble::{self, CutOffJob, Folders, Journal, Lock, LockState, Manifest, Record};
 use crate::job::{FolderKey, Folders as _};
 use crate::project::FileLoader;
 use crate::system::{clock, fs};
@@ -138,23 +136,8 @@ pub(super) fn refresh(request: &JobRequest, found: Found) -> Result<bool, Failur
     let folders = Folders::new(session.manifest.base_dir());
     let parts = prepared::engine(request, &mut session, &folders)?;
     let mut engine = parts.engine;
-    let (inputs, outputs) = (engine.inputs(), engine.outputs());
-    let values = Values {
-        inputs,
-        outputs,
-        nested: &|root| engine.nested_values(root),
-    };
-    let status = status_section(&engine.topology, values);
-    let record = Record {
-        job: engine
-            .id()
-            .map_err(|error| refused(&error, session.manifest.path()))?,
-        files: Vec::new(),
-        lines: String::new(),
-        sections: vec![("status".to_owned(), status)],
-        copy: None,
-    };
     let path = session.manifest.path();
+    let record = Record::of_status(&mut engine).map_err(|error| refused(&error, path))?;
     record
         .publish(&session.manifest)
         .map_err(|error| refused(&error, path))?;

@@ -3,11 +3,13 @@
 
 mod digest;
 mod external;
+mod percent;
 mod secret;
 pub mod units;
 mod value;
 
 pub use digest::{Absorb, Canonical, canonical_sha256, hex, upstream_digest, upstream_json};
 pub use external::{External, ExternalKind};
+pub use percent::decode_percent;
 pub use secret::{secret_lines, without_secrets};
 pub use value::{Handle, List, Map, REDACTED, Value};

@@ -1,5 +1,7 @@
 //! The keys of merge directives.
 
+use crate::value::decode_percent;
+
 /// The strategy key: `whiteout`, `nullout`, `merge`, `replace` or `error`.
 pub(super) const STRATEGY: &str = "+%";
 
@@ -84,30 +86,8 @@ pub(super) fn fragment(text: &str) -> Vec<String> {
         return Vec::new();
     }
     text.split('/')
-        .map(|part| unescape(&percent_decode(part)))
+        .map(|part| unescape(&decode_percent(part)))
         .collect()
-}
-
-fn percent_decode(text: &str) -> String {
-    if !text.contains('%') {
-        return text.to_owned();
-    }
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, tail)) = rest.split_first() {
-        let code = (*first == b'%')
-            .then(|| tail.get(..2).and_then(|hex| std::str::from_utf8(hex).ok()))
-            .flatten()
-            .and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        if let Some(code) = code {
-            bytes.push(code);
-            rest = &tail[2..];
-        } else {
-            bytes.push(*first);
-            rest = tail;
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Where the server of a repository is: from its settings, as git-lfs looks for it.
 
 use super::Error;
+use crate::value::decode_percent;
 
 /// Where a server is.
 #[derive(Clone, PartialEq, Eq)]
@@ -159,8 +160,8 @@ fn http(scheme: &str, rest: &str) -> Result<Endpoint, Error> {
         return Err(Error::NoServer(why.to_owned()));
     }
     let login = login.map(|login| match login.split_once(':') {
-        Some((user, password)) => (decoded(user), Some(decoded(password))),
-        None => (decoded(login), None),
+        Some((user, password)) => (decode_percent(user), Some(decode_percent(password))),
+        None => (decode_percent(login), None),
     });
     Ok(Endpoint::Http(HttpEndpoint {
         url: format!("{scheme}://{host}{path}"),
@@ -236,26 +237,6 @@ fn ssh_endpoint(
 fn no_ssh() -> Result<Endpoint, Error> {
     let why = "the SSH address of the git-lfs server has no valid host and path";
     Err(Error::NoServer(why.to_owned()))
-}
-
-/// A part of a URL, with `%` and two digits read as the byte they stand for.
-fn decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, tail)) = rest.split_first() {
-        let digits = tail.get(..2).and_then(|digits| {
-            let digits = std::str::from_utf8(digits).ok()?;
-            u8::from_str_radix(digits, 16).ok()
-        });
-        if let (b'%', Some(byte)) = (first, digits) {
-            bytes.push(byte);
-            rest = &tail[2..];
-        } else {
-            bytes.push(*first);
-            rest = tail;
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]
