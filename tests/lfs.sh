@@ -32,7 +32,7 @@ flock 9
 is_complete && exit 0
 echo "Building git-lfs-transfer in $folder"
 # `--root` alone would share the build with the project, which may be building.
-cargo install --quiet --locked --root "$folder" --target-dir "$folder/build" \
+cargo install --quiet --debug --locked --root "$folder" --target-dir "$folder/build" \
   --version "$version" scutiger-lfs ||
   die "git-lfs-transfer could not be built; the registry must be in reach the first time"
 rm -rf "$folder/build"

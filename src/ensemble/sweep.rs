@@ -83,7 +83,8 @@ mod tests {
         for name in [&*other, &*shared, "a.tmp.txt", "ensemble.yaml"] {
             assert!(kept.iter().any(|k| k == name), "{name}: {kept:?}");
         }
-        let kept = names_after(&[&shared, "jobs/x.journal"]);
-        assert_eq!(kept, ["jobs/x.journal"]);
+        let journal = format!("jobs/{old}.journal");
+        let kept = names_after(&[&shared, &journal]);
+        assert_eq!(kept, [journal]);
     }
 }
