@@ -287,6 +287,7 @@ fn request(
     output: &Output,
 ) -> Result<JobRequest, Failure> {
     refuse_prune(&deed.workflow, args)?;
+    refuse_other_goal(args)?;
     let vars = variables(&args.any.given.var)?;
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let environment = args.any.given.use_environment.as_deref();
@@ -331,6 +332,34 @@ fn refuse_prune(workflow: &Workflow, args: &JobArgs) -> Result<(), Failure> {
         _ => "`--prune` goes with `deploy` and `teardown` only",
     };
     Err(Failure::new(FailureKind::Usage, message, None))
+}
+
+/// `--resume` takes what it is about from the job that it goes on with.
+fn refuse_other_goal(args: &JobArgs) -> Result<(), Failure> {
+    let JobArgs {
+        any,
+        narrow,
+        compare,
+        reach,
+        removal,
+        ..
+    } = args;
+    let narrowed = is_filtered(args) || narrow.force || !any.given.exclude.is_empty();
+    let compared = compare.skip_new || compare.change_detection != ChangeDetectionArg::default();
+    let reached = reach.check || reach.upgrade || reach.repair != RepairArg::default();
+    let removed = removal.prune || removal.destroyunmanaged;
+    if !args.control.resume || !(narrowed || compared || reached || removed) {
+        return Ok(());
+    }
+    let message = "`--resume` goes on with the plan of the interrupted job, and goes with no option \
+                   that makes another plan";
+    let help = "leave out options such as `--instance`, `--exclude` and `--force`; without `--resume` \
+                a new plan is made from what is on record";
+    Err(Failure::new(
+        FailureKind::Usage,
+        message,
+        Some(help.to_owned()),
+    ))
 }
 
 /// Whether only some instances or templates are meant.

@@ -57,12 +57,22 @@ pub(super) fn man(command: clap::Command, output: &Output) -> u8 {
 
 /// Takes back what could not be saved.
 pub(super) fn recover(args: &RecoverArgs, global: &Global, output: &Output) -> u8 {
+    // A file alone is one of the ensemble here.
+    let is_file = args.file.is_none() && args.ensemble.ends_with(".rescue");
+    let (ensemble, file) = if is_file {
+        (
+            String::new(),
+            Some(std::path::PathBuf::from(&args.ensemble)),
+        )
+    } else {
+        (args.ensemble.clone(), args.file.clone())
+    };
     let options = SessionOptions {
-        ensemble: args.ensemble.clone(),
+        ensemble,
         home: home(global, output),
         ..SessionOptions::default()
     };
-    match ops::rescue::recover(&options, args.file.as_deref(), "unfurl recover") {
+    match ops::rescue::recover(&options, file.as_deref(), "unfurl recover") {
         Ok(text) => {
             output.answer(&text);
             0

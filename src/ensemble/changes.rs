@@ -180,7 +180,9 @@ pub fn task_record(engine: &Engine, task: &Task) -> Map {
     record.insert("target".into(), Value::Str(target.key.shared()));
     if let Some(status) = task.status {
         record.insert("priority".into(), Value::from(task.priority.as_str()));
-        record.insert("readyState".into(), ready_state(status));
+        let in_doubt = engine.is_in_doubt(task);
+        let told = if in_doubt { Status::Unknown } else { status };
+        record.insert("readyState".into(), ready_state(told));
     }
     record.insert("implementation".into(), implementation(task));
     record.insert("reason".into(), Value::from(task.reason.to_string()));
@@ -189,7 +191,7 @@ pub fn task_record(engine: &Engine, task: &Task) -> Map {
     add_result(task, &mut record);
     add_digest(&engine.digest(task), &mut record);
     add_whole_key(engine, task, &mut record);
-    if engine.is_half_done(task) {
+    if engine.is_half_done(task) || engine.is_in_doubt(task) {
         record.insert(CUT_OFF.into(), Value::from(engine.turn_of(task)));
     }
     record.insert("changed".into(), Value::Bool(task.changed));
@@ -317,6 +319,8 @@ pub(super) fn task_line(engine: &Engine, task: &Task) -> String {
 /// changing anything.
 pub fn is_committed(task: &Task) -> bool {
     match task.status {
+        // Whatever it has done, the next job must know.
+        Some(_) if task.was_cut_off() => true,
         None => false,
         Some(Status::Error) => task.changed,
         Some(_) => true,

@@ -53,7 +53,7 @@ impl Journal {
     pub fn begin(manifest: &Path) -> Result<Self, JournalError> {
         let name = format!("{}{}", ulid::Ulid::generate(), ending(manifest));
         Ok(Self {
-            file: fs::Appender::open(&folder_of(manifest).join(name))?,
+            file: fs::Appender::open_with(&folder_of(manifest).join(name), Some(0o600))?,
             buffer: Vec::new(),
             synced: true,
         })

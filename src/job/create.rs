@@ -78,6 +78,7 @@ impl Engine {
             follows: false,
             entered: false,
             announced: false,
+            cut_off: false,
             listed: false,
             parent: None,
             depth: 0,

@@ -71,6 +71,15 @@ impl Engine {
             })
     }
 
+    /// Whether nobody knows if a task has done its work, since it was ended in the middle of it.
+    pub fn is_in_doubt(&self, task: &Task) -> bool {
+        let interface = task.reference.interface.as_str();
+        let turn = self.instance_of_turn(task);
+        let unknown =
+            turn.is_some_and(|of| self.topology.entity(of).local == Some(Status::Unknown));
+        task.cut_off && unknown && matches!(interface, "Standard" | "Configure")
+    }
+
     /// The key, among all topologies, of the instance whose turn a task is part of.
     pub fn turn_of(&self, task: &Task) -> String {
         let of = self.instance_of_turn(task);

@@ -8,6 +8,7 @@ use super::gate::Gate;
 use super::schedule::STRAGGLES;
 use super::task::{Stage, TaskIndex};
 use super::world::Folders;
+use crate::host::{ActionResult, Exit};
 use crate::name::{NodeState, Priority, Status};
 use crate::plan::{Activity, StepId, Workflow, find_operation};
 use crate::task::{Effect, EffectResult, Outcome, Progress, Subtask};
@@ -171,6 +172,9 @@ impl Engine {
         let Some(mut run) = self.tasks[index].run.take() else {
             return Ok(Next::Nothing);
         };
+        if let Some(EffectResult::Action(ActionResult::Run(output))) = &last {
+            self.tasks[index].cut_off = output.exit == Exit::Cancelled;
+        }
         let ((progress, failure), reads) = self.with_view(index, true, |view| {
             (run.step(view, last), view.take_failure())
         });

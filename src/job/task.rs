@@ -137,6 +137,8 @@ pub struct Task {
     pub(super) follows: bool,
     /// Whether its turn came and it was let in.
     pub(super) entered: bool,
+    /// Whether it was ended before it had done its work, by whoever asked for an end.
+    pub(super) cut_off: bool,
     /// Whether the journal knows that it acts.
     pub(super) announced: bool,
     /// Whether the summary lists it already.
@@ -151,6 +153,11 @@ pub struct Task {
 }
 
 impl Task {
+    /// Whether it was ended before it had done its work.
+    pub fn was_cut_off(&self) -> bool {
+        self.cut_off
+    }
+
     /// Whether it ended with an error.
     pub fn has_failed(&self) -> bool {
         self.status == Some(Status::Error)

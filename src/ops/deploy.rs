@@ -20,7 +20,7 @@ use crate::job::{self, Engine, Event, Hands, Sink as _};
 /// Runs a job from the text of an ensemble to its record.
 pub fn deploy(request: &JobRequest, view: &mut dyn View) -> Result<JobReport, Failure> {
     let found = session::find(&request.session)?;
-    let lock = lock::take(&found.located.manifest, request, view)?;
+    let lock = lock::take(found.path(), request, view)?;
     // What others have pushed is looked at once they cannot push any more.
     let remote = remote_lock::take(&found, request, view)?;
     let report = run(request, found, (&lock, &remote), view);

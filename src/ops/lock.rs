@@ -9,6 +9,7 @@ use super::remote_lock::{self, RemoteListed};
 use super::session::{self, JobRequest, SessionOptions};
 use super::view::View;
 use crate::ensemble::{Entry, Journal, Lock, LockError, LockOwner, LockState, TakenOver};
+use crate::system::fs;
 use crate::system::survivors::{self, Ended, Survivor};
 
 /// How often a lock that another holds is tried again.
@@ -75,7 +76,8 @@ pub(super) fn take(
 /// Ends what jobs that were killed left running: that of a stale lock, and those whose journals are
 /// there. What their tasks that ended left behind on purpose is spared. Says what was ended.
 fn end_survivors(owner: Option<&LockOwner>, manifest: &Path) -> Option<String> {
-    let mut jobs = cut_off(manifest);
+    let real = fs::canonicalize(manifest);
+    let mut jobs = cut_off(real.as_deref().unwrap_or(manifest));
     if let Some(owner) = owner {
         jobs.entry(owner.token.clone()).or_default();
     }
@@ -169,7 +171,7 @@ fn all_of_project(options: &SessionOptions) -> Result<Vec<PathBuf>, Failure> {
     }
     manifests.sort();
     manifests.dedup();
-    manifests.retain(|path| crate::system::fs::is_file(path));
+    manifests.retain(|path| fs::is_file(path));
     Ok(manifests)
 }
 

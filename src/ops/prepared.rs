@@ -178,6 +178,8 @@ impl Prepared {
         token: &str,
     ) -> Result<Began, Failure> {
         let id = self.engine.id().map_err(|error| internal(&error))?;
+        // From here on there are files that must never be committed.
+        keep_out_of_git(session.manifest.base_dir());
         self.engine.take_touched();
         self.planned = self.planned();
         let facts = self.facts(session, request);

@@ -39,11 +39,12 @@ fn one(path: &Path, found: &Found, view: &mut dyn View) -> Result<(), Failure> {
                 record.publish(&manifest).map_err(|error| unread(&error))?;
             }
         }
-        tell(&job, path, view);
+        tell(&job, view);
         if !job.damaged.is_empty() {
             // What cannot be read any more may still be read by people.
             let kept = path.with_extension("journal.damaged");
-            return fs::rename(path, &kept).map_err(|error| unread(&error));
+            fs::rename(path, &kept).map_err(|error| unread(&error))?;
+            return Err(damaged(&kept, job.damaged[0]));
         }
     }
     fs::remove_file(path).map_err(|error| unread(&error))
@@ -86,7 +87,7 @@ fn keep_goal(job: &CutOffJob, manifest: &Manifest) {
     resume::keep(manifest.path(), &interrupted).ok();
 }
 
-fn tell(job: &CutOffJob, path: &Path, view: &mut dyn View) {
+fn tell(job: &CutOffJob, view: &mut dyn View) {
     let doubts: Vec<String> = job
         .in_doubt()
         .map(|task| format!("{} on {}", task.operation, task.target))
@@ -102,16 +103,18 @@ fn tell(job: &CutOffJob, path: &Path, view: &mut dyn View) {
         all => format!(", and {} are in doubt: {}", all.len(), all.join(", ")),
     };
     view.notice(&format!("the job {} was cut off: {tasks}{doubt}", job.id()));
-    if !job.damaged.is_empty() {
-        let kept = path.with_extension("journal.damaged");
-        let text = format!(
-            "its journal is damaged, so that something may exist that is not on record; see line \
-             {} of `{}`",
-            job.damaged[0],
-            kept.display()
-        );
-        view.notice(&text);
-    }
+}
+
+/// What was done may be more than what is on record: people must look before anything is made.
+fn damaged(kept: &Path, line: usize) -> Failure {
+    let message = format!(
+        "the journal of a job that was cut off is damaged, so that something may exist that is not \
+         on record; it is kept as `{}` (line {line})",
+        kept.display()
+    );
+    let hint = "look at it and at what exists; when you run the command again, it goes on from what \
+                is on record";
+    Failure::new(FailureKind::Refused, message, Some(hint.to_owned()))
 }
 
 fn manifest(found: &Found) -> Result<Manifest, Failure> {
@@ -147,7 +150,8 @@ pub(super) fn refresh(request: &JobRequest, found: Found) -> Result<bool, Failur
 fn refused(error: &dyn std::error::Error, path: &Path) -> Failure {
     let message = format!("a job that was cut off cannot be put on record: {error}");
     let hint = format!(
-        "nothing was done; `{}` tells what the job did: mend what is said, and try again",
+        "nothing was done; `{}` tells what the job did: mend what is said and try again, or, once you \
+         know what exists, move that file away: then a job goes on from what is on record",
         path.display()
     );
     Failure::new(FailureKind::Refused, message, Some(hint))

@@ -101,8 +101,31 @@ impl JobRequest {
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) located: Located,
+    /// The link by which its file was found, if it was.
+    pub(super) link: Option<PathBuf>,
     pub(super) sources: Sources,
     pub(super) env: Env,
+}
+
+impl Found {
+    /// The path by which its file was found.
+    pub(super) fn path(&self) -> &Path {
+        self.link.as_deref().unwrap_or(&self.located.manifest)
+    }
+}
+
+fn link_of(manifest: &Path) -> Option<PathBuf> {
+    fs::is_symlink(manifest).then(|| manifest.to_path_buf())
+}
+
+/// The record of an ensemble is beside its file, by whatever links that is found.
+fn behind_link(mut located: Located) -> Located {
+    if fs::is_symlink(&located.manifest)
+        && let Ok(manifest) = fs::canonicalize(&located.manifest)
+    {
+        located.manifest = manifest;
+    }
+    located
 }
 
 /// An ensemble that was read.
@@ -155,7 +178,8 @@ pub(super) fn find(options: &SessionOptions) -> Result<Found, Failure> {
     drop(loader);
     match located {
         Ok(located) => Ok(Found {
-            located,
+            link: link_of(&located.manifest),
+            located: behind_link(located),
             sources,
             env,
         }),
@@ -202,6 +226,7 @@ pub(super) fn load_with(
         located,
         mut sources,
         env,
+        ..
     } = found;
     let mut loader = FileLoader::new(&mut sources, &env, Limits::default());
     loader.set_trust(&located.trust, located.folder());

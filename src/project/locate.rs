@@ -199,8 +199,11 @@ impl Search<'_, '_, '_> {
     }
 
     fn search_upwards(&self) -> Result<Start<PathBuf>, Error> {
+        // What cannot be read is no reason to take the ensemble of another folder.
+        let is_there =
+            |file: &PathBuf| fs::is_file(file) || fs::is_symlink(file) || fs::is_dir(file);
         for folder in self.upwards(self.request.cwd) {
-            let manifest = Some(folder.join(MANIFEST)).filter(|file| fs::is_file(file));
+            let manifest = Some(folder.join(MANIFEST)).filter(is_there);
             let project = project_in(folder);
             if manifest.is_some() || project.is_some() {
                 return Ok(Start {

@@ -45,6 +45,9 @@ pub struct LockNameParts<'a> {
     pub local_lock_path: &'a str,
 }
 
+/// The keys of the section.
+const KEYS: [&str; 3] = ["lock", "url", "name"];
+
 impl RemoteLock {
     /// Reads the section, and says what is wrong in it.
     pub(super) fn read(node: &Node, problems: &mut Diagnostics) -> Self {
@@ -52,6 +55,21 @@ impl RemoteLock {
             let problem = Diagnostic::error(message).label(node.span(), "");
             problems.push(problem.help(help));
         };
+        for (key, entry) in node
+            .as_map()
+            .into_iter()
+            .flat_map(crate::yaml::Mapping::iter)
+        {
+            if !KEYS.contains(&&**key) {
+                let message = format!("`lfs_lock` has no key `{key}`");
+                let known: Vec<_> = KEYS.iter().map(|it| format!("`{it}`")).collect();
+                wrong(
+                    &entry.value,
+                    &message,
+                    &format!("it has {}", known.join(", ")),
+                );
+            }
+        }
         let get = |key: &str| node.get(key).filter(|node| !node.is_null());
         let mode = get("lock").map(|lock| match lock.as_str() {
             Some("no") => LockMode::No,

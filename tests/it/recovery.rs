@@ -319,3 +319,85 @@ fn a_job_that_was_cut_off_is_recorded_as_others_are() {
         .collect();
     assert!(left.is_empty(), "{left:?}");
 }
+
+#[test]
+fn a_task_that_a_second_signal_has_killed_is_in_doubt() {
+    let env = made("");
+    env.write(
+        "step.sh",
+        "echo \"$1 $2 $_UNFURL_IDEMPOTENCY_KEY\" >> world\n\
+         [ \"$1 $2\" != 'create b' ] || [ -e slow ] || { touch slow; sleep 20; }\n",
+    );
+    let signals = "p=$$; (while ! [ -e slow ]; do sleep 0.05; done; kill -TERM $p; sleep 0.3; \
+                   kill -TERM $p) & ";
+    let run = env.unfurl_after(signals, &["deploy", "--approve"]);
+    assert_eq!(run.code, 143, "{run}");
+    assert_eq!(ready(&env, "b"), "unknown creating");
+    let refused = env.unfurl(["deploy", "--approve"]).exits(1);
+    refused.says(&["`create` of `b`", "--redo-in-doubt"]);
+    env.unfurl(["deploy", "--approve", "--redo-in-doubt"])
+        .succeeds();
+    let text = env.read("world");
+    let keys = text.lines().filter(|line| line.starts_with("create b "));
+    let keys: Vec<&str> = keys.collect();
+    assert_eq!(keys.len(), 2, "{text}");
+    assert_eq!(keys[0], keys[1]);
+    assert_eq!(ready(&env, "b"), "ok started");
+}
+
+#[test]
+fn a_job_that_was_cut_off_is_found_by_whatever_link_it_was_started() {
+    let env = made("early create b");
+    let real = env.work().join("ensemble.yaml");
+    std::fs::create_dir(env.work().join("link")).unwrap();
+    std::os::unix::fs::symlink(&real, env.work().join("link/ensemble.yaml")).unwrap();
+    cut(&env, &["deploy", "--approve", "link"]);
+    env.unfurl(["status"]).says(&["a job was cut off"]);
+    env.unfurl(["deploy", "--approve", "--redo-in-doubt"])
+        .succeeds()
+        .says(&["was cut off"]);
+    assert_eq!(world(&env), ALL);
+}
+
+#[test]
+fn resume_goes_with_no_option_that_makes_another_plan() {
+    let env = made("early create b");
+    cut(&env, &["deploy", "--approve"]);
+    for option in [&["--instance", "a"][..], &["--exclude", "b"], &["--force"]] {
+        let resume = ["deploy", "--approve", "--resume"];
+        env.unfurl(resume.iter().chain(option)).exits(2);
+    }
+    assert_eq!(world(&env).len(), 3);
+}
+
+#[test]
+fn after_a_damaged_journal_people_look_before_anything_is_made() {
+    let env = made("early create b");
+    cut(&env, &["deploy", "--approve"]);
+    let journal = env
+        .files()
+        .into_iter()
+        .find(|(path, _)| path.ends_with(".journal"));
+    let (path, bytes) = journal.unwrap();
+    let mut text = String::from_utf8(bytes).unwrap();
+    let end = text.rfind("started").unwrap();
+    text.replace_range(end..end + 7, "stopped");
+    env.write(&path, &text);
+    let refused = env.unfurl(["deploy", "--approve"]).exits(1);
+    refused.says(&["damaged", "may exist", ".journal.damaged"]);
+    assert_eq!(world(&env).len(), 3);
+    let again = ["deploy", "--approve", "--redo-in-doubt"];
+    env.unfurl(again).succeeds();
+}
+
+#[test]
+fn an_ensemble_that_cannot_be_read_is_not_taken_for_one_further_up() {
+    let env = made("");
+    std::fs::create_dir(env.work().join("inner")).unwrap();
+    let gone = env.work().join("inner/ensemble.yaml");
+    std::os::unix::fs::symlink("/nonexistent/ensemble.yaml", gone).unwrap();
+    let script = "cd inner";
+    let run = env.unfurl_after(script, &["deploy", "--approve"]);
+    assert_ne!(run.code, 0, "{run}");
+    assert!(!env.work().join("world").exists());
+}

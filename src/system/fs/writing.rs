@@ -115,6 +115,11 @@ pub struct Appender {
 impl Appender {
     /// Opens a file for growing; creates it and its folders where needed.
     pub fn open(path: &Path) -> Result<Self, Error> {
+        Self::open_with(path, None)
+    }
+
+    /// As [`Self::open`]; what is created has these permission bits.
+    pub fn open_with(path: &Path, mode: Option<u32>) -> Result<Self, Error> {
         let mut unsynced = create_folders(parent_of(path))?;
         let failed = || because(Action::Write, path);
         if !path.exists() {
@@ -122,6 +127,9 @@ impl Appender {
         }
         let mut options = OpenOptions::new();
         options.append(true).create(true);
+        if let Some(mode) = mode {
+            options.mode(mode);
+        }
         let file = fault::call(Call::Open(path), || options.open(path)).map_err(failed())?;
         let length = file.metadata().map_err(failed())?.len();
         Ok(Self {
