@@ -6,7 +6,7 @@ use regex::{Captures, Regex};
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::git::lfs;
-use crate::yaml::Node;
+use crate::yaml::{Mapping, Node};
 
 /// What a name may have filled in.
 const FILLED_IN: &[&str] = &["environment", "ensemble_uri", "local_lock_path"];
@@ -51,25 +51,11 @@ const KEYS: [&str; 3] = ["lock", "url", "name"];
 impl RemoteLock {
     /// Reads the section, and says what is wrong in it.
     pub(super) fn read(node: &Node, problems: &mut Diagnostics) -> Self {
+        refuse_unknown_keys(node, problems);
         let mut wrong = |node: &Node, message: &str, help: &str| {
             let problem = Diagnostic::error(message).label(node.span(), "");
             problems.push(problem.help(help));
         };
-        for (key, entry) in node
-            .as_map()
-            .into_iter()
-            .flat_map(crate::yaml::Mapping::iter)
-        {
-            if !KEYS.contains(&&**key) {
-                let message = format!("`lfs_lock` has no key `{key}`");
-                let known: Vec<_> = KEYS.iter().map(|it| format!("`{it}`")).collect();
-                wrong(
-                    &entry.value,
-                    &message,
-                    &format!("it has {}", known.join(", ")),
-                );
-            }
-        }
         let get = |key: &str| node.get(key).filter(|node| !node.is_null());
         let mode = get("lock").map(|lock| match lock.as_str() {
             Some("no") => LockMode::No,
@@ -127,6 +113,17 @@ impl RemoteLock {
             name => name,
         };
         escaped(name)
+    }
+}
+
+fn refuse_unknown_keys(node: &Node, problems: &mut Diagnostics) {
+    for (key, entry) in node.as_map().into_iter().flat_map(Mapping::iter) {
+        if !KEYS.contains(&&**key) {
+            let message = format!("`lfs_lock` has no key `{key}`");
+            let known: Vec<_> = KEYS.iter().map(|it| format!("`{it}`")).collect();
+            let problem = Diagnostic::error(message).label(entry.value.span(), "");
+            problems.push(problem.help(format!("it has {}", known.join(", "))));
+        }
     }
 }
 
@@ -212,6 +209,12 @@ mod tests {
             ensemble_uri: "git.example/x",
             local_lock_path: "ensemble/ensemble.yaml.lock",
         })
+    }
+
+    #[test]
+    fn a_key_that_is_misspelt_is_told() {
+        let (_, problems) = read("{loock: require}");
+        assert_eq!(problems, ["`lfs_lock` has no key `loock`"]);
     }
 
     #[test]
