@@ -49,13 +49,22 @@ impl Repository {
         paths.sort();
         paths.dedup();
         self.ready_to_commit()?;
-        self.commit_as(message, |base| {
+        let made = self.commit_as(message, |base| {
             let mut contents = Vec::new();
             for path in &paths {
                 contents.push((path.clone(), self.content_of(path)?));
             }
             self.tree_with(base, &contents)
-        })
+        })?;
+        if made.is_none() && !paths.is_empty() {
+            // They are committed; a kill right after that commit left the index behind.
+            let tree = self.tip()?.and_then(|tip| tip.tree().ok());
+            if let Some(tree) = tree {
+                // What does not work here is told by the next commit.
+                self.refresh_index(&paths, tree.id());
+            }
+        }
+        Ok(made)
     }
 
     /// Commits what the user has staged, all of it and nothing else.

@@ -331,3 +331,16 @@ fn deploy_and_push(env: &TestEnv, clone: &str, node: &str) {
         run.succeeds();
     }
 }
+
+#[test]
+fn an_index_that_a_kill_left_behind_its_commit_is_brought_up_to_date() {
+    let env = with_clones(&["n0"]);
+    deploy(&env, "a", &["--commit"]).succeeds();
+    // As if the last job had been killed between its commit and the index.
+    env.git(&["-C", "a", "read-tree", "HEAD~1"]);
+    assert_ne!(env.git(&["-C", "a", "status", "--porcelain"]), "");
+    let head = env.git(&["-C", "a", "rev-parse", "HEAD"]);
+    deploy(&env, "a", &["--commit"]).succeeds();
+    assert_eq!(env.git(&["-C", "a", "status", "--porcelain"]), "");
+    assert_eq!(env.git(&["-C", "a", "rev-parse", "HEAD"]), head);
+}
