@@ -13,7 +13,7 @@ use super::journal::{Journal, JournalError};
 use super::manifest::Manifest;
 use super::record::{Changelogs, Record, changelog_text, discovered_section, job_file_name};
 use crate::diagnostic::Sources;
-use crate::name::{ChangeId, Status};
+use crate::name::{ChangeId, InterfaceName, Status};
 use crate::value::{Map, Value};
 use crate::yaml::{self, Limits};
 
@@ -91,11 +91,6 @@ impl CutOffJob {
         &self.began.id
     }
 
-    /// What tells the processes of that run from all others.
-    pub fn token(&self) -> Option<&str> {
-        self.began.token.as_deref()
-    }
-
     /// What the job was to reach.
     pub fn goal(&self) -> Option<&serde_json::Value> {
         self.began.goal.as_ref()
@@ -129,10 +124,10 @@ impl CutOffJob {
     /// the task if it failed. What a task in doubt has left counts as what is there.
     pub fn folders(&self) -> Vec<((String, String), Option<String>)> {
         let ended = self.ended.iter().filter(|task| !task.skipped);
+        let id = |task: &Ended| Some(map_of(&task.record).ok()?.get("changeId")?.to_string());
         let ended = ended.map(|task| {
-            let id = map_of(&task.record).ok();
-            let id = id.and_then(|record| Some(record.get("changeId")?.to_string()));
-            (task.folder.clone(), id.filter(|_| !task.success))
+            let failed = (!task.success).then(|| id(task)).flatten();
+            (task.folder.clone(), failed)
         });
         let doubts = self.in_doubt().map(|task| (task.folder.clone(), None));
         ended.chain(doubts).collect()
@@ -194,12 +189,7 @@ impl CutOffJob {
                 .group
                 .is_some_and(|group| !self.settled.contains(&group));
             if open && task.success {
-                insert_before(
-                    &mut record,
-                    "changed",
-                    CUT_OFF,
-                    Value::from(task.turn.as_str()),
-                );
+                set_cut_off(&mut record, &task.turn);
             }
             tasks.push(RecordedTask {
                 record,
@@ -214,13 +204,8 @@ impl CutOffJob {
             record.insert("changeId".into(), Value::from(id.as_str()));
             record.extend(map_of(&task.record)?);
             let told = Value::list([Value::from(IN_DOUBT)]);
-            insert_before(&mut record, "changed", "messages", told);
-            insert_before(
-                &mut record,
-                "changed",
-                CUT_OFF,
-                Value::from(task.turn.as_str()),
-            );
+            insert_before_changed(&mut record, "messages", told);
+            set_cut_off(&mut record, &task.turn);
             tasks.push(RecordedTask {
                 record,
                 ended: None,
@@ -321,10 +306,10 @@ struct RecordedTask {
     skipped: bool,
 }
 
-/// Whether an operation makes or removes things.
+/// Whether an operation, `interface.name`, makes or removes things.
 fn is_of_life_cycle(operation: &str) -> bool {
     let interface = operation.split_once('.').map(|(interface, _)| interface);
-    matches!(interface, Some("Standard" | "Configure"))
+    interface.is_some_and(|interface| InterfaceName::from(interface).is_of_life_cycle())
 }
 
 fn add_files(
@@ -432,10 +417,15 @@ fn set_half_done(record: &mut Map) {
     }
 }
 
-/// Inserts an entry before another, or else at the end.
-fn insert_before(map: &mut Map, other: &str, key: &str, value: Value) {
-    let place = map.get_index_of(other).unwrap_or(map.len());
-    map.shift_insert(place, Arc::from(key), value);
+/// Notes in a task's record that its job was cut off, with the key of the instance whose turn it was.
+fn set_cut_off(record: &mut Map, turn: &str) {
+    insert_before_changed(record, CUT_OFF, Value::from(turn));
+}
+
+/// Inserts an entry where the records of tasks have it: before `changed`, or else at the end.
+fn insert_before_changed(record: &mut Map, key: &str, value: Value) {
+    let place = record.get_index_of("changed").unwrap_or(record.len());
+    record.shift_insert(place, Arc::from(key), value);
 }
 
 fn form(error: &dyn std::fmt::Display) -> CutOffError {

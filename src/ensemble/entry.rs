@@ -72,8 +72,6 @@ pub struct Started {
     pub record: String,
     /// The directory name of its target and the name of its operation, for its files.
     pub folder: (String, String),
-    /// What a system that is called more than once for one thing can tell that by.
-    pub key: String,
 }
 
 /// A task that has ended.

@@ -7,7 +7,7 @@ use super::records::recorded;
 use super::store::RecordStore;
 use super::templates::KeptIndex;
 use crate::job::{CutOff, History, LastOperation, Recorded};
-use crate::name::ChangeId;
+use crate::name::{ChangeId, OperationName};
 use crate::value::{Map, Value};
 
 /// The key of the digests of node templates.
@@ -275,7 +275,7 @@ impl RecordedHistory {
             left.in_doubt = Some((operation.to_owned(), id));
             return true;
         }
-        let removes = |name: &str| matches!(name, "stop" | "delete");
+        let removes = |name: &str| OperationName::from(name).takes_down();
         let left = self.cut_off.entry(target.to_owned()).or_default();
         // What brings up and what takes down undo each other.
         left.half_done

@@ -202,6 +202,13 @@ impl Repository {
         Ok(paths.collect())
     }
 
+    /// As [`Self::changes`], without repositories of their own in there, which are no part of it.
+    pub fn file_changes(&self, paths: &[&Path]) -> Result<Vec<PathBuf>, Error> {
+        let mut changes = self.changes(paths)?;
+        changes.retain(|path| !path.as_os_str().as_bytes().ends_with(b"/"));
+        Ok(changes)
+    }
+
     /// The paths that git tracks or was told to add, and whose changes are not committed.
     pub fn uncommitted(&self) -> Result<Vec<PathBuf>, Error> {
         let mut options = StatusOptions::new();

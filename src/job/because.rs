@@ -2,7 +2,7 @@
 
 use super::engine::Engine;
 use super::task::{Task, TaskIndex};
-use crate::name::Status;
+use crate::name::{OperationName, Status};
 use crate::plan::{Reason, Workflow};
 use crate::topology::Entity;
 
@@ -16,7 +16,8 @@ impl Engine {
             Reason::Add if entity.last_change().is_none() => "it does not exist yet".to_owned(),
             Reason::Add | Reason::Missing | Reason::Degraded | Reason::Repair => status_of(entity),
             Reason::InDoubt => {
-                let doubt = entity.in_doubt.as_deref().unwrap_or("an operation");
+                let doubt = entity.in_doubt.as_ref();
+                let doubt = doubt.map_or("an operation", OperationName::as_str);
                 format!("nobody knows whether `{doubt}` was done: its job was cut off")
             }
             Reason::Upgrade => return self.outdated.get(&index).cloned(),

@@ -2,7 +2,7 @@
 //! to its end may exist, although no record says that somebody created them.
 
 use super::engine::History;
-use crate::name::{ChangeId, Status};
+use crate::name::{ChangeId, OperationName, Status};
 use crate::topology::{Entity, Topology};
 
 /// The operations that bring an instance into being.
@@ -30,7 +30,7 @@ pub fn mark_left(topology: &mut Topology, history: &dyn History) {
         let begun = is_new && was_begun(first, &key, history);
         if begun || doubt.is_some() {
             let begun = begun || is_new && doubt.is_some_and(|name| MAKES.contains(&name));
-            let doubt = doubt.map(std::sync::Arc::from);
+            let doubt = doubt.map(OperationName::from);
             topology.record(handle, |entity| {
                 entity.begun = begun;
                 entity.in_doubt = doubt;

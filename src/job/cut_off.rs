@@ -1,6 +1,6 @@
 //! What a job leaves undone when it is cut off, and what another one makes of it.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use super::engine::Engine;
 use super::task::{Stage, Task, TaskIndex};
@@ -21,7 +21,7 @@ impl Engine {
     /// What stays the same where an operation is run again because nobody knows whether it was, and
     /// is another for each further run that is meant: of the ensemble, the target, the operation,
     /// and its last record (R15).
-    pub fn idempotency_key(&self, index: TaskIndex) -> String {
+    fn idempotency_key(&self, index: TaskIndex) -> String {
         let task = &self.tasks[index];
         let target = self.topology.whole_key(task.target);
         let name = task.reference.operation.as_str();
@@ -73,11 +73,10 @@ impl Engine {
 
     /// Whether nobody knows if a task has done its work, since it was ended in the middle of it.
     pub fn is_in_doubt(&self, task: &Task) -> bool {
-        let interface = task.reference.interface.as_str();
         let turn = self.instance_of_turn(task);
         let unknown =
             turn.is_some_and(|of| self.topology.entity(of).local == Some(Status::Unknown));
-        task.cut_off && unknown && matches!(interface, "Standard" | "Configure")
+        task.cut_off && unknown && task.reference.interface.is_of_life_cycle()
     }
 
     /// The key, among all topologies, of the instance whose turn a task is part of.
@@ -134,8 +133,7 @@ impl Engine {
     pub(super) fn stays_in_doubt(&self, index: TaskIndex) -> Option<String> {
         let task = &self.tasks[index];
         let goal = &self.options.goal;
-        let interface = task.reference.interface.as_str();
-        let acts = matches!(interface, "Standard" | "Configure");
+        let acts = task.reference.interface.is_of_life_cycle();
         if goal.redo_in_doubt || goal.force || !acts || task.reason == Reason::InDoubt {
             return None;
         }
@@ -143,7 +141,7 @@ impl Engine {
         let entity = self.topology.entity(instance);
         let doubt = entity.in_doubt.as_ref()?;
         let removes = task.step.is_some_and(|step| self.removes(step));
-        if removes && !matches!(&**doubt, "stop" | "delete") {
+        if removes && !doubt.takes_down() {
             return None;
         }
         let unknown = matches!(entity.local, Some(Status::Unknown | Status::Error) | None);
@@ -156,8 +154,8 @@ impl Engine {
     }
 
     /// What is planned: operations by the keys of their targets.
-    pub fn planned(&self) -> HashMap<String, Vec<String>> {
-        let mut planned: HashMap<String, Vec<String>> = HashMap::new();
+    pub fn planned(&self) -> BTreeMap<String, Vec<String>> {
+        let mut planned: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for step in 0..self.plan.steps.len() {
             let Some(index) = self.task_of(step).filter(|_| !self.done[step]) else {
                 continue;

@@ -108,6 +108,20 @@ name!(
     OperationName
 );
 
+impl InterfaceName {
+    /// Whether its operations make or remove things.
+    pub fn is_of_life_cycle(&self) -> bool {
+        matches!(self.as_str(), "Standard" | "Configure")
+    }
+}
+
+impl OperationName {
+    /// Whether it takes down what others bring up.
+    pub fn takes_down(&self) -> bool {
+        matches!(self.as_str(), "stop" | "delete")
+    }
+}
+
 /// An operation together with the interface it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct OperationRef {

@@ -113,10 +113,8 @@ fn pending(targets: &[Involved]) -> Result<usize, Failure> {
 
 /// What is changed in the folder; repositories of their own in it are not part of it.
 fn changes(target: &Involved) -> Result<Vec<PathBuf>, Failure> {
-    let changes = target.repository.changes(&[&target.folder]);
-    let mut changes = changes.map_err(|error| refused(&error))?;
-    changes.retain(|path| !path.as_os_str().as_encoded_bytes().ends_with(b"/"));
-    Ok(changes)
+    let changes = target.repository.file_changes(&[&target.folder]);
+    changes.map_err(|error| refused(&error))
 }
 
 fn statuses(targets: &[Involved]) -> Result<String, Failure> {

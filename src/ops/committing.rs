@@ -91,12 +91,9 @@ impl JobCommit {
 
     /// What is changed in the ensemble's folder.
     fn changed(&self) -> Result<Vec<PathBuf>, Error> {
-        let changes = self.repository.changes(&[self.record.base()])?;
+        let files = self.repository.file_changes(&[self.record.base()])?;
         let root = self.repository.root();
-        let files = changes
-            .into_iter()
-            .filter(|path| !path.as_os_str().as_encoded_bytes().ends_with(b"/"));
-        Ok(files.map(|path| root.join(path)).collect())
+        Ok(files.into_iter().map(|path| root.join(path)).collect())
     }
 
     /// Commits what the job with this id has left, and pushes it if asked to.

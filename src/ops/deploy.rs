@@ -66,7 +66,7 @@ fn run(
     refuse_in_doubt(&job.engine, watch.view, request)?;
     // What is not to be saved leaves nothing to recover either.
     let mut journal = None;
-    if request.save && !request.goal.dry_run {
+    if request.save && !request.goal.dry_run && !cfg!(feature = "without-journal") {
         let began = job.begun(&session, request, &lock.owner().token)?;
         journal = Some(JobJournal::begin(session.manifest.path(), began)?);
     }

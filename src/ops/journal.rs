@@ -1,7 +1,7 @@
 //! The journal of a job: tells on disk what the job does, entry by entry, so that a job that is cut
 //! off can be put on record all the same.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::failure::{Failure, FailureKind};
 use crate::ensemble::{
@@ -13,12 +13,10 @@ use crate::name::Status;
 use crate::value::{Map, Value};
 use crate::yaml;
 
-/// The journal of an ensemble, begun with the first event.
+/// The journal of an ensemble.
 #[derive(Debug)]
 pub(super) struct JobJournal {
-    manifest: PathBuf,
-    began: Began,
-    journal: Option<Journal>,
+    journal: Journal,
     /// How many templates that tasks have added are told.
     templates: usize,
 }
@@ -27,42 +25,20 @@ impl JobJournal {
     /// Begins a journal for the ensemble of a manifest with what it says of the job first. A job
     /// whose journal cannot be written is refused before it does anything.
     pub(super) fn begin(manifest: &Path, began: Began) -> Result<Self, Failure> {
-        let mut ours = Self {
-            manifest: manifest.to_path_buf(),
-            began,
-            journal: None,
-            templates: 0,
-        };
-        if cfg!(feature = "without-journal") {
-            return Ok(ours);
-        }
-        let begun = ours.begun().and_then(Journal::sync);
-        if let Err(error) = begun {
+        let journal = begun(manifest, began).map_err(|error| {
             let message =
                 format!("nothing was done, for the job's journal cannot be written: {error}");
-            // What there is of it tells nothing.
-            ours.remove().ok();
-            return Err(Failure::new(FailureKind::Refused, message, error.hint()));
-        }
-        Ok(ours)
+            Failure::new(FailureKind::Refused, message, error.hint())
+        })?;
+        Ok(Self {
+            journal,
+            templates: 0,
+        })
     }
 
     /// Removes the journal: all that it holds is in the record.
     pub(super) fn remove(self) -> Result<(), String> {
-        match self.journal {
-            Some(journal) => journal.remove().map_err(|error| error.to_string()),
-            None => Ok(()),
-        }
-    }
-
-    /// The journal, begun where it is not yet.
-    fn begun(&mut self) -> Result<&mut Journal, ensemble::JournalError> {
-        if self.journal.is_none() {
-            let mut journal = Journal::begin(&self.manifest)?;
-            journal.append(&[[Entry::Began(Box::new(std::mem::take(&mut self.began)))]])?;
-            self.journal = Some(journal);
-        }
-        Ok(self.journal.as_mut().expect("it was begun just now"))
+        self.journal.remove().map_err(|error| error.to_string())
     }
 
     fn entries(&mut self, job: &mut Engine, events: &[Event]) -> Vec<Entry> {
@@ -102,26 +78,31 @@ impl JobJournal {
 
 impl crate::job::Journal for JobJournal {
     fn append(&mut self, job: &mut Engine, events: &[Event]) -> Result<(), JournalError> {
-        if cfg!(feature = "without-journal") {
-            return Ok(());
-        }
-        let starts = |event: &Event| matches!(event, Event::JobStarted { .. });
-        if events.iter().any(starts) {
-            self.begun().map_err(|error| failed(&error))?;
-        }
         let entries = self.entries(job, events);
         if entries.is_empty() {
             return Ok(());
         }
         // What happened at once is one line, which is there as a whole or not at all.
-        let journal = self.begun().map_err(|error| failed(&error))?;
-        journal.append(&[entries]).map_err(|error| failed(&error))
+        self.journal
+            .append(&[entries])
+            .map_err(|error| failed(&error))
     }
 
     fn sync(&mut self) -> Result<(), JournalError> {
-        match &mut self.journal {
-            Some(journal) => journal.sync().map_err(|error| failed(&error)),
-            None => Ok(()),
+        self.journal.sync().map_err(|error| failed(&error))
+    }
+}
+
+/// A journal that says on disk which job it is about.
+fn begun(manifest: &Path, began: Began) -> Result<Journal, ensemble::JournalError> {
+    let mut journal = Journal::begin(manifest)?;
+    let told = journal.append(&[[Entry::Began(Box::new(began))]]);
+    match told.and_then(|()| journal.sync()) {
+        Ok(()) => Ok(journal),
+        Err(error) => {
+            // What there is of it tells nothing.
+            journal.remove().ok();
+            Err(error)
         }
     }
 }
@@ -153,7 +134,6 @@ fn started(job: &Engine, index: TaskIndex) -> Entry {
         route: turn.map_or_else(Vec::new, |of| ensemble::route_to(&job.topology, of)),
         folder: folder_of(job, index),
         record: text_of(&intent_record(job, task)),
-        key: job.idempotency_key(index),
     })
 }
 

@@ -164,9 +164,9 @@ impl Prepared {
     fn planned(&self) -> BTreeMap<String, Vec<String>> {
         let before = &self.engine.options.goal.planned;
         if before.is_empty() {
-            return self.engine.planned().into_iter().collect();
+            return self.engine.planned();
         }
-        before.clone().into_iter().collect()
+        before.clone()
     }
 
     /// What the journal says of the job. What was changed so far is the plan's, which is made

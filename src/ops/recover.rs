@@ -10,9 +10,7 @@ use super::session::{self, Found, JobRequest, SessionOptions};
 use super::view::View;
 use crate::ensemble::{self, CutOffJob, Folders, Journal, Lock, LockState, Manifest, Record};
 use crate::job::{FolderKey, Folders as _};
-use crate::project::FileLoader;
 use crate::system::{clock, fs};
-use crate::yaml::Limits;
 
 /// Puts all jobs on record that were cut off, oldest first, and tells of them; says whether there
 /// was any. The ensemble must be locked.
@@ -30,7 +28,7 @@ fn one(path: &Path, found: &Found, view: &mut dyn View) -> Result<(), Failure> {
     let unread = |error: &dyn std::error::Error| refused(error, path);
     let job = CutOffJob::read(path).map_err(|error| unread(&error))?;
     if let Some(job) = job {
-        let manifest = manifest(found)?;
+        let manifest = session::manifest(found)?;
         if !job.is_on_record(&manifest) {
             let record = job.record(&manifest, clock::now());
             if let Some(record) = record.map_err(|error| unread(&error))? {
@@ -117,24 +115,9 @@ fn damaged(kept: &Path, line: usize) -> Failure {
     Failure::new(FailureKind::Refused, message, Some(hint.to_owned()))
 }
 
-fn manifest(found: &Found) -> Result<Manifest, Failure> {
-    let mut sources = found.sources.clone();
-    let located = &found.located;
-    let mut loader = FileLoader::new(&mut sources, &found.env, Limits::default());
-    loader.set_trust(&located.trust, located.folder());
-    let root = located
-        .project
-        .as_ref()
-        .map(|project| project.root.as_path());
-    loader.set_places(located.folder(), root);
-    let read = session::read_manifest(&located.manifest, &mut loader, Limits::default());
-    drop(loader);
-    read.map_err(|problems| Failure::with_places(FailureKind::Load, problems, sources))
-}
-
 /// Brings what is computed from instances up to date in the record: the status of what depends on
-/// others, inputs, outputs. Says whether anything was written.
-pub(super) fn refresh(request: &JobRequest, found: Found) -> Result<bool, Failure> {
+/// others, inputs, outputs.
+pub(super) fn refresh(request: &JobRequest, found: Found) -> Result<(), Failure> {
     let mut session = session::load(found, &request.session)?;
     let folders = Folders::new(session.manifest.base_dir());
     let parts = prepared::engine(request, &mut session, &folders)?;
@@ -143,8 +126,7 @@ pub(super) fn refresh(request: &JobRequest, found: Found) -> Result<bool, Failur
     let record = Record::of_status(&mut engine).map_err(|error| refused(&error, path))?;
     record
         .publish(&session.manifest)
-        .map_err(|error| refused(&error, path))?;
-    Ok(true)
+        .map_err(|error| refused(&error, path))
 }
 
 fn refused(error: &dyn std::error::Error, path: &Path) -> Failure {

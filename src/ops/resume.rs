@@ -100,7 +100,7 @@ pub(super) fn goal(
         return Err(Failure::new(FailureKind::Refused, message, Some(hint)));
     }
     goal.done = job.done.into_iter().collect();
-    goal.planned = job.planned.into_iter().collect();
+    goal.planned = job.planned;
     goal.redo_in_doubt = request.goal.redo_in_doubt;
     goal.dry_run = request.goal.dry_run;
     Ok(goal)

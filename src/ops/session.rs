@@ -192,9 +192,23 @@ pub(super) fn load(found: Found, options: &SessionOptions) -> Result<Session, Fa
     load_with(found, options, Mapping::default())
 }
 
-/// Reads the file of an ensemble and the environment that applies to it, and not what the ensemble
-/// describes.
+/// Reads the file of an ensemble, and not what the ensemble describes.
+pub(super) fn manifest(found: &Found) -> Result<Manifest, Failure> {
+    manifest_with(found).map(|(manifest, _)| manifest)
+}
+
+/// As [`manifest`], with the environment that applies to it.
 pub(super) fn surroundings(found: &Found) -> Result<(Manifest, Environment), Failure> {
+    let (manifest, sources) = manifest_with(found)?;
+    let environment = found.located.environment(manifest.environment());
+    if environment.lock_problems.has_errors() {
+        let problems = environment.lock_problems;
+        return Err(Failure::with_places(FailureKind::Load, problems, sources));
+    }
+    Ok((manifest, environment))
+}
+
+fn manifest_with(found: &Found) -> Result<(Manifest, Sources), Failure> {
     let located = &found.located;
     let mut sources = found.sources.clone();
     let mut loader = FileLoader::new(&mut sources, &found.env, Limits::default());
@@ -204,16 +218,10 @@ pub(super) fn surroundings(found: &Found) -> Result<(Manifest, Environment), Fai
     loader.set_places(located.folder(), root);
     let read = read_manifest(&located.manifest, &mut loader, Limits::default());
     drop(loader);
-    let failed = |problems, sources| Failure::with_places(FailureKind::Load, problems, sources);
-    let manifest = match read {
-        Ok(manifest) => manifest,
-        Err(problems) => return Err(failed(problems, sources)),
-    };
-    let environment = located.environment(manifest.environment());
-    if environment.lock_problems.has_errors() {
-        return Err(failed(environment.lock_problems, sources));
+    match read {
+        Ok(manifest) => Ok((manifest, sources)),
+        Err(problems) => Err(Failure::with_places(FailureKind::Load, problems, sources)),
     }
-    Ok((manifest, environment))
 }
 
 /// As [`load`], with node templates that have left the model.

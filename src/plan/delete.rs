@@ -122,9 +122,8 @@ impl Planner<'_> {
         let stops = self.goal.workflow == Workflow::Stop && *reason != Reason::Prune;
         let workflow = if stops { "stop" } else { "undeploy" };
         let doubt = self.topology.entity(node).in_doubt.clone();
-        let removing = |doubt: &str| matches!(doubt, "stop" | "delete");
         let mut reason = reason.clone();
-        if doubt.as_deref().is_some_and(removing) && !self.goal.force {
+        if doubt.is_some_and(|doubt| doubt.takes_down()) && !self.goal.force {
             match self.doubt(&subject, &["check"]) {
                 Some(again) => reason = again,
                 None => self.generate(&subject, Some(Reason::Check), "check"),

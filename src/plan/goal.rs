@@ -1,6 +1,6 @@
 //! What a job is to reach.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::fmt::{Display, Formatter};
 use std::sync::Arc;
 
@@ -141,7 +141,7 @@ pub struct Goal {
     /// What a job that is gone on with has done already: keys of targets and operations.
     pub done: HashSet<(String, String)>,
     /// What a job that is gone on with was to do: operations by the keys of their targets.
-    pub planned: HashMap<String, Vec<String>>,
+    pub planned: BTreeMap<String, Vec<String>>,
 }
 
 impl Goal {

@@ -107,7 +107,8 @@ impl Planner<'_> {
         };
         let only_stop = &*sequence.workflow == "stop";
         let entity = self.entity(subject);
-        let doubt = entity.is_some_and(|it| it.in_doubt.as_deref() == Some("stop"));
+        let doubt =
+            entity.is_some_and(|it| it.in_doubt.as_ref().is_some_and(|doubt| *doubt == "stop"));
         if running || doubt || only_stop {
             self.operation(
                 subject,

@@ -173,6 +173,17 @@ mod tests {
         }
     }
 
+    /// The same, for commands that can be told from all others.
+    fn guarded() -> Limits {
+        Limits {
+            guarding: Some(Guarding {
+                token: ulid::Ulid::generate().to_string(),
+                program: None,
+            }),
+            ..limits()
+        }
+    }
+
     fn runner() -> Local {
         Local::start(limits(), None).unwrap()
     }
@@ -336,13 +347,7 @@ mod tests {
 
     #[test]
     fn a_daemon_lives_on_if_the_runner_goes_at_once_after_its_task() {
-        let guarded = Limits {
-            guarding: Some(Guarding {
-                token: ulid::Ulid::generate().to_string(),
-                program: None,
-            }),
-            ..limits()
-        };
+        let guarded = guarded();
         let folder = tempfile::tempdir().unwrap();
         for round in 0..20 {
             let file = folder.path().join(round.to_string());
@@ -465,13 +470,7 @@ mod tests {
 
     #[test]
     fn a_cancelled_command_ends_with_what_left_its_group() {
-        let guarded = Limits {
-            guarding: Some(Guarding {
-                token: ulid::Ulid::generate().to_string(),
-                program: None,
-            }),
-            ..limits()
-        };
+        let guarded = guarded();
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("pid");
         let text = format!(

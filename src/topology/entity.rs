@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::name::{ChangeId, InstanceKey, InstanceName, NodeState, Priority, Status, TemplateName};
+use crate::name::{
+    ChangeId, InstanceKey, InstanceName, NodeState, OperationName, Priority, Status, TemplateName,
+};
 use crate::tosca::{Artifact, CapabilityTemplate, NodeTemplate, RelationshipTemplate};
 use crate::value::{Handle, Map, Value};
 
@@ -135,7 +137,7 @@ pub struct Entity {
     pub begun: bool,
     /// The operation of which nobody knows whether it has done its work, since the job that ran it
     /// was cut off.
-    pub in_doubt: Option<Arc<str>>,
+    pub in_doubt: Option<OperationName>,
     /// Whether it must not be deleted.
     pub protected: Option<bool>,
     /// What customised it: a change id or true.

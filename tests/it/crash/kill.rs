@@ -169,27 +169,38 @@ fn a_check_settles_what_is_in_doubt_after_a_kill_at_any_call() {
     }
 }
 
-/// A job is cut off in its middle, and so is each that tries to recover it, one call further on.
-#[test]
-fn a_recovery_that_is_killed_is_gone_on_with() {
+/// A job is cut off in its middle by a fault, and so is each that tries to recover it, one call
+/// further on, by faults of the modes.
+#[expect(
+    clippy::print_stderr,
+    reason = "a test tells how to repeat its failure"
+)]
+pub(super) fn recovery_survives(test: &str, middle: &str, modes: &[&str]) {
     let loops = Loops::wanted();
     let nodes = 10;
     let wanted = undisturbed(nodes, false);
-    let middle = "kill:spawn=sh#5";
-    let calls = {
+    let cut_off = || {
         let world = World::new(nodes, false);
         world.run(middle, &DEPLOY);
-        world.calls(&GO_ON)
+        world
     };
-    for fault in loops.faults(&["kill", "kill-within", "kill-after"], &calls) {
-        eprintln!("{}", again("kill", &fault));
-        let world = World::new(nodes, false);
-        world.run(middle, &DEPLOY);
+    for fault in loops.faults(modes, &cut_off().calls(&GO_ON)) {
+        eprintln!("{}", again(test, &fault));
+        let world = cut_off();
         let run = world.run(&fault, &GO_ON);
         assert!(run.code <= 0, "{run}");
         goes_on(&world, &wanted, After::crashes(2));
         goes_down(&world);
     }
+}
+
+#[test]
+fn a_recovery_that_is_killed_is_gone_on_with() {
+    recovery_survives(
+        "kill",
+        "kill:spawn=sh#5",
+        &["kill", "kill-within", "kill-after"],
+    );
 }
 
 /// What was rendered for an instance that exists is where it belongs, old or new.
