@@ -37,6 +37,7 @@ pub mod name;
 pub mod ops;
 pub mod plan;
 pub mod project;
+pub mod runbook;
 pub mod runner;
 pub mod secret;
 pub mod system;

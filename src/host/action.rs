@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::DEFAULT_KEPT_BYTES;
+use super::{DEFAULT_KEPT_BYTES, Question, Secret};
 use crate::value::secret_lines;
 
 /// The shell that runs a [`Program::Shell`] which names none.
@@ -22,6 +22,59 @@ const FROM_VARIABLE: &str = "_t=$_UNFURL_TEXT; unset _UNFURL_TEXT; eval \"$_t\""
 pub enum Action {
     /// Runs a command.
     Run(Command),
+    /// Takes a file or a folder of this machine there.
+    Put(Put),
+    /// Brings a file or a folder from there.
+    Get(Get),
+}
+
+/// A file or folder that is taken to a machine. What is there is replaced file by file, each at
+/// once: nobody sees half of one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Put {
+    /// What is taken there.
+    pub source: Content,
+    /// Where it goes; a relative path begins at the user's home. Where it ends with `/` or is a
+    /// folder, a file goes into it under its own name.
+    pub target: String,
+    /// The permission bits of the files; those of the source, or of new files, if none.
+    pub mode: Option<u32>,
+    /// How long it may take.
+    pub time_limit: Option<Duration>,
+}
+
+/// What is taken to a machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Content {
+    /// A file, or a folder with all that is in it.
+    Path(PathBuf),
+    /// The bytes of a file.
+    Bytes(Vec<u8>),
+}
+
+/// A file or folder that is brought from a machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Get {
+    /// What is brought; a relative path begins at the user's home.
+    pub source: String,
+    /// Where it goes. Where it is a folder, or ends with `/`, a file goes into it under its own
+    /// name.
+    pub target: PathBuf,
+    /// How long it may take.
+    pub time_limit: Option<Duration>,
+}
+
+/// A question that a command asks and its answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// What the command's output ends with when it asks.
+    pub prompt: String,
+    /// What it is told, without the end of the line; none ends the command with
+    /// [`super::Exit::Asked`].
+    pub reply: Option<Secret>,
+    /// What is asked for, where there is no reply or it was not taken.
+    pub question: Question,
 }
 
 /// A command with all it needs: nothing is taken from whoever runs it.
@@ -29,9 +82,10 @@ pub enum Action {
 pub struct Command {
     /// What to run.
     pub program: Program,
-    /// The folder to run it in.
+    /// The folder to run it in; on another machine a relative or empty path begins at the user's
+    /// home.
     pub cwd: PathBuf,
-    /// Its complete environment.
+    /// Its complete environment on this machine; elsewhere it is added to the one there.
     pub env: Vec<(String, String)>,
     /// Values in its environment and input that must not be shown. They are never serialized.
     #[serde(skip)]
@@ -46,6 +100,12 @@ pub struct Command {
     pub kept_bytes: usize,
     /// What becomes of processes it leaves behind.
     pub background: Background,
+    /// Whether it gets a terminal, which joins its two outputs.
+    #[serde(default)]
+    pub pty: bool,
+    /// What it may ask. A question that comes again after its answer ends the command.
+    #[serde(skip)]
+    pub answers: Vec<Answer>,
 }
 
 /// What becomes of processes that a command leaves behind when it ends by itself. One that ran too
@@ -127,6 +187,8 @@ impl Command {
             echo: false,
             kept_bytes: DEFAULT_KEPT_BYTES,
             background: Background::default(),
+            pty: false,
+            answers: Vec::new(),
         }
     }
 

@@ -1,9 +1,19 @@
-//! Actions on machines, as data; performs none of them.
+//! Machines: what can be asked of them, where they are, and how they are reached.
+//!
+//! Decides nothing about order: who asks is `runbook` or a job, by way of the runner.
 
 mod action;
+mod address;
 mod capture;
 mod output;
+mod place;
+mod pool;
+mod request;
 
-pub use action::{Action, Background, Command, DEFAULT_SHELL, Program};
+pub use action::{Action, Answer, Background, Command, Content, DEFAULT_SHELL, Get, Program, Put};
+pub use address::{Address, AddressError, DEFAULT_PORT, HostParts};
 pub use capture::{Capture, Captured, DEFAULT_KEPT_BYTES};
-pub use output::{ActionResult, Exit, RunOutput, Stream};
+pub use output::{ActionResult, Exit, Question, RunOutput, Stream, TransferOutput};
+pub use place::{Container, Destination, HostKeys, Identities, Place, Route, Secret};
+pub use pool::{Call, Pool, PoolLimits};
+pub use request::{Request, Stop};

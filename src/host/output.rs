@@ -1,11 +1,12 @@
 //! What an action gave.
 
 use std::fmt::{Display, Formatter};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::Captured;
+use super::{Action, Captured};
 
 /// The result of an [`super::Action`], of the same kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,6 +14,69 @@ use super::Captured;
 pub enum ActionResult {
     /// What a command gave.
     Run(RunOutput),
+    /// What a transfer gave.
+    Transfer(TransferOutput),
+}
+
+impl ActionResult {
+    /// How it ended.
+    pub fn exit(&self) -> &Exit {
+        match self {
+            Self::Run(output) => &output.exit,
+            Self::Transfer(output) => &output.exit,
+        }
+    }
+
+    /// The result of an action that never began, or whose end nobody has seen.
+    pub fn not_performed(action: &Action, exit: Exit) -> Self {
+        match action {
+            Action::Run(_) => Self::Run(RunOutput::not_run(exit)),
+            Action::Put(_) | Action::Get(_) => Self::Transfer(TransferOutput {
+                exit,
+                files: 0,
+                bytes: 0,
+                elapsed: Duration::ZERO,
+            }),
+        }
+    }
+}
+
+/// What a transfer gave.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TransferOutput {
+    /// How it ended; code 0 if all is there.
+    pub exit: Exit,
+    /// How many files were transferred.
+    pub files: u64,
+    /// How many bytes they have together.
+    pub bytes: u64,
+    /// How long it took.
+    pub elapsed: Duration,
+}
+
+/// Something that only a person knows, or another file.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Question {
+    /// The password of a user, to log in: `user@host:port`.
+    Login(String),
+    /// The passphrase of a key, by its file.
+    Passphrase(PathBuf),
+    /// The password that lets a user of a host act as another: `user@host:port`.
+    Become(String),
+    /// What a command asks, in its words.
+    Prompt(String),
+}
+
+impl Display for Question {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Login(address) => write!(f, "the login password of {address}"),
+            Self::Passphrase(file) => write!(f, "the passphrase of `{}`", file.display()),
+            Self::Become(address) => write!(f, "the sudo password of {address}"),
+            Self::Prompt(text) => write!(f, "an answer to `{}`", text.trim()),
+        }
+    }
 }
 
 /// What a command gave.
@@ -42,6 +106,16 @@ pub enum Exit {
     Cancelled,
     /// It never began: there is no such program. The message names it.
     NotFound(String),
+    /// It never began: the machine could not be reached, or let nobody in. The message says why.
+    Unreachable(String),
+    /// It never began, or was ended by us, for something was asked that nobody has answered, or
+    /// not rightly.
+    Asked {
+        /// What was asked.
+        question: Question,
+        /// Whether an answer was given and refused.
+        refused: bool,
+    },
     /// It never began, or was lost, for another reason.
     Failed(String),
 }
@@ -57,7 +131,12 @@ impl Exit {
         match self {
             Self::Code(code) => Some(*code),
             Self::Signal(signal) => Some(128 + signal),
-            Self::TimedOut | Self::Cancelled | Self::NotFound(_) | Self::Failed(_) => None,
+            Self::TimedOut
+            | Self::Cancelled
+            | Self::NotFound(_)
+            | Self::Unreachable(_)
+            | Self::Asked { .. }
+            | Self::Failed(_) => None,
         }
     }
 }
@@ -69,7 +148,14 @@ impl Display for Exit {
             Self::Signal(signal) => write!(f, "ended by signal {signal}"),
             Self::TimedOut => f.write_str("ran too long"),
             Self::Cancelled => f.write_str("cancelled"),
-            Self::NotFound(message) | Self::Failed(message) => f.write_str(message),
+            Self::NotFound(message) | Self::Unreachable(message) | Self::Failed(message) => {
+                f.write_str(message)
+            }
+            Self::Asked {
+                question,
+                refused: true,
+            } => write!(f, "{question} was refused"),
+            Self::Asked { question, .. } => write!(f, "needs {question}"),
         }
     }
 }

@@ -40,9 +40,10 @@ impl Engine {
 
     /// Gives an effect the variable that tells it apart.
     pub(super) fn mark(&self, index: TaskIndex, effect: &mut Effect) {
-        let Action::Run(command) = &mut effect.action;
-        let key = self.idempotency_key(index);
-        command.env.push((KEY_VARIABLE.to_owned(), key));
+        if let Action::Run(command) = &mut effect.action {
+            let key = self.idempotency_key(index);
+            command.env.push((KEY_VARIABLE.to_owned(), key));
+        }
     }
 
     /// Whether all steps of a group are done.

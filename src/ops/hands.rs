@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::session::{JobRequest, Session};
 use crate::ensemble::{FolderKind, FolderPath, Folders, Lock, PlannedFile};
-use crate::host::{Action, ActionResult};
+use crate::host::{Action, ActionResult, Request};
 use crate::job::FolderKey;
 use crate::name::ChangeId;
 use crate::runner::{Guarding, Heard, Limits, Local};
@@ -68,7 +68,7 @@ impl Drop for LocalRunner {
 
 impl crate::job::Runner for LocalRunner {
     fn begin(&mut self, id: u64, action: Action) -> Result<(), String> {
-        self.local()?.submit(id, action);
+        self.local()?.submit(id, Request::here(action));
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! The runner of this machine: its own thread, many commands at a time.
+//! The runner: its own thread, many actions at a time, on this machine and elsewhere.
 
 use std::sync::mpsc as results;
 use std::thread::JoinHandle;
@@ -8,7 +8,7 @@ use tokio::sync::mpsc as orders;
 
 use super::guard::Guarding;
 use super::perform::{self, Order};
-use crate::host::{Action, ActionResult, Stream};
+use crate::host::{ActionResult, PoolLimits, Request, Stream};
 
 /// Bounds of what the runner does at a time.
 #[derive(Debug, Clone)]
@@ -21,6 +21,8 @@ pub struct Limits {
     pub drain: Duration,
     /// How long commands may go on after somebody asked for an end.
     pub patience: Duration,
+    /// Bounds of the connections to other machines.
+    pub connections: PoolLimits,
     /// Who ends commands if this process is killed.
     pub guarding: Option<Guarding>,
 }
@@ -32,6 +34,7 @@ impl Default for Limits {
             grace: Duration::from_secs(5),
             drain: Duration::from_millis(500),
             patience: Duration::from_secs(30),
+            connections: PoolLimits::default(),
             guarding: None,
         }
     }
@@ -76,7 +79,7 @@ pub enum Error {
     Gone,
 }
 
-/// Performs actions on this machine. When it is dropped, all that runs is killed.
+/// Performs actions on this machine and others. When it is dropped, all that runs is killed.
 #[derive(Debug)]
 pub struct Local {
     orders: orders::UnboundedSender<Order>,
@@ -105,8 +108,8 @@ impl Local {
     }
 
     /// Begins an action. Its result comes with the same id, which no other action that runs has.
-    pub fn submit(&self, id: u64, action: Action) {
-        self.order(Order::Begin(id, Box::new(action)));
+    pub fn submit(&self, id: u64, request: Request) {
+        self.order(Order::Begin(id, Box::new(request)));
     }
 
     /// Gives what tells this runner that somebody asks for an end.
@@ -162,7 +165,7 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
-    use crate::host::{Background, Command, Exit, Program, RunOutput};
+    use crate::host::{Action, Background, Command, Exit, Program, RunOutput};
     use crate::system::machine::is_running;
 
     fn limits() -> Limits {
@@ -182,6 +185,10 @@ mod tests {
             }),
             ..limits()
         }
+    }
+
+    fn here(command: Command) -> Request {
+        Request::here(Action::Run(command))
     }
 
     fn runner() -> Local {
@@ -208,7 +215,7 @@ mod tests {
     }
 
     fn run(runner: &Local, command: Command) -> RunOutput {
-        runner.submit(7, Action::Run(command));
+        runner.submit(7, here(command));
         let (id, output) = next(runner);
         assert_eq!(id, 7);
         output
@@ -375,8 +382,8 @@ mod tests {
     #[test]
     fn a_cancelled_command_ends_and_the_others_do_not() {
         let runner = runner();
-        runner.submit(1, Action::Run(sh("sleep 60")));
-        runner.submit(2, Action::Run(sh("sleep 0.5; echo two")));
+        runner.submit(1, here(sh("sleep 60")));
+        runner.submit(2, here(sh("sleep 0.5; echo two")));
         runner.cancel(1);
         let (id, output) = next(&runner);
         assert_eq!((id, output.exit), (1, Exit::Cancelled));
@@ -394,7 +401,7 @@ mod tests {
         };
         let runner = Local::start(one, None).unwrap();
         for id in 0..5 {
-            runner.submit(id, Action::Run(sh("sleep 60")));
+            runner.submit(id, here(sh("sleep 60")));
         }
         runner.cancel_all();
         let mut ids: Vec<_> = (0..5)
@@ -417,7 +424,7 @@ mod tests {
             "trap '' TERM INT HUP; echo $$ > {}; sleep 60; sleep 60",
             file.display()
         );
-        runner.submit(1, Action::Run(sh(&text)));
+        runner.submit(1, here(sh(&text)));
         let pid = pid_in(&file);
         drop(runner);
         assert!(ends(pid));
@@ -426,7 +433,7 @@ mod tests {
     #[test]
     fn after_an_interruption_what_runs_may_end_by_itself() {
         let runner = runner();
-        runner.submit(1, Action::Run(sh("sleep 0.3; echo done")));
+        runner.submit(1, here(sh("sleep 0.3; echo done")));
         runner.bell().ring(1);
         assert!(matches!(runner.recv().unwrap(), Heard::Interruption));
         let (_, output) = next(&runner);
@@ -441,10 +448,10 @@ mod tests {
             ..limits()
         };
         let runner = Local::start(impatient, None).unwrap();
-        runner.submit(1, Action::Run(sh("sleep 60")));
+        runner.submit(1, here(sh("sleep 60")));
         runner.bell().ring(1);
         assert_eq!(next(&runner).1.exit, Exit::Cancelled);
-        runner.submit(2, Action::Run(sh("echo late")));
+        runner.submit(2, here(sh("echo late")));
         assert_eq!(next(&runner).1.exit, Exit::Cancelled);
     }
 
@@ -458,7 +465,7 @@ mod tests {
         let file = folder.path().join("pid");
         let runner = Local::start(patient, None).unwrap();
         let text = format!("trap '' INT TERM; echo $$ > {}; sleep 60", file.display());
-        runner.submit(1, Action::Run(sh(&text)));
+        runner.submit(1, here(sh(&text)));
         let pid = pid_in(&file);
         let start = Instant::now();
         runner.bell().ring(1);
@@ -479,7 +486,7 @@ mod tests {
         );
         for dropped in [false, true] {
             let runner = Local::start(guarded.clone(), None).unwrap();
-            runner.submit(1, Action::Run(sh(&text)));
+            runner.submit(1, here(sh(&text)));
             let pid = pid_in(&file);
             std::fs::remove_file(&file).unwrap();
             if !dropped {
@@ -546,7 +553,7 @@ mod tests {
         for id in 0..500 {
             let mut command = sh("");
             command.program = Program::Argv(vec!["echo".into(), id.to_string()]);
-            runner.submit(id, Action::Run(command));
+            runner.submit(id, here(command));
         }
         for _ in 0..500 {
             let (id, output) = next(&runner);

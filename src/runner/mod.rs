@@ -1,5 +1,6 @@
-//! Performs effects on this machine.
+//! Performs effects: on this machine itself, elsewhere over the connections of `host`.
 
+mod elsewhere;
 mod guard;
 mod local;
 mod perform;

@@ -18,12 +18,14 @@ use tokio::process::{Child, ChildStdin};
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::{JoinError, JoinSet};
 
+use super::elsewhere::Elsewhere;
 use super::guard::Guard;
 use super::local::{Heard, Limits, OutputSink};
 use super::program::file_of;
 use super::redact::Redactor;
 use crate::host::{
-    Action, ActionResult, Background, Capture, Captured, Command, Exit, RunOutput, Stream,
+    Action, ActionResult, Background, Capture, Captured, Command, Exit, Place, Pool, Request,
+    RunOutput, Stream,
 };
 use crate::system::fault::{self, Call};
 use crate::system::survivors;
@@ -35,7 +37,7 @@ const PIECE: usize = 64 << 10;
 
 /// What the thread is told.
 pub(super) enum Order {
-    Begin(u64, Box<Action>),
+    Begin(u64, Box<Request>),
     Cancel(u64),
     CancelAll,
     /// Somebody asks for an end, for the nth time.
@@ -44,13 +46,13 @@ pub(super) enum Order {
 }
 
 /// What the sink's thread is told.
-enum Piece {
+pub(super) enum Piece {
     Output(u64, Stream, Vec<u8>),
     /// All before this was heard.
     Heard(oneshot::Sender<()>),
 }
 
-type Echo = Option<mpsc::Sender<Piece>>;
+pub(super) type Echo = Option<mpsc::Sender<Piece>>;
 
 /// Follows orders until it is to stop, then kills all that runs.
 pub(super) async fn serve(
@@ -65,6 +67,7 @@ pub(super) async fn serve(
             limits.running.clamp(1, Semaphore::MAX_PERMITS),
         )),
         guard: limits.guarding.clone().map(|it| Arc::new(Guard::start(it))),
+        pool: Arc::new(Pool::new(limits.connections.clone())),
         limits: Arc::new(limits),
         results,
         patience: None,
@@ -88,14 +91,14 @@ pub(super) async fn serve(
             }
         };
         match order {
-            Some(Order::Begin(id, action)) => server.begin(id, *action),
+            Some(Order::Begin(id, request)) => server.begin(id, *request),
             Some(Order::Cancel(id)) => cancel(server.cancels.remove(&id)),
             Some(Order::CancelAll) => cancel_all(&mut server.cancels),
             Some(Order::Interrupt(nth)) => server.interrupt(nth),
             Some(Order::Stop) | None => break,
         }
     }
-    server.stop();
+    server.stop().await;
 }
 
 /// Waits until a time is over; for ever if there is none.
@@ -112,6 +115,7 @@ struct Server {
     echo: Echo,
     turns: Arc<Semaphore>,
     guard: Option<Arc<Guard>>,
+    pool: Arc<Pool>,
     results: results::Sender<Heard>,
     /// Until when commands may go on after somebody asked for an end.
     patience: Option<Instant>,
@@ -128,9 +132,12 @@ struct Server {
 }
 
 impl Server {
-    fn begin(&mut self, id: u64, action: Action) {
+    fn begin(&mut self, id: u64, request: Request) {
         if self.refuses {
-            self.tell(id, Exit::Cancelled);
+            self.tell(
+                id,
+                ActionResult::not_performed(&request.action, Exit::Cancelled),
+            );
             return;
         }
         let (cancel, cancelled) = oneshot::channel();
@@ -141,24 +148,39 @@ impl Server {
         self.begun += 1;
         let count = self.begun;
         self.cancels.insert(id, (count, cancel));
-        let (limits, turns) = (Arc::clone(&self.limits), Arc::clone(&self.turns));
+        let turns = Arc::clone(&self.turns);
         let results = self.results.clone();
-        let Action::Run(command) = action;
-        let running = Running {
-            id,
-            echo: self.echo.clone().filter(|_| command.echo),
-            command,
-            limits,
-            guard: self.guard.clone(),
-        };
+        let work = self.work(id, request);
         let task = self.running.spawn(async move {
-            let output = running.wait_turn(&turns, ends).await;
-            let result = ActionResult::Run(output);
+            let result = work.wait_turn(&turns, ends).await;
             // Nobody listens any more when the runner is being dropped.
             results.send(Heard::Ended(id, result)).ok();
             (id, count)
         });
         self.ids.insert(task.id(), id);
+    }
+
+    /// Who performs an action: a process of this machine, or the connections to others.
+    fn work(&self, id: u64, request: Request) -> Work {
+        let echo = self.echo.clone();
+        match request {
+            Request {
+                place: Place::Here,
+                action: Action::Run(command),
+            } => Work::Here(Box::new(Running {
+                id,
+                echo: echo.filter(|_| command.echo),
+                command,
+                limits: Arc::clone(&self.limits),
+                guard: self.guard.clone(),
+            })),
+            request => Work::Elsewhere(Box::new(Elsewhere {
+                id,
+                echo: echo.filter(|_| request.is_echoed()),
+                request,
+                pool: Arc::clone(&self.pool),
+            })),
+        }
     }
 
     /// What runs may go on for a while. Who asks twice does not want to wait: all is killed.
@@ -179,8 +201,8 @@ impl Server {
         cancel_all(&mut self.cancels);
     }
 
-    /// Kills what runs, wherever it went.
-    fn stop(mut self) {
+    /// Kills what runs, wherever it went, and closes all connections.
+    async fn stop(mut self) {
         while let Some(ended) = self.running.try_join_next_with_id() {
             // What it left behind on purpose may live.
             self.ended(ended);
@@ -195,6 +217,7 @@ impl Server {
             }
             guard.goodbye();
         }
+        self.pool.close().await;
     }
 
     fn ended(&mut self, ended: Result<(tokio::task::Id, (u64, u64)), JoinError>) {
@@ -213,16 +236,14 @@ impl Server {
                 // Whoever waits for the result must not wait for ever.
                 if let Some(id) = self.ids.remove(&error.id()) {
                     let why = "the runner could not go on with it".to_owned();
-                    self.tell(id, Exit::Failed(why));
+                    self.tell(id, ActionResult::Run(RunOutput::not_run(Exit::Failed(why))));
                 }
             }
         }
     }
 
     /// Answers for an action that did not run to its end.
-    fn tell(&self, id: u64, exit: Exit) {
-        let output = RunOutput::not_run(exit);
-        let result = ActionResult::Run(output);
+    fn tell(&self, id: u64, result: ActionResult) {
         self.results.send(Heard::Ended(id, result)).ok();
     }
 }
@@ -234,10 +255,39 @@ fn cancel_all(cancels: &mut HashMap<u64, (u64, oneshot::Sender<()>)>) {
 }
 
 /// What ends a command from outside.
-struct Ends {
-    cancelled: oneshot::Receiver<()>,
+pub(super) struct Ends {
+    pub(super) cancelled: oneshot::Receiver<()>,
     /// Whether it is to be killed without grace.
-    hurried: watch::Receiver<bool>,
+    pub(super) hurried: watch::Receiver<bool>,
+}
+
+/// An action on its way.
+enum Work {
+    Here(Box<Running>),
+    Elsewhere(Box<Elsewhere>),
+}
+
+impl Work {
+    async fn wait_turn(self, turns: &Semaphore, mut ends: Ends) -> ActionResult {
+        let turn = tokio::select! {
+            biased;
+            _ = &mut ends.cancelled => return self.cancelled(),
+            turn = turns.acquire() => turn,
+        };
+        let result = match self {
+            Self::Here(running) => ActionResult::Run(running.run(ends).await),
+            Self::Elsewhere(elsewhere) => elsewhere.perform(ends).await,
+        };
+        drop(turn);
+        result
+    }
+
+    fn cancelled(&self) -> ActionResult {
+        match self {
+            Self::Here(_) => ActionResult::Run(RunOutput::not_run(Exit::Cancelled)),
+            Self::Elsewhere(it) => ActionResult::not_performed(&it.request.action, Exit::Cancelled),
+        }
+    }
 }
 
 fn cancel(sender: Option<(u64, oneshot::Sender<()>)>) {
@@ -291,17 +341,6 @@ struct Running {
 }
 
 impl Running {
-    async fn wait_turn(self, turns: &Semaphore, mut ends: Ends) -> RunOutput {
-        let turn = tokio::select! {
-            biased;
-            _ = &mut ends.cancelled => return RunOutput::not_run(Exit::Cancelled),
-            turn = turns.acquire() => turn,
-        };
-        let output = self.run(ends).await;
-        drop(turn);
-        output
-    }
-
     async fn run(mut self, ends: Ends) -> RunOutput {
         let start = Instant::now();
         let mut child = match self.spawn() {
@@ -475,7 +514,7 @@ async fn feed(pipe: Option<ChildStdin>, bytes: Option<Vec<u8>>) {
     }
 }
 
-async fn show((id, stream): (u64, Stream), bytes: Vec<u8>, echo: &mpsc::Sender<Piece>) {
+pub(super) async fn show((id, stream): (u64, Stream), bytes: Vec<u8>, echo: &mpsc::Sender<Piece>) {
     if !bytes.is_empty() {
         echo.send(Piece::Output(id, stream, bytes)).await.ok();
     }

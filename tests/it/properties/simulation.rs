@@ -90,7 +90,9 @@ struct Simulated(Rc<RefCell<World>>);
 impl Runner for Simulated {
     fn begin(&mut self, id: u64, action: Action) -> Result<(), String> {
         let mut world = self.0.borrow_mut();
-        let Action::Run(command) = action;
+        let Action::Run(command) = action else {
+            unreachable!("the topologies transfer nothing");
+        };
         let key = command.variable(KEY).unwrap().to_owned();
         let words = command.program.argv();
         world.happens();

@@ -1,0 +1,155 @@
+//! Host strings, `user@host:port`, and the addresses they name (spec/hosts.md F1 to F7).
+
+use std::fmt::{Display, Formatter};
+
+use serde::{Deserialize, Serialize};
+
+/// The port of SSH.
+pub const DEFAULT_PORT: u16 = 22;
+
+/// The parts of a host string; those that are missing or empty are none.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct HostParts {
+    /// The user to log in as.
+    pub user: Option<String>,
+    /// The name or address of the host, an IPv6 one without brackets.
+    pub host: Option<String>,
+    /// The port, as written.
+    pub port: Option<String>,
+}
+
+/// Why a text names no host.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AddressError {
+    /// The host is missing.
+    #[error("no host in \"{0}\"")]
+    NoHost(String),
+    /// The port is none.
+    #[error("the port of \"{text}\" is `{port}`, which is not a number from 1 to 65535")]
+    Port {
+        /// The whole text.
+        text: String,
+        /// What should be a port.
+        port: String,
+    },
+    /// It would be read as an option by a program that is given it, or has characters that no
+    /// name has.
+    #[error("\"{0}\" is not a host: it begins with `-` or has characters that no host has")]
+    NotAHost(String),
+}
+
+impl HostParts {
+    /// Takes a host string apart: at the last `@`, and at the only colon behind it. More colons
+    /// make an IPv6 address, which has a port only behind its brackets.
+    pub fn parse(text: &str) -> Self {
+        let (user, place) = match text.rsplit_once('@') {
+            Some((user, place)) => (user, place),
+            None => ("", text),
+        };
+        let (host, port) = split_port(place);
+        let part = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        Self {
+            user: part(user),
+            host: part(host),
+            port: part(port),
+        }
+    }
+
+    /// The address, with what is missing filled in.
+    pub fn address(&self, text: &str, user: &str, port: u16) -> Result<Address, AddressError> {
+        let Some(host) = &self.host else {
+            return Err(AddressError::NoHost(text.to_owned()));
+        };
+        let is_odd = |c: char| c.is_whitespace() || c.is_control();
+        let user = self.user.as_deref().unwrap_or(user);
+        if host.starts_with('-') || user.starts_with('-') || text.contains(is_odd) {
+            return Err(AddressError::NotAHost(text.to_owned()));
+        }
+        let port = match &self.port {
+            None => port,
+            Some(port) => match port.parse() {
+                Ok(number @ 1..) => number,
+                _ => {
+                    return Err(AddressError::Port {
+                        text: text.to_owned(),
+                        port: port.clone(),
+                    });
+                }
+            },
+        };
+        Ok(Address {
+            user: user.to_owned(),
+            host: host.clone(),
+            port,
+        })
+    }
+}
+
+fn split_port(place: &str) -> (&str, &str) {
+    if let Some(inner) = place.strip_prefix('[')
+        && let Some((host, rest)) = inner.split_once(']')
+    {
+        return (host, rest.strip_prefix(':').unwrap_or(rest));
+    }
+    match place.matches(':').count() {
+        1 => place.split_once(':').unwrap_or((place, "")),
+        _ => (place, ""),
+    }
+}
+
+/// Where a host is, and who logs in there. Two host strings with one address share a connection.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Address {
+    /// The user to log in as.
+    pub user: String,
+    /// The name or address of the host, an IPv6 one without brackets.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+}
+
+impl Address {
+    /// Reads a host string; user and port are those given where it has none.
+    pub fn parse(text: &str, user: &str, port: u16) -> Result<Self, AddressError> {
+        HostParts::parse(text).address(text, user, port)
+    }
+}
+
+impl Display for Address {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let Self { user, host, port } = self;
+        if host.contains(':') {
+            write!(f, "{user}@[{host}]:{port}")
+        } else {
+            write!(f, "{user}@{host}:{port}")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str) -> String {
+        match Address::parse(text, "me", DEFAULT_PORT) {
+            Ok(address) => address.to_string(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn what_a_host_string_leaves_out_is_filled_in() {
+        assert_eq!(shown("web"), "me@web:22");
+        assert_eq!(shown("admin@foo.com:222"), "admin@foo.com:222");
+        assert_eq!(shown("bob@example.com@host:"), "bob@example.com@host:22");
+        assert_eq!(shown("u@[fe80::1%eth0]:2222"), "u@[fe80::1%eth0]:2222");
+        assert_eq!(shown("::1"), "me@[::1]:22");
+    }
+
+    #[test]
+    fn what_is_no_host_is_refused_by_name() {
+        insta::assert_snapshot!(shown("user@"), @r#"no host in "user@""#);
+        insta::assert_snapshot!(shown("-oProxyCommand=x"), @r#""-oProxyCommand=x" is not a host: it begins with `-` or has characters that no host has"#);
+        insta::assert_snapshot!(shown("h:70000"), @r#"the port of "h:70000" is `70000`, which is not a number from 1 to 65535"#);
+    }
+}

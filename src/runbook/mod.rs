@@ -1,0 +1,8 @@
+//! Named tasks over hosts: host lists, order, failure; a command over hosts is a task without a
+//! name.
+//!
+//! A pure state machine: it says what is to be performed where, and is told what came of it.
+
+mod event;
+
+pub use event::{Event, HostEnd, HostOutcome, TaskName};
