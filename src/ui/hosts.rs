@@ -1,0 +1,539 @@
+//! What runs on hosts, as text: lines that name their host, and a table at the end.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value as Json, json};
+
+use super::table::{Align, Table};
+use super::words;
+use crate::host::Stream;
+use crate::runbook::{Event, HostEnd, HostOutcome};
+
+/// How a task without hosts is called where a host would stand (F19).
+const LOCAL_ONLY: &str = "<local-only>";
+/// The longest line that is kept together.
+const LONGEST_LINE: usize = 64 << 10;
+/// How many hosts the table shows of which nothing special is to be said.
+const MOST_ROWS: usize = 50;
+
+/// Where a line goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Channel {
+    /// To the standard output: what a command printed.
+    Answer,
+    /// To the error output.
+    Aside,
+}
+
+/// A line for one of the outputs, with its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostLine {
+    /// Where it goes.
+    pub channel: Channel,
+    /// The text.
+    pub text: String,
+}
+
+/// How much is told while tasks run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum HostDetail {
+    /// What commands write, and what goes wrong.
+    #[default]
+    Output,
+    /// The steps of tasks and where they begin, too.
+    Steps,
+}
+
+/// Turns events into lines, of which each names its host (F65).
+#[derive(Debug, Default)]
+pub struct HostLines {
+    detail: HostDetail,
+    begun: HashMap<(Option<Arc<str>>, Stream), Vec<u8>>,
+}
+
+impl HostLines {
+    /// Lines of so much detail.
+    pub fn new(detail: HostDetail) -> Self {
+        Self {
+            detail,
+            begun: HashMap::new(),
+        }
+    }
+
+    /// The lines that an event makes.
+    pub fn event(&mut self, event: &Event) -> Vec<HostLine> {
+        let steps = self.detail == HostDetail::Steps;
+        match event {
+            Event::Output {
+                host,
+                stream,
+                bytes,
+            } => self.output(host.as_ref(), *stream, bytes),
+            Event::HostBegins {
+                task,
+                host: Some(host),
+            } if steps => vec![aside(format!("[{host}] task `{task}` begins"))],
+            Event::Step { host, text } if steps => {
+                vec![aside(format!(
+                    "[{}] {}",
+                    name_of(host.as_ref()),
+                    clean(text)
+                ))]
+            }
+            Event::HostEnds(end) => {
+                let mut lines = self.flush(end.host.as_ref());
+                lines.extend(sentence(end).map(aside));
+                lines
+            }
+            Event::Needed { host, question } => {
+                let host = name_of(host.as_ref());
+                vec![aside(format!("[{host}] needs {question}"))]
+            }
+            Event::Warning(text) => vec![aside(format!("warning: {}", clean(text)))],
+            Event::TaskBegins { .. }
+            | Event::HostBegins { .. }
+            | Event::Step { .. }
+            | Event::TaskEnds { .. } => Vec::new(),
+        }
+    }
+
+    fn output(&mut self, host: Option<&Arc<str>>, stream: Stream, bytes: &[u8]) -> Vec<HostLine> {
+        let begun = self.begun.entry((host.cloned(), stream)).or_default();
+        begun.extend_from_slice(bytes);
+        let end = match begun.iter().rposition(|byte| *byte == b'\n') {
+            Some(end) => end + 1,
+            None if begun.len() > LONGEST_LINE => begun.len(),
+            None => return Vec::new(),
+        };
+        let rest = begun.split_off(end);
+        let whole = std::mem::replace(begun, rest);
+        lines_of(name_of(host), stream, &whole)
+    }
+
+    /// The lines that have no end.
+    fn flush(&mut self, host: Option<&Arc<str>>) -> Vec<HostLine> {
+        let rest = [Stream::Stdout, Stream::Stderr].map(|stream| {
+            let rest = self.begun.remove(&(host.cloned(), stream));
+            lines_of(name_of(host), stream, &rest.unwrap_or_default())
+        });
+        rest.concat()
+    }
+}
+
+fn name_of(host: Option<&Arc<str>>) -> &str {
+    host.map_or(LOCAL_ONLY, |host| host)
+}
+
+fn aside(text: String) -> HostLine {
+    HostLine {
+        channel: Channel::Aside,
+        text: text + "\n",
+    }
+}
+
+/// A host may write anything; what would steer the terminal is left out.
+fn clean(text: &str) -> String {
+    text.chars()
+        .filter(|c| *c == '\t' || !c.is_control())
+        .collect()
+}
+
+fn lines_of(host: &str, stream: Stream, bytes: &[u8]) -> Vec<HostLine> {
+    let channel = match stream {
+        Stream::Stdout => Channel::Answer,
+        Stream::Stderr => Channel::Aside,
+    };
+    let text = String::from_utf8_lossy(bytes);
+    let line = |line: &str| HostLine {
+        channel,
+        text: format!("[{host}] {}\n", clean(line)),
+    };
+    text.lines().map(line).collect()
+}
+
+/// What is to be said of a host at once.
+fn sentence(end: &HostEnd) -> Option<String> {
+    let host = name_of(end.host.as_ref());
+    let told = |word: &str, reason: &str, tolerated: bool| {
+        let level = if tolerated { "warning" } else { "error" };
+        Some(format!("{level}: [{host}] {word}{}", clean(reason)))
+    };
+    match &end.outcome {
+        HostOutcome::Failed {
+            reason, tolerated, ..
+        } => told(
+            &format!("`{}` failed: ", clean(&end.task)),
+            reason,
+            *tolerated,
+        ),
+        HostOutcome::Unreachable { reason, tolerated } => told("", reason, *tolerated),
+        HostOutcome::Ok | HostOutcome::Changed | HostOutcome::Skipped { .. } => None,
+    }
+}
+
+/// What an event is to a machine that reads along, one object a line; none where it tells nothing.
+pub fn host_event(event: &Event) -> Option<Json> {
+    let host = |host: &Option<Arc<str>>| json!(host.as_deref());
+    Some(match event {
+        Event::TaskBegins { task, hosts, width } => {
+            let hosts: Vec<&str> = hosts.iter().map(AsRef::as_ref).collect();
+            json!({"event": "task", "task": &**task, "hosts": hosts, "width": width})
+        }
+        Event::HostBegins { task, host: on } => {
+            json!({"event": "begin", "task": &**task, "host": host(on)})
+        }
+        Event::Step { host: on, text } => json!({"event": "step", "host": host(on), "text": text}),
+        Event::Output {
+            host: on,
+            stream,
+            bytes,
+        } => json!({
+            "event": "output", "host": host(on), "stream": stream,
+            "text": String::from_utf8_lossy(bytes),
+        }),
+        Event::HostEnds(end) => {
+            let mut line = json!({"event": "end", "task": &*end.task, "host": host(&end.host)});
+            if let (Some(line), Json::Object(outcome)) = (line.as_object_mut(), outcome_json(end)) {
+                line.extend(outcome);
+            }
+            line
+        }
+        Event::Needed { host: on, question } => json!({
+            "event": "needed", "host": host(on), "message": format!("needs {question}"),
+        }),
+        Event::Warning(text) => json!({"event": "warning", "message": text}),
+        Event::TaskEnds { .. } => return None,
+    })
+}
+
+fn outcome_json(end: &HostEnd) -> Json {
+    let seconds = (end.elapsed.as_secs_f64() * 1000.0).round() / 1000.0;
+    let word = Word::of(&end.outcome).text();
+    match &end.outcome {
+        HostOutcome::Ok | HostOutcome::Changed => json!({"outcome": word, "seconds": seconds}),
+        HostOutcome::Skipped { reason } => {
+            json!({"outcome": word, "reason": reason, "seconds": seconds})
+        }
+        HostOutcome::Unreachable { reason, tolerated } => json!({
+            "outcome": word, "reason": reason, "tolerated": tolerated, "seconds": seconds,
+        }),
+        HostOutcome::Failed {
+            reason,
+            last_line,
+            tolerated,
+        } => json!({
+            "outcome": word, "reason": reason, "lastLine": last_line, "tolerated": tolerated,
+            "seconds": seconds,
+        }),
+    }
+}
+
+/// An outcome in a word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Word {
+    Ok,
+    Changed,
+    Failed,
+    Skipped,
+    Unreachable,
+}
+
+impl Word {
+    const ALL: [Self; 5] = [
+        Self::Ok,
+        Self::Changed,
+        Self::Failed,
+        Self::Skipped,
+        Self::Unreachable,
+    ];
+
+    fn of(outcome: &HostOutcome) -> Self {
+        match outcome {
+            HostOutcome::Ok => Self::Ok,
+            HostOutcome::Changed => Self::Changed,
+            HostOutcome::Failed { .. } => Self::Failed,
+            HostOutcome::Skipped { .. } => Self::Skipped,
+            HostOutcome::Unreachable { .. } => Self::Unreachable,
+        }
+    }
+
+    fn text(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Changed => "changed",
+            Self::Failed => "failed",
+            Self::Skipped => "skipped",
+            Self::Unreachable => "unreachable",
+        }
+    }
+}
+
+/// How it went on one host.
+#[derive(Debug, Clone, Default)]
+struct Row {
+    counts: [usize; 5],
+    elapsed: Duration,
+    /// What is to be said of the last thing that did not go well.
+    note: String,
+}
+
+impl Row {
+    fn count(&self, word: Word) -> usize {
+        self.counts[word as usize]
+    }
+
+    fn runs(&self) -> usize {
+        self.counts.iter().sum()
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.count(Word::Ok) + self.count(Word::Changed) == self.runs()
+    }
+}
+
+/// Gathers how it went on each host.
+#[derive(Debug, Default)]
+pub struct HostSummary {
+    order: Vec<Arc<str>>,
+    rows: HashMap<Arc<str>, Row>,
+}
+
+impl HostSummary {
+    /// Takes note of an event.
+    pub fn event(&mut self, event: &Event) {
+        let Event::HostEnds(end) = event else { return };
+        let name: Arc<str> = name_of(end.host.as_ref()).into();
+        if !self.rows.contains_key(&name) {
+            self.order.push(Arc::clone(&name));
+        }
+        let row = self.rows.entry(name).or_default();
+        row.counts[Word::of(&end.outcome) as usize] += 1;
+        row.elapsed += end.elapsed;
+        match &end.outcome {
+            HostOutcome::Failed {
+                reason, last_line, ..
+            } => {
+                row.note = match last_line {
+                    Some(line) => format!("{reason}: {line}"),
+                    None => reason.clone(),
+                }
+            }
+            HostOutcome::Skipped { reason } | HostOutcome::Unreachable { reason, .. } => {
+                row.note.clone_from(reason);
+            }
+            HostOutcome::Ok | HostOutcome::Changed => {}
+        }
+    }
+
+    fn total(&self, word: Word) -> usize {
+        self.rows.values().map(|row| row.count(word)).sum()
+    }
+
+    /// How it went in all: `3 ok, 1 failed`.
+    pub fn sentence(&self) -> String {
+        let counts = Word::ALL.map(|word| (self.total(word), word.text()));
+        let counts: Vec<String> = counts
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, word)| format!("{count} {word}"))
+            .collect();
+        if counts.is_empty() {
+            return "Nothing ran.".to_owned();
+        }
+        counts.join(", ") + "."
+    }
+
+    /// The table, a row for each host; of many hosts on which all went well only their number.
+    pub fn table(&self, width: u16) -> String {
+        let many = self.order.len() > MOST_ROWS;
+        let shown = self.order.iter().filter_map(|name| {
+            let row = &self.rows[name];
+            (!many || !row.is_quiet()).then_some((name, row))
+        });
+        let shown: Vec<(&Arc<str>, &Row)> = shown.collect();
+        let mut text = if shown.is_empty() {
+            String::new()
+        } else if self.rows.values().all(|row| row.runs() == 1) {
+            Self::results(&shown).render(width)
+        } else {
+            Self::counts(&shown).render(width)
+        };
+        let quiet = self.order.len() - shown.len();
+        if quiet > 0 {
+            let hosts = words::count(quiet, "host");
+            text.push_str(&format!("All went well on {hosts} that are not shown.\n"));
+        }
+        text.push_str(&self.sentence());
+        text.push('\n');
+        text
+    }
+
+    /// What came of each host, where each had one task.
+    fn results(rows: &[(&Arc<str>, &Row)]) -> Table {
+        let mut table = Table::new(&["Host", "Result", "Time", "Why"]).align(2, Align::Right);
+        for (name, row) in rows {
+            let word = Word::ALL.into_iter().find(|word| row.count(*word) > 0);
+            let word = word.map_or("", Word::text);
+            table.row([name.as_ref(), word, &words::seconds(row.elapsed), &row.note]);
+        }
+        table
+    }
+
+    /// How many tasks went how on each host.
+    fn counts(rows: &[(&Arc<str>, &Row)]) -> Table {
+        let headings = [
+            "Host",
+            "Ok",
+            "Changed",
+            "Failed",
+            "Skipped",
+            "Unreachable",
+            "Time",
+            "Why",
+        ];
+        let mut table = Table::new(&headings);
+        for column in 1..headings.len() - 1 {
+            table = table.align(column, Align::Right);
+        }
+        for (name, row) in rows {
+            let counts = row.counts.map(|count| count.to_string());
+            let mut cells = vec![name.to_string()];
+            cells.extend(counts);
+            cells.extend([words::seconds(row.elapsed), row.note.clone()]);
+            table.row(cells);
+        }
+        table
+    }
+
+    /// The last object of a stream for machines.
+    pub fn json(&self, exit_code: u8) -> Json {
+        let mut totals = serde_json::Map::new();
+        totals.insert("event".to_owned(), json!("summary"));
+        for word in Word::ALL {
+            totals.insert(word.text().to_owned(), json!(self.total(word)));
+        }
+        totals.insert("hosts".to_owned(), json!(self.order.len()));
+        totals.insert("exitCode".to_owned(), json!(exit_code));
+        Json::Object(totals)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn output(host: &str, stream: Stream, text: &str) -> Event {
+        Event::Output {
+            host: Some(host.into()),
+            stream,
+            bytes: text.into(),
+        }
+    }
+
+    fn end(host: &str, task: &str, outcome: HostOutcome) -> Event {
+        Event::HostEnds(HostEnd {
+            task: task.into(),
+            host: Some(host.into()),
+            outcome,
+            elapsed: Duration::from_millis(1250),
+        })
+    }
+
+    fn failed() -> HostOutcome {
+        HostOutcome::Failed {
+            reason: "exit code 3".into(),
+            last_line: Some("no space left".into()),
+            tolerated: false,
+        }
+    }
+
+    fn unreachable() -> HostOutcome {
+        HostOutcome::Unreachable {
+            reason: "c port 22 refused the connection".into(),
+            tolerated: true,
+        }
+    }
+
+    #[test]
+    fn each_line_names_its_host_also_when_it_comes_in_pieces() {
+        let mut lines = HostLines::default();
+        let events = [
+            output("a", Stream::Stdout, "one\ntw"),
+            output("b", Stream::Stdout, "\x1b[31mred\r\n"),
+            output("a", Stream::Stderr, "oh\n"),
+            output("a", Stream::Stdout, "o\nthree"),
+            end("a", "t", failed()),
+            end("c", "t", unreachable()),
+        ];
+        let lines: Vec<HostLine> = events.iter().flat_map(|it| lines.event(it)).collect();
+        let text = |channel| -> String {
+            let lines = lines.iter().filter(|line| line.channel == channel);
+            lines.map(|line| line.text.as_str()).collect()
+        };
+        insta::assert_snapshot!(text(Channel::Answer), @r"
+        [a] one
+        [b] [31mred
+        [a] two
+        [a] three
+        ");
+        insta::assert_snapshot!(text(Channel::Aside), @r"
+        [a] oh
+        error: [a] `t` failed: exit code 3
+        warning: [c] c port 22 refused the connection
+        ");
+    }
+
+    #[test]
+    fn the_table_says_what_came_of_each_host() {
+        let mut summary = HostSummary::default();
+        for event in [
+            end("a", "t", HostOutcome::Ok),
+            end("b", "t", failed()),
+            end("c", "t", unreachable()),
+        ] {
+            summary.event(&event);
+        }
+        insta::assert_snapshot!(summary.table(80), @r"
+        ────────────────────────────────────────────────────────────────
+         Host   Result        Time     Why
+        ────────────────────────────────────────────────────────────────
+         a      ok            1.250s
+         b      failed        1.250s   exit code 3: no space left
+         c      unreachable   1.250s   c port 22 refused the connection
+        ────────────────────────────────────────────────────────────────
+        1 ok, 1 failed, 1 unreachable.
+        ");
+        summary.event(&end("a", "u", HostOutcome::Changed));
+        insta::assert_snapshot!(summary.table(100), @r"
+        ──────────────────────────────────────────────────────────────────────────────────────────────────
+         Host   Ok   Changed   Failed   Skipped   Unreachable   Time     Why
+        ──────────────────────────────────────────────────────────────────────────────────────────────────
+         a       1         1        0         0             0   2.500s
+         b       0         0        1         0             0   1.250s   exit code 3: no space left
+         c       0         0        0         0             1   1.250s   c port 22 refused the connection
+        ──────────────────────────────────────────────────────────────────────────────────────────────────
+        1 ok, 1 changed, 1 failed, 1 unreachable.
+        ");
+        assert_eq!(summary.json(1)["failed"], 1);
+    }
+
+    #[test]
+    fn of_many_hosts_only_those_are_shown_that_need_a_look() {
+        let mut summary = HostSummary::default();
+        for host in 0..1000 {
+            summary.event(&end(&format!("h{host}"), "t", HostOutcome::Ok));
+        }
+        summary.event(&end("b", "t", failed()));
+        insta::assert_snapshot!(summary.table(80), @r"
+        ─────────────────────────────────────────────────────
+         Host   Result   Time     Why
+        ─────────────────────────────────────────────────────
+         b      failed   1.250s   exit code 3: no space left
+        ─────────────────────────────────────────────────────
+        All went well on 1000 hosts that are not shown.
+        1000 ok, 1 failed.
+        ");
+    }
+}
