@@ -7,6 +7,11 @@ mod explain;
 mod export;
 mod git;
 mod history;
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "the commands that take them come next")
+)]
+mod host_options;
 mod inspect;
 mod job;
 mod lock;
