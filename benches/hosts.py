@@ -1,0 +1,180 @@
+"""Measures commands on many hosts; see README.md beside it. Called by hosts.sh."""
+
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+BINARY = os.environ["UNFURL_BIN"]
+FABRIC = os.environ.get("FABRIC_PEER")
+ANSIBLE = os.environ.get("ANSIBLE_PEER")
+USER = pwd.getpwuid(os.getuid()).pw_name
+AT_A_TIME = 20
+ROUNDS = 3
+
+# What is allowed.
+MOST_OF_FABRIC = 1 / 3
+MOST_OF_ANSIBLE = 1 / 20
+MOST_MEMORY = 100
+MOST_AGAIN = 10
+
+FABRIC_PROGRAM = """\
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from fabric import Config, Connection
+key, port, *hosts = sys.argv[1:]
+config = Config(overrides={"load_ssh_configs": False})
+def run(host):
+    options = {"key_filename": key, "look_for_keys": False, "allow_agent": False}
+    with Connection(host, port=int(port), connect_kwargs=options, config=config) as connection:
+        connection.run("true", hide=True)
+with ThreadPoolExecutor(%d) as pool:
+    list(pool.map(run, hosts))
+""" % AT_A_TIME
+
+
+class Server:
+    """An sshd that answers on all addresses of this machine's own network."""
+
+    def __init__(self, folder):
+        self.key = os.path.join(folder, "id")
+        host_key = os.path.join(folder, "host")
+        for key in (self.key, host_key):
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        config = os.path.join(folder, "sshd_config")
+        with open(config, "w") as file:
+            file.write(
+                f"ListenAddress 0.0.0.0:{self.port}\nHostKey {host_key}\nAuthorizedKeysFile {self.key}.pub\n"
+                "StrictModes no\nUsePAM no\nMaxStartups 500\nMaxSessions 100\nPrintMotd no\nUseDNS no\n"
+                f"PidFile {folder}/sshd.pid\nSubsystem sftp internal-sftp\nSetEnv BASH_ENV=/dev/null\n"
+            )
+        if os.getuid() == 0:
+            os.makedirs("/run/sshd", exist_ok=True)
+        sshd = shutil.which("sshd", path=os.environ["PATH"] + ":/usr/sbin:/sbin")
+        if not sshd:
+            sys.exit("error: there is no sshd; install openssh-server")
+        self.process = subprocess.Popen([sshd, "-D", "-e", "-f", config], stderr=subprocess.DEVNULL)
+        self.known = os.path.join(folder, "known_hosts")
+        with open(host_key + ".pub") as file:
+            kind, text = file.read().split()[:2]
+        with open(self.known, "w") as file:
+            file.write(f"[127.0.0.*]:{self.port} {kind} {text}\n")
+        for _ in range(200):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return
+            time.sleep(0.05)
+        sys.exit("error: sshd did not start")
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
+
+
+def measure(words, folder, env=None):
+    """Runs a command; gives wall seconds, CPU seconds of it and its children, and its MB."""
+    with open(os.path.join(folder, "messages"), "w+b") as messages:
+        began = time.perf_counter()
+        process = subprocess.Popen(
+            words, cwd=folder, env={**os.environ, **(env or {})}, stdin=subprocess.DEVNULL,
+            stdout=messages, stderr=messages,
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+        wall = time.perf_counter() - began
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            messages.seek(0)
+            tail = messages.read().decode(errors="replace")[-2000:]
+            sys.exit(f"error: {words[0]} exits with {process.returncode}:\n{tail}")
+    return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+def commands(server, hosts, folder):
+    """What is measured: a name, the words, and the environment."""
+    spelled = ",".join(f"{USER}@{host}:{server.port}" for host in hosts)
+    login = ["-i", server.key, "-a", "-k", "--no-ssh-config", "--known-hosts", server.known]
+    yield "unfurl", [BINARY, "run", "-P", "-z", str(AT_A_TIME), *login, "-H", spelled, "--", "true"], None
+    tasks = os.path.join(folder, "tasks.yaml")
+    with open(tasks, "w") as file:
+        file.write("tasks:\n  twice:\n    steps:\n      - run: 'true'\n      - run: 'true'\n")
+    yield "unfurl, two commands", [
+        BINARY, "task", "-f", tasks, "-P", "-z", str(AT_A_TIME), *login, "-H", spelled, "twice",
+    ], None
+    addresses = os.path.join(folder, "addresses")
+    with open(addresses, "w") as file:
+        file.writelines(f"{host}\n" for host in hosts)
+    ssh = (
+        f"ssh -F none -p {server.port} -i {server.key} -o IdentitiesOnly=yes -o BatchMode=yes "
+        f"-o UserKnownHostsFile={server.known} -o StrictHostKeyChecking=yes {USER}@{{}} true"
+    )
+    yield "OpenSSH, xargs", ["sh", "-c", f"xargs -P {AT_A_TIME} -I {{}} {ssh} <{addresses}"], None
+    if FABRIC:
+        program = os.path.join(folder, "fabric_true.py")
+        with open(program, "w") as file:
+            file.write(FABRIC_PROGRAM)
+        yield "Fabric", [FABRIC, program, server.key, str(server.port), *hosts], None
+    if ANSIBLE:
+        inventory = os.path.join(folder, "inventory")
+        with open(inventory, "w") as file:
+            file.writelines(f"{host} ansible_port={server.port}\n" for host in hosts)
+        env = {
+            "ANSIBLE_SSH_ARGS": f"-o UserKnownHostsFile={server.known} -o ControlMaster=no",
+            "ANSIBLE_LOCAL_TEMP": os.path.join(folder, "ansible"), "ANSIBLE_NOCOLOR": "1",
+        }
+        yield "Ansible, raw", [
+            ANSIBLE, "all", "-i", inventory, "-f", str(AT_A_TIME), "-m", "raw", "-a", "true",
+            "--private-key", server.key, "-u", USER,
+        ], env
+
+
+def main():
+    count = int(sys.argv[1])
+    hosts = [f"127.0.0.{number}" for number in range(1, count + 1)] if count < 255 else sys.exit("at most 254 hosts")
+    best = {}
+    with tempfile.TemporaryDirectory() as folder:
+        server = Server(folder)
+        try:
+            # In turn, so that what else the machine does meets all alike.
+            for _ in range(ROUNDS):
+                for name, words, env in commands(server, hosts, folder):
+                    now = measure(words, folder, env)
+                    old = best.get(name, now)
+                    best[name] = tuple(min(pair) for pair in zip(old, now))
+        finally:
+            server.stop()
+    for name, (wall, cpu, memory) in best.items():
+        print(f"{name:22} {wall:8.2f} s wall {cpu:8.2f} s CPU {memory:8.1f} MB")
+    judge(best, count)
+
+
+def judge(best, count):
+    wall, cpu, memory = best["unfurl"]
+    again = (best["unfurl, two commands"][0] - wall) / count * 1000
+    peers = {name: row for name, row in best.items() if not name.startswith("unfurl")}
+    fastest = min(row[0] for row in peers.values())
+    checks = [
+        ("wall against the best peer", wall / fastest, 1.0),
+        ("memory, MB", memory, MOST_MEMORY),
+        ("a second command, ms a host", again, MOST_AGAIN),
+    ]
+    if "Fabric" in peers:
+        checks.append(("CPU against Fabric", cpu / peers["Fabric"][1], MOST_OF_FABRIC))
+    if "Ansible, raw" in peers:
+        checks.append(("CPU against Ansible", cpu / peers["Ansible, raw"][1], MOST_OF_ANSIBLE))
+    too_much = False
+    for name, value, most in checks:
+        mark = "" if value <= most else "  TOO MUCH"
+        too_much = too_much or value > most
+        print(f"{name:30} {value:8.3f} of {most:.3f}{mark}")
+    sys.exit(1 if too_much else 0)
+
+
+if __name__ == "__main__":
+    main()
