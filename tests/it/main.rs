@@ -27,6 +27,7 @@ mod locks;
 mod merging;
 mod model;
 mod nested;
+mod network;
 mod options;
 mod predefined;
 mod properties;

@@ -1,0 +1,103 @@
+//! Tells the two commands apart that are called `run`: one on instances, one over hosts. Their
+//! options are not the same, so that each is parsed, and explains itself, on its own.
+
+/// The name under which `run` over hosts is parsed.
+pub(super) const RUN_HOSTS: &str = "run-hosts";
+
+/// Global options that take a value, which is no command.
+const WITH_VALUE: [&str; 4] = ["--home", "--loglevel", "--logfile", "--allow"];
+/// Long options that choose hosts.
+const CHOOSING: [&str; 3] = ["--hosts", "--roles", "--hosts-file"];
+
+/// The words of a command line, of which a `run` that chooses hosts is called [`RUN_HOSTS`].
+pub(super) fn route(mut words: Vec<String>) -> Vec<String> {
+    if let Some(place) = command_place(&words)
+        && words[place] == "run"
+        && chooses_hosts(&words[place + 1..])
+    {
+        RUN_HOSTS.clone_into(&mut words[place]);
+    }
+    words
+}
+
+/// Where the command stands.
+fn command_place(words: &[String]) -> Option<usize> {
+    let mut place = 1;
+    while let Some(word) = words.get(place) {
+        if !word.starts_with('-') {
+            return Some(place);
+        }
+        place += if WITH_VALUE.contains(&word.as_str()) {
+            2
+        } else {
+            1
+        };
+    }
+    None
+}
+
+/// Whether one of the options chooses hosts. They end at `--`, and at a word that cannot be the
+/// value of an option.
+fn chooses_hosts(words: &[String]) -> bool {
+    let mut after_option = false;
+    for word in words {
+        let is_option = word.starts_with('-');
+        if word == "--" || !(is_option || after_option) {
+            return false;
+        }
+        if is_choosing(word) {
+            return true;
+        }
+        after_option = is_option;
+    }
+    false
+}
+
+fn is_choosing(word: &str) -> bool {
+    if let Some(long) = word.strip_prefix("--") {
+        let name = long.split('=').next().unwrap_or(long);
+        return CHOOSING.iter().any(|known| known[2..] == *name);
+    }
+    // Short options may stand together: `-PH a,b`. Those before take no value.
+    let Some(short) = word.strip_prefix('-') else {
+        return false;
+    };
+    let flags = short.trim_start_matches(['P', 'w', 'A', 'a', 'k', 'v', 'q']);
+    flags.starts_with(['H', 'R'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn routed(line: &str) -> String {
+        let words = line.split(' ').map(str::to_owned).collect();
+        route(words).join(" ")
+    }
+
+    #[test]
+    fn a_run_that_chooses_hosts_is_one_over_hosts() {
+        for line in [
+            "unfurl run -H a -- uptime",
+            "unfurl run -PHa,b -- uptime",
+            "unfurl --home run run --roles=web -- uptime",
+            "unfurl -v run -w -n 3 -R web uptime",
+        ] {
+            assert!(routed(line).contains(RUN_HOSTS), "{line}");
+        }
+    }
+
+    #[test]
+    fn all_else_stays_as_it_is() {
+        for line in [
+            "unfurl run -- curl -H x",
+            "unfurl run curl -H x",
+            "unfurl run -i H -- uptime",
+            "unfurl deploy -H",
+            "unfurl",
+            "unfurl --home run",
+        ] {
+            assert_eq!(routed(line), line);
+        }
+    }
+}
