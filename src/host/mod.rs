@@ -5,10 +5,17 @@
 mod action;
 mod address;
 mod capture;
+mod exec;
+mod lane;
 mod output;
 mod place;
 mod pool;
+mod reader;
+mod remote;
 mod request;
+mod script;
+mod ssh;
+mod wire;
 
 pub use action::{Action, Answer, Background, Command, Content, DEFAULT_SHELL, Get, Program, Put};
 pub use address::{Address, AddressError, DEFAULT_PORT, HostParts};

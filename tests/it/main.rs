@@ -19,6 +19,7 @@ mod export;
 mod expressions;
 mod flow;
 mod guard;
+mod hosts;
 mod interrupts;
 mod jobs;
 mod layers;

@@ -1,0 +1,192 @@
+//! Goes along with a command that runs elsewhere, from its first input to its end: takes what it
+//! writes, answers what it asks, and ends it when it is to end.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio::io::AsyncWriteExt as _;
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant as Moment, sleep, sleep_until};
+
+use super::reader::{Feed, Read, Reader};
+use super::script::{Script, Told};
+use super::ssh::AnyFuture;
+use super::wire::{Input, Wire};
+use super::{Background, Call, Command, Exit, RunOutput, Stop};
+
+/// How long outputs are still read after a command ended, when what it left behind holds them.
+pub(super) const DRAIN: Duration = Duration::from_millis(500);
+/// How long a command that is to end has between one signal and the next, harder one.
+const GRACE: Duration = Duration::from_secs(5);
+/// How long the last signal may take to be seen.
+const LAST: Duration = Duration::from_secs(2);
+
+/// Sends a signal to what a command has started.
+pub(super) trait Kills: Send + Sync {
+    /// Sends what [`super::script::killing`] makes of a signal, a mark and a process, and comes
+    /// back when that is done, or cannot be done.
+    fn run(&self, text: String) -> AnyFuture<'_, ()>;
+}
+
+/// A command that is gone along with.
+pub(super) struct Exec<'a> {
+    pub(super) command: &'a Command,
+    pub(super) script: Script,
+    pub(super) killer: &'a dyn Kills,
+    /// Where it runs, as messages name it.
+    pub(super) host: &'a str,
+}
+
+/// What those know together who go along with a command.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    /// The process that leads the command's group, once it is known.
+    pub(super) process: AtomicU32,
+    /// Why we end it.
+    why: OnceLock<Exit>,
+}
+
+/// What came first.
+enum Outcome {
+    Read(Read),
+    /// It was sent all signals there are.
+    Ended(Exit),
+}
+
+impl Exec<'_> {
+    /// Goes along with the command. The result says how it went in every case.
+    pub(super) async fn run(mut self, mut wire: Wire, input: Input, call: Call) -> RunOutput {
+        let start = Instant::now();
+        let shared = Shared::default();
+        let (feed, fed) = mpsc::unbounded_channel();
+        let mut reader = Reader::new(self.command, &self.script.mark, call.pieces, feed);
+        reader.begin(std::mem::take(&mut self.script.input));
+        let outcome = {
+            let reading = reader.read(&mut wire, &shared);
+            let feeding = feed_all(input, fed);
+            let ending = self.end(&shared, call.stop);
+            tokio::pin!(reading, feeding, ending);
+            let mut is_fed = false;
+            loop {
+                tokio::select! {
+                    read = &mut reading => break Outcome::Read(read),
+                    why = &mut ending => break Outcome::Ended(why),
+                    () = &mut feeding, if !is_fed => is_fed = true,
+                }
+            }
+        };
+        let exit = self.settle(outcome, &shared).await;
+        wire.close().await;
+        let (told, stdout, stderr) = reader.finish().await;
+        RunOutput {
+            exit: self.told(exit, told),
+            stdout,
+            stderr,
+            elapsed: start.elapsed(),
+        }
+    }
+
+    /// Waits until the command is to end, then sends one signal after the other.
+    async fn end(&self, shared: &Shared, mut stop: watch::Receiver<Stop>) -> Exit {
+        let limit = self.command.time_limit.map(|limit| Moment::now() + limit);
+        let too_long = async {
+            match limit {
+                Some(limit) => sleep_until(limit).await,
+                None => std::future::pending().await,
+            }
+        };
+        let why = tokio::select! {
+            () = until(&mut stop, Stop::Gently) => Exit::Cancelled,
+            () = too_long => Exit::TimedOut,
+        };
+        // Nobody else sets it.
+        shared.why.set(why.clone()).ok();
+        for signal in ["INT", "TERM"] {
+            let gently = async {
+                self.kill(signal, shared).await;
+                sleep(GRACE).await;
+            };
+            tokio::select! {
+                biased;
+                () = until(&mut stop, Stop::AtOnce) => break,
+                () = gently => {}
+            }
+        }
+        self.kill("KILL", shared).await;
+        sleep(LAST).await;
+        why
+    }
+
+    async fn kill(&self, signal: &str, shared: &Shared) {
+        let process = match shared.process.load(Ordering::Relaxed) {
+            0 => None,
+            id => Some(id),
+        };
+        let one = [(self.script.mark.clone(), process)];
+        let text = super::script::killing(signal, &one);
+        self.killer.run(text).await;
+    }
+
+    /// Ends what is left where nothing may be left, and says how the command ended.
+    async fn settle(&self, outcome: Outcome, shared: &Shared) -> Exit {
+        let why = shared.why.get().cloned();
+        let may_leave = self.command.background == Background::Keep;
+        let (exit, is_clean) = match outcome {
+            Outcome::Ended(why) => (why, true),
+            Outcome::Read(Read::All(exit)) => (exit, true),
+            Outcome::Read(Read::Left(exit)) => (exit, may_leave),
+            Outcome::Read(Read::Asked(exit)) => (exit, false),
+            Outcome::Read(Read::Refused) => {
+                let refused = format!("{} refused to run a command", self.host);
+                return Exit::Failed(refused);
+            }
+            Outcome::Read(Read::Lost) => {
+                let name = self.command.program.name();
+                let lost = format!(
+                    "the connection to {} was lost while `{name}` ran",
+                    self.host
+                );
+                return why.unwrap_or(Exit::Failed(lost));
+            }
+        };
+        if !is_clean || why.is_some() {
+            self.kill("KILL", shared).await;
+        }
+        why.unwrap_or(exit)
+    }
+
+    /// What the script told about a command that it could not begin.
+    fn told(&self, exit: Exit, told: Option<Told>) -> Exit {
+        let host = self.host;
+        match told {
+            Some(Told::NoFolder) if exit == Exit::Code(127) => {
+                let folder = self.command.cwd.display();
+                Exit::Failed(format!("the folder `{folder}` cannot be entered on {host}"))
+            }
+            Some(Told::NoProgram) if exit == Exit::Code(127) => {
+                let name = self.command.program.name();
+                Exit::NotFound(format!("`{name}` was not found on {host}"))
+            }
+            _ => exit,
+        }
+    }
+}
+
+/// Waits until there is to be an end of at least this kind; for ever if nobody can say so.
+pub(super) async fn until(stop: &mut watch::Receiver<Stop>, kind: Stop) {
+    if stop.wait_for(|now| *now >= kind).await.is_err() {
+        std::future::pending().await
+    }
+}
+
+/// Gives the command what it is to read, until there is no more.
+async fn feed_all(mut input: Input, mut fed: mpsc::UnboundedReceiver<Feed>) {
+    while let Some(Feed(bytes)) = fed.recv().await {
+        if input.write_all(&bytes).await.is_err() || input.flush().await.is_err() {
+            // A command need not read its input.
+            return;
+        }
+    }
+    input.shutdown().await.ok();
+}

@@ -1,0 +1,257 @@
+//! What this side of an SSH connection answers to the other: whether its key is trusted, and what
+//! may be opened from there.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use russh::client::{ChannelOpenHandle, DisconnectReason, Handler, Msg, Session};
+use russh::keys::{HashAlg, PublicKeyOrCertificate};
+use russh::{Channel, ChannelOpenFailure};
+use tokio::net::{TcpStream, UnixStream};
+
+use super::failure::Failure;
+use super::known_hosts::{self, Known, KnownName, Verdict};
+use crate::host::HostKeys;
+
+/// Where connections that come in through a host lead to: a port there, `host:port` here.
+pub(super) type Forwards = HashMap<u32, (String, u16)>;
+
+/// What a connection tells beside its answers.
+#[derive(Debug, Default)]
+pub(super) struct Heard {
+    /// Why the host's key was refused.
+    pub(super) key: Option<Failure>,
+    /// What the host said when it ended the connection.
+    pub(super) farewell: Option<String>,
+    /// What may come in through the host.
+    pub(super) forwards: Forwards,
+}
+
+/// The same, seen from both ends.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Ear(Arc<Mutex<Heard>>);
+
+impl Ear {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Heard> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a host's key is judged by.
+#[derive(Debug)]
+pub(super) struct KeyCheck {
+    /// The host and port, as messages name it.
+    pub(super) host: String,
+    pub(super) name: KnownName,
+    pub(super) known: Known,
+    pub(super) unknown: HostKeys,
+    /// Where a new key is added.
+    pub(super) file: Option<PathBuf>,
+}
+
+impl KeyCheck {
+    fn refusal(&self, shown: &PublicKeyOrCertificate) -> Option<Failure> {
+        let key = shown.public_key();
+        let host = self.host.clone();
+        let kind = key.algorithm().to_string();
+        let fingerprint = key.fingerprint(HashAlg::Sha256).to_string();
+        match self.known.judge(shown, &self.name) {
+            Verdict::Trusted => None,
+            Verdict::Changed(known) => Some(Failure::ChangedKey {
+                host,
+                kind,
+                fingerprint,
+                file: known.file,
+                line: known.line,
+            }),
+            Verdict::Revoked(known) => Some(Failure::RevokedKey {
+                host,
+                file: known.file,
+                line: known.line,
+            }),
+            Verdict::Unknown => match (self.unknown, &self.file) {
+                (HostKeys::Strict, _) => Some(Failure::UnknownKey {
+                    host,
+                    kind,
+                    fingerprint,
+                }),
+                (HostKeys::AcceptNew, None) => None,
+                (HostKeys::AcceptNew, Some(file)) => {
+                    let learned = known_hosts::learn(file, &self.name, &key);
+                    learned.err().map(|error| Failure::NotLearned {
+                        host,
+                        file: file.clone(),
+                        why: error.to_string(),
+                    })
+                }
+            },
+        }
+    }
+}
+
+/// This side of a connection.
+#[derive(Debug)]
+pub(super) struct Client {
+    pub(super) check: KeyCheck,
+    /// The agent that the host may use.
+    pub(super) agent: Option<PathBuf>,
+    pub(super) ear: Ear,
+}
+
+impl Handler for Client {
+    type Error = russh::Error;
+
+    async fn check_server_key(
+        &mut self,
+        shown: &PublicKeyOrCertificate,
+    ) -> Result<bool, Self::Error> {
+        let refusal = self.check.refusal(shown);
+        let is_trusted = refusal.is_none();
+        self.ear.lock().key = refusal;
+        Ok(is_trusted)
+    }
+
+    async fn server_channel_open_agent_forward(
+        &mut self,
+        channel: Channel<Msg>,
+        reply: ChannelOpenHandle,
+        _session: &mut Session,
+    ) -> Result<(), Self::Error> {
+        let Some(agent) = self.agent.clone() else {
+            return Ok(());
+        };
+        tokio::spawn(async move {
+            match UnixStream::connect(agent).await {
+                Ok(socket) => {
+                    reply.accept().await;
+                    join(channel, socket).await;
+                }
+                Err(_) => reply.reject(ChannelOpenFailure::ConnectFailed).await,
+            }
+        });
+        Ok(())
+    }
+
+    async fn server_channel_open_forwarded_tcpip(
+        &mut self,
+        channel: Channel<Msg>,
+        _connected_address: &str,
+        connected_port: u32,
+        _originator_address: &str,
+        _originator_port: u32,
+        reply: ChannelOpenHandle,
+        _session: &mut Session,
+    ) -> Result<(), Self::Error> {
+        let target = self.ear.lock().forwards.get(&connected_port).cloned();
+        let Some((host, port)) = target else {
+            return Ok(());
+        };
+        tokio::spawn(async move {
+            match TcpStream::connect((host.as_str(), port)).await {
+                Ok(socket) => {
+                    reply.accept().await;
+                    join(channel, socket).await;
+                }
+                Err(_) => reply.reject(ChannelOpenFailure::ConnectFailed).await,
+            }
+        });
+        Ok(())
+    }
+
+    async fn server_channel_open_x11(
+        &mut self,
+        _channel: Channel<Msg>,
+        _originator_address: &str,
+        _originator_port: u32,
+        reply: ChannelOpenHandle,
+        _session: &mut Session,
+    ) -> Result<(), Self::Error> {
+        reply
+            .reject(ChannelOpenFailure::AdministrativelyProhibited)
+            .await;
+        Ok(())
+    }
+
+    async fn server_channel_open_forwarded_streamlocal(
+        &mut self,
+        _channel: Channel<Msg>,
+        _socket_path: &str,
+        reply: ChannelOpenHandle,
+        _session: &mut Session,
+    ) -> Result<(), Self::Error> {
+        reply
+            .reject(ChannelOpenFailure::AdministrativelyProhibited)
+            .await;
+        Ok(())
+    }
+
+    async fn server_channel_open_session(
+        &mut self,
+        _channel: Channel<Msg>,
+        reply: ChannelOpenHandle,
+        _session: &mut Session,
+    ) -> Result<(), Self::Error> {
+        reply
+            .reject(ChannelOpenFailure::AdministrativelyProhibited)
+            .await;
+        Ok(())
+    }
+
+    async fn server_channel_open_direct_tcpip(
+        &mut self,
+        _channel: Channel<Msg>,
+        _host_to_connect: &str,
+        _port_to_connect: u32,
+        _originator_address: &str,
+        _originator_port: u32,
+        reply: ChannelOpenHandle,
+        _session: &mut Session,
+    ) -> Result<(), Self::Error> {
+        reply
+            .reject(ChannelOpenFailure::AdministrativelyProhibited)
+            .await;
+        Ok(())
+    }
+
+    async fn server_channel_open_direct_streamlocal(
+        &mut self,
+        _channel: Channel<Msg>,
+        _socket_path: &str,
+        reply: ChannelOpenHandle,
+        _session: &mut Session,
+    ) -> Result<(), Self::Error> {
+        reply
+            .reject(ChannelOpenFailure::AdministrativelyProhibited)
+            .await;
+        Ok(())
+    }
+
+    async fn disconnected(
+        &mut self,
+        reason: DisconnectReason<Self::Error>,
+    ) -> Result<(), Self::Error> {
+        match reason {
+            DisconnectReason::ReceivedDisconnect(said) => {
+                self.ear.lock().farewell = Some(said.message);
+                Ok(())
+            }
+            DisconnectReason::Error(error) => {
+                self.ear.lock().farewell.get_or_insert(error.to_string());
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Carries bytes both ways until one side is done with both.
+pub(super) async fn join<S>(channel: Channel<Msg>, mut socket: S)
+where
+    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
+{
+    let mut stream = channel.into_stream();
+    // Either side may go at any time.
+    tokio::io::copy_bidirectional(&mut stream, &mut socket)
+        .await
+        .ok();
+}

@@ -1,0 +1,159 @@
+//! One open connection to a host, which many share.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use russh::client::{Handle, Msg};
+use russh::{Channel, ChannelOpenFailure, Disconnect};
+use tokio::time::{sleep, timeout};
+
+use super::client::{Client, Ear};
+use super::failure::shown;
+use super::kill;
+use super::line::{Hold, Proxy};
+use crate::host::Destination;
+
+/// How long a host that is told goodbye may take to read it.
+const GOODBYE: Duration = Duration::from_millis(200);
+/// How often it is looked whether that was sent.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// An open connection. When it is dropped, the host sees it end.
+pub(in crate::host) struct Connection {
+    handle: Handle<Client>,
+    _hold: Hold,
+    pub(super) ear: Ear,
+    /// The host as messages name it.
+    pub(super) host: String,
+    forwards_agent: bool,
+    /// The connection that this one goes through.
+    pub(super) gate: Option<Arc<Self>>,
+    pub(super) proxy: Option<Proxy>,
+    /// The marks of the commands that run.
+    running: Mutex<HashSet<String>>,
+}
+
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Connection")
+            .field("host", &self.host)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why there is no session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::host) enum NoSession {
+    /// The host allows no more of them on this connection.
+    Refused,
+    /// The connection has ended.
+    Lost,
+}
+
+impl Connection {
+    pub(super) fn new(
+        handle: Handle<Client>,
+        hold: Hold,
+        ear: Ear,
+        destination: &Destination,
+    ) -> Self {
+        Self {
+            handle,
+            _hold: hold,
+            ear,
+            host: shown(destination),
+            forwards_agent: destination.forward_agent && destination.identities.agent.is_some(),
+            gate: None,
+            proxy: None,
+            running: Mutex::default(),
+        }
+    }
+
+    /// Whether it has ended, as far as is known.
+    pub(in crate::host) fn is_lost(&self) -> bool {
+        self.handle.is_closed()
+    }
+
+    /// Whether what runs there may use the agent.
+    pub(in crate::host) fn forwards_agent(&self) -> bool {
+        self.forwards_agent
+    }
+
+    /// Opens a session. It must be told to close.
+    pub(in crate::host) async fn session(&self) -> Result<Channel<Msg>, NoSession> {
+        match self.handle.channel_open_session().await {
+            Ok(channel) => Ok(channel),
+            Err(russh::Error::ChannelOpenFailure(_)) => Err(NoSession::Refused),
+            Err(_) => Err(NoSession::Lost),
+        }
+    }
+
+    /// Opens a way on from the host. Says why not.
+    pub(super) async fn forward(&self, host: &str, port: u16) -> Result<Channel<Msg>, String> {
+        let opened = self
+            .handle
+            .channel_open_direct_tcpip(host, u32::from(port), "127.0.0.1", 0)
+            .await;
+        opened.map_err(|error| {
+            let why = match error {
+                russh::Error::ChannelOpenFailure(ChannelOpenFailure::ConnectFailed) => {
+                    "it could not connect there"
+                }
+                russh::Error::ChannelOpenFailure(
+                    ChannelOpenFailure::AdministrativelyProhibited,
+                ) => "it does not allow to go on from there",
+                russh::Error::ChannelOpenFailure(_) => "it refused",
+                _ => "the connection to it was lost",
+            };
+            format!("by way of {}: {why}", self.host)
+        })
+    }
+
+    /// Asks the host to take connections for us; gives the port there.
+    pub(super) async fn listen(&self, address: &str, port: u16) -> Result<u32, String> {
+        let asked = self.handle.tcpip_forward(address, u32::from(port)).await;
+        match asked {
+            Ok(0) => Ok(u32::from(port)),
+            Ok(given) => Ok(given),
+            Err(_) => Err(format!("{} does not take connections for us", self.host)),
+        }
+    }
+
+    /// Tells the host not to take connections any more.
+    pub(super) async fn listen_no_more(&self, address: &str, port: u32) {
+        // It may have gone meanwhile.
+        self.handle.cancel_tcpip_forward(address, port).await.ok();
+    }
+
+    /// A command runs from now on.
+    pub(in crate::host) fn begun(&self, mark: &str) {
+        self.running().insert(mark.to_owned());
+    }
+
+    /// A command does not run any more.
+    pub(in crate::host) fn ended(&self, mark: &str) {
+        self.running().remove(mark);
+    }
+
+    fn running(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Kills what still runs there, and says goodbye.
+    pub(in crate::host) async fn close(&self) {
+        let marks: Vec<String> = self.running().drain().collect();
+        if !marks.is_empty() {
+            kill::all(self, &marks).await;
+        }
+        let goodbye = self.handle.disconnect(Disconnect::ByApplication, "", "");
+        let said = async {
+            if goodbye.await.is_ok() {
+                while !self.is_lost() {
+                    sleep(LOOK).await;
+                }
+            }
+        };
+        timeout(GOODBYE, said).await.ok();
+    }
+}

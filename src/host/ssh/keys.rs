@@ -1,0 +1,148 @@
+//! Reads private keys and certificates from files, each file once.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use russh::keys::{Certificate, PrivateKey, PublicKey, decode_secret_key};
+
+use crate::host::{Question, Secret};
+use crate::system::fs;
+
+/// The largest file that is read as a key, in bytes.
+const LARGEST: u64 = 1 << 20;
+
+/// What a file with a key gives.
+#[derive(Debug, Clone)]
+pub(super) enum KeyFile {
+    /// The key.
+    Open(Arc<PrivateKey>),
+    /// It needs a passphrase, or another one than that given.
+    Locked {
+        question: Question,
+        refused: bool,
+        public: Option<PublicKey>,
+    },
+    /// There is none, or it is none. What is wrong, unless it is just not there.
+    Unusable(Option<String>),
+}
+
+type Known = HashMap<(PathBuf, Option<String>), (Option<SystemTime>, KeyFile)>;
+
+/// The keys that were read. A passphrase takes long to try, so that is done once for all hosts.
+#[derive(Debug, Clone, Default)]
+pub(in crate::host) struct Keys(Arc<Mutex<Known>>);
+
+impl Keys {
+    /// Reads a key, unless that was done since its file changed.
+    pub(super) async fn read(&self, file: &Path, passphrase: Option<&Secret>) -> KeyFile {
+        let passphrase = passphrase.map(|it| it.reveal().to_owned());
+        let place = (file.to_owned(), passphrase);
+        let keys = Arc::clone(&self.0);
+        let reading = tokio::task::spawn_blocking(move || {
+            // Others wait meanwhile: they need the same key most of the time.
+            let mut known = keys.lock().unwrap_or_else(PoisonError::into_inner);
+            let changed = fs::modified(&place.0);
+            if let Some((then, key)) = known.get(&place)
+                && *then == changed
+            {
+                return key.clone();
+            }
+            let key = read(&place.0, place.1.as_deref());
+            known.insert(place, (changed, key.clone()));
+            key
+        });
+        reading.await.unwrap_or(KeyFile::Unusable(None))
+    }
+}
+
+fn read(file: &Path, passphrase: Option<&str>) -> KeyFile {
+    let bytes = match fs::read_within(file, LARGEST) {
+        Ok(bytes) => bytes,
+        Err(error) if error.is_not_found() => return KeyFile::Unusable(None),
+        Err(error) => return KeyFile::Unusable(Some(error.to_string())),
+    };
+    let text = String::from_utf8_lossy(&bytes);
+    match decode_secret_key(&text, None) {
+        Ok(key) if !key.is_encrypted() => return KeyFile::Open(Arc::new(key)),
+        Ok(_) => {}
+        Err(error) if !is_locked(&text) => {
+            let why = format!("`{}` is no key: {error}", file.display());
+            return KeyFile::Unusable(Some(why));
+        }
+        Err(_) => {}
+    }
+    if let Some(passphrase) = passphrase
+        && let Ok(key) = decode_secret_key(&text, Some(passphrase))
+    {
+        return KeyFile::Open(Arc::new(key));
+    }
+    KeyFile::Locked {
+        question: Question::Passphrase(file.to_owned()),
+        refused: passphrase.is_some(),
+        public: public_of(file, &text),
+    }
+}
+
+/// Whether a key that could not be read needs a passphrase. Only the newer format tells so behind
+/// its armour.
+fn is_locked(text: &str) -> bool {
+    text.contains("ENCRYPTED") || PrivateKey::from_openssh(text).is_ok_and(|key| key.is_encrypted())
+}
+
+fn public_of(file: &Path, text: &str) -> Option<PublicKey> {
+    if let Ok(key) = PrivateKey::from_openssh(text) {
+        return Some(key.public_key().clone());
+    }
+    let text = fs::read_to_string(&beside(file, ".pub")).ok()?;
+    PublicKey::from_openssh(text.trim()).ok()
+}
+
+/// The public key that belongs to a file, for which no passphrase is needed.
+pub(super) fn public_key(file: &Path) -> Option<PublicKey> {
+    if let Ok(text) = fs::read_to_string(&beside(file, ".pub"))
+        && let Ok(key) = PublicKey::from_openssh(text.trim())
+    {
+        return Some(key);
+    }
+    let text = fs::read_to_string(file).ok()?;
+    // A file may hold the public key alone: it chooses one of the agent's.
+    PublicKey::from_openssh(text.trim()).ok().or_else(|| {
+        let key = PrivateKey::from_openssh(&text).ok()?;
+        Some(key.public_key().clone())
+    })
+}
+
+/// The certificates beside key files, and those named.
+pub(super) fn certificates(files: &[PathBuf], named: &[PathBuf]) -> Vec<Certificate> {
+    let usual = files.iter().map(|file| beside(file, "-cert.pub"));
+    let all = named.iter().cloned().chain(usual);
+    all.filter_map(|file| fs::read_to_string(&file).ok())
+        .filter_map(|text| Certificate::from_openssh(text.trim()).ok())
+        .collect()
+}
+
+fn beside(file: &Path, ending: &str) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test sets its stage by itself")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_no_key_is_told_and_one_that_is_missing_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("id");
+        assert!(matches!(read(&file, None), KeyFile::Unusable(None)));
+        std::fs::write(&file, "nonsense").unwrap();
+        let KeyFile::Unusable(Some(why)) = read(&file, None) else {
+            panic!("it was taken for a key");
+        };
+        assert!(why.contains("is no key"), "{why}");
+    }
+}

@@ -1,0 +1,392 @@
+//! Files of known host keys: what they say about a host, and how a new key is added to them.
+//! The format is that of sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT" (spec/hosts.md F47).
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use hmac::{KeyInit as _, Mac as _};
+use russh::keys::ssh_key::certificate::CertType;
+use russh::keys::{Certificate, HashAlg, PublicKey, PublicKeyOrCertificate};
+
+use crate::host::DEFAULT_PORT;
+use crate::system::clock;
+
+/// The largest file of known hosts that is read, in bytes.
+const LARGEST: u64 = 64 << 20;
+
+/// A key with the place that names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct KnownKey {
+    pub(super) key: PublicKey,
+    pub(super) file: PathBuf,
+    /// From 1.
+    pub(super) line: usize,
+}
+
+/// What the files say about one host.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Known {
+    /// Keys of the host.
+    pub(super) keys: Vec<KnownKey>,
+    /// Keys of the host on whatever port. They are trusted, but another one is not a change.
+    anywhere: Vec<PublicKey>,
+    /// Keys whose certificates are trusted.
+    pub(super) authorities: Vec<PublicKey>,
+    revoked: Vec<KnownKey>,
+}
+
+/// What is to be thought of a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It is the host's.
+    Trusted,
+    /// Nobody knows the host.
+    Unknown,
+    /// The host had another one, which stands there.
+    Changed(KnownKey),
+    /// It must never be trusted again.
+    Revoked(KnownKey),
+}
+
+/// A host as the files name it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct KnownName {
+    /// `host`, `[host]:port`, or the alias.
+    name: String,
+    /// The host alone, where the name has a port.
+    bare: Option<String>,
+}
+
+impl KnownName {
+    /// The name of a host and port; an alias stands for both.
+    pub(super) fn new(host: &str, port: u16, alias: Option<&str>) -> Self {
+        match alias {
+            Some(alias) => Self {
+                name: alias.to_lowercase(),
+                bare: None,
+            },
+            None if port == DEFAULT_PORT => Self {
+                name: host.to_lowercase(),
+                bare: None,
+            },
+            None => Self {
+                name: format!("[{}]:{port}", host.to_lowercase()),
+                bare: Some(host.to_lowercase()),
+            },
+        }
+    }
+
+    fn host(&self) -> &str {
+        self.bare.as_deref().unwrap_or(&self.name)
+    }
+}
+
+impl Known {
+    /// Reads what the files say about a host. Files that cannot be read say nothing, and neither
+    /// do lines that are no entries.
+    pub(super) fn read(files: &[PathBuf], name: &KnownName) -> Self {
+        let mut known = Self::default();
+        for file in files {
+            let text = File::open(file).and_then(|open| text_of(&open));
+            if let Ok(text) = text {
+                known.add(file, &text, name);
+            }
+        }
+        known
+    }
+
+    fn add(&mut self, file: &Path, text: &str, name: &KnownName) {
+        for (place, line) in text.lines().enumerate() {
+            let Some((marker, hosts, key)) = fields(line) else {
+                continue;
+            };
+            let exact = matches(hosts, &name.name);
+            let bare = name.bare.as_deref();
+            if !exact && !bare.is_some_and(|bare| matches(hosts, bare)) {
+                continue;
+            }
+            let Ok(key) = PublicKey::from_openssh(key) else {
+                continue;
+            };
+            let known = KnownKey {
+                key,
+                file: file.to_owned(),
+                line: place + 1,
+            };
+            match marker {
+                "@cert-authority" => self.authorities.push(known.key),
+                "@revoked" => self.revoked.push(known),
+                "" if exact => self.keys.push(known),
+                "" => self.anywhere.push(known.key),
+                _ => {}
+            }
+        }
+    }
+
+    /// Judges what a host shows.
+    pub(super) fn judge(&self, shown: &PublicKeyOrCertificate, name: &KnownName) -> Verdict {
+        let key = shown.public_key();
+        let is = |known: &PublicKey| known.key_data() == key.key_data();
+        if let Some(revoked) = self.revoked.iter().find(|known| is(&known.key)) {
+            return Verdict::Revoked(revoked.clone());
+        }
+        if let Some(certificate) = shown.certificate()
+            && self.vouches_for(certificate, name)
+        {
+            return Verdict::Trusted;
+        }
+        if self.keys.iter().any(|known| is(&known.key)) || self.anywhere.iter().any(is) {
+            return Verdict::Trusted;
+        }
+        let same_kind = |known: &&KnownKey| known.key.algorithm() == key.algorithm();
+        let other = self.keys.iter().find(same_kind).or(self.keys.first());
+        other.map_or(Verdict::Unknown, |known| Verdict::Changed(known.clone()))
+    }
+
+    fn vouches_for(&self, certificate: &Certificate, name: &KnownName) -> bool {
+        let signer = certificate.signature_key();
+        let is_revoked = self.revoked.iter().any(|it| it.key.key_data() == signer);
+        let trusted: Vec<_> = self
+            .authorities
+            .iter()
+            .map(|key| key.fingerprint(HashAlg::Sha256))
+            .collect();
+        let now = u64::try_from(clock::now().as_second()).unwrap_or_default();
+        let names = certificate.valid_principals();
+        let is_named = names.is_empty() || names.iter().any(|it| wildcard(it, name.host()));
+        !is_revoked
+            && is_named
+            && certificate.cert_type() == CertType::Host
+            && certificate.critical_options().is_empty()
+            && certificate.validate_at(now, &trusted).is_ok()
+    }
+}
+
+/// Adds the key of a host to a file, unless it stands there already, which another process may
+/// have seen to. Folder and file are created where they are missing, for the user alone.
+pub(super) fn learn(file: &Path, name: &KnownName, key: &PublicKey) -> std::io::Result<()> {
+    if let Some(folder) = file.parent().filter(|it| !it.as_os_str().is_empty()) {
+        let mut builder = std::fs::DirBuilder::new();
+        builder.recursive(true).mode(0o700).create(folder)?;
+    }
+    let mut options = OpenOptions::new();
+    options.read(true).append(true).create(true).mode(0o600);
+    let mut open = options.open(file)?;
+    open.lock()?;
+    let text = text_of(&open)?;
+    let mut known = Known::default();
+    known.add(file, &text, name);
+    if known
+        .keys
+        .iter()
+        .any(|it| it.key.key_data() == key.key_data())
+    {
+        return Ok(());
+    }
+    let bare = PublicKey::new(key.key_data().clone(), "");
+    let line = bare.to_openssh().map_err(std::io::Error::other)?;
+    let gap = if text.is_empty() || text.ends_with('\n') {
+        ""
+    } else {
+        "\n"
+    };
+    // One write at the end of the file: who reads without the lock sees all of it or nothing.
+    open.write_all(format!("{gap}{} {line}\n", name.name).as_bytes())
+}
+
+fn text_of(file: &File) -> std::io::Result<String> {
+    let mut bytes = Vec::new();
+    file.take(LARGEST).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The marker, the hosts and the key of a line.
+fn fields(line: &str) -> Option<(&str, &str, &str)> {
+    let line = line.trim();
+    if line.is_empty() || line.starts_with('#') {
+        return None;
+    }
+    let (first, rest) = line.split_once([' ', '\t'])?;
+    let (marker, hosts, key) = if first.starts_with('@') {
+        let (hosts, key) = rest.trim_start().split_once([' ', '\t'])?;
+        (first, hosts, key)
+    } else {
+        ("", first, rest)
+    };
+    Some((marker, hosts, key.trim_start()))
+}
+
+/// Whether a list of patterns, or a hash, stands for a name.
+fn matches(hosts: &str, name: &str) -> bool {
+    if let Some(hashed) = hosts.strip_prefix("|1|") {
+        return is_hash_of(hashed, name);
+    }
+    let mut found = false;
+    for pattern in hosts.split(',') {
+        match pattern.strip_prefix('!') {
+            Some(pattern) if wildcard(pattern, name) => return false,
+            Some(_) => {}
+            None => found |= wildcard(pattern, name),
+        }
+    }
+    found
+}
+
+/// Whether `salt|hash` is the hash of a name.
+fn is_hash_of(hashed: &str, name: &str) -> bool {
+    let Some((salt, hash)) = hashed.split_once('|') else {
+        return false;
+    };
+    let (Some(salt), Some(hash)) = (from_base64(salt), from_base64(hash)) else {
+        return false;
+    };
+    let Ok(mut mac) = hmac::Hmac::<sha1::Sha1>::new_from_slice(&salt) else {
+        return false;
+    };
+    mac.update(name.as_bytes());
+    mac.verify_slice(&hash).is_ok()
+}
+
+fn from_base64(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let (mut bits, mut count) = (0_u32, 0);
+    for digit in text.trim_end_matches('=').bytes() {
+        let value = match digit {
+            b'A'..=b'Z' => digit - b'A',
+            b'a'..=b'z' => digit - b'a' + 26,
+            b'0'..=b'9' => digit - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => return None,
+        };
+        bits = bits << 6 | u32::from(value);
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            bytes.push(u8::try_from(bits >> count & 0xff).ok()?);
+        }
+    }
+    Some(bytes)
+}
+
+/// Whether a pattern with `*` and `?` stands for a name, whatever the case.
+fn wildcard(pattern: &str, name: &str) -> bool {
+    let pattern = pattern.to_lowercase().into_bytes();
+    let name = name.as_bytes();
+    let (mut at, mut place) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while place < name.len() {
+        match pattern.get(at) {
+            Some(b'*') => {
+                star = Some((at, place));
+                at += 1;
+            }
+            Some(&sign) if sign == b'?' || sign == name[place] => {
+                at += 1;
+                place += 1;
+            }
+            _ => match star {
+                Some((after, taken)) => {
+                    star = Some((after, taken + 1));
+                    at = after + 1;
+                    place = taken + 1;
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[at..].iter().all(|sign| *sign == b'*')
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test sets its stage by itself")]
+mod tests {
+    use super::*;
+
+    const ONE: &str =
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJdD7y3aLq454yWBdwLWbieU1ebz9/cu7/QEXn9OIeZJ";
+    const TWO: &str =
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIN+Wjn4+4Fcvl2JlKpggT+wCRxpSvtqqpVrQrKN1/A22";
+
+    fn key(text: &str) -> PublicKey {
+        PublicKey::from_openssh(text).unwrap()
+    }
+
+    fn verdict(text: &str, (host, port): (&str, u16), shown: &str) -> String {
+        let name = KnownName::new(host, port, None);
+        let mut known = Known::default();
+        known.add(Path::new("known"), text, &name);
+        match known.judge(&key(shown).into(), &name) {
+            Verdict::Changed(it) => format!("changed:{}", it.line),
+            Verdict::Revoked(it) => format!("revoked:{}", it.line),
+            other => format!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_host_is_known_by_name_pattern_port_and_hash() {
+        let web = ("web", 22);
+        assert_eq!(verdict(&format!("db,WEB {ONE}"), web, ONE), "Trusted");
+        assert_eq!(verdict(&format!("w* {ONE} me@here"), web, ONE), "Trusted");
+        assert_eq!(verdict(&format!("w*,!web {ONE}"), web, ONE), "Unknown");
+        assert_eq!(
+            verdict(&format!("[web]:222 {ONE}"), ("web", 222), ONE),
+            "Trusted"
+        );
+        assert_eq!(verdict(&format!("[web]:222 {ONE}"), web, ONE), "Unknown");
+        // Made by `ssh-keygen -H` for `web`.
+        let hashed = "|1|Ys6FpQ0O8nyBXlWvpzMCYbHq3iQ=|AAAA";
+        assert_eq!(verdict(&format!("{hashed} {ONE}"), web, ONE), "Unknown");
+    }
+
+    #[test]
+    fn a_name_is_found_by_its_hash() {
+        let mut mac = hmac::Hmac::<sha1::Sha1>::new_from_slice(b"salt").unwrap();
+        mac.update(b"web");
+        let hash = mac.finalize().into_bytes();
+        assert_eq!(from_base64("c2FsdA==").unwrap(), b"salt");
+        assert_eq!(hash.len(), 20);
+        assert!(!is_hash_of("c2FsdA==|AAAA", "web"));
+        assert!(!is_hash_of("!|!", "web"));
+    }
+
+    #[test]
+    fn another_key_is_a_change_and_a_revoked_one_is_told() {
+        let text = format!("# mine\n\nweb {ONE}\n@revoked * {TWO}\n");
+        assert_eq!(verdict(&text, ("web", 22), TWO), "revoked:4");
+        let text = format!("\nweb {ONE}\n");
+        assert_eq!(verdict(&text, ("web", 22), TWO), "changed:2");
+        // The host on another port may have another key.
+        assert_eq!(verdict(&text, ("web", 222), TWO), "Unknown");
+        assert_eq!(verdict(&text, ("web", 222), ONE), "Trusted");
+        assert_eq!(
+            verdict("web nonsense\n@x\n|1|", ("web", 22), TWO),
+            "Unknown"
+        );
+    }
+
+    #[test]
+    fn a_new_key_is_added_once_for_the_user_alone() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("ssh/known_hosts");
+        let name = KnownName::new("web", 222, None);
+        learn(&file, &name, &key(ONE)).unwrap();
+        learn(&file, &name, &key(ONE)).unwrap();
+        assert_eq!(
+            std::fs::read_to_string(&file).unwrap(),
+            format!("[web]:222 {ONE}\n")
+        );
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&file), 0o600);
+        assert_eq!(mode(file.parent().unwrap()), 0o700);
+    }
+
+    #[test]
+    fn a_pattern_with_many_stars_is_quick() {
+        assert!(!wildcard(&"*a".repeat(30), &"b".repeat(200)));
+        assert!(wildcard("*.ex?mple.*", "a.b.example.org"));
+    }
+}

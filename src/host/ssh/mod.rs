@@ -1,0 +1,20 @@
+//! SSH: connections, who may log in, and whose keys are trusted.
+//!
+//! Knows nothing of what is done over a connection, and opens each when it is told to: which ones
+//! there are is for the pool to decide.
+
+mod auth;
+mod client;
+mod connect;
+mod connection;
+mod failure;
+mod keys;
+mod kill;
+mod known_hosts;
+mod line;
+
+pub(super) use connect::{AnyFuture, Opener, Ways};
+pub(super) use connection::{Connection, NoSession};
+pub(super) use failure::{Failure, shown};
+pub(super) use keys::Keys;
+pub(super) use kill::run_text;

@@ -1,0 +1,273 @@
+//! A real `sshd` for tests: it listens on addresses of this machine on a free port, lets in the user
+//! that runs the tests with a key made for it, and ends with the test.
+
+use std::fs;
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use tokio::sync::watch;
+use unfurl::host::{
+    Action, ActionResult, Address, Call, Destination, Exit, Place, Pool, PoolLimits, Program,
+    RunOutput, Stop, TransferOutput,
+};
+
+const SSHD: &str = "/usr/sbin/sshd";
+/// How long the server may take to start.
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// A server that runs.
+#[derive(Debug)]
+pub(crate) struct Sshd {
+    folder: TempDir,
+    child: Child,
+    pub(crate) port: u16,
+}
+
+impl Sshd {
+    /// Starts a server on one address.
+    pub(crate) fn start() -> Self {
+        Self::with(1, &[])
+    }
+
+    /// Starts a server on the addresses from 127.0.0.1 up, with more lines in its configuration,
+    /// which win over the usual ones.
+    #[track_caller]
+    pub(crate) fn with(addresses: u8, lines: &[&str]) -> Self {
+        assert!(
+            Path::new(SSHD).exists(),
+            "{SSHD} is missing: install openssh-server"
+        );
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        // Its home is empty, so that no start-up file of a shell takes its time.
+        fs::create_dir(root.join("home")).unwrap();
+        fs::set_permissions(root, fs::Permissions::from_mode(0o755)).unwrap();
+        make_key(&root.join("host_ed25519"), "ed25519", "");
+        make_key(&root.join("host_rsa"), "rsa", "");
+        make_key(&root.join("id"), "ed25519", "");
+        fs::copy(root.join("id.pub"), root.join("authorized_keys")).unwrap();
+        // As root it wants this folder, which a package's service would make.
+        fs::create_dir_all("/run/sshd").ok();
+        let port = free_port();
+        let mut config: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
+        let path = root.display();
+        config.extend([
+            format!("HostKey {path}/host_ed25519"),
+            format!("HostKey {path}/host_rsa"),
+            format!("AuthorizedKeysFile {path}/authorized_keys"),
+            format!("SetEnv HOME={path}/home"),
+            "PidFile none\nStrictModes no\nUsePAM no\nPasswordAuthentication no".to_owned(),
+            "PermitRootLogin yes\nMaxStartups 200\nUseDNS no\nPrintMotd no".to_owned(),
+            "Subsystem sftp internal-sftp\nLogLevel VERBOSE".to_owned(),
+        ]);
+        config.extend((1..=addresses).map(|last| format!("ListenAddress 127.0.0.{last}:{port}")));
+        fs::write(root.join("config"), config.join("\n") + "\n").unwrap();
+        let log = fs::File::create(root.join("log")).unwrap();
+        let child = Command::new(SSHD)
+            .args(["-D", "-e", "-f"])
+            .arg(root.join("config"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        let mut sshd = Self {
+            folder,
+            child,
+            port,
+        };
+        sshd.wait_until_it_listens();
+        sshd.trust();
+        sshd
+    }
+
+    #[track_caller]
+    fn wait_until_it_listens(&mut self) {
+        let start = Instant::now();
+        while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
+            let ended = self.child.try_wait().unwrap();
+            let late = start.elapsed() > LIMIT;
+            assert!(
+                ended.is_none() && !late,
+                "sshd does not start: {}",
+                self.log()
+            );
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Writes its key down as known.
+    fn trust(&self) {
+        let key = fs::read_to_string(self.path("host_ed25519.pub")).unwrap();
+        let line = format!("[127.0.0.*]:{} {key}", self.port);
+        fs::write(self.path("known_hosts"), line).unwrap();
+    }
+
+    /// A file of its folder.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// What it has logged.
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(self.path("log")).unwrap_or_default()
+    }
+
+    /// Its first address, with the key that it lets in.
+    pub(crate) fn host(&self) -> Destination {
+        self.nth(1)
+    }
+
+    /// One of its addresses, from 1.
+    pub(crate) fn nth(&self, last: u8) -> Destination {
+        let address = Address {
+            user: user(),
+            host: format!("127.0.0.{last}"),
+            port: self.port,
+        };
+        let mut host = Destination::new(format!("host{last}"), address);
+        host.known_hosts = vec![self.path("known_hosts")];
+        host.identities.files = vec![self.path("id")];
+        host.connect_timeout = Duration::from_secs(20);
+        host
+    }
+}
+
+impl Drop for Sshd {
+    fn drop(&mut self) {
+        // Its children end with their connections.
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+/// Makes a key with `ssh-keygen`.
+#[track_caller]
+pub(crate) fn make_key(file: &Path, kind: &str, passphrase: &str) {
+    keygen(&[
+        "-t",
+        kind,
+        "-N",
+        passphrase,
+        "-C",
+        "test",
+        "-f",
+        &file.to_string_lossy(),
+    ]);
+}
+
+/// Calls `ssh-keygen`.
+#[track_caller]
+pub(crate) fn keygen(arguments: &[&str]) {
+    let output = Command::new("ssh-keygen")
+        .arg("-q")
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap_or_else(|error| panic!("ssh-keygen: {error}"));
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+}
+
+/// A port that nobody listens on.
+pub(crate) fn free_port() -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+/// The user that runs the tests.
+pub(crate) fn user() -> String {
+    nix::unistd::User::from_uid(nix::unistd::getuid())
+        .unwrap()
+        .unwrap()
+        .name
+}
+
+/// Runs what a test does with connections, which end with it.
+pub(crate) fn with_pool<T>(limits: PoolLimits, test: impl AsyncFnOnce(Arc<Pool>) -> T) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let pool = Arc::new(Pool::new(limits));
+        let result = test(Arc::clone(&pool)).await;
+        pool.close().await;
+        result
+    })
+}
+
+/// The same with the usual limits.
+pub(crate) fn pooled<T>(test: impl AsyncFnOnce(Arc<Pool>) -> T) -> T {
+    with_pool(PoolLimits::default(), test)
+}
+
+/// A call that nobody ends.
+pub(crate) fn call() -> (watch::Sender<Stop>, Call) {
+    let (stop, stopped) = watch::channel(Stop::No);
+    let call = Call {
+        stop: stopped,
+        pieces: None,
+    };
+    (stop, call)
+}
+
+/// A text for the shell of a host.
+pub(crate) fn sh(text: &str) -> unfurl::host::Command {
+    let program = Program::Shell {
+        text: text.to_owned(),
+        shell: None,
+        secret: false,
+    };
+    unfurl::host::Command::new(program, "")
+}
+
+/// Runs a command on a host to its end.
+pub(crate) async fn run(
+    pool: &Pool,
+    host: &Destination,
+    command: unfurl::host::Command,
+) -> RunOutput {
+    let (_stop, call) = call();
+    match perform(pool, host, &Action::Run(command), call).await {
+        ActionResult::Run(output) => output,
+        ActionResult::Transfer(_) => panic!("a command gave a transfer"),
+    }
+}
+
+/// Performs a transfer to its end.
+pub(crate) async fn transfer(pool: &Pool, host: &Destination, action: Action) -> TransferOutput {
+    let (_stop, call) = call();
+    match perform(pool, host, &action, call).await {
+        ActionResult::Transfer(output) => output,
+        ActionResult::Run(_) => panic!("a transfer gave a command"),
+    }
+}
+
+/// Performs an action on a host.
+pub(crate) async fn perform(
+    pool: &Pool,
+    host: &Destination,
+    action: &Action,
+    call: Call,
+) -> ActionResult {
+    let place = Place::Ssh(Arc::new(host.clone()));
+    pool.perform(&place, action, call).await
+}
+
+/// Runs a command on a host, for which a connection is opened.
+pub(crate) fn run_once(host: &Destination, command: unfurl::host::Command) -> RunOutput {
+    pooled(async |pool| run(&pool, host, command).await)
+}
+
+/// Why a host is not reached, without what differs from run to run.
+pub(crate) fn refusal(host: &Destination) -> String {
+    let output = run_once(host, sh("true"));
+    assert!(!matches!(output.exit, Exit::Code(_)), "{output:?}");
+    let port = host.address.port.to_string();
+    output.exit.to_string().replace(&port, "PORT")
+}
