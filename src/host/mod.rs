@@ -15,6 +15,7 @@ mod remote;
 mod request;
 mod script;
 mod ssh;
+pub mod ssh_config;
 mod wire;
 
 pub use action::{Action, Answer, Background, Command, Content, DEFAULT_SHELL, Get, Program, Put};

@@ -13,3 +13,4 @@ pub mod random;
 pub mod signals;
 pub mod survivors;
 pub mod terminal;
+pub mod user;

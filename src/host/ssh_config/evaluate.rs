@@ -1,0 +1,207 @@
+//! Finds what a configuration says about one host.
+
+use super::files::{Condition, Config, File, Item};
+use super::local::{Local, World};
+use super::matching::{Criterion, What};
+use super::options::{Canonicalize, Options, Proxy};
+use super::pattern;
+use super::tokens::{self, TokenError, Tokens};
+use crate::host::DEFAULT_PORT;
+
+/// The host that is asked about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Query<'a> {
+    /// The host as it was asked for, without user and port.
+    pub host: &'a str,
+    /// The user that was asked for, who goes before any that the files name.
+    pub user: Option<&'a str>,
+    /// The port that was asked for.
+    pub port: Option<u16>,
+}
+
+/// Why the files say nothing about a host.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LookupError {
+    /// A placeholder cannot be replaced.
+    #[error(transparent)]
+    Token(#[from] TokenError),
+    /// The command of a `Match exec` could not be run.
+    #[error("`Match exec` could not run `{command}`: {reason}")]
+    Exec {
+        /// The command.
+        command: String,
+        /// Why.
+        reason: String,
+    },
+    /// No domain has the host, and `CanonicalizeFallbackLocal` is off.
+    #[error("no domain of `CanonicalDomains` has a host `{0}`")]
+    NotCanonical(String),
+}
+
+impl Config {
+    /// What the files say about a host. They are read a second time, as OpenSSH does, where
+    /// `CanonicalizeHostname` or `Match final` asks for that.
+    pub fn lookup(
+        &self,
+        query: Query<'_>,
+        local: &Local,
+        world: &dyn World,
+    ) -> Result<Options, LookupError> {
+        let mut pass = Pass {
+            query,
+            local,
+            world,
+            host: query.host.to_owned(),
+            options: Options {
+                user: query.user.map(str::to_owned),
+                port: query.port,
+                ..Options::default()
+            },
+            is_final: false,
+            wants_final: false,
+        };
+        pass.files(&self.files)?;
+        let mut host = pass.connected()?;
+        if host.parse::<std::net::IpAddr>().is_err() {
+            host.make_ascii_lowercase();
+        }
+        let canonicalize = pass.options.canonicalize.unwrap_or(Canonicalize::No);
+        if canonicalize != Canonicalize::No {
+            host = canonical(host, &pass.options, world)?;
+            pass.wants_final = true;
+        }
+        if pass.wants_final {
+            pass.options.host_name = Some(host.clone());
+            pass.host.clone_from(&host);
+            pass.is_final = true;
+            pass.files(&self.files)?;
+        }
+        pass.options.host = host;
+        Ok(pass.options)
+    }
+}
+
+/// Adds the first domain in which there is such a host.
+fn canonical(host: String, options: &Options, world: &dyn World) -> Result<String, LookupError> {
+    let is_direct = matches!(options.proxy, None | Some(Proxy::None));
+    if !is_direct && options.canonicalize != Some(Canonicalize::Always)
+        || host.parse::<std::net::IpAddr>().is_ok()
+    {
+        return Ok(host);
+    }
+    if let Some(anchored) = host.strip_suffix('.') {
+        return Ok(if world.resolves(&host) {
+            anchored.to_owned()
+        } else {
+            host
+        });
+    }
+    let most = options.canonicalize_max_dots.unwrap_or(1) as usize;
+    if host.matches('.').count() > most {
+        return Ok(host);
+    }
+    let domains = options.canonical_domains.iter().flatten();
+    for domain in domains.take_while(|domain| !domain.eq_ignore_ascii_case("none")) {
+        let name = format!("{host}.{}", domain.trim_end_matches('.'));
+        if world.resolves(&format!("{name}.")) {
+            return Ok(name);
+        }
+    }
+    if options.canonicalize_fallback == Some(false) {
+        return Err(LookupError::NotCanonical(host));
+    }
+    Ok(host)
+}
+
+/// One reading of the files.
+struct Pass<'a> {
+    query: Query<'a>,
+    local: &'a Local,
+    world: &'a dyn World,
+    /// What `Host` patterns are compared with.
+    host: String,
+    options: Options,
+    is_final: bool,
+    wants_final: bool,
+}
+
+impl Pass<'_> {
+    fn files(&mut self, files: &[File]) -> Result<(), LookupError> {
+        for file in files {
+            for block in &file.blocks {
+                let counts = match &block.condition {
+                    Condition::Outer => true,
+                    Condition::Host(words) => pattern::is_meant(&self.host, words),
+                    Condition::Match(criteria) => self.holds(criteria)?,
+                };
+                if !counts {
+                    continue;
+                }
+                for item in &block.items {
+                    match item {
+                        Item::Set(setting) => setting.apply(&mut self.options),
+                        Item::Include(files) => self.files(files)?,
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The host that would be connected to, as far as it is known.
+    fn connected(&self) -> Result<String, LookupError> {
+        Ok(match &self.options.host_name {
+            Some(name) if self.is_final => name.clone(),
+            Some(name) => tokens::host_name(name, &self.host)?,
+            None => self.host.clone(),
+        })
+    }
+
+    fn holds(&mut self, criteria: &[Criterion]) -> Result<bool, LookupError> {
+        let host = self.connected()?;
+        let user = self.options.user.as_deref().unwrap_or(&self.local.user);
+        let mut all_hold = true;
+        for Criterion { negated, what } in criteria {
+            let holds = match what {
+                What::All => true,
+                What::Never => *negated,
+                What::Final | What::Canonical => self.is_final,
+                What::Host(list) => pattern::matches_host(&host, list),
+                What::OriginalHost(list) => pattern::matches_host(self.query.host, list),
+                What::User(list) => pattern::matches_list(user, list),
+                What::LocalUser(list) => pattern::matches_list(&self.local.user, list),
+                What::Tagged(list) => {
+                    let tag = self.options.tag.as_deref().unwrap_or("");
+                    pattern::matches_list(tag, list)
+                }
+                // A command is not run where another criterion has failed already.
+                What::Exec(_) if !all_hold => continue,
+                What::Exec(command) => self.succeeds(command, &host)?,
+            };
+            self.wants_final |= *what == What::Final;
+            all_hold &= holds != *negated;
+        }
+        Ok(all_hold)
+    }
+
+    fn succeeds(&self, command: &str, host: &str) -> Result<bool, LookupError> {
+        let Options {
+            user,
+            port,
+            host_key_alias,
+            ..
+        } = &self.options;
+        let tokens = Tokens {
+            local: self.local,
+            host,
+            original: self.query.host,
+            port: port.unwrap_or(DEFAULT_PORT),
+            user: user.as_deref().unwrap_or(&self.local.user),
+            key_alias: host_key_alias.as_deref().unwrap_or(host),
+            jumps: "",
+        };
+        let command = tokens.command(command)?;
+        let ran = self.world.succeeds(&command);
+        ran.map_err(|reason| LookupError::Exec { command, reason })
+    }
+}

@@ -1,0 +1,112 @@
+//! The criteria of `Match` lines.
+
+use super::error::Problem;
+use super::line::words;
+
+/// One criterion, and whether it must not hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Criterion {
+    pub(super) negated: bool,
+    pub(super) what: What,
+}
+
+/// What must hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum What {
+    /// Everything does.
+    All,
+    /// The configuration is read for the second time, which this asks for.
+    Final,
+    /// The configuration is read for the second time.
+    Canonical,
+    /// The host that is connected to is like these.
+    Host(String),
+    /// The host that was asked for is like these.
+    OriginalHost(String),
+    /// The user there is like these.
+    User(String),
+    /// The user here is like these.
+    LocalUser(String),
+    /// `Tag` is like these.
+    Tagged(String),
+    /// A command succeeds.
+    Exec(String),
+    /// Nothing that is known here.
+    Never,
+}
+
+/// What a `Match` line says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Criteria {
+    pub(super) all: Vec<Criterion>,
+    /// What is not supported.
+    pub(super) warnings: Vec<Problem>,
+}
+
+impl Criteria {
+    /// Reads what stands behind `Match`.
+    pub(super) fn read(text: &str) -> Result<Self, Problem> {
+        let words = words(text).ok_or(Problem::Quotes)?;
+        let mut words = words.into_iter().peekable();
+        let mut criteria = Self::default();
+        while let Some(word) = words.next() {
+            let (negated, name) = match word.strip_prefix('!') {
+                Some(name) => (true, name.to_ascii_lowercase()),
+                None => (false, word.to_ascii_lowercase()),
+            };
+            let what = match name.as_str() {
+                "all" => {
+                    if criteria.all.len() > 1 || words.peek().is_some_and(|word| !word.is_empty()) {
+                        return Err(Problem::AllWithOthers);
+                    }
+                    criteria.all.push(Criterion {
+                        negated,
+                        what: What::All,
+                    });
+                    return Ok(criteria);
+                }
+                "canonical" | "final" => {
+                    let what = match name.as_str() {
+                        "final" => What::Final,
+                        _ => What::Canonical,
+                    };
+                    criteria.all.push(Criterion { negated, what });
+                    continue;
+                }
+                _ => criteria.with_argument(&name, words.next(), &word)?,
+            };
+            criteria.all.push(Criterion { negated, what });
+        }
+        if criteria.all.is_empty() {
+            return Err(Problem::NoCriteria);
+        }
+        Ok(criteria)
+    }
+
+    fn with_argument(
+        &mut self,
+        name: &str,
+        argument: Option<String>,
+        word: &str,
+    ) -> Result<What, Problem> {
+        let make: fn(String) -> What = match name {
+            "host" => What::Host,
+            "originalhost" => What::OriginalHost,
+            "user" => What::User,
+            "localuser" => What::LocalUser,
+            "tagged" => What::Tagged,
+            "exec" => What::Exec,
+            "localnetwork" | "sessiontype" | "command" | "version" => {
+                let problem = Problem::UnsupportedCriterion(name.to_owned());
+                self.warnings.push(problem);
+                |_| What::Never
+            }
+            _ => return Err(Problem::UnknownCriterion(word.to_owned())),
+        };
+        let argument = argument.filter(|argument| !argument.is_empty());
+        match argument {
+            Some(argument) => Ok(make(argument)),
+            None => Err(Problem::NoCriterionArgument(name.to_owned())),
+        }
+    }
+}

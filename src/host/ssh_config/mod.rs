@@ -1,0 +1,24 @@
+//! What `ssh_config` files say about hosts, read as OpenSSH reads them (spec/hosts.md F55 to F61).
+//!
+//! Connects to nothing. It runs no command and looks up no name either: a [`World`] does.
+
+mod error;
+mod evaluate;
+mod files;
+mod glob;
+mod keyword;
+mod line;
+mod local;
+mod matching;
+mod options;
+mod pattern;
+mod setting;
+mod time;
+mod tokens;
+
+pub use error::{Error, Problem, Refused};
+pub use evaluate::{LookupError, Query};
+pub use files::{Config, Files};
+pub use local::{Local, Machine, World};
+pub use options::{Canonicalize, ForwardAgent, Jump, Options, Proxy, Strictness};
+pub use tokens::{TokenError, Tokens};

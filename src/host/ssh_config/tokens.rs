@@ -1,0 +1,233 @@
+//! Placeholders in values: `%h`, `~` and `${NAME}`.
+
+use std::path::PathBuf;
+
+use sha1::{Digest as _, Sha1};
+
+use super::local::Local;
+use crate::system::user;
+use crate::value::hex;
+
+/// Why a value cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TokenError {
+    /// There is no such placeholder, or not in this option.
+    #[error("`%{token}` cannot stand in `{text}`")]
+    Unknown {
+        /// What follows the `%`.
+        token: String,
+        /// The whole value.
+        text: String,
+    },
+    /// A variable is not set.
+    #[error("the variable `{name}` in `{text}` is not set")]
+    Variable {
+        /// The name of the variable.
+        name: String,
+        /// The whole value.
+        text: String,
+    },
+    /// There is no such user.
+    #[error("there is no user whose home `{0}` could begin with")]
+    Home(String),
+}
+
+/// What the placeholders of one host stand for.
+#[derive(Debug, Clone)]
+pub struct Tokens<'a> {
+    /// This machine and its user.
+    pub local: &'a Local,
+    /// `%h`: the host that is connected to.
+    pub host: &'a str,
+    /// `%n`: the host as it was asked for.
+    pub original: &'a str,
+    /// `%p`.
+    pub port: u16,
+    /// `%r`: the user on the host.
+    pub user: &'a str,
+    /// `%k`: the name under which its key is known.
+    pub key_alias: &'a str,
+    /// `%j`: the hosts that are passed.
+    pub jumps: &'a str,
+}
+
+impl Tokens<'_> {
+    /// The path that a value names: `~`, placeholders and variables are replaced.
+    pub fn path(&self, text: &str) -> Result<PathBuf, TokenError> {
+        let text = with_home(text, self.local)?;
+        self.replaced(&text, true).map(PathBuf::from)
+    }
+
+    /// A command for `Match exec`.
+    pub(super) fn command(&self, text: &str) -> Result<String, TokenError> {
+        self.replaced(text, false)
+    }
+
+    /// A command for `ProxyCommand`, with `exec` before it, so that no shell stays around.
+    pub fn proxy_command(&self, text: &str) -> Result<String, TokenError> {
+        let text = format!("exec {text}");
+        replace(&text, |token| match token {
+            'h' | 'k' | 'n' | 'p' | 'r' => self.of(token),
+            _ => None,
+        })
+    }
+
+    fn replaced(&self, text: &str, with_variables: bool) -> Result<String, TokenError> {
+        if !with_variables {
+            return replace(text, |token| self.of(token));
+        }
+        // Each piece between variables has its own placeholders: what a variable holds has none.
+        let mut whole = String::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once("${") {
+            let unset = |name: &str| TokenError::Variable {
+                name: name.to_owned(),
+                text: text.to_owned(),
+            };
+            let (name, behind) = after.split_once('}').ok_or_else(|| unset(after))?;
+            let value = self.local.env.get(name).ok_or_else(|| unset(name))?;
+            whole += &replace(before, |token| self.of(token))?;
+            whole += value;
+            rest = behind;
+        }
+        Ok(whole + &replace(rest, |token| self.of(token))?)
+    }
+
+    fn of(&self, token: char) -> Option<String> {
+        let Local {
+            user,
+            uid,
+            home,
+            host: here,
+            ..
+        } = self.local;
+        Some(match token {
+            'C' => {
+                let port = self.port.to_string();
+                let mut hash = Sha1::new();
+                for part in [here, self.host, &port, self.user, self.jumps] {
+                    hash.update(part.as_bytes());
+                }
+                hex(&hash.finalize())
+            }
+            'L' => here.split('.').next().unwrap_or(here).to_owned(),
+            'd' => home.display().to_string(),
+            'h' => self.host.to_owned(),
+            'i' => uid.to_string(),
+            'j' => self.jumps.to_owned(),
+            'k' => self.key_alias.to_owned(),
+            'l' => here.clone(),
+            'n' => self.original.to_owned(),
+            'p' => self.port.to_string(),
+            'r' => self.user.to_owned(),
+            'u' => user.clone(),
+            _ => return None,
+        })
+    }
+}
+
+/// Replaces the only placeholders that `HostName` has: `%h` and `%%`.
+pub(super) fn host_name(text: &str, host: &str) -> Result<String, TokenError> {
+    replace(text, |token| (token == 'h').then(|| host.to_owned()))
+}
+
+fn replace(text: &str, value: impl Fn(char) -> Option<String>) -> Result<String, TokenError> {
+    let mut whole = String::with_capacity(text.len());
+    let mut characters = text.chars();
+    while let Some(c) = characters.next() {
+        if c != '%' {
+            whole.push(c);
+            continue;
+        }
+        let token = characters.next();
+        match token {
+            Some('%') => whole.push('%'),
+            token => match token.and_then(&value) {
+                Some(value) => whole += &value,
+                None => {
+                    return Err(TokenError::Unknown {
+                        token: token.map(String::from).unwrap_or_default(),
+                        text: text.to_owned(),
+                    });
+                }
+            },
+        }
+    }
+    Ok(whole)
+}
+
+/// Puts the home of a user in place of `~` or `~name` at the start.
+pub(super) fn with_home(text: &str, local: &Local) -> Result<String, TokenError> {
+    let Some(rest) = text.strip_prefix('~') else {
+        return Ok(text.to_owned());
+    };
+    let (name, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let home = if name.is_empty() {
+        local.home.clone()
+    } else {
+        let unknown = || TokenError::Home(text.to_owned());
+        user::home_of(name).ok_or_else(unknown)?
+    };
+    Ok(home
+        .join(path.trim_start_matches('/'))
+        .display()
+        .to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tokens(local: &Local) -> Tokens<'_> {
+        Tokens {
+            local,
+            host: "h.example",
+            original: "h",
+            port: 2022,
+            user: "u",
+            key_alias: "k",
+            jumps: "",
+        }
+    }
+
+    fn local() -> Local {
+        Local {
+            user: "me".to_owned(),
+            uid: 7,
+            home: "/home/me".into(),
+            host: "here.example".to_owned(),
+            env: [("A".to_owned(), "100%".to_owned())].into_iter().collect(),
+        }
+    }
+
+    #[test]
+    fn placeholders_home_and_variables_are_replaced() {
+        let local = local();
+        let path = |text: &str| match tokens(&local).path(text) {
+            Ok(path) => path.display().to_string(),
+            Err(error) => error.to_string(),
+        };
+        assert_eq!(
+            path("~/k-%h-%n-%p-%r-%u"),
+            "/home/me/k-h.example-h-2022-u-me"
+        );
+        assert_eq!(
+            path("%d/%i/%L/%l/%k/%%"),
+            "/home/me/7/here/here.example/k/%"
+        );
+        assert_eq!(path("/${A}/x"), "/100%/x");
+        insta::assert_snapshot!(path("/${B}/x"), @"the variable `B` in `/${B}/x` is not set");
+        insta::assert_snapshot!(path("/%q"), @"`%q` cannot stand in `/%q`");
+        insta::assert_snapshot!(path("/%"), @"`%` cannot stand in `/%`");
+        insta::assert_snapshot!(path("~no such user/x"), @"there is no user whose home `~no such user/x` could begin with");
+    }
+
+    #[test]
+    fn a_proxy_command_has_few_placeholders() {
+        let local = local();
+        let tokens = tokens(&local);
+        let command = tokens.proxy_command("nc %h %p %%").unwrap();
+        assert_eq!(command, "exec nc h.example 2022 %");
+        assert!(tokens.proxy_command("nc %u").is_err());
+    }
+}
