@@ -40,6 +40,7 @@ mod redeploy;
 mod repos;
 mod run;
 mod schemas;
+mod ssh_config;
 mod support;
 mod teardown;
 mod upstream;

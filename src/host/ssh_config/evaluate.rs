@@ -134,13 +134,12 @@ impl Pass<'_> {
                     Condition::Host(words) => pattern::is_meant(&self.host, words),
                     Condition::Match(criteria) => self.holds(criteria)?,
                 };
-                if !counts {
-                    continue;
-                }
                 for item in &block.items {
                     match item {
-                        Item::Set(setting) => setting.apply(&mut self.options),
-                        Item::Include(files) => self.files(files)?,
+                        Item::Set(setting) if counts => setting.apply(&mut self.options),
+                        Item::Include(included) if counts => self.files(&included.files)?,
+                        Item::Include(included) => self.wants_final |= included.asks,
+                        Item::Set(_) => {}
                     }
                 }
             }

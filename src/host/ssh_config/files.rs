@@ -7,7 +7,7 @@ use super::glob;
 use super::keyword;
 use super::line::{Line, words};
 use super::local::Local;
-use super::matching::{Criteria, Criterion};
+use super::matching::{Criteria, Criterion, What};
 use super::pattern;
 use super::setting::Setting;
 use super::tokens::with_home;
@@ -49,6 +49,32 @@ pub(super) struct File {
     pub(super) blocks: Vec<Block>,
 }
 
+impl File {
+    /// Whether it, or a file that it includes, has a `Match final`. That is enough for OpenSSH to
+    /// read everything again, even where it does not count.
+    pub(super) fn asks_for_final(&self) -> bool {
+        let is_final = |criterion: &Criterion| criterion.what == What::Final;
+        self.blocks.iter().any(|block| {
+            let asks = match &block.condition {
+                Condition::Match(criteria) => criteria.iter().any(is_final),
+                Condition::Outer | Condition::Host(_) => false,
+            };
+            asks || block.items.iter().any(|item| match item {
+                Item::Set(_) => false,
+                Item::Include(included) => included.asks,
+            })
+        })
+    }
+}
+
+/// Files that one line includes.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Included {
+    pub(super) files: Vec<File>,
+    /// Whether one of them has a `Match final`.
+    pub(super) asks: bool,
+}
+
 /// Lines that count under one condition.
 #[derive(Debug, Clone)]
 pub(super) struct Block {
@@ -71,7 +97,7 @@ pub(super) enum Condition {
 #[derive(Debug, Clone)]
 pub(super) enum Item {
     Set(Setting),
-    Include(Vec<File>),
+    Include(Included),
 }
 
 /// Whose file it is that is read.
@@ -258,9 +284,10 @@ impl Reader<'_> {
                 return Ok(Some(Said::Block(Condition::Match(criteria.all))));
             }
             "include" => {
-                return self
-                    .include(line, at)
-                    .map(|files| Some(Said::Item(Item::Include(files))));
+                return self.include(line, at).map(|files| {
+                    let asks = files.iter().any(File::asks_for_final);
+                    Some(Said::Item(Item::Include(Included { files, asks })))
+                });
             }
             "ignoreunknown" if self.ignored.is_none() => {
                 let words = words(line.rest).ok_or(Problem::Quotes)?;

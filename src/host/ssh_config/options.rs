@@ -51,6 +51,8 @@ pub struct Options {
     pub tag: Option<String>,
     /// `HostName` as written, before the host is known.
     pub(super) host_name: Option<String>,
+    /// Whether `ProxyJump none` was found, after which no other `ProxyJump` counts.
+    pub(super) no_jumps: bool,
 }
 
 /// Whether the agent may be used by what runs on the host.

@@ -86,11 +86,13 @@ impl Setting {
             Self::IdentitiesOnly(only) => first(&mut to.identities_only, only),
             Self::IdentityAgent(agent) => first(&mut to.identity_agent, agent),
             Self::ForwardAgent(forward) => first(&mut to.forward_agent, forward),
-            Self::ProxyJump(jumps) if to.proxy.is_none() => {
-                to.proxy = Some(match jumps.as_slice() {
-                    [] => Proxy::None,
-                    jumps => Proxy::Jumps(jumps.to_vec()),
-                });
+            Self::ProxyJump(jumps) if to.proxy.is_none() && !to.no_jumps => {
+                if jumps.is_empty() {
+                    // A command further below still counts.
+                    to.no_jumps = true;
+                } else {
+                    to.proxy = Some(Proxy::Jumps(jumps.clone()));
+                }
             }
             Self::ProxyCommand(command) if to.proxy.is_none() => {
                 to.proxy = Some(if command.eq_ignore_ascii_case("none") {
