@@ -133,6 +133,8 @@ pub(super) enum SchemaArg {
     Ensemble,
     /// `unfurl.yaml`
     Project,
+    /// `tasks.yaml`
+    Tasks,
 }
 
 /// What to do with a lock.

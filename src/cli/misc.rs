@@ -26,6 +26,7 @@ pub(super) fn schema(of: SchemaArg, output: &Output) -> u8 {
     let of = match of {
         SchemaArg::Ensemble => ops::schema::SchemaOf::Ensemble,
         SchemaArg::Project => ops::schema::SchemaOf::Project,
+        SchemaArg::Tasks => ops::schema::SchemaOf::Tasks,
     };
     output.json(&ops::schema::schema(of));
     0

@@ -6,6 +6,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::ensemble::MANIFEST_KEYS;
 use crate::project::PROJECT_KEYS;
+use crate::runbook::TASKS_KEYS;
 use crate::yaml::{Rest, Shape, Table};
 
 /// The dialect of the schemas.
@@ -21,6 +22,8 @@ pub enum SchemaOf {
     Ensemble,
     /// `unfurl.yaml`.
     Project,
+    /// `tasks.yaml`.
+    Tasks,
 }
 
 /// The schema of a file.
@@ -28,6 +31,7 @@ pub fn schema(of: SchemaOf) -> Json {
     let (title, table) = match of {
         SchemaOf::Ensemble => ("ensemble.yaml", &MANIFEST_KEYS),
         SchemaOf::Project => ("unfurl.yaml", &PROJECT_KEYS),
+        SchemaOf::Tasks => ("tasks.yaml", &TASKS_KEYS),
     };
     let mut found = Vec::new();
     collect(table, &mut found);
@@ -73,6 +77,7 @@ fn table_of(shape: Shape) -> Option<&'static Table> {
         | Shape::MapOfTextOr(table)
         | Shape::ListOf(table)
         | Shape::Imports(table)
+        | Shape::Steps(table)
         | Shape::Named(table) => Some(table),
         _ => None,
     }
@@ -138,6 +143,10 @@ fn of_shape(shape: Shape) -> Map<String, Json> {
                 json!({ "type": "object", "maxProperties": 1, "additionalProperties": one });
             list_of(&json!({ "anyOf": [one, named] }))
         }
+        Shape::Steps(table) => {
+            let one = json!({ "anyOf": [{ "type": "string" }, reference(table)] });
+            json!({ "type": ["string", "array", "null"], "items": one })
+        }
         Shape::Named(table) => {
             let map = map_of(&text_or(table));
             json!({ "anyOf": [list_of(&map), map] })
@@ -176,7 +185,7 @@ mod tests {
 
     #[test]
     fn tables_of_one_file_have_names_of_their_own() {
-        for root in [&MANIFEST_KEYS, &PROJECT_KEYS] {
+        for root in [&MANIFEST_KEYS, &PROJECT_KEYS, &TASKS_KEYS] {
             let mut found = Vec::new();
             collect(root, &mut found);
             let names: HashSet<&str> = found.iter().map(|table| table.name).collect();
@@ -189,6 +198,7 @@ mod tests {
         let mut found = Vec::new();
         collect(&MANIFEST_KEYS, &mut found);
         collect(&PROJECT_KEYS, &mut found);
+        collect(&TASKS_KEYS, &mut found);
         for table in found {
             assert!(
                 table.keys.iter().all(|key| !key.about.is_empty()),

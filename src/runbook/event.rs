@@ -58,8 +58,17 @@ pub enum Event {
         /// What.
         question: Question,
     },
+    /// A task says something.
+    Message {
+        /// The host.
+        host: Option<Arc<str>>,
+        /// What.
+        text: String,
+    },
     /// People should know this.
     Warning(String),
+    /// The run cannot go on, for this reason.
+    Error(String),
 }
 
 /// How a task went on a host.

@@ -3,8 +3,41 @@
 //!
 //! A pure state machine: it says what is to be performed where, and is told what came of it.
 
+mod arguments;
+mod batch;
+mod call;
+mod commands;
+mod deed;
+mod engine;
+mod env;
 mod event;
+mod failure;
+mod fields;
+mod host_list;
+mod keys;
 mod max_fail;
+mod options;
+mod passwords;
+mod read_step;
+mod reader;
+mod results;
+mod run;
+mod slab;
+mod tasks;
+mod template;
 
+pub use call::{Call, CallError};
+pub use engine::{Do, NoCall, Runbook, State};
 pub use event::{Event, HostEnd, HostOutcome, TaskName};
+pub use host_list::{HostList, HostListError, Lookup, NoRoles, Roles, Scope};
+pub use keys::TASKS_KEYS;
 pub use max_fail::{MaxFail, NoMaxFail};
+pub use options::{Book, Helpers, Options};
+pub use passwords::Passwords;
+pub use reader::{ReadFile, read_tasks};
+pub use tasks::{
+    Deed, Execute, How, Order, Parameters, RoleDef, ScopeText, Settings, Step, Switches, Task,
+    Tasks, Text, Transfer,
+};
+
+use commands::local_shell;

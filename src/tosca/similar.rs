@@ -4,7 +4,7 @@
 const MOST: usize = 2_000;
 
 /// The candidate that is most like `name`, if one is like it at all.
-pub(super) fn similar<'a>(
+pub fn most_similar<'a>(
     name: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
@@ -28,7 +28,7 @@ pub fn did_you_mean<'a>(
     name: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<String> {
-    similar(name, candidates).map(|found| format!("did you mean `{found}`?"))
+    most_similar(name, candidates).map(|found| format!("did you mean `{found}`?"))
 }
 
 /// How many characters must be put in, taken out, replaced or swapped; more than `most` may be
@@ -65,10 +65,10 @@ mod tests {
     #[test]
     fn a_misspelt_name_finds_its_neighbour() {
         let names = ["properties", "requirements", "capabilities"];
-        assert_eq!(similar("propertes", names), Some("properties"));
-        assert_eq!(similar("requirment", names), Some("requirements"));
-        assert_eq!(similar("capabilites", names), Some("capabilities"));
-        assert_eq!(similar("nothing", names), None);
-        assert_eq!(similar("dbs", ["bds", "x"]), Some("bds"));
+        assert_eq!(most_similar("propertes", names), Some("properties"));
+        assert_eq!(most_similar("requirment", names), Some("requirements"));
+        assert_eq!(most_similar("capabilites", names), Some("capabilities"));
+        assert_eq!(most_similar("nothing", names), None);
+        assert_eq!(most_similar("dbs", ["bds", "x"]), Some("bds"));
     }
 }

@@ -69,6 +69,8 @@ pub enum Shape {
     ListOf(&'static Table),
     /// A list of texts, or of maps with the keys of a table, or of either with a name.
     Imports(&'static Table),
+    /// A list of texts in short, or of maps with the keys of a table; or one text.
+    Steps(&'static Table),
     /// A list of names, each with a text in short or a map with the keys of a table; or a map of
     /// them.
     Named(&'static Table),

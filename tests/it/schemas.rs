@@ -44,6 +44,7 @@ fn the_schemas_in_the_repository_are_those_of_the_readers() {
     for (of, name) in [
         (SchemaOf::Ensemble, "ensemble"),
         (SchemaOf::Project, "project"),
+        (SchemaOf::Tasks, "tasks"),
     ] {
         let path = root().join("schemas").join(name).with_extension("json");
         let own = TestEnv::new().unfurl(["schema", name]).succeeds().stdout;

@@ -1,0 +1,139 @@
+//! Reads what is typed to call a task: `task:arg,key=value,hosts=a;b` (spec/hosts.md F62).
+
+use indexmap::IndexMap;
+
+use super::Scope;
+
+/// A call of a task: its name, its arguments, and where it runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Call {
+    /// The task, as named.
+    pub task: String,
+    /// The arguments without a name.
+    pub args: Vec<String>,
+    /// The arguments with a name.
+    pub kwargs: IndexMap<String, String>,
+    /// The hosts and roles of this call, and the hosts that it leaves out.
+    pub scope: Scope,
+}
+
+/// Why a text is no call.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CallError {
+    /// The name is missing.
+    #[error("no task in \"{0}\"")]
+    NoTask(String),
+    /// A list of hosts or roles has an item without text.
+    #[error("`{key}` has an empty item in \"{text}\"")]
+    EmptyItem {
+        /// The argument.
+        key: String,
+        /// The whole text.
+        text: String,
+    },
+}
+
+impl Call {
+    /// A call without arguments, on the hosts that the task says.
+    pub fn new(task: impl Into<String>) -> Self {
+        Self {
+            task: task.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Reads a call. A backslash keeps a comma or an equals sign from its meaning; an argument is
+    /// split at the first equals sign.
+    pub fn parse(text: &str) -> Result<Self, CallError> {
+        let (task, rest) = match text.split_once(':') {
+            Some((task, rest)) => (task, Some(rest)),
+            None => (text, None),
+        };
+        if task.is_empty() {
+            return Err(CallError::NoTask(text.to_owned()));
+        }
+        let mut call = Self::new(task);
+        let Some(rest) = rest else {
+            return Ok(call);
+        };
+        for argument in split(rest, ',', usize::MAX) {
+            let mut parts = split(&argument, '=', 2).into_iter();
+            let first = unescaped(&parts.next().unwrap_or_default());
+            match parts.next() {
+                None => call.args.push(first),
+                Some(value) => call.keyword(first, &unescaped(&value), text)?,
+            }
+        }
+        Ok(call)
+    }
+
+    fn keyword(&mut self, key: String, value: &str, text: &str) -> Result<(), CallError> {
+        let list = match key.as_str() {
+            "host" | "hosts" => &mut self.scope.hosts,
+            "role" | "roles" => &mut self.scope.roles,
+            "exclude_hosts" => &mut self.scope.exclude_hosts,
+            _ => {
+                self.kwargs.insert(key, value.to_owned());
+                return Ok(());
+            }
+        };
+        let is_one = matches!(key.as_str(), "host" | "role");
+        let items: Vec<&str> = if is_one {
+            vec![value]
+        } else {
+            value.split(';').collect()
+        };
+        for item in items {
+            let item = item.trim();
+            if item.is_empty() {
+                let text = text.to_owned();
+                return Err(CallError::EmptyItem { key, text });
+            }
+            list.push(item.to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// Splits at a separator that no backslash precedes, into so many parts at most. The backslashes
+/// stay.
+fn split(text: &str, separator: char, most: usize) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut escaped = false;
+    for character in text.chars() {
+        if character == separator && !escaped && parts.len() < most {
+            parts.push(String::new());
+        } else if let Some(part) = parts.last_mut() {
+            part.push(character);
+        }
+        escaped = character == '\\' && !escaped;
+    }
+    parts
+}
+
+/// Takes the backslash from escaped commas and equals signs; others stay.
+fn unescaped(text: &str) -> String {
+    text.replace("\\,", ",").replace("\\=", "=")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_split_and_those_that_say_where_are_taken_out() {
+        let call = Call::parse("ns.t:a,k=a=b,hosts=h1; h2 ,x\\,y,role=r").unwrap();
+        assert_eq!(call.task, "ns.t");
+        assert_eq!(call.args, ["a", "x,y"]);
+        assert_eq!(call.kwargs["k"], "a=b");
+        assert_eq!(call.scope.hosts, ["h1", "h2"]);
+        assert_eq!(call.scope.roles, ["r"]);
+    }
+
+    #[test]
+    fn an_empty_list_is_refused() {
+        insta::assert_snapshot!(Call::parse("t:hosts=").unwrap_err(), @r#"`hosts` has an empty item in "t:hosts=""#);
+        insta::assert_snapshot!(Call::parse(":a").unwrap_err(), @r#"no task in ":a""#);
+        assert_eq!(Call::parse("t:").unwrap().args, [""]);
+    }
+}

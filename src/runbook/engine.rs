@@ -1,0 +1,326 @@
+//! The engine: which task runs on which host next. It touches nothing; others perform what it asks
+//! for, and tell it what came of it.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use super::arguments::Arguments;
+use super::batch::{Batch, Planned};
+use super::env::Env;
+use super::run::HostRun;
+use super::slab::Slab;
+use super::template::{Renderer, scene};
+use super::{Call, Event, Helpers, Options, Passwords, Task, TaskName, Tasks};
+use crate::expr::Vars;
+use crate::host::{Place, Question, Request};
+use crate::value::Value;
+
+/// Something to do for a run. The answer comes with the same number.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Do {
+    /// Perform an action; [`Runbook::heard`] takes its result.
+    Perform {
+        /// The number.
+        id: u64,
+        /// For which host; its output is that of this host.
+        host: Option<Arc<str>>,
+        /// Where and what.
+        request: Box<Request>,
+    },
+    /// Ask somebody for a secret; [`Runbook::answered`] takes it.
+    Ask {
+        /// The number.
+        id: u64,
+        /// What.
+        question: Question,
+    },
+    /// Ask somebody something; [`Runbook::prompted`] takes the answer.
+    Prompt {
+        /// The number.
+        id: u64,
+        /// For which host.
+        host: Option<Arc<str>>,
+        /// What.
+        text: String,
+        /// What an empty answer means.
+        default: Option<String>,
+        /// Whether nobody may see the answer.
+        secret: bool,
+    },
+}
+
+/// What an answer is for.
+#[derive(Debug)]
+pub(super) enum Waiting {
+    /// The action of a step.
+    Action(usize),
+    /// A secret that an action asked for.
+    Secret(usize, Question),
+    /// What a step asks.
+    Prompt(usize),
+    /// The host of a task that has none.
+    Host(usize),
+    /// The hosts of a role, for a task that is about to begin.
+    Role(String, Box<Planned>),
+}
+
+/// What is to be looked at next.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Work {
+    /// Begin on further hosts of a task, or end it.
+    Batch(usize),
+    /// Go on with a task on a host.
+    Run(usize),
+}
+
+/// How a run ended, or how it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// It goes on.
+    Running,
+    /// All was done, but for what was tolerated.
+    Done,
+    /// Something failed.
+    Failed,
+    /// Somebody asked for an end.
+    Interrupted,
+}
+
+/// Why a call cannot be run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoCall {
+    /// There is no such task.
+    #[error("there is no task `{name}`")]
+    Unknown {
+        /// The name.
+        name: String,
+        /// A hint at a similar one.
+        hint: Option<String>,
+    },
+    /// It is given what it does not take, or not what it needs.
+    #[error("{0}")]
+    Arguments(String),
+    /// What the environment is set to cannot be evaluated.
+    #[error("{0}")]
+    Env(String),
+}
+
+/// A run of tasks over hosts.
+#[derive(Debug)]
+pub struct Runbook {
+    pub(super) tasks: Tasks,
+    pub(super) options: Options,
+    pub(super) helpers: Helpers,
+    pub(super) renderer: Renderer,
+    pub(super) passwords: Passwords,
+    /// Texts that must not be shown.
+    pub(super) secrets: Vec<String>,
+    /// The calls that are left.
+    calls: VecDeque<Planned>,
+    pub(super) envs: Slab<Arc<Env>>,
+    /// The environment of the run itself.
+    pub(super) root_env: usize,
+    pub(super) batches: Slab<Batch>,
+    pub(super) runs: Slab<HostRun>,
+    pub(super) ready: VecDeque<Work>,
+    pub(super) waiting: HashMap<u64, Waiting>,
+    pub(super) todo: Vec<Do>,
+    pub(super) events: Vec<Event>,
+    next_id: u64,
+    /// What tasks that run once have given (F27).
+    pub(super) once: HashMap<TaskName, Value>,
+    /// The hosts of the roles that a command gives.
+    pub(super) role_hosts: IndexMap<String, Vec<String>>,
+    /// Where the hosts lead, for a user.
+    pub(super) places: HashMap<(Arc<str>, Option<String>), Place>,
+    /// Whether it was said that tasks multiply.
+    pub(super) has_multiplied: bool,
+    pub(super) state: State,
+    interrupted: bool,
+}
+
+impl Runbook {
+    /// A run of these calls, in order. Every call that cannot be run is told before anything runs
+    /// (F26); with `skip_unknown_tasks` those that are not there are passed over.
+    pub fn new(
+        tasks: Tasks,
+        calls: &[Call],
+        options: Options,
+        helpers: Helpers,
+    ) -> Result<Self, Vec<NoCall>> {
+        let mut runbook = Self::empty(tasks, options, helpers);
+        runbook.set_up().map_err(|problem| vec![problem])?;
+        let skips = runbook.env().switches.skip_unknown_tasks;
+        let mut problems = Vec::new();
+        for call in calls {
+            let Some(task) = runbook.tasks.find(&call.task, "") else {
+                let hint = runbook.tasks.hint(&call.task);
+                let name = call.task.clone();
+                if skips {
+                    let message = format!("there is no task `{name}`; it is passed over");
+                    runbook.events.push(Event::Warning(message));
+                } else {
+                    problems.push(NoCall::Unknown { name, hint });
+                }
+                continue;
+            };
+            let task = Arc::clone(task);
+            match Arguments::of_call(&task, call) {
+                Ok(arguments) => runbook.plan(task, arguments, call),
+                Err(problem) => problems.push(NoCall::Arguments(problem)),
+            }
+        }
+        if problems.is_empty() {
+            Ok(runbook)
+        } else {
+            Err(problems)
+        }
+    }
+
+    fn empty(tasks: Tasks, options: Options, helpers: Helpers) -> Self {
+        let mut envs = Slab::default();
+        let root_env = envs.add(Arc::new(Env::of(&options)));
+        Self {
+            renderer: Renderer::new(Arc::clone(&helpers.world)),
+            passwords: options.passwords.clone(),
+            tasks,
+            options,
+            helpers,
+            secrets: Vec::new(),
+            calls: VecDeque::new(),
+            envs,
+            root_env,
+            batches: Slab::default(),
+            runs: Slab::default(),
+            ready: VecDeque::new(),
+            waiting: HashMap::new(),
+            todo: Vec::new(),
+            events: Vec::new(),
+            next_id: 0,
+            once: HashMap::new(),
+            role_hosts: IndexMap::new(),
+            places: HashMap::new(),
+            has_multiplied: false,
+            state: State::Running,
+            interrupted: false,
+        }
+    }
+
+    /// Sets the environment as the files say, each over those before.
+    fn set_up(&mut self) -> Result<(), NoCall> {
+        let mut env = Env::of(&self.options);
+        for settings in &self.tasks.settings {
+            let mut vars = Vars::default();
+            vars.set("vars", Value::from(env.vars.clone()));
+            let scene = scene(vars, &self.options.folder);
+            env.apply(settings, &self.renderer, &scene)
+                .map_err(|error| NoCall::Env(format!("`env`: {error}")))?;
+        }
+        env.insist(&self.options);
+        for value in env.vars.values() {
+            value.gather_secrets(&mut self.secrets);
+        }
+        *self.envs.get_mut(self.root_env) = Arc::new(env);
+        Ok(())
+    }
+
+    fn env(&self) -> &Env {
+        self.envs.get(self.root_env)
+    }
+
+    fn plan(&mut self, task: Arc<Task>, arguments: Arguments, call: &Call) {
+        self.calls.push_back(Planned {
+            task,
+            arguments: Arc::new(arguments),
+            scope: call.scope.clone(),
+            parent: None,
+        });
+    }
+
+    /// Adds a task without a name that runs after the others, such as that of
+    /// [`Tasks::of_command`].
+    pub fn add(&mut self, task: Arc<Task>) {
+        let call = Call::new(&*task.name);
+        self.plan(task, Arguments::default(), &call);
+    }
+
+    /// What is to be done now. Nothing and [`Runbook::state`] no longer running: it has ended.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "it is no iterator: more may come after nothing"
+    )]
+    pub fn next(&mut self) -> Vec<Do> {
+        loop {
+            while let Some(work) = self.ready.pop_front() {
+                match work {
+                    Work::Batch(batch) => self.pump(batch),
+                    Work::Run(run) => self.advance(run),
+                }
+            }
+            let is_idle = self.batches.is_empty() && self.waiting.is_empty();
+            if !is_idle || !self.begin_call() {
+                return std::mem::take(&mut self.todo);
+            }
+        }
+    }
+
+    /// Begins the next call, if one is left and it may.
+    fn begin_call(&mut self) -> bool {
+        if self.interrupted {
+            self.state = State::Interrupted;
+        }
+        if self.state != State::Running {
+            return false;
+        }
+        match self.calls.pop_front() {
+            Some(planned) => {
+                self.begin(planned);
+                true
+            }
+            None => {
+                self.state = State::Done;
+                false
+            }
+        }
+    }
+
+    /// How the run stands.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// The tasks that were called and not come to.
+    pub fn not_reached(&self) -> Vec<TaskName> {
+        let calls = self.calls.iter();
+        calls.map(|call| Arc::clone(&call.task.name)).collect()
+    }
+
+    /// What happened since the last call.
+    pub fn take_events(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.events)
+    }
+
+    /// Begins nothing any more. What is under way still ends: its results are waited for.
+    pub fn interrupt(&mut self) {
+        self.interrupted = true;
+    }
+
+    /// Whether somebody asked for an end.
+    pub(super) fn is_interrupted(&self) -> bool {
+        self.interrupted
+    }
+
+    /// A new number for something that is waited for.
+    pub(super) fn wait_for(&mut self, waiting: Waiting) -> u64 {
+        let id = self.next_id;
+        self.next_id += 1;
+        self.waiting.insert(id, waiting);
+        id
+    }
+
+    pub(super) fn warn(&mut self, text: impl Into<String>) {
+        self.events.push(Event::Warning(text.into()));
+    }
+}

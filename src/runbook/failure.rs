@@ -1,0 +1,89 @@
+//! Why a task failed on a host, and whether that may be tolerated.
+
+use crate::host::{ActionResult, Exit, RunOutput};
+use crate::value::without_secrets;
+
+/// How many characters of a last line are shown.
+const SHOWN: usize = 300;
+
+/// What kind of failure it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FailureKind {
+    /// A command or a transfer did not succeed.
+    Step,
+    /// The host could not be reached.
+    Unreachable,
+    /// The task itself is at fault, such as by a name that is not defined.
+    Fault,
+    /// Something had to be asked, and nobody could be.
+    Asked,
+    /// The task says so (F39).
+    Abort,
+    /// Somebody asked for an end.
+    Interrupted,
+}
+
+/// Why a task failed on a host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Failure {
+    pub(super) kind: FailureKind,
+    /// In a line.
+    pub(super) reason: String,
+    /// The last line that was written.
+    pub(super) last_line: Option<String>,
+}
+
+impl Failure {
+    pub(super) fn new(kind: FailureKind, reason: impl ToString) -> Self {
+        Self {
+            kind,
+            reason: reason.to_string(),
+            last_line: None,
+        }
+    }
+
+    pub(super) fn fault(reason: impl ToString) -> Self {
+        Self::new(FailureKind::Fault, reason)
+    }
+
+    pub(super) fn interrupted() -> Self {
+        Self::new(FailureKind::Interrupted, "interrupted")
+    }
+
+    /// The failure of an action that did not succeed.
+    pub(super) fn of_action(result: &ActionResult, secrets: &[String]) -> Self {
+        let exit = result.exit();
+        let kind = match exit {
+            Exit::Unreachable(_) => FailureKind::Unreachable,
+            Exit::Asked { .. } => FailureKind::Asked,
+            _ => FailureKind::Step,
+        };
+        let last_line = match result {
+            ActionResult::Run(output) => last_line(output),
+            ActionResult::Transfer(_) => None,
+        };
+        Self {
+            kind,
+            reason: without_secrets(&exit.to_string(), secrets),
+            last_line: last_line.map(|line| without_secrets(&line, secrets)),
+        }
+    }
+
+    /// Whether no setting makes it good.
+    pub(super) fn is_final(&self) -> bool {
+        matches!(self.kind, FailureKind::Abort | FailureKind::Interrupted)
+    }
+}
+
+/// The last line that is not empty: of the errors, or else of what was printed.
+fn last_line(output: &RunOutput) -> Option<String> {
+    let last = |text: &str| {
+        let line = text
+            .lines()
+            .rev()
+            .map(str::trim)
+            .find(|line| !line.is_empty());
+        line.map(|line| line.chars().take(SHOWN).collect())
+    };
+    last(&output.stderr.text()).or_else(|| last(&output.stdout.text()))
+}

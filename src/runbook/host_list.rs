@@ -1,0 +1,255 @@
+//! Decides on which hosts a task runs: sources in order, union, exclusion (spec/hosts.md F7, F11
+//! to F21).
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use crate::host::Command;
+use crate::value::Value;
+
+/// Hosts, roles, and hosts that are left out, as one source says them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Scope {
+    /// Host strings.
+    pub hosts: Vec<String>,
+    /// Names of roles.
+    pub roles: Vec<String>,
+    /// Host strings to leave out.
+    pub exclude_hosts: Vec<String>,
+}
+
+impl Scope {
+    /// Whether it names neither a host nor a role.
+    pub fn is_silent(&self) -> bool {
+        self.hosts.is_empty() && self.roles.is_empty()
+    }
+}
+
+/// What a role stands for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Lookup {
+    /// These hosts, in order; perhaps none.
+    Hosts(Vec<String>),
+    /// The lines that this command prints, run on this machine.
+    Command(Box<Command>),
+    /// There is no such role.
+    Unknown {
+        /// A role with a similar name.
+        similar: Option<String>,
+    },
+}
+
+/// Knows roles and hosts that `tasks.yaml` does not: an inventory.
+pub trait Roles {
+    /// The hosts of a role.
+    fn hosts_of(&self, role: &str) -> Lookup;
+
+    /// What is known of a host, a map; templates read it as `data`.
+    fn data(&self, _host: &str) -> Option<Value> {
+        None
+    }
+}
+
+/// An inventory without anything in it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoRoles;
+
+impl Roles for NoRoles {
+    fn hosts_of(&self, _role: &str) -> Lookup {
+        Lookup::Unknown { similar: None }
+    }
+}
+
+/// What may say on which hosts a task runs, the first that says anything wins (F13, F14).
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sources<'a> {
+    /// The call: its arguments.
+    pub(super) call: &'a Scope,
+    /// The task.
+    pub(super) task: &'a Scope,
+    /// The environment, which the command line has initialised.
+    pub(super) env: &'a Scope,
+}
+
+/// The source that has won.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Chosen<'a> {
+    pub(super) hosts: &'a [String],
+    pub(super) roles: &'a [String],
+    exclude: &'a [String],
+    /// The exclusions that belong to the task itself, where it is the task that says its hosts.
+    exclude_too: &'a [String],
+}
+
+impl<'a> Sources<'a> {
+    /// Chooses the source. What a call leaves out counts for its own hosts and for those of the
+    /// task, what the environment leaves out for those of the environment alone (F17).
+    pub(super) fn choose(self) -> Chosen<'a> {
+        let Self { call, task, env } = self;
+        let of = |scope: &'a Scope, exclude: &'a [String], exclude_too: &'a [String]| Chosen {
+            hosts: &scope.hosts,
+            roles: &scope.roles,
+            exclude,
+            exclude_too,
+        };
+        if !call.is_silent() {
+            of(call, &call.exclude_hosts, &[])
+        } else if !task.is_silent() {
+            of(task, &call.exclude_hosts, &task.exclude_hosts)
+        } else {
+            of(env, &env.exclude_hosts, &[])
+        }
+    }
+}
+
+/// A list of hosts that cannot be made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum HostListError {
+    /// A list has an item without text.
+    #[error("a list of {0} has an empty item")]
+    EmptyItem(&'static str),
+    /// Roles that are not there, in order.
+    #[error("{}", unknown_roles(.0))]
+    UnknownRoles(Vec<(String, Option<String>)>),
+}
+
+fn unknown_roles(roles: &[(String, Option<String>)]) -> String {
+    let shown: Vec<String> = roles
+        .iter()
+        .map(|(role, similar)| match similar {
+            Some(similar) => format!("`{role}` (did you mean `{similar}`?)"),
+            None => format!("`{role}`"),
+        })
+        .collect();
+    match shown.as_slice() {
+        [role] => format!("there is no role {role}"),
+        roles => format!("there are no roles {}", roles.join(", ")),
+    }
+}
+
+/// The hosts of a task.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HostList {
+    /// The hosts in order; empty for a task that runs once and without.
+    pub hosts: Vec<Arc<str>>,
+    /// The roles that they came from (F12).
+    pub roles: Vec<Arc<str>>,
+    /// Those of the roles that have no hosts.
+    pub empty_roles: Vec<Arc<str>>,
+}
+
+impl Chosen<'_> {
+    /// Unites the hosts with those of the roles, takes twins out and what is left out (F15 to
+    /// F18). `known` has the hosts of each role.
+    pub(super) fn list(
+        self,
+        known: &IndexMap<String, Vec<String>>,
+        dedupe: bool,
+    ) -> Result<HostList, HostListError> {
+        let mut list = HostList::default();
+        let mut raw: Vec<&str> = self.hosts.iter().map(String::as_str).collect();
+        for role in stripped(self.roles, "roles")? {
+            let hosts = known.get(role).map_or(&[][..], Vec::as_slice);
+            list.roles.push(role.into());
+            if hosts.is_empty() {
+                list.empty_roles.push(role.into());
+            }
+            raw.extend(hosts.iter().map(String::as_str));
+        }
+        let exclude = self.exclude.iter().chain(self.exclude_too);
+        let exclude: HashSet<&str> = exclude.map(|host| host.trim()).collect();
+        let mut seen = HashSet::with_capacity(raw.len());
+        for host in raw {
+            let host = host.trim();
+            if host.is_empty() {
+                return Err(HostListError::EmptyItem("hosts"));
+            }
+            if !exclude.contains(host) && (!dedupe || seen.insert(host)) {
+                list.hosts.push(host.into());
+            }
+        }
+        Ok(list)
+    }
+}
+
+/// The names of roles, without the spaces around them.
+pub(super) fn stripped<'a>(
+    names: &'a [String],
+    what: &'static str,
+) -> Result<Vec<&'a str>, HostListError> {
+    let names = names.iter().map(|name| match name.trim() {
+        "" => Err(HostListError::EmptyItem(what)),
+        name => Ok(name),
+    });
+    names.collect()
+}
+
+/// The hosts that the output of a role's command names: one on each line.
+pub(super) fn hosts_in(output: &str) -> Vec<String> {
+    let lines = output.lines().map(str::trim);
+    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines.map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn strings(items: &[&str]) -> Vec<String> {
+        items.iter().map(|&item| item.to_owned()).collect()
+    }
+
+    fn hosts(items: &[&str], exclude: &[&str]) -> Scope {
+        Scope {
+            hosts: strings(items),
+            exclude_hosts: strings(exclude),
+            ..Scope::default()
+        }
+    }
+
+    fn chosen(call: &Scope, task: &Scope, env: &Scope, dedupe: bool) -> String {
+        let known = IndexMap::from([("r".to_owned(), strings(&["b", "c"]))]);
+        match (Sources { call, task, env }.choose()).list(&known, dedupe) {
+            Ok(list) => list.hosts.join(" "),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn the_first_source_wins_and_exclusions_do_not_mix() {
+        let none = Scope::default();
+        let env = hosts(&["a", "b", "c"], &["b"]);
+        assert_eq!(chosen(&none, &none, &env, true), "a c");
+        assert_eq!(chosen(&hosts(&[], &["a"]), &none, &env, true), "a c");
+        let task = hosts(&["b", "d"], &["d"]);
+        assert_eq!(chosen(&none, &task, &env, true), "b");
+        assert_eq!(chosen(&hosts(&[], &["b"]), &task, &env, true), "");
+        assert_eq!(chosen(&hosts(&["q"], &[]), &task, &env, true), "q");
+    }
+
+    #[test]
+    fn twins_are_dropped_unless_they_are_wanted_and_exclusion_works_in_either_case() {
+        let none = Scope::default();
+        let env = hosts(&["a", " a", "b", "h", "h:22"], &["b"]);
+        assert_eq!(chosen(&none, &none, &env, true), "a h h:22");
+        assert_eq!(chosen(&none, &none, &env, false), "a a h h:22");
+        let env = Scope {
+            roles: strings(&["r"]),
+            ..hosts(&["a", "b"], &[])
+        };
+        assert_eq!(chosen(&none, &none, &env, true), "a b c");
+    }
+
+    #[test]
+    fn an_empty_item_is_refused() {
+        let none = Scope::default();
+        insta::assert_snapshot!(chosen(&none, &none, &hosts(&["a", " "], &[]), true), @"a list of hosts has an empty item");
+    }
+
+    #[test]
+    fn a_command_names_a_host_on_each_line() {
+        assert_eq!(hosts_in("a\n\n # no\n b \n"), ["a", "b"]);
+    }
+}

@@ -1,0 +1,64 @@
+//! What a run is told besides its tasks.
+
+use std::fmt::Debug;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{MaxFail, Passwords, Roles, Scope, Switches};
+use crate::expr::World;
+use crate::host::Place;
+use crate::value::Map;
+
+/// What a run is told besides its tasks: what was typed, and what it needs to know of this machine.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Hosts, roles and exclusions that the environment begins with (F13).
+    pub scope: Scope,
+    /// What the environment begins with; what is true here stays true, whatever `tasks.yaml` says.
+    pub switches: Switches<bool>,
+    /// The most hosts at the same time.
+    pub pool_size: Option<usize>,
+    /// How many hosts of a task may fail before no further one begins.
+    pub max_fail: Option<MaxFail>,
+    /// How long a command may run.
+    pub command_timeout: Option<Duration>,
+    /// The user to log in as where the host names none.
+    pub user: Option<String>,
+    /// The port where the host names none, as templates see it.
+    pub port: Option<u16>,
+    /// Variables for templates, in place of those of `tasks.yaml`.
+    pub vars: Map,
+    /// Who runs this program.
+    pub local_user: String,
+    /// The environment of commands on this machine.
+    pub variables: Vec<(String, String)>,
+    /// The passwords that are known from the start.
+    pub passwords: Passwords,
+    /// Where relative paths of anonymous commands begin.
+    pub folder: PathBuf,
+}
+
+/// Knows how hosts are reached.
+pub trait Book: Debug {
+    /// Where a host string leads, for a user if the string names none; or why nowhere.
+    fn place(&self, host: &str, user: Option<&str>) -> Result<Place, String>;
+}
+
+/// What a run asks others.
+pub struct Helpers {
+    /// How hosts are reached.
+    pub book: Box<dyn Book>,
+    /// Roles beyond those of `tasks.yaml`.
+    pub roles: Box<dyn Roles>,
+    /// What templates may read of this machine.
+    pub world: Arc<dyn World>,
+}
+
+impl Debug for Helpers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Helpers")
+            .field("book", &self.book)
+            .finish_non_exhaustive()
+    }
+}

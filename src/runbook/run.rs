@@ -1,0 +1,232 @@
+//! A task on one host: its steps one after the other, and what templates in them see.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::failure::{Failure, FailureKind};
+use super::template::scene;
+use super::{Runbook, Text};
+use crate::expr::{Context, Error, Vars};
+use crate::host::{DEFAULT_PORT, HostParts};
+use crate::value::{Map, Value};
+
+/// A task on one host.
+#[derive(Debug)]
+pub(super) struct HostRun {
+    pub(super) batch: usize,
+    /// None for a task without hosts.
+    pub(super) host: Option<Arc<str>>,
+    pub(super) env: usize,
+    /// Whether the environment is its own: what it sets is not seen by others.
+    pub(super) owns_env: bool,
+    /// The step that it is at.
+    pub(super) step: usize,
+    /// How often somebody was asked for this step.
+    pub(super) tries: u8,
+    pub(super) elapsed: Duration,
+    /// The first failure that was only warned of.
+    pub(super) tolerated: Option<Failure>,
+    /// What its steps have registered.
+    pub(super) registered: Map,
+    /// A host that somebody named where the task has none.
+    pub(super) asked_host: Option<Arc<str>>,
+    /// What the task that it executed gave.
+    pub(super) executed: Option<Result<Value, Failure>>,
+    begun: bool,
+}
+
+/// What became of a step.
+#[derive(Debug)]
+pub(super) enum Progress {
+    /// It is done; the next one comes.
+    Next,
+    /// It waits for something.
+    Waits,
+}
+
+impl HostRun {
+    pub(super) fn new(batch: usize, host: Option<Arc<str>>, env: usize, owns_env: bool) -> Self {
+        Self {
+            batch,
+            host,
+            env,
+            owns_env,
+            step: 0,
+            tries: 0,
+            elapsed: Duration::ZERO,
+            tolerated: None,
+            registered: Map::new(),
+            asked_host: None,
+            executed: None,
+            begun: false,
+        }
+    }
+
+    /// The host that its steps go to.
+    pub(super) fn target(&self) -> Option<&Arc<str>> {
+        self.host.as_ref().or(self.asked_host.as_ref())
+    }
+}
+
+impl Runbook {
+    /// Goes on with a task on a host until a step waits for something.
+    pub(super) fn advance(&mut self, id: usize) {
+        match self.steps(id) {
+            Ok(Some(value)) => self.end_run(id, Ok(value)),
+            Ok(None) => {}
+            Err(failure) => self.end_run(id, Err(failure)),
+        }
+    }
+
+    /// Goes on until a step waits; gives what the task returns once it is done.
+    fn steps(&mut self, id: usize) -> Result<Option<Value>, Failure> {
+        let task = Arc::clone(&self.batches.get(self.runs.get(id).batch).task);
+        if !std::mem::replace(&mut self.runs.get_mut(id).begun, true)
+            && !self.holds(id, task.when.as_ref())?
+        {
+            return Ok(Some(Value::Null));
+        }
+        while let Some(step) = task.steps.get(self.runs.get(id).step) {
+            if self.is_interrupted() {
+                return Err(Failure::interrupted());
+            }
+            // A step that is taken up again has been asked already whether it is to run.
+            let is_new = self.runs.get(id).tries == 0 && self.runs.get(id).executed.is_none();
+            if is_new && !self.holds(id, step.when.as_ref())? {
+                self.runs.get_mut(id).step += 1;
+                continue;
+            }
+            match self.perform(id, step)? {
+                Progress::Next => self.step_done(id),
+                Progress::Waits => return Ok(None),
+            }
+        }
+        let value = match &task.returns {
+            Some(raw) => self.value(id, raw).map_err(Failure::fault)?,
+            None => Value::Null,
+        };
+        Ok(Some(value))
+    }
+
+    /// The step of a task on a host is done: the next one comes.
+    pub(super) fn step_done(&mut self, id: usize) {
+        let run = self.runs.get_mut(id);
+        run.step += 1;
+        run.tries = 0;
+        run.executed = None;
+    }
+
+    fn holds(&mut self, id: usize, condition: Option<&Text>) -> Result<bool, Failure> {
+        let Some(condition) = condition else {
+            return Ok(true);
+        };
+        let scene = self.scene(id);
+        let holds = self.renderer.holds(condition, &scene);
+        holds.map_err(|error| Failure::fault(format!("`when`: {error}")))
+    }
+
+    /// A raw value, evaluated for a task on a host.
+    pub(super) fn value(&mut self, id: usize, raw: &Value) -> Result<Value, Error> {
+        let scene = self.scene(id);
+        self.renderer.value(raw, &scene)
+    }
+
+    /// Keeps a result under the name that its step gives it.
+    pub(super) fn register(&mut self, id: usize, name: Option<&Arc<str>>, value: Value) {
+        value.gather_secrets(&mut self.secrets);
+        if let Some(name) = name {
+            let run = self.runs.get_mut(id);
+            run.registered.insert(Arc::clone(name), value);
+        }
+    }
+
+    /// Notes a failure that is only warned of.
+    pub(super) fn tolerate(&mut self, id: usize, failure: Failure) {
+        let run = self.runs.get_mut(id);
+        run.tolerated.get_or_insert(failure);
+    }
+
+    /// The failure of a task on a host that nobody can be asked for (F35, F52).
+    pub(super) fn nobody_to_ask(&mut self, id: usize, what: &str) -> Option<Failure> {
+        let run = self.runs.get(id);
+        let env = self.envs.get(run.env);
+        let why = if env.switches.abort_on_prompts {
+            "and it may not ask (`--abort-on-prompts`)"
+        } else if !self.batches.get(run.batch).alone {
+            "and cannot ask while several hosts run at the same time"
+        } else {
+            return None;
+        };
+        let reason = format!("needs {what}, {why}");
+        Some(Failure::new(FailureKind::Asked, reason))
+    }
+
+    /// What templates see in a task on a host: what was registered, before what was given, before
+    /// what is known of the host and the task, before the variables.
+    pub(super) fn scene(&mut self, id: usize) -> Context {
+        let batch = self.runs.get(id).batch;
+        let mut vars = self.shared_vars(batch, self.runs.get(id).env);
+        let run = self.runs.get(id);
+        let batch = self.batches.get(batch);
+        let env = self.envs.get(run.env);
+        let mut facts: Vec<(&str, Value)> = Vec::with_capacity(5);
+        if let Some(host_string) = run.target() {
+            let parts = HostParts::parse(host_string);
+            let user = parts.user.or_else(|| env.user.clone());
+            let user = user.unwrap_or_else(|| self.options.local_user.clone());
+            let port = parts.port.and_then(|port| port.parse::<u16>().ok());
+            let port = port.or(self.options.port).unwrap_or(DEFAULT_PORT);
+            let host = parts.host.unwrap_or_default();
+            facts.push(("host_string", Value::str(Arc::clone(host_string))));
+            facts.push(("host", host.into()));
+            facts.push(("user", user.into()));
+            facts.push(("port", i64::from(port).into()));
+            if let Some(data) = self.helpers.roles.data(host_string) {
+                facts.push(("data", data));
+            }
+        } else {
+            facts.push(("host_string", Value::Null));
+            facts.push(("host", Value::Null));
+            facts.push(("user", self.options.local_user.as_str().into()));
+        }
+        for (name, value) in facts {
+            let is_argument = |(given, _): &(Arc<str>, Value)| **given == *name;
+            if !batch.arguments.named.iter().any(is_argument) {
+                vars.set(name, value);
+            }
+        }
+        for (name, value) in &run.registered {
+            vars.set(Arc::clone(name), value.clone());
+        }
+        scene(vars, &batch.task.folder)
+    }
+
+    /// The variables that all hosts of a task share.
+    fn shared_vars(&mut self, id: usize, env: usize) -> Vars {
+        let env = Arc::clone(self.envs.get(env));
+        let batch = self.batches.get_mut(id);
+        if let Some((known, vars)) = &batch.shared
+            && Arc::ptr_eq(known, &env)
+        {
+            return vars.clone();
+        }
+        let list =
+            |names: &[Arc<str>]| Value::list(names.iter().map(|it| Value::str(Arc::clone(it))));
+        let mut vars = Vars::default();
+        for (name, value) in &env.vars {
+            vars.set(Arc::clone(name), value.clone());
+        }
+        vars.set("vars", Value::from(env.vars.clone()));
+        vars.set("env", env.to_value());
+        vars.set("task", Value::from(&*batch.task.name));
+        vars.set("all_hosts", list(&batch.list.hosts));
+        vars.set("effective_roles", list(&batch.list.roles));
+        vars.set("args", Value::list(batch.arguments.list.iter().cloned()));
+        vars.set("kwargs", Value::from(batch.arguments.map.clone()));
+        for (name, value) in &batch.arguments.named {
+            vars.set(Arc::clone(name), value.clone());
+        }
+        batch.shared = Some((env, vars.clone()));
+        vars
+    }
+}

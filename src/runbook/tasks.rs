@@ -1,0 +1,375 @@
+//! Tasks as they are read: what `tasks.yaml` says, before anything runs.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use indexmap::IndexMap;
+
+use super::{Call, Scope, TaskName};
+use crate::diagnostic::Span;
+use crate::host::Command;
+use crate::tosca::did_you_mean;
+use crate::value::{Map, Value};
+
+/// A text that may have templates in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Text {
+    text: Arc<str>,
+    is_template: bool,
+}
+
+impl Text {
+    /// A text with templates where it has `{{` or `{%`.
+    pub fn new(text: impl Into<Arc<str>>) -> Self {
+        let text = text.into();
+        let is_template = text.contains("{{") || text.contains("{%");
+        Self { text, is_template }
+    }
+
+    /// A text that is taken as it is.
+    pub fn plain(text: impl Into<Arc<str>>) -> Self {
+        Self {
+            text: text.into(),
+            is_template: false,
+        }
+    }
+
+    /// What is written.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether it has to be rendered.
+    pub fn is_template(&self) -> bool {
+        self.is_template
+    }
+}
+
+/// Whether the hosts of a task take turns (F30).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Order {
+    /// As the environment says.
+    #[default]
+    Inherited,
+    /// One after the other.
+    Serial,
+    /// At the same time.
+    Parallel,
+}
+
+/// A named task.
+#[derive(Debug, Clone)]
+pub struct Task {
+    /// Its name, namespaces included.
+    pub name: TaskName,
+    /// Its namespaces, with the dot behind; empty if it has none.
+    pub namespace: Arc<str>,
+    /// What it is for; the first line is what lists show.
+    pub description: String,
+    /// Where it runs, where the call does not say it.
+    pub scope: Scope,
+    /// Whether its hosts take turns.
+    pub order: Order,
+    /// The most hosts at the same time.
+    pub pool_size: Option<usize>,
+    /// Whether it runs on its first host only, once in all (F27).
+    pub runs_once: bool,
+    /// What it may be given.
+    pub parameters: Parameters,
+    /// A condition, asked on each host.
+    pub when: Option<Text>,
+    /// Whether what fails in it is only warned of; as the environment says if none.
+    pub warn_only: Option<bool>,
+    /// Whether hosts that cannot be reached are passed over; as the environment says if none.
+    pub skip_bad_hosts: Option<bool>,
+    /// What it does.
+    pub steps: Vec<Step>,
+    /// What it gives to the task that executes it.
+    pub returns: Option<Value>,
+    /// The folder that local paths in it start from.
+    pub folder: Arc<Path>,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// What a task may be given.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Parameters {
+    /// Those with a name, in order, each with its default; without one it must be given.
+    pub named: IndexMap<Arc<str>, Option<Value>>,
+    /// Whether others may be given too; templates find them in `args` and `kwargs`.
+    pub extra: bool,
+}
+
+/// One thing that a task does.
+#[derive(Debug, Clone)]
+pub struct Step {
+    /// What.
+    pub deed: Deed,
+    /// A condition.
+    pub when: Option<Text>,
+    /// The name by which later steps know its result.
+    pub register: Option<Arc<str>>,
+    /// Whether its failure is no failure of the task.
+    pub warn_only: bool,
+    /// How its command is run.
+    pub how: How,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// How a command is run.
+#[derive(Debug, Clone, Default)]
+pub struct How {
+    /// The exit codes that mean success, if not only 0.
+    pub ok_codes: Vec<i32>,
+    /// The folder it runs in.
+    pub cd: Option<Text>,
+    /// Variables of its environment.
+    pub env: Vec<(String, Text)>,
+    /// The shell.
+    pub shell: Option<Text>,
+    /// What it reads.
+    pub stdin: Option<Text>,
+    /// Whether it gets a terminal.
+    pub pty: bool,
+    /// How long it may take.
+    pub time_limit: Option<Duration>,
+    /// Whether what it runs and prints is nobody's business.
+    pub secret: bool,
+    /// Whether what it prints is not shown.
+    pub quiet: bool,
+}
+
+/// What a step does.
+#[derive(Debug, Clone)]
+pub enum Deed {
+    /// Runs a text in a shell of the host.
+    Run(Text),
+    /// Runs a text in a shell of the host, as another user.
+    Sudo {
+        /// The text.
+        text: Text,
+        /// The user; root if none.
+        user: Option<Text>,
+    },
+    /// Runs a text in a shell of this machine.
+    Local(Text),
+    /// Takes a file or folder to the host.
+    Put(Transfer),
+    /// Brings a file or folder from the host.
+    Get {
+        /// What is brought.
+        source: Text,
+        /// Where to; below a folder with the name of the host if none.
+        target: Option<Text>,
+    },
+    /// Takes a file to the host after its templates were rendered.
+    Template(Transfer),
+    /// Asks a person.
+    Prompt {
+        /// What for.
+        text: Text,
+        /// What is taken if nothing is said.
+        default: Option<Text>,
+        /// The pattern that the whole answer has to match.
+        validate: Option<regex::Regex>,
+    },
+    /// Changes the environment for what comes after (F20).
+    Set(Box<Settings>),
+    /// Runs another task (F23).
+    Execute(Box<Execute>),
+    /// Ends the whole run, `warn_only` or not (F39).
+    Abort(Text),
+    /// Says something.
+    Echo(Text),
+}
+
+/// What is taken to a host.
+#[derive(Debug, Clone)]
+pub struct Transfer {
+    /// The file or folder here.
+    pub source: Text,
+    /// Where it goes.
+    pub target: Text,
+    /// The permission bits; those of the source if none.
+    pub mode: Option<u32>,
+}
+
+/// A task that another one runs.
+#[derive(Debug, Clone, Default)]
+pub struct Execute {
+    /// Its name.
+    pub task: Option<Text>,
+    /// Arguments without a name, templates in them.
+    pub args: Vec<Value>,
+    /// Arguments with a name, templates in them.
+    pub kwargs: Map,
+    /// Hosts, roles and exclusions, each a text or a list, templates in them.
+    pub scope: ScopeText,
+}
+
+/// Hosts, roles and exclusions with templates in them. An item that is one template may give a
+/// list.
+#[derive(Debug, Clone, Default)]
+pub struct ScopeText {
+    /// Host strings.
+    pub hosts: Vec<Text>,
+    /// Names of roles.
+    pub roles: Vec<Text>,
+    /// Host strings to leave out.
+    pub exclude_hosts: Vec<Text>,
+}
+
+/// Where the hosts of a role come from, as `tasks.yaml` says.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RoleDef {
+    /// These hosts.
+    Hosts(Vec<String>),
+    /// The lines that a shell text prints.
+    Command(Box<Command>),
+}
+
+/// What an environment is set to; what is none stays as it is.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    /// The hosts, in place of those before.
+    pub hosts: Option<Vec<Text>>,
+    /// The roles, in place of those before.
+    pub roles: Option<Vec<Text>>,
+    /// The hosts to leave out, in place of those before.
+    pub exclude_hosts: Option<Vec<Text>>,
+    /// What is added to hosts, roles and exclusions.
+    pub extend: ScopeText,
+    /// Variables, each in place of one before.
+    pub vars: Map,
+    /// Roles that count more than those of an inventory.
+    pub roledefs: IndexMap<String, RoleDef>,
+    /// The user to log in as.
+    pub user: Option<Text>,
+    /// The shell of commands.
+    pub shell: Option<Text>,
+    /// How long a command may run.
+    pub command_timeout: Option<Duration>,
+    /// The most hosts at the same time.
+    pub pool_size: Option<usize>,
+    /// True or false.
+    pub switches: Switches<Option<bool>>,
+}
+
+/// What is either so or not.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Switches<T> {
+    /// Whether all hosts of a task run at the same time.
+    pub parallel: T,
+    /// Whether what fails is only warned of.
+    pub warn_only: T,
+    /// Whether hosts that cannot be reached are passed over.
+    pub skip_bad_hosts: T,
+    /// Whether tasks that are not there are passed over.
+    pub skip_unknown_tasks: T,
+    /// Whether a question fails the run.
+    pub abort_on_prompts: T,
+    /// Whether a host that is named twice runs twice.
+    pub keep_twins: T,
+}
+
+/// All tasks of a `tasks.yaml` and what it includes.
+#[derive(Debug, Clone, Default)]
+pub struct Tasks {
+    /// The tasks by their names.
+    pub(super) tasks: IndexMap<Arc<str>, Arc<Task>>,
+    /// The default task of each namespace; that without a name has the empty one.
+    pub(super) defaults: IndexMap<Arc<str>, Arc<str>>,
+    /// What the environment is set to, in this order.
+    pub(super) settings: Vec<Settings>,
+}
+
+impl Tasks {
+    /// The task of a name: of the namespace of the one who asks, or of none. The name of a
+    /// namespace stands for its default task.
+    pub fn find(&self, name: &str, namespace: &str) -> Option<&Arc<Task>> {
+        let of = |name: &str| {
+            let task = self.tasks.get(name);
+            task.or_else(|| self.tasks.get(self.defaults.get(name)?))
+        };
+        if !namespace.is_empty()
+            && let Some(task) = of(&format!("{namespace}{name}"))
+        {
+            return Some(task);
+        }
+        of(name)
+    }
+
+    /// The task that runs if none is named (F28).
+    pub fn default_task(&self) -> Option<&Arc<Task>> {
+        self.tasks.get(self.defaults.get("")?)
+    }
+
+    /// All tasks, by their names.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Task>> {
+        let mut all: Vec<&Arc<Task>> = self.tasks.values().collect();
+        all.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        all.into_iter()
+    }
+
+    /// A hint at a task with a similar name.
+    pub fn hint(&self, name: &str) -> Option<String> {
+        did_you_mean(name, self.tasks.keys().map(|name| &**name))
+    }
+
+    /// A command as a task without a name, on the hosts of the environment (F28).
+    pub fn of_command(text: &str, sudo: Option<&str>, folder: &Path) -> (Arc<Task>, Call) {
+        let name = text.split_whitespace().next().unwrap_or("command");
+        let text = Text::plain(text);
+        let deed = match sudo {
+            None => Deed::Run(text),
+            Some(user) => Deed::Sudo {
+                text,
+                user: Some(Text::plain(user)),
+            },
+        };
+        let step = Step {
+            deed,
+            when: None,
+            register: None,
+            warn_only: false,
+            how: How::default(),
+            span: Span::NONE,
+        };
+        let task = Task {
+            steps: vec![step],
+            ..Task::new(name, folder)
+        };
+        (Arc::new(task), Call::new(name))
+    }
+}
+
+impl Task {
+    /// A task that does nothing.
+    pub fn new(name: impl Into<Arc<str>>, folder: impl Into<Arc<Path>>) -> Self {
+        Self {
+            name: name.into(),
+            namespace: "".into(),
+            description: String::new(),
+            scope: Scope::default(),
+            order: Order::Inherited,
+            pool_size: None,
+            runs_once: false,
+            parameters: Parameters::default(),
+            when: None,
+            warn_only: None,
+            skip_bad_hosts: None,
+            steps: Vec::new(),
+            returns: None,
+            folder: folder.into(),
+            span: Span::NONE,
+        }
+    }
+
+    /// The first line of what it is for.
+    pub fn summary(&self) -> &str {
+        self.description.lines().next().unwrap_or("").trim()
+    }
+}

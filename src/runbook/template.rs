@@ -1,0 +1,175 @@
+//! Renders the texts of tasks with the project's template engine, which sees no topology here.
+
+use std::fmt::{Debug, Formatter};
+use std::path::Path;
+use std::sync::Arc;
+
+use super::Text;
+use crate::expr::{Attribute, Context, Error, Evaluator, Memo, Scope, Vars, World};
+use crate::value::{Handle, Value};
+
+/// Stands around a text, so that what it gives stays a text: the engine would read `[1,2]` as a
+/// list, and would strip spaces.
+const FENCE: char = '\u{2}';
+
+/// How deep expressions may refer to each other.
+const DEPTH: usize = 1_000;
+
+/// A topology without anything in it.
+struct Nothing;
+
+impl Scope for Nothing {
+    fn attribute(&self, _of: Handle, _name: &str) -> Option<Attribute> {
+        None
+    }
+
+    fn attribute_names(&self, _of: Handle) -> Vec<Arc<str>> {
+        Vec::new()
+    }
+
+    fn special(&self, _of: Handle, _key: &str) -> Option<Value> {
+        None
+    }
+
+    fn find(&self, _from: Handle, _name: &str) -> Option<Handle> {
+        None
+    }
+
+    fn instances(&self, _from: Handle) -> Vec<Handle> {
+        Vec::new()
+    }
+
+    fn root(&self, of: Handle) -> Handle {
+        of
+    }
+
+    fn key(&self, _of: Handle) -> Arc<str> {
+        "::task".into()
+    }
+
+    fn is_type(&self, _of: Handle, _type_name: &str) -> bool {
+        false
+    }
+
+    fn generation(&self) -> u64 {
+        0
+    }
+
+    fn version(&self, _of: Handle, _name: &str) -> u64 {
+        0
+    }
+}
+
+/// Renders texts and values.
+pub(super) struct Renderer {
+    evaluator: Evaluator,
+    world: Arc<dyn World>,
+}
+
+impl Debug for Renderer {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Renderer").finish_non_exhaustive()
+    }
+}
+
+/// A text that was rendered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Rendered {
+    pub(super) text: String,
+    /// Whether something in it must not be shown.
+    pub(super) secret: bool,
+}
+
+impl Renderer {
+    pub(super) fn new(world: Arc<dyn World>) -> Self {
+        let scope = Arc::new(Nothing);
+        let memo = Arc::new(Memo::default());
+        Self {
+            evaluator: Evaluator::with_limit(scope, Arc::clone(&world), memo, DEPTH),
+            world,
+        }
+    }
+
+    /// The text, with its templates rendered.
+    pub(super) fn text(&self, text: &Text, scene: &Context) -> Result<Rendered, Error> {
+        if !text.is_template() {
+            return Ok(Rendered {
+                text: text.as_str().to_owned(),
+                secret: false,
+            });
+        }
+        self.template(text.as_str(), scene)
+    }
+
+    /// A template as a text, whatever it looks like.
+    fn template(&self, template: &str, scene: &Context) -> Result<Rendered, Error> {
+        let value = self
+            .evaluator
+            .render(&format!("{FENCE}{template}{FENCE}"), scene);
+        self.evaluator.take_reads();
+        let value = value?;
+        let secret = value.has_sensitive();
+        let text = value.reveal().to_string();
+        let text = text.strip_prefix(FENCE).unwrap_or(&text);
+        let text = text.strip_suffix(FENCE).unwrap_or(text);
+        Ok(Rendered {
+            text: text.to_owned(),
+            secret,
+        })
+    }
+
+    /// What a text gives: one that is a single template gives the value itself.
+    pub(super) fn native(&self, text: &Text, scene: &Context) -> Result<Value, Error> {
+        if !text.is_template() {
+            return Ok(text.as_str().into());
+        }
+        let value = self.evaluator.render(text.as_str(), scene);
+        self.evaluator.take_reads();
+        value
+    }
+
+    /// The value, with the templates and expressions in it evaluated.
+    pub(super) fn value(&self, raw: &Value, scene: &Context) -> Result<Value, Error> {
+        let value = self.evaluator.evaluate(raw, scene);
+        self.evaluator.take_reads();
+        value
+    }
+
+    /// Whether a condition holds: a template, or an expression without braces. Of texts, the empty
+    /// one and the usual words for no do not.
+    pub(super) fn holds(&self, condition: &Text, scene: &Context) -> Result<bool, Error> {
+        let value = if condition.is_template() {
+            self.native(condition, scene)?
+        } else {
+            let braced = Text::new(format!("{{{{ {} }}}}", condition.as_str()));
+            self.native(&braced, scene)?
+        };
+        Ok(match value.as_str() {
+            Some(text) => {
+                let text = text.trim().to_ascii_lowercase();
+                !["", "0", "no", "off", "false", "none", "null"].contains(&text.as_str())
+            }
+            None => value.is_truthy(),
+        })
+    }
+
+    /// A file of this machine, with its templates rendered.
+    pub(super) fn file(&self, path: &Path, scene: &Context) -> Result<Vec<u8>, String> {
+        let bytes = self.world.read(path)?;
+        let text = String::from_utf8(bytes)
+            .map_err(|_| format!("`{}` is not UTF-8, so it is no template", path.display()))?;
+        let rendered = self.template(&text, scene);
+        rendered
+            .map(|rendered| rendered.text.into_bytes())
+            .map_err(|error| format!("`{}`: {error}", path.display()))
+    }
+}
+
+/// The surroundings of a rendering: these variables, and paths from this folder.
+pub(super) fn scene(vars: Vars, folder: &Path) -> Context {
+    Context {
+        vars,
+        base_dir: folder.to_owned(),
+        ..Context::new(Handle(0))
+    }
+}
