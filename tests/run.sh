@@ -39,6 +39,8 @@ install_packages() {
   python3 -c 'import yaml' 2>/dev/null || missing="$missing python3-yaml"
   # Service templates in Python are converted in a Python environment of its own.
   python3 -c 'import ensurepip, venv' 2>/dev/null || missing="$missing python3-venv"
+  # Commands run as other users by a real sudo.
+  command -v sudo >/dev/null || missing="$missing sudo"
   command -v flock >/dev/null || missing="$missing util-linux"
   # Locks for all machines are taken from a server that a real sshd calls, and seen by the real git-lfs.
   PATH=$PATH:/usr/sbin command -v sshd >/dev/null || missing="$missing openssh-server"

@@ -59,10 +59,25 @@ impl Captured {
         [self.head.as_slice(), &self.tail].concat()
     }
 
+    /// Takes a text out wherever it is, as if it had not been written.
+    pub fn remove(&mut self, text: &[u8]) {
+        for part in [&mut self.head, &mut self.tail] {
+            while let Some(at) = find(part, text) {
+                part.drain(at..at + text.len());
+                self.total = self.total.saturating_sub(text.len() as u64);
+            }
+        }
+    }
+
     /// Whether there was no output.
     pub fn is_empty(&self) -> bool {
         self.total == 0
     }
+}
+
+fn find(bytes: &[u8], text: &[u8]) -> Option<usize> {
+    let mut places = bytes.windows(text.len().max(1));
+    places.position(|part| part == text)
 }
 
 /// Takes an output piece by piece and keeps the first and the last half of a bound.

@@ -6,6 +6,7 @@ mod action;
 mod address;
 mod capture;
 mod exec;
+mod executor;
 mod lane;
 mod output;
 mod place;
@@ -21,6 +22,10 @@ mod wire;
 pub use action::{Action, Answer, Background, Command, Content, DEFAULT_SHELL, Get, Program, Put};
 pub use address::{Address, AddressError, DEFAULT_PORT, HostParts};
 pub use capture::{Capture, Captured, DEFAULT_KEPT_BYTES};
+pub use executor::{
+    Become, Chain, ChainProgress, ChainRun, ChainSpec, Executor, ExecutorError, Nobody, Own,
+    Resolved, Spread, Start, Surroundings,
+};
 pub use output::{ActionResult, Exit, Question, RunOutput, Stream, TransferOutput};
 pub use place::{Container, Destination, HostKeys, Identities, Place, Route, Secret};
 pub use pool::{Call, Pool, PoolLimits};

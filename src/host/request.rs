@@ -1,6 +1,8 @@
 //! An action with the place where it is performed.
 
-use super::{Action, Place};
+use std::sync::Arc;
+
+use super::{Action, Chain, Place};
 
 /// What a runner is asked to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -9,14 +11,28 @@ pub struct Request {
     pub place: Place,
     /// What.
     pub action: Action,
+    /// The executors it goes through; none to perform it as it is.
+    pub chain: Option<Arc<Chain>>,
+    /// The name of the host for the executors, if not that of the place.
+    pub host: Option<String>,
+    /// Which of so many hosts it is, counted from 0, for executors that spread them.
+    pub rank: (u32, u32),
 }
 
 impl Request {
     /// An action on this machine.
     pub fn here(action: Action) -> Self {
+        Self::at(Place::Here, action)
+    }
+
+    /// An action at a place.
+    pub fn at(place: Place, action: Action) -> Self {
         Self {
-            place: Place::Here,
+            place,
             action,
+            chain: None,
+            host: None,
+            rank: (0, 1),
         }
     }
 

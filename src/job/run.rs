@@ -142,6 +142,12 @@ impl Loop {
             }
             if !self.running.is_empty() {
                 let ended = hands.runner.next().map_err(Error::Runner)?;
+                for (id, note) in hands.runner.notes() {
+                    if let Some(task) = self.running.get(&id) {
+                        let text = format!("{}: {note}", engine.label(*task));
+                        engine.say(Level::Info, text);
+                    }
+                }
                 let ended = ended.and_then(|(id, it)| Some((self.running.remove(&id)?, it)));
                 if let Some((task, result)) = ended {
                     let next = engine.proceed(task, Some(EffectResult::Action(result)))?;

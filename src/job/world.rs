@@ -14,8 +14,14 @@ pub trait Runner {
     fn begin(&mut self, id: u64, action: Action) -> Result<(), String>;
 
     /// Waits until one that was begun has ended; gives nothing if somebody asked for an end
-    /// meanwhile.
+    /// meanwhile, or there are notes.
     fn next(&mut self) -> Result<Option<(u64, ActionResult)>, String>;
+
+    /// What was noted of actions since the last call, in words without secrets, each with the id
+    /// of its action.
+    fn notes(&mut self) -> Vec<(u64, String)> {
+        Vec::new()
+    }
 
     /// The signal that asked for an end, if one did.
     fn interrupted(&self) -> Option<i32>;

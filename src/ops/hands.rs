@@ -20,6 +20,7 @@ pub(super) struct LocalRunner {
     local: Option<Local>,
     limits: Limits,
     interrupts: Interrupts,
+    notes: Vec<(u64, String)>,
 }
 
 impl LocalRunner {
@@ -41,6 +42,7 @@ impl LocalRunner {
                 ..Limits::default()
             },
             interrupts: request.interrupts.clone(),
+            notes: Vec::new(),
         }
     }
 
@@ -75,8 +77,16 @@ impl crate::job::Runner for LocalRunner {
     fn next(&mut self) -> Result<Option<(u64, ActionResult)>, String> {
         match self.local()?.recv().map_err(|error| error.to_string())? {
             Heard::Ended(id, result) => Ok(Some((id, result))),
+            Heard::Note(id, text) => {
+                self.notes.push((id, text));
+                Ok(None)
+            }
             Heard::Interruption => Ok(None),
         }
+    }
+
+    fn notes(&mut self) -> Vec<(u64, String)> {
+        std::mem::take(&mut self.notes)
     }
 
     fn interrupted(&self) -> Option<i32> {

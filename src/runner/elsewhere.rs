@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, watch};
 
-use super::perform::{Echo, Ends, show};
+use super::perform::{Echo, Ends};
 use super::redact::Redactor;
+use super::running::show;
 use crate::host::{Action, ActionResult, Call, Pool, Request, Stop, Stream};
 
 /// How many pieces of output wait before the command that writes them waits.

@@ -45,6 +45,8 @@ impl Default for Limits {
 pub enum Heard {
     /// An action has ended.
     Ended(u64, ActionResult),
+    /// What an executor does with an action, in words without secrets.
+    Note(u64, String),
     /// Somebody asks for an end of all.
     Interruption,
 }

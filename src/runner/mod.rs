@@ -1,11 +1,14 @@
 //! Performs effects: on this machine itself, elsewhere over the connections of `host`.
 
+mod answer;
+mod chain;
 mod elsewhere;
 mod guard;
 mod local;
 mod perform;
 mod program;
 mod redact;
+mod running;
 mod watch;
 
 pub use guard::{GUARD_COMMAND, Guarding, stand_guard};

@@ -1,39 +1,23 @@
-//! What the runner's thread does: begins commands, reads what they write, ends them.
-#![expect(
-    clippy::disallowed_methods,
-    reason = "the runner is the one that starts commands"
-)]
+//! What the runner's thread does: begins actions, tells their results, ends them.
 
 use std::collections::HashMap;
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
-use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc as results;
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{Signal, killpg};
-use nix::unistd::Pid;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::process::{Child, ChildStdin};
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::{JoinError, JoinSet};
 
+use super::chain::Chained;
 use super::elsewhere::Elsewhere;
 use super::guard::Guard;
 use super::local::{Heard, Limits, OutputSink};
-use super::program::file_of;
-use super::redact::Redactor;
-use crate::host::{
-    Action, ActionResult, Background, Capture, Captured, Command, Exit, Place, Pool, Request,
-    RunOutput, Stream,
-};
-use crate::system::fault::{self, Call};
+use super::running::Running;
+use crate::host::{Action, ActionResult, Exit, Place, Pool, Request, RunOutput, Stream};
 use crate::system::survivors;
 
 /// How many pieces of output wait for a sink before the commands that write them wait.
 const PIECES_WAITING: usize = 64;
-/// The largest piece of output.
-const PIECE: usize = 64 << 10;
 
 /// What the thread is told.
 pub(super) enum Order {
@@ -61,14 +45,15 @@ pub(super) async fn serve(
     mut orders: mpsc::UnboundedReceiver<Order>,
     results: results::Sender<Heard>,
 ) {
+    let most = limits.running.clamp(1, Semaphore::MAX_PERMITS);
     let mut server = Server {
-        echo: sink.and_then(listen),
-        turns: Arc::new(Semaphore::new(
-            limits.running.clamp(1, Semaphore::MAX_PERMITS),
-        )),
-        guard: limits.guarding.clone().map(|it| Arc::new(Guard::start(it))),
-        pool: Arc::new(Pool::new(limits.connections.clone())),
-        limits: Arc::new(limits),
+        turns: Arc::new(Semaphore::new(most)),
+        hands: Hands {
+            echo: sink.and_then(listen),
+            guard: limits.guarding.clone().map(|it| Arc::new(Guard::start(it))),
+            pool: Arc::new(Pool::new(limits.connections.clone())),
+            limits: Arc::new(limits),
+        },
         results,
         patience: None,
         refuses: false,
@@ -109,13 +94,45 @@ async fn over(time: Option<Instant>) {
     }
 }
 
-/// All that runs.
-struct Server {
+/// What performs actions.
+#[derive(Clone)]
+pub(super) struct Hands {
     limits: Arc<Limits>,
     echo: Echo,
-    turns: Arc<Semaphore>,
     guard: Option<Arc<Guard>>,
     pool: Arc<Pool>,
+}
+
+impl Hands {
+    /// Who performs an action: a process of this machine, or the connections to others.
+    pub(super) fn work(&self, id: u64, request: Request) -> Work {
+        let echo = self.echo.clone();
+        match request {
+            Request {
+                place: Place::Here,
+                action: Action::Run(command),
+                ..
+            } => Work::Here(Box::new(Running {
+                id,
+                echo: echo.filter(|_| command.echo),
+                command,
+                limits: Arc::clone(&self.limits),
+                guard: self.guard.clone(),
+            })),
+            request => Work::Elsewhere(Box::new(Elsewhere {
+                id,
+                echo: echo.filter(|_| request.is_echoed()),
+                request,
+                pool: Arc::clone(&self.pool),
+            })),
+        }
+    }
+}
+
+/// All that runs.
+struct Server {
+    hands: Hands,
+    turns: Arc<Semaphore>,
     results: results::Sender<Heard>,
     /// Until when commands may go on after somebody asked for an end.
     patience: Option<Instant>,
@@ -152,7 +169,10 @@ impl Server {
         let results = self.results.clone();
         let work = self.work(id, request);
         let task = self.running.spawn(async move {
-            let result = work.wait_turn(&turns, ends).await;
+            let result = match work {
+                Ok(chained) => chained.perform(&turns, ends).await,
+                Err(work) => work.wait_turn(&turns, ends).await,
+            };
             // Nobody listens any more when the runner is being dropped.
             results.send(Heard::Ended(id, result)).ok();
             (id, count)
@@ -160,26 +180,18 @@ impl Server {
         self.ids.insert(task.id(), id);
     }
 
-    /// Who performs an action: a process of this machine, or the connections to others.
-    fn work(&self, id: u64, request: Request) -> Work {
-        let echo = self.echo.clone();
-        match request {
-            Request {
-                place: Place::Here,
-                action: Action::Run(command),
-            } => Work::Here(Box::new(Running {
+    /// Who performs an action: a chain of executors, or somebody at once.
+    fn work(&self, id: u64, mut request: Request) -> Result<Chained, Work> {
+        let hands = self.hands.clone();
+        match request.chain.take() {
+            Some(chain) => Ok(Chained {
                 id,
-                echo: echo.filter(|_| command.echo),
-                command,
-                limits: Arc::clone(&self.limits),
-                guard: self.guard.clone(),
-            })),
-            request => Work::Elsewhere(Box::new(Elsewhere {
-                id,
-                echo: echo.filter(|_| request.is_echoed()),
+                chain,
                 request,
-                pool: Arc::clone(&self.pool),
-            })),
+                hands,
+                results: self.results.clone(),
+            }),
+            None => Err(hands.work(id, request)),
         }
     }
 
@@ -189,7 +201,7 @@ impl Server {
             self.hurry.send_replace(true);
             self.end_all();
         } else if !self.refuses {
-            self.patience = Some(Instant::now() + self.limits.patience);
+            self.patience = Some(Instant::now() + self.hands.limits.patience);
         }
         // Whoever waits for a result is to know.
         self.results.send(Heard::Interruption).ok();
@@ -210,14 +222,14 @@ impl Server {
         let tasks: Vec<u64> = self.ids.values().copied().collect();
         // Dropping the tasks drops their groups, which kills them.
         self.running = JoinSet::new();
-        if let Some(guard) = &self.guard {
+        if let Some(guard) = &self.hands.guard {
             if !tasks.is_empty() {
                 let is_spared = |task| !tasks.contains(&task);
                 survivors::end(guard.token(), &is_spared, Duration::ZERO);
             }
             guard.goodbye();
         }
-        self.pool.close().await;
+        self.hands.pool.close().await;
     }
 
     fn ended(&mut self, ended: Result<(tokio::task::Id, (u64, u64)), JoinError>) {
@@ -262,13 +274,13 @@ pub(super) struct Ends {
 }
 
 /// An action on its way.
-enum Work {
+pub(super) enum Work {
     Here(Box<Running>),
     Elsewhere(Box<Elsewhere>),
 }
 
 impl Work {
-    async fn wait_turn(self, turns: &Semaphore, mut ends: Ends) -> ActionResult {
+    pub(super) async fn wait_turn(self, turns: &Semaphore, mut ends: Ends) -> ActionResult {
         let turn = tokio::select! {
             biased;
             _ = &mut ends.cancelled => return self.cancelled(),
@@ -310,255 +322,4 @@ fn listen(mut sink: Box<dyn OutputSink>) -> Echo {
         }
     });
     started.is_ok().then_some(sender)
-}
-
-/// The processes of one command; they die with this value unless they may live.
-struct Group {
-    id: Pid,
-    kill_on_drop: bool,
-}
-
-fn signal_group(group: Pid, signal: Signal) {
-    // The last of them may have ended meanwhile.
-    killpg(group, signal).ok();
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        if self.kill_on_drop {
-            signal_group(self.id, Signal::SIGKILL);
-        }
-    }
-}
-
-/// One command on its way.
-struct Running {
-    id: u64,
-    command: Command,
-    limits: Arc<Limits>,
-    echo: Echo,
-    guard: Option<Arc<Guard>>,
-}
-
-impl Running {
-    async fn run(mut self, ends: Ends) -> RunOutput {
-        let start = Instant::now();
-        let mut child = match self.spawn() {
-            Ok(child) => child,
-            Err(exit) => return RunOutput::not_run(exit),
-        };
-        let id = child.id();
-        if let (Some(guard), Some(id)) = (&self.guard, id) {
-            guard.begun(self.id, id);
-        }
-        let mut group = Group {
-            id: Pid::from_raw(id.and_then(|id| i32::try_from(id).ok()).unwrap_or(i32::MAX)),
-            kill_on_drop: true,
-        };
-        let feeding = feed(child.stdin.take(), self.command.stdin.take());
-        let mut stdout = Reading::of(child.stdout.take(), &self.command);
-        let mut stderr = Reading::of(child.stderr.take(), &self.command);
-        let exit = {
-            let reading = async {
-                tokio::join!(
-                    feeding,
-                    stdout.read_all((self.id, Stream::Stdout), &self.echo),
-                    stderr.read_all((self.id, Stream::Stderr), &self.echo),
-                );
-            };
-            tokio::pin!(reading);
-            let ending = self.until_end(&mut child, group.id, ends);
-            tokio::pin!(ending);
-            let mut all_read = false;
-            let exit = loop {
-                tokio::select! {
-                    exit = &mut ending => break exit,
-                    () = &mut reading, if !all_read => all_read = true,
-                }
-            };
-            self.end_what_is_left(&exit, &mut group).await;
-            if !all_read {
-                // What left the group may hold the pipes open for ever.
-                tokio::time::timeout(self.limits.drain, &mut reading)
-                    .await
-                    .ok();
-            }
-            exit
-        };
-        self.wait_until_heard().await;
-        RunOutput {
-            exit,
-            stdout: stdout.finish(),
-            stderr: stderr.finish(),
-            elapsed: start.elapsed(),
-        }
-    }
-
-    /// Ends what the command left behind, unless that may live.
-    async fn end_what_is_left(&self, exit: &Exit, group: &mut Group) {
-        let by_itself = matches!(exit, Exit::Code(_) | Exit::Signal(_));
-        let may_live = by_itself && self.command.background == Background::Keep;
-        group.kill_on_drop = !may_live;
-        if !may_live {
-            signal_group(group.id, Signal::SIGKILL);
-        }
-        let Some(guard) = &self.guard else {
-            return;
-        };
-        if !by_itself {
-            // What left its group, too. To look for it takes some milliseconds.
-            let (guard, id) = (Arc::clone(guard), self.id);
-            let end = move || survivors::end(guard.token(), &|task| task != id, Duration::ZERO);
-            tokio::task::spawn_blocking(end).await.ok();
-        }
-        guard.ended(self.id, may_live);
-    }
-
-    fn spawn(&self) -> Result<Child, Exit> {
-        let file = file_of(&self.command)?;
-        let argv = self.command.program.argv();
-        let has_input = self.command.stdin.is_some();
-        let mut command = std::process::Command::new(file);
-        command
-            .arg0(&argv[0])
-            .args(&argv[1..])
-            .current_dir(&self.command.cwd)
-            .env_clear()
-            .envs(self.command.env.iter().map(|(name, value)| (name, value)))
-            .envs(self.command.program.variable())
-            .process_group(0)
-            .stdin(if has_input {
-                Stdio::piped()
-            } else {
-                Stdio::null()
-            })
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        if let Some(guard) = &self.guard {
-            let value = survivors::value(guard.token(), self.id);
-            command.env(survivors::VARIABLE, value);
-        }
-        let mut command = tokio::process::Command::from(command);
-        command.kill_on_drop(true).env_remove(fault::VARIABLE);
-        let name = self.command.program.name();
-        fault::call(Call::Spawn(name), || command.spawn())
-            .map_err(|error| Exit::Failed(format!("could not run `{name}`: {error}")))
-    }
-
-    /// Waits for the command to end by itself, or ends it in time.
-    async fn until_end(&self, child: &mut Child, group: Pid, ends: Ends) -> Exit {
-        let Ends {
-            cancelled,
-            mut hurried,
-        } = ends;
-        let too_long = async {
-            match self.command.time_limit {
-                Some(limit) => tokio::time::sleep(limit).await,
-                None => std::future::pending().await,
-            }
-        };
-        let cancelled = async {
-            if cancelled.await.is_err() {
-                std::future::pending::<()>().await;
-            }
-        };
-        let why = tokio::select! {
-            biased;
-            status = child.wait() => return exit_of(status),
-            () = cancelled => Exit::Cancelled,
-            () = too_long => Exit::TimedOut,
-        };
-        for signal in [Signal::SIGINT, Signal::SIGTERM] {
-            signal_group(group, signal);
-            let ended = tokio::time::timeout(self.limits.grace, child.wait());
-            tokio::select! {
-                ended = ended => if ended.is_ok() {
-                    return why;
-                },
-                _ = hurried.wait_for(|hurried| *hurried) => break,
-            }
-        }
-        signal_group(group, Signal::SIGKILL);
-        // Even a process stuck in the kernel must not hold the job for ever.
-        tokio::time::timeout(self.limits.grace.max(Duration::from_secs(1)), child.wait())
-            .await
-            .ok();
-        why
-    }
-
-    async fn wait_until_heard(&self) {
-        if let Some(echo) = &self.echo {
-            let (tell, told) = oneshot::channel();
-            if echo.send(Piece::Heard(tell)).await.is_ok() {
-                told.await.ok();
-            }
-        }
-    }
-}
-
-fn exit_of(status: std::io::Result<ExitStatus>) -> Exit {
-    match status {
-        Ok(status) => match (status.code(), status.signal()) {
-            (Some(code), _) => Exit::Code(code),
-            (None, Some(signal)) => Exit::Signal(signal),
-            (None, None) => Exit::Failed("it ended in a way the system does not tell".to_owned()),
-        },
-        Err(error) => Exit::Failed(format!("could not wait for it: {error}")),
-    }
-}
-
-async fn feed(pipe: Option<ChildStdin>, bytes: Option<Vec<u8>>) {
-    if let (Some(mut pipe), Some(bytes)) = (pipe, bytes) {
-        // A command need not read its input.
-        pipe.write_all(&bytes).await.ok();
-    }
-}
-
-pub(super) async fn show((id, stream): (u64, Stream), bytes: Vec<u8>, echo: &mpsc::Sender<Piece>) {
-    if !bytes.is_empty() {
-        echo.send(Piece::Output(id, stream, bytes)).await.ok();
-    }
-}
-
-/// An output that is being read.
-struct Reading<P> {
-    pipe: Option<P>,
-    capture: Capture,
-    redactor: Redactor,
-}
-
-impl<P: AsyncRead + Unpin> Reading<P> {
-    fn of(pipe: Option<P>, command: &Command) -> Self {
-        Self {
-            pipe,
-            capture: Capture::new(command.kept_bytes),
-            redactor: Redactor::of(command),
-        }
-    }
-
-    async fn read_all(&mut self, from: (u64, Stream), echo: &Echo) {
-        let Some(mut pipe) = self.pipe.take() else {
-            return;
-        };
-        let mut buffer = Vec::with_capacity(4 << 10);
-        while let Ok(count @ 1..) = pipe.read_buf(&mut buffer).await {
-            self.capture.push(&buffer);
-            if let Some(echo) = echo {
-                show(from, self.redactor.push(&buffer), echo).await;
-            }
-            // A busy pipe gets a larger buffer; a thousand quiet ones stay small.
-            let full = count == buffer.capacity() && count < PIECE;
-            buffer.clear();
-            if full {
-                buffer.reserve(2 * count);
-            }
-        }
-        if let Some(echo) = echo {
-            show(from, self.redactor.end(), echo).await;
-        }
-    }
-
-    fn finish(self) -> Captured {
-        self.capture.finish()
-    }
 }

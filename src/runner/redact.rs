@@ -1,6 +1,6 @@
 //! Takes secrets out of output that is shown while it is written.
 
-use crate::host::Command;
+use crate::host::{Command, Question};
 use crate::value::REDACTED;
 
 /// The most bytes kept back while waiting for the end of a line.
@@ -11,6 +11,8 @@ const KEPT_BACK: usize = 64 << 10;
 #[derive(Debug)]
 pub(super) struct Redactor {
     secrets: Vec<Vec<u8>>,
+    /// What is written for us alone.
+    marks: Vec<Vec<u8>>,
     kept_back: Vec<u8>,
 }
 
@@ -18,13 +20,14 @@ impl Redactor {
     pub(super) fn of(command: &Command) -> Self {
         Self {
             secrets: command.secret_lines().map(Vec::from).collect(),
+            marks: marks_of(command),
             kept_back: Vec::new(),
         }
     }
 
     /// What of the output may be shown after these bytes came.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
-        if self.secrets.is_empty() {
+        if self.secrets.is_empty() && self.marks.is_empty() {
             return bytes.to_vec();
         }
         self.kept_back.extend_from_slice(bytes);
@@ -46,21 +49,32 @@ impl Redactor {
     }
 
     fn redacted(&self, text: Vec<u8>) -> Vec<u8> {
-        self.secrets
-            .iter()
-            .fold(text, |text, secret| replace(text, secret))
+        let secrets = self.secrets.iter();
+        let text = secrets.fold(text, |text, secret| replace(text, secret, REDACTED));
+        let marks = self.marks.iter();
+        marks.fold(text, |text, mark| replace(text, mark, ""))
     }
 }
 
-fn replace(text: Vec<u8>, secret: &[u8]) -> Vec<u8> {
+/// The questions of those that let a command begin.
+fn marks_of(command: &Command) -> Vec<Vec<u8>> {
+    let marks = command.answers.iter().filter(|answer| {
+        matches!(answer.question, Question::Become(_)) && !answer.prompt.is_empty()
+    });
+    marks.map(|answer| answer.prompt.clone().into()).collect()
+}
+
+fn replace(text: Vec<u8>, secret: &[u8], by: &str) -> Vec<u8> {
     let mut shown = Vec::new();
+    let mut found = false;
     let mut rest = text.as_slice();
     while let Some(at) = rest.windows(secret.len()).position(|part| part == secret) {
         shown.extend_from_slice(&rest[..at]);
-        shown.extend_from_slice(REDACTED.as_bytes());
+        shown.extend_from_slice(by.as_bytes());
+        found = true;
         rest = &rest[at + secret.len()..];
     }
-    if shown.is_empty() {
+    if !found {
         return text;
     }
     shown.extend_from_slice(rest);

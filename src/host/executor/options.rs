@@ -1,0 +1,489 @@
+//! Reads which executors are wanted, and with what options (spec/hosts.md X4 to X7).
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::chain::{Become, Chain, Executor, Own, Spread};
+use super::error::ExecutorError;
+use super::table::{BUILT_IN, OPTIONS, Trust, known};
+use crate::diagnostic::Sources;
+use crate::host::Secret;
+use crate::system::fs;
+use crate::value::{Map, Value};
+use crate::yaml::{self, Limits};
+
+/// The time over which hosts are spread unless told otherwise, in seconds (X14).
+const SPLAY_TIME: u32 = 300;
+/// How often `retry` tries.
+const ATTEMPTS: u32 = 3;
+/// How long `retry` waits in between, in seconds.
+const INTERVAL: f64 = 5.0;
+/// The folder beside the ensemble with executors of the user's own.
+const OWN_FOLDER: &str = "executors";
+/// The keys under which a configuration names the chain.
+const CHAIN_KEYS: [&str; 2] = ["chain", "module_executors"];
+
+/// Which executors a request or a configuration names, and its options.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ChainSpec {
+    /// The names, in order; none where it leaves that to others.
+    pub names: Option<Vec<String>>,
+    /// The options.
+    pub options: Map,
+}
+
+/// What is needed to find executors of the user's own and to run them.
+#[derive(Debug, Clone, Default)]
+pub struct Surroundings {
+    /// The folder of the ensemble.
+    pub folder: PathBuf,
+    /// The environment of the programs.
+    pub environment: Vec<(String, String)>,
+}
+
+/// A chain, and what people should know of how it was made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Resolved {
+    /// The chain.
+    pub chain: Chain,
+    /// Sentences without a final period.
+    pub warnings: Vec<String>,
+}
+
+impl ChainSpec {
+    /// Reads what was typed: YAML texts of the names (X5) and of the options.
+    pub fn parse(names: Option<&str>, options: Option<&str>) -> Result<Self, ExecutorError> {
+        let names = match names {
+            None => None,
+            Some(text) => {
+                let value = value_of("executors", text)?;
+                Some(names_of(&value).ok_or_else(|| ExecutorError::Specification(text.into()))?)
+            }
+        };
+        let options = match options {
+            None => Map::new(),
+            Some(text) => map_of(value_of("options of executors", text)?)?,
+        };
+        Ok(Self { names, options })
+    }
+
+    /// Reads what a configuration says: a name, a list of names, or a map of options, among which
+    /// `chain` has the names.
+    pub fn of(value: &Value) -> Result<Self, ExecutorError> {
+        let wrong = |value: &Value| ExecutorError::Specification(value.redacted().to_string());
+        if value.is_null() {
+            return Ok(Self::default());
+        }
+        let Some(map) = value.reveal().as_map() else {
+            let names = Some(names_of(value).ok_or_else(|| wrong(value))?);
+            return Ok(Self {
+                names,
+                options: Map::new(),
+            });
+        };
+        let mut options = map.clone();
+        let mut names = None;
+        for key in CHAIN_KEYS {
+            let stated = options.shift_remove(key);
+            if let Some(value) = stated.filter(|value| !value.is_null()) {
+                names = Some(names_of(&value).ok_or_else(|| wrong(&value))?);
+            }
+        }
+        Ok(Self { names, options })
+    }
+
+    /// The chain of a request: its names go before those of the configuration, these before the
+    /// one of `direct` alone (X4).
+    ///
+    /// Where the configuration has a `sudo_user`, a last `direct` becomes `sudo` (X8). Nothing has
+    /// run yet where a name is unknown.
+    pub fn resolve(
+        &self,
+        configuration: &Self,
+        surroundings: &Surroundings,
+    ) -> Result<Resolved, ExecutorError> {
+        let mut reader = Reader {
+            request: self,
+            configuration,
+            surroundings,
+            warnings: Vec::new(),
+        };
+        let names = self.names.as_ref().or(configuration.names.as_ref());
+        let default = [String::from("direct")];
+        let names = names.map_or(&default[..], Vec::as_slice);
+        let mut executors = Vec::with_capacity(names.len());
+        for (place, name) in names.iter().enumerate() {
+            let is_last = place + 1 == names.len();
+            let direct = matches!(name.as_str(), "direct" | "direct_call");
+            let becomes = is_last && direct && reader.trusted("sudo_user").is_some();
+            executors.push(reader.executor(if becomes { "sudo" } else { name })?);
+        }
+        reader.check_options(&executors)?;
+        let chain = Chain::new(executors);
+        if chain.performs_nothing() {
+            let text = "no executor of the chain runs anything: end it with `direct`";
+            reader.warnings.push(text.to_owned());
+        }
+        Ok(Resolved {
+            chain,
+            warnings: reader.warnings,
+        })
+    }
+}
+
+fn value_of(what: &'static str, text: &str) -> Result<Value, ExecutorError> {
+    let mut sources = Sources::default();
+    let source = sources.add(what, text, None);
+    let node = yaml::parse(&sources, source, &Limits::default());
+    node.map(|node| node.to_value())
+        .map_err(|problems| ExecutorError::Text {
+            what,
+            text: text.to_owned(),
+            why: problems
+                .iter()
+                .next()
+                .map_or_else(String::new, |problem| problem.message.clone()),
+        })
+}
+
+fn map_of(value: Value) -> Result<Map, ExecutorError> {
+    match value {
+        Value::Map(map) => Ok(map.as_ref().clone()),
+        Value::Null => Ok(Map::new()),
+        other => Err(ExecutorError::Options(other.kind())),
+    }
+}
+
+fn names_of(value: &Value) -> Option<Vec<String>> {
+    let name = |value: &Value| {
+        let text = value.reveal().as_str().map(str::trim);
+        text.filter(|text| !text.is_empty()).map(str::to_owned)
+    };
+    match value.reveal() {
+        Value::List(items) if !items.is_empty() => items.iter().map(name).collect(),
+        Value::Str(_) => Some(vec![name(value)?]),
+        _ => None,
+    }
+}
+
+struct Reader<'a> {
+    request: &'a ChainSpec,
+    configuration: &'a ChainSpec,
+    surroundings: &'a Surroundings,
+    warnings: Vec<String>,
+}
+
+impl Reader<'_> {
+    fn executor(&self, name: &str) -> Result<Executor, ExecutorError> {
+        Ok(match name {
+            "direct" | "direct_call" => Executor::Direct,
+            "splay" => self.splay()?,
+            "sudo" | "become" => Executor::Sudo(Become {
+                user: self.needed("sudo", "sudo_user")?,
+                password: self.trusted("sudo_password").map(Secret::new),
+            }),
+            "su" => Executor::Su(Become {
+                user: self.needed("su", "su_user")?,
+                password: self.trusted("su_password").map(Secret::new),
+            }),
+            "container" => Executor::Container {
+                name: self.needed("container", "container")?,
+                engine: self.engine(),
+            },
+            "chroot" => Executor::Chroot(self.needed("chroot", "chroot")?.into()),
+            "timeout" => Executor::Timeout(self.seconds("timeout", None)?),
+            "retry" => Executor::Retry {
+                attempts: self.count("attempts", ATTEMPTS)?,
+                interval: self.seconds("interval", Some(INTERVAL))?,
+            },
+            "dryrun" => Executor::DryRun,
+            name => Executor::Own(Box::new(self.own(name)?)),
+        })
+    }
+
+    fn splay(&self) -> Result<Executor, ExecutorError> {
+        let spread = match self.option("spread").as_ref().map(|it| it.reveal()) {
+            None | Some(Value::Null) => Spread::default(),
+            Some(value) => match value.as_str() {
+                Some("hash") => Spread::Hash,
+                Some("rank") => Spread::Rank,
+                _ => return Err(wrong("spread", "`hash` or `rank`")),
+            },
+        };
+        Ok(Executor::Splay {
+            seconds: self.count("splaytime", SPLAY_TIME)?,
+            spread,
+        })
+    }
+
+    /// An option of the request, or else of the configuration.
+    fn option(&self, name: &str) -> Option<Value> {
+        let all = [&self.request.options, &self.configuration.options];
+        let mut found = all.into_iter().filter_map(|options| options.get(name));
+        found.find(|value| !value.is_null()).cloned()
+    }
+
+    /// An option that only the configuration may set.
+    fn trusted(&self, name: &str) -> Option<String> {
+        let value = self.configuration.options.get(name)?;
+        let text = value.reveal().to_string();
+        (!value.is_null() && !text.is_empty()).then_some(text)
+    }
+
+    fn needed(
+        &self,
+        executor: &'static str,
+        option: &'static str,
+    ) -> Result<String, ExecutorError> {
+        let value = self.trusted(option);
+        let value = value.ok_or(ExecutorError::Missing { executor, option })?;
+        let odd = value.starts_with('-') || value.contains(char::is_control);
+        if odd {
+            return Err(wrong(option, "a name that does not begin with `-`"));
+        }
+        Ok(value)
+    }
+
+    /// The program that reaches containers.
+    fn engine(&self) -> String {
+        let named = self.trusted("container_engine");
+        named.unwrap_or_else(|| "docker".to_owned())
+    }
+
+    fn count(&self, option: &'static str, default: u32) -> Result<u32, ExecutorError> {
+        let Some(value) = self.option(option) else {
+            return Ok(default);
+        };
+        let count = value
+            .reveal()
+            .as_int()
+            .and_then(|it| u32::try_from(it).ok());
+        let count = count.filter(|count| *count > 0);
+        count.ok_or_else(|| wrong(option, "a positive whole number"))
+    }
+
+    fn seconds(
+        &self,
+        option: &'static str,
+        default: Option<f64>,
+    ) -> Result<Duration, ExecutorError> {
+        const WANTED: &str = "a positive number of seconds";
+        let number = match self.option(option).as_ref().map(|it| it.reveal().clone()) {
+            None => default,
+            Some(Value::Int(seconds)) => u32::try_from(seconds).ok().map(f64::from),
+            Some(Value::Float(seconds)) => Some(seconds),
+            Some(_) => None,
+        };
+        let time = number.and_then(|number| Duration::try_from_secs_f64(number).ok());
+        let time = time.filter(|time| option == "interval" || !time.is_zero());
+        time.ok_or_else(|| wrong(option, WANTED))
+    }
+
+    fn own(&self, name: &str) -> Result<Own, ExecutorError> {
+        let folder = &self.surroundings.folder;
+        let path = if name.contains('/') {
+            folder.join(name)
+        } else {
+            folder.join(OWN_FOLDER).join(name)
+        };
+        let program = fs::absolute(Path::new(&path), folder);
+        if !fs::is_program(&program) {
+            return Err(ExecutorError::Unknown {
+                name: name.to_owned(),
+                why: format!("there is no program `{}`", program.display()),
+                known: listed(BUILT_IN.iter().copied()),
+            });
+        }
+        Ok(Own {
+            name: name.to_owned(),
+            program,
+            folder: folder.clone(),
+            environment: self.surroundings.environment.clone(),
+            options: json_of(&self.request.options),
+            configuration: json_of(&self.configuration.options),
+        })
+    }
+
+    /// Warns of options that the request may not set, and refuses those that nobody has.
+    fn check_options(&mut self, executors: &[Executor]) -> Result<(), ExecutorError> {
+        let has_own = executors.iter().any(|it| matches!(it, Executor::Own(_)));
+        let given = self.configuration.options.keys();
+        for name in self.request.options.keys().chain(given) {
+            if known(name).is_none() && !has_own {
+                return Err(ExecutorError::UnknownOption {
+                    option: name.to_string(),
+                    known: listed(OPTIONS.iter().map(|option| option.name)),
+                });
+            }
+        }
+        for name in self.request.options.keys() {
+            if known(name).is_some_and(|option| option.trust == Trust::Configuration) {
+                self.warnings.push(format!(
+                    "the option `{name}` of executors is ignored: only the configuration may set it"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn wrong(option: &str, wanted: &'static str) -> ExecutorError {
+    ExecutorError::Value {
+        option: option.to_owned(),
+        wanted,
+    }
+}
+
+fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+    names.join(", ")
+}
+
+/// Options as JSON, with the secrets in them.
+fn json_of(options: &Map) -> Secret {
+    let map = options
+        .iter()
+        .map(|(name, value)| (name.to_string(), json(value)));
+    let map: serde_json::Map<_, _> = map.collect();
+    Secret::new(serde_json::Value::Object(map).to_string())
+}
+
+fn json(value: &Value) -> serde_json::Value {
+    match value.reveal() {
+        Value::List(items) => items.iter().map(json).collect(),
+        Value::Map(map) => map
+            .iter()
+            .map(|(name, value)| (name.to_string(), json(value)))
+            .collect(),
+        other => serde_json::to_value(other).unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test sets its stage by itself")]
+mod tests {
+    use super::*;
+
+    fn parsed(names: &str, options: &str) -> ChainSpec {
+        ChainSpec::parse(Some(names), Some(options)).unwrap()
+    }
+
+    fn configured(text: &str) -> ChainSpec {
+        ChainSpec::of(&value_of("configuration", text).unwrap()).unwrap()
+    }
+
+    fn names(request: &ChainSpec, configuration: &ChainSpec) -> String {
+        match request.resolve(configuration, &Surroundings::default()) {
+            Ok(resolved) => {
+                let all = resolved.chain.executors().iter();
+                all.map(|it| it.name().to_owned())
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            }
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn the_first_source_that_names_executors_counts() {
+        let nothing = ChainSpec::default();
+        assert_eq!(names(&nothing, &nothing), "direct");
+        let config = configured("[splay, direct_call]");
+        assert_eq!(names(&nothing, &config), "splay direct");
+        assert_eq!(names(&parsed("direct", "{}"), &config), "direct");
+        let config = configured("{chain: splay, splaytime: 30}");
+        assert_eq!(names(&nothing, &config), "splay");
+    }
+
+    #[test]
+    fn an_empty_list_is_refused() {
+        let refused = |text| ChainSpec::parse(Some(text), None).unwrap_err().to_string();
+        insta::assert_snapshot!(refused("[]"), @"`[]` are no executors: a name is expected, or a list with at least one");
+        insta::assert_snapshot!(refused("''"), @"`''` are no executors: a name is expected, or a list with at least one");
+        insta::assert_snapshot!(refused("{a: b}"), @"`{a: b}` are no executors: a name is expected, or a list with at least one");
+    }
+
+    #[test]
+    fn who_asks_may_set_what_is_safe_and_nothing_else() {
+        let config = configured("{splaytime: 30, sudo_user: deploy, chroot: /srv, spread: rank}");
+        let request = parsed(
+            "[splay, sudo]",
+            "{splaytime: 60, sudo_user: root, chroot: /}",
+        );
+        let resolved = request.resolve(&config, &Surroundings::default()).unwrap();
+        let [Executor::Splay { seconds, spread }, Executor::Sudo(to)] = resolved.chain.executors()
+        else {
+            panic!("{resolved:?}");
+        };
+        assert_eq!((*seconds, *spread), (60, Spread::Rank));
+        assert_eq!(to.user, "deploy");
+        insta::assert_snapshot!(resolved.warnings.join("\n"), @r"
+        the option `sudo_user` of executors is ignored: only the configuration may set it
+        the option `chroot` of executors is ignored: only the configuration may set it
+        ");
+    }
+
+    #[test]
+    fn every_option_is_one_or_the_other() {
+        for option in OPTIONS {
+            let given = ChainSpec {
+                names: None,
+                options: Map::from_iter([(option.name.into(), Value::from("x"))]),
+            };
+            let resolved = given.resolve(&ChainSpec::default(), &Surroundings::default());
+            let ignored = resolved.unwrap().warnings.len();
+            assert_eq!(
+                ignored == 1,
+                option.trust == Trust::Configuration,
+                "{}",
+                option.name
+            );
+        }
+    }
+
+    #[test]
+    fn a_configured_user_stands_in_for_a_last_direct() {
+        let nothing = ChainSpec::default();
+        assert_eq!(names(&nothing, &configured("{sudo_user: x}")), "sudo");
+        let config = configured("{chain: [direct, splay], sudo_user: x}");
+        assert_eq!(names(&nothing, &config), "direct splay");
+        let config = configured("{chain: dryrun, sudo_user: x}");
+        assert_eq!(names(&nothing, &config), "dryrun");
+    }
+
+    #[test]
+    fn what_is_not_there_is_told_before_anything_runs() {
+        let nothing = ChainSpec::default();
+        insta::assert_snapshot!(names(&parsed("[splay, nosuch]", "{}"), &nothing), @"executor `nosuch` is not available: there is no program `executors/nosuch`; built in are `splay`, `timeout`, `retry`, `direct`, `sudo`, `su`, `container`, `chroot`, `dryrun`");
+        insta::assert_snapshot!(names(&parsed("sudo", "{}"), &nothing), @"executor `sudo` needs the option `sudo_user` in the configuration");
+        insta::assert_snapshot!(names(&parsed("splay", "{splaytime: 0}"), &nothing), @"the option `splaytime` of executors must be a positive whole number");
+        insta::assert_snapshot!(names(&parsed("timeout", "{}"), &nothing), @"the option `timeout` of executors must be a positive number of seconds");
+        insta::assert_snapshot!(names(&parsed("direct", "{splaytim: 3}"), &nothing), @"no executor has the option `splaytim`; there are `splaytime`, `spread`, `timeout`, `attempts`, `interval`, `sudo_user`, `sudo_password`, `su_user`, `su_password`, `container`, `container_engine`, `chroot`");
+        insta::assert_snapshot!(names(&nothing, &configured("{chain: sudo, sudo_user: -x}")), @"the option `sudo_user` of executors must be a name that does not begin with `-`");
+    }
+
+    #[test]
+    fn a_file_beside_the_ensemble_is_an_executor() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("executors/mine");
+        std::fs::create_dir(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, "#!/bin/sh\n").unwrap();
+        let surroundings = Surroundings {
+            folder: folder.path().to_path_buf(),
+            environment: Vec::new(),
+        };
+        let wanted = parsed("[mine, ./executors/mine]", "{free: 1}");
+        assert!(
+            wanted
+                .resolve(&ChainSpec::default(), &surroundings)
+                .is_err()
+        );
+        let mode = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(&file, mode).unwrap();
+        let resolved = wanted
+            .resolve(&ChainSpec::default(), &surroundings)
+            .unwrap();
+        assert_eq!(resolved.chain.executors().len(), 2);
+    }
+}

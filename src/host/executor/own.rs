@@ -1,0 +1,137 @@
+//! Asks a program of the user's what to do with an action; the module's page has the protocol.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::chain::Own;
+use crate::host::{Action, ActionResult, Captured, Command, Exit, Program, Request, RunOutput};
+
+/// The most bytes that an answer may have.
+const ANSWER_BYTES: usize = 16 << 20;
+
+/// What a program has answered.
+#[derive(Debug)]
+pub(super) enum Answer {
+    /// The next executor goes on.
+    Next,
+    /// The chain ends.
+    Result(ActionResult),
+}
+
+/// The command that asks, about a host and those that follow in the chain.
+pub(super) fn call_of(own: &Own, (host, next): (&str, &[&str]), request: &Request) -> Command {
+    let options = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
+    let question = json!({
+        "protocol": 1,
+        "executor": own.name,
+        "host": host,
+        "place": request.place.to_string(),
+        "action": request.action,
+        "next": next,
+        "options": options(own.options.reveal()),
+        "configuration": options(own.configuration.reveal()),
+    });
+    let program = own.program.to_string_lossy().into_owned();
+    let mut command = Command::new(Program::Argv(vec![program]), &own.folder);
+    command.env.clone_from(&own.environment);
+    command.stdin = Some(question.to_string().into_bytes());
+    command.kept_bytes = ANSWER_BYTES;
+    if let Action::Run(asked) = &request.action {
+        command.time_limit = asked.time_limit;
+        command.secrets.clone_from(&asked.secrets);
+    }
+    command
+}
+
+/// Reads what a program has answered.
+pub(super) fn answer_of(result: &ActionResult, action: &Action) -> Answer {
+    let failure =
+        |why: String| Answer::Result(ActionResult::not_performed(action, Exit::Failed(why)));
+    let ActionResult::Run(output) = result else {
+        return failure("the executor gave no answer".to_owned());
+    };
+    match &output.exit {
+        Exit::Code(0) => {}
+        Exit::Code(_) | Exit::Signal(_) => {
+            let complaint = output.stderr.text();
+            let last = complaint.lines().rev().find(|line| !line.trim().is_empty());
+            let why = last.map_or_else(String::new, |line| format!(": {}", line.trim()));
+            return failure(format!("the executor failed with {}{why}", output.exit));
+        }
+        other => return Answer::Result(ActionResult::not_performed(action, other.clone())),
+    }
+    let text = output.stdout.text();
+    if text.trim().is_empty() {
+        return Answer::Next;
+    }
+    let answer = match serde_json::from_str::<Value>(&text) {
+        Ok(Value::Null) => return Answer::Next,
+        Ok(Value::Object(answer)) => answer,
+        Ok(_) => return failure("the executor's answer is no JSON object".to_owned()),
+        Err(error) => return failure(format!("the executor's answer is no JSON: {error}")),
+    };
+    if let Some(error) = answer.get("error").filter(|error| !error.is_null()) {
+        return failure(text_of(error));
+    }
+    match answer.get("result") {
+        None | Some(Value::Null) if answer.keys().all(|key| key == "result" || key == "error") => {
+            Answer::Next
+        }
+        Some(result) if !result.is_null() => {
+            Answer::Result(of_result(result, action, output.elapsed))
+        }
+        _ => {
+            let keys: Vec<&str> = answer.keys().map(String::as_str).collect();
+            failure(format!(
+                "the executor's answer has neither `result` nor `error`, but {}",
+                keys.join(", ")
+            ))
+        }
+    }
+}
+
+fn text_of(value: &Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// What a result amounts to.
+fn of_result(result: &Value, action: &Action, elapsed: Duration) -> ActionResult {
+    let code = exit_code(result);
+    let Action::Run(_) = action else {
+        return ActionResult::not_performed(action, Exit::Code(code));
+    };
+    let (stdout, stderr) = if result.get("code").is_some() {
+        let field = |name: &str| result.get(name).map(text_of).unwrap_or_default();
+        (field("stdout"), field("stderr"))
+    } else {
+        (text_of(result), String::new())
+    };
+    ActionResult::Run(RunOutput {
+        exit: Exit::Code(code),
+        stdout: Captured::of(stdout),
+        stderr: Captured::of(stderr),
+        elapsed,
+    })
+}
+
+/// The exit code of a result: its own, or 1 where it says that it has failed (X11).
+fn exit_code(result: &Value) -> i32 {
+    if let Some(code) = result.get("code").and_then(Value::as_i64) {
+        return i32::try_from(code).unwrap_or(1);
+    }
+    let is_false = |value: &Value| match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(map) => map.is_empty(),
+        Value::Bool(true) => false,
+    };
+    let mut said = ["result", "success"]
+        .into_iter()
+        .filter_map(|name| result.get(name));
+    i32::from(said.any(is_false))
+}

@@ -1,0 +1,600 @@
+//! One action on its way through a chain (spec/hosts.md X2, X20).
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::chain::{Chain, Executor, Spread};
+use super::own::{Answer, answer_of, call_of};
+use super::shift::Shift;
+use super::splay;
+use crate::host::{
+    Action, ActionResult, Captured, Command, Container, Exit, HostParts, Place, Program, Request,
+};
+use crate::system::env::Env;
+use crate::value::{REDACTED, without_secrets};
+
+/// What a chain has to know besides its action.
+#[derive(Debug, Clone, Default)]
+pub struct Start {
+    /// The name of the host: that of the place if it is empty.
+    pub host: String,
+    /// Which of so many hosts it is, counted from 0.
+    pub rank: (u32, u32),
+    /// A text that nothing else writes: it marks questions.
+    pub token: String,
+    /// The environment of this process.
+    pub environment: Env,
+    /// The name of this machine.
+    pub machine: String,
+}
+
+/// What comes next.
+#[derive(Debug, PartialEq)]
+pub enum ChainProgress {
+    /// Wait, then go on without a result.
+    Wait(Duration),
+    /// Perform this, which has no chain, and go on with its result.
+    Do(Box<Request>),
+    /// The chain has ended.
+    Done(Box<ActionResult>),
+    /// The chain has ended, and no executor has performed the action.
+    Nothing,
+}
+
+/// One action on its way through a chain.
+#[derive(Debug)]
+pub struct ChainRun {
+    chain: Arc<Chain>,
+    request: Request,
+    start: Start,
+    at: usize,
+    frames: Vec<Frame>,
+    state: State,
+    notes: Vec<String>,
+}
+
+/// An executor that goes along with those after it.
+#[derive(Debug, Clone, Copy)]
+enum Frame {
+    Timeout {
+        until: Instant,
+    },
+    Retry {
+        at: usize,
+        left: u32,
+        interval: Duration,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Ready,
+    /// The time of a `timeout` ends with the wait.
+    Late,
+    Acting,
+    Asking,
+}
+
+impl ChainRun {
+    pub(super) fn new(chain: Arc<Chain>, mut request: Request, start: Start) -> Self {
+        request.chain = None;
+        Self {
+            chain,
+            request,
+            start,
+            at: 0,
+            frames: Vec::new(),
+            state: State::Ready,
+            notes: Vec::new(),
+        }
+    }
+
+    /// What was done so far that people should know, in words without secrets.
+    pub fn take_notes(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notes)
+    }
+
+    /// Goes on: at first and after a wait without a result, otherwise with that of what it asked
+    /// for. A result that ends an action early, such as [`Exit::Cancelled`], ends the chain.
+    pub fn step(&mut self, last: Option<ActionResult>, now: Instant) -> ChainProgress {
+        match (std::mem::replace(&mut self.state, State::Ready), last) {
+            (State::Late, _) => self.end_with(Exit::TimedOut, now),
+            (State::Asking, Some(result)) => self.hear(result, now),
+            (_, Some(result)) => self.end(result, now),
+            (_, None) => self.go_on(now),
+        }
+    }
+
+    fn go_on(&mut self, now: Instant) -> ChainProgress {
+        let chain = Arc::clone(&self.chain);
+        while let Some(executor) = chain.executors().get(self.at) {
+            self.at += 1;
+            match executor {
+                Executor::Splay { seconds, spread } => {
+                    let time = self.splay(*seconds, *spread);
+                    self.note(format!("`splay` waits {} s", time.as_secs_f64()));
+                    if !time.is_zero() {
+                        return self.wait(time, now);
+                    }
+                }
+                Executor::Timeout(time) => self.frames.push(Frame::Timeout { until: now + *time }),
+                Executor::Retry { attempts, interval } => self.frames.push(Frame::Retry {
+                    at: self.at,
+                    left: attempts.saturating_sub(1),
+                    interval: *interval,
+                }),
+                executor => return self.perform(executor, now),
+            }
+        }
+        self.note("no executor ran the function".to_owned());
+        ChainProgress::Nothing
+    }
+
+    fn perform(&mut self, executor: &Executor, now: Instant) -> ChainProgress {
+        let mut request = self.request.clone();
+        let action = match executor {
+            Executor::DryRun => return self.tell_plan(now),
+            Executor::Own(own) => {
+                self.note(format!("`{}` is asked", own.name));
+                let next = self.chain.executors().get(self.at..).unwrap_or_default();
+                let next: Vec<&str> = next.iter().map(Executor::name).collect();
+                let call = call_of(own, (&self.host(), &next), &self.request);
+                self.state = State::Asking;
+                return self.act(Request::here(Action::Run(call)), now);
+            }
+            Executor::Container { name, engine } => {
+                request.place = Place::Container(Arc::new(Container {
+                    name: name.clone(),
+                    engine: engine.clone(),
+                    on: request.place,
+                }));
+                self.note(format!("`container` runs it in `{name}`"));
+                Ok(request.action)
+            }
+            Executor::Sudo(to) => {
+                self.note(format!("`sudo` runs it as `{}`", to.user));
+                self.command(executor, |shift, command| shift.sudo(command, to))
+            }
+            Executor::Su(to) => {
+                self.note(format!("`su` runs it as `{}`", to.user));
+                self.command(executor, |shift, command| shift.su(command, to))
+            }
+            Executor::Chroot(root) => {
+                let root = root.to_string_lossy().into_owned();
+                self.note(format!("`chroot` runs it in `{root}`"));
+                self.command(executor, |_, command| Ok(Shift::chroot(command, &root)))
+            }
+            _ => Ok(request.action),
+        };
+        match action {
+            Ok(action) => {
+                self.state = State::Acting;
+                self.act(Request { action, ..request }, now)
+            }
+            Err(why) => self.end_with(Exit::Failed(why), now),
+        }
+    }
+
+    /// The action as another executor has it performed; only commands can be.
+    fn command(
+        &self,
+        executor: &Executor,
+        shifted: impl FnOnce(Shift<'_>, Command) -> Result<Command, String>,
+    ) -> Result<Action, String> {
+        let Action::Run(command) = &self.request.action else {
+            let name = executor.name();
+            return Err(format!(
+                "`{name}` runs commands, and transfers no files: put them where a command can \
+                 move them"
+            ));
+        };
+        let whose = self.whose();
+        let shift = Shift {
+            token: &self.start.token,
+            whose: &whose,
+            ours: self
+                .request
+                .place
+                .is_here()
+                .then_some(&self.start.environment),
+        };
+        shifted(shift, command.clone()).map(Action::Run)
+    }
+
+    /// Whose password is asked for.
+    fn whose(&self) -> String {
+        match &self.request.place {
+            Place::Here => {
+                let user = self.start.environment.get("USER").unwrap_or("root");
+                format!("{user}@{}", self.start.machine)
+            }
+            Place::Ssh(destination) => destination.address.to_string(),
+            Place::Container(container) => container.name.clone(),
+        }
+    }
+
+    /// The name of the host, as the time of `splay` counts it.
+    fn host(&self) -> String {
+        if !self.start.host.is_empty() {
+            return self.start.host.clone();
+        }
+        match &self.request.place {
+            Place::Here => self.start.machine.clone(),
+            Place::Ssh(destination) => {
+                let parts = HostParts::parse(&destination.name);
+                parts.host.unwrap_or_else(|| destination.name.clone())
+            }
+            Place::Container(container) => container.name.clone(),
+        }
+    }
+
+    fn splay(&self, seconds: u32, spread: Spread) -> Duration {
+        let (rank, of) = self.start.rank;
+        match spread {
+            Spread::Hash => splay::by_name(&self.host(), seconds),
+            Spread::Rank => splay::by_rank(rank, of, seconds),
+        }
+    }
+
+    /// The end of the time that is left.
+    fn deadline(&self) -> Option<Instant> {
+        let ends = self.frames.iter().filter_map(|frame| match frame {
+            Frame::Timeout { until } => Some(*until),
+            Frame::Retry { .. } => None,
+        });
+        ends.min()
+    }
+
+    fn wait(&mut self, time: Duration, now: Instant) -> ChainProgress {
+        match self
+            .deadline()
+            .map(|end| end.saturating_duration_since(now))
+        {
+            Some(left) if left < time => {
+                self.state = State::Late;
+                ChainProgress::Wait(left)
+            }
+            _ => ChainProgress::Wait(time),
+        }
+    }
+
+    fn act(&mut self, mut request: Request, now: Instant) -> ChainProgress {
+        if let Some(end) = self.deadline() {
+            let left = end.saturating_duration_since(now);
+            if left.is_zero() {
+                return self.end_with(Exit::TimedOut, now);
+            }
+            let limit = match &mut request.action {
+                Action::Run(command) => &mut command.time_limit,
+                Action::Put(put) => &mut put.time_limit,
+                Action::Get(get) => &mut get.time_limit,
+            };
+            *limit = Some(limit.map_or(left, |limit| limit.min(left)));
+        }
+        ChainProgress::Do(Box::new(request))
+    }
+
+    fn hear(&mut self, result: ActionResult, now: Instant) -> ChainProgress {
+        match answer_of(&result, &self.request.action) {
+            Answer::Next => self.go_on(now),
+            Answer::Result(result) => self.end(result, now),
+        }
+    }
+
+    fn tell_plan(&mut self, now: Instant) -> ChainProgress {
+        let what = described(&self.request.action);
+        let rest = self.chain.executors().get(self.at..).unwrap_or_default();
+        let by: Vec<String> = rest.iter().map(|it| format!("`{}`", it.name())).collect();
+        let by = if by.is_empty() {
+            String::new()
+        } else {
+            format!(" by {}", by.join(", "))
+        };
+        let text = format!("would {what} on {}{by}\n", self.request.place);
+        self.note(format!("`dryrun` {}", text.trim_end()));
+        let mut result = ActionResult::not_performed(&self.request.action, Exit::Code(0));
+        if let ActionResult::Run(output) = &mut result {
+            output.stdout = Captured::of(text);
+        }
+        self.end(result, now)
+    }
+
+    fn end_with(&mut self, exit: Exit, now: Instant) -> ChainProgress {
+        self.end(ActionResult::not_performed(&self.request.action, exit), now)
+    }
+
+    /// Ends the chain, unless a `retry` goes on.
+    fn end(&mut self, result: ActionResult, now: Instant) -> ChainProgress {
+        while let Some(frame) = self.frames.pop() {
+            let Frame::Retry { at, left, interval } = frame else {
+                continue;
+            };
+            let over = self.deadline().is_some_and(|end| end <= now);
+            if left == 0 || over || !may_be_repeated(result.exit()) {
+                continue;
+            }
+            self.note(format!(
+                "`retry` tries again in {} s: {}",
+                interval.as_secs_f64(),
+                result.exit()
+            ));
+            let left = left - 1;
+            self.frames.push(Frame::Retry { at, left, interval });
+            self.at = at;
+            return self.wait(interval, now);
+        }
+        ChainProgress::Done(Box::new(self.without_marks(result)))
+    }
+
+    /// The result without the questions that were asked of us alone.
+    fn without_marks(&self, mut result: ActionResult) -> ActionResult {
+        let shifts = |it: &Executor| matches!(it, Executor::Sudo(_));
+        if let ActionResult::Run(output) = &mut result
+            && self.chain.executors().iter().any(shifts)
+        {
+            let shift = Shift {
+                token: &self.start.token,
+                whose: "",
+                ours: None,
+            };
+            for mark in shift.marks() {
+                output.stdout.remove(mark.as_bytes());
+                output.stderr.remove(mark.as_bytes());
+            }
+        }
+        result
+    }
+
+    fn note(&mut self, text: String) {
+        self.notes.push(text);
+    }
+}
+
+/// Whether doing it again may help.
+fn may_be_repeated(exit: &Exit) -> bool {
+    !exit.is_ok() && !matches!(exit, Exit::Cancelled | Exit::Asked { .. })
+}
+
+/// An action in words, without secrets.
+fn described(action: &Action) -> String {
+    match action {
+        Action::Run(command) => {
+            let text = match &command.program {
+                Program::Argv(words) => words.join(" "),
+                Program::Shell { secret: true, .. } => REDACTED.to_owned(),
+                Program::Shell { text, .. } => text.clone(),
+            };
+            format!("run `{}`", without_secrets(&text, &command.secrets))
+        }
+        Action::Put(put) => format!("put `{}`", put.target),
+        Action::Get(get) => format!("get `{}`", get.source),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::chain::{Become, Nobody, Own};
+    use super::*;
+    use crate::host::{Address, Destination, RunOutput, Secret};
+
+    fn chain(executors: Vec<Executor>) -> Arc<Chain> {
+        Arc::new(Chain::new(executors))
+    }
+
+    fn own(name: &str) -> Executor {
+        Executor::Own(Box::new(Own {
+            name: name.to_owned(),
+            program: format!("/own/{name}").into(),
+            folder: "/".into(),
+            environment: Vec::new(),
+            options: Secret::new("{}"),
+            configuration: Secret::new("{}"),
+        }))
+    }
+
+    fn request() -> Request {
+        let program = Program::Argv(vec!["uptime".to_owned()]);
+        Request::here(Action::Run(Command::new(program, "/")))
+    }
+
+    fn on(name: &str) -> Request {
+        let address = Address::parse(name, "me", 22).unwrap();
+        let place = Place::Ssh(Arc::new(Destination::new(name, address)));
+        Request { place, ..request() }
+    }
+
+    fn start() -> Start {
+        Start {
+            token: "T".to_owned(),
+            machine: "here".to_owned(),
+            ..Start::default()
+        }
+    }
+
+    fn printed(text: &str, code: i32) -> ActionResult {
+        let mut output = RunOutput::not_run(Exit::Code(code));
+        output.stdout = Captured::of(text);
+        ActionResult::Run(output)
+    }
+
+    /// Runs a chain where each program of the user's gives the answer of its name; gives who was
+    /// called, and how it ended.
+    fn outcome(executors: Vec<Executor>, answers: &[(&str, &str)]) -> (Vec<String>, String) {
+        let mut run = chain(executors).begin(request(), start());
+        let (mut called, mut last) = (Vec::new(), None);
+        loop {
+            match run.step(last.take(), Instant::now()) {
+                ChainProgress::Wait(_) => {}
+                ChainProgress::Do(request) => {
+                    let Action::Run(command) = &request.action else {
+                        panic!("it must be a command");
+                    };
+                    let name = command.program.name().trim_start_matches("/own/");
+                    called.push(name.to_owned());
+                    let answer = answers.iter().find(|(of, _)| *of == name);
+                    last = Some(match answer {
+                        Some((_, "raises")) => printed("", 2),
+                        Some((_, answer)) => printed(answer, 0),
+                        None => printed("up", 0),
+                    });
+                }
+                ChainProgress::Done(result) => {
+                    let ActionResult::Run(output) = *result else {
+                        panic!("it must be a command");
+                    };
+                    let text = output.stdout.text();
+                    return (called, format!("{}: {text}", output.exit));
+                }
+                ChainProgress::Nothing => return (called, "nothing".to_owned()),
+            }
+        }
+    }
+
+    #[test]
+    fn a_chain_ends_with_the_first_result_whatever_it_is() {
+        let abc = || vec![own("a"), own("b"), own("c")];
+        let with = |b: &'static str| outcome(abc(), &[("a", "null"), ("b", b), ("c", "null")]);
+        let ended = |text: &str| (vec!["a".to_owned(), "b".to_owned()], text.to_owned());
+        assert_eq!(with(r#"{"result": 1}"#), ended("exit code 0: 1"));
+        assert_eq!(with(r#"{"result": false}"#), ended("exit code 0: false"));
+        assert_eq!(with(r#"{"result": 0}"#), ended("exit code 0: 0"));
+        assert_eq!(with(r#"{"result": ""}"#), ended("exit code 0: "));
+        assert_eq!(with(r#"{"result": {}}"#), ended("exit code 0: {}"));
+        assert_eq!(
+            with(r#"{"result": {"success": false}}"#),
+            ended(r#"exit code 1: {"success":false}"#)
+        );
+        assert_eq!(
+            with(r#"{"result": {"code": 3, "stdout": "x"}}"#),
+            ended("exit code 3: x")
+        );
+        assert_eq!(with(r#"{"error": "no way"}"#), ended("no way: "));
+        let (called, end) = with("{}");
+        assert_eq!((called.len(), end.as_str()), (3, "nothing"));
+    }
+
+    #[test]
+    fn an_executor_that_fails_ends_the_chain() {
+        let (called, end) = outcome(vec![own("a"), own("b")], &[("a", "raises")]);
+        assert_eq!(called, ["a"]);
+        assert_eq!(end, "the executor failed with exit code 2: ");
+        let (called, end) = outcome(vec![own("a"), own("b")], &[("a", "[1]")]);
+        assert_eq!(called, ["a"]);
+        assert_eq!(end, "the executor's answer is no JSON object: ");
+    }
+
+    #[test]
+    fn a_chain_of_which_nobody_performs_anything_has_no_result() {
+        let splay = || Executor::Splay {
+            seconds: 30,
+            spread: Spread::Hash,
+        };
+        let mut run = chain(vec![splay()]).begin(on("web1"), start());
+        let now = Instant::now();
+        assert_eq!(
+            run.step(None, now),
+            ChainProgress::Wait(Duration::from_secs(23))
+        );
+        assert_eq!(run.step(None, now), ChainProgress::Nothing);
+        assert_eq!(
+            run.take_notes(),
+            ["`splay` waits 23 s", "no executor ran the function"]
+        );
+        assert!(chain(vec![splay()]).performs_nothing());
+        assert_eq!(Chain::default().nobody, Nobody::Warns);
+        let (called, end) = outcome(vec![splay(), Executor::Direct, own("a")], &[]);
+        assert_eq!(
+            (called, end.as_str()),
+            (vec!["uptime".to_owned()], "exit code 0: up")
+        );
+    }
+
+    #[test]
+    fn the_time_of_a_host_counts_its_name_alone() {
+        let splay = Executor::Splay {
+            seconds: 300,
+            spread: Spread::Hash,
+        };
+        let mut run = chain(vec![splay]).begin(on("deploy@web2:2222"), start());
+        let wait = run.step(None, Instant::now());
+        assert_eq!(wait, ChainProgress::Wait(Duration::from_secs(204)));
+    }
+
+    #[test]
+    fn a_command_is_tried_again_until_it_succeeds_or_time_is_over() {
+        let retry = Executor::Retry {
+            attempts: 3,
+            interval: Duration::from_secs(5),
+        };
+        let limit = Executor::Timeout(Duration::from_secs(8));
+        let mut run = chain(vec![limit, retry, Executor::Direct]).begin(request(), start());
+        let begin = Instant::now();
+        let limit_of = |progress| match progress {
+            ChainProgress::Do(request) => match request.action {
+                Action::Run(command) => command.time_limit.unwrap().as_secs(),
+                _ => panic!("it must be a command"),
+            },
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(limit_of(run.step(None, begin)), 8);
+        let later = begin + Duration::from_secs(1);
+        let wait = run.step(Some(printed("", 1)), later);
+        assert_eq!(wait, ChainProgress::Wait(Duration::from_secs(5)));
+        let later = begin + Duration::from_secs(6);
+        assert_eq!(limit_of(run.step(None, later)), 2);
+        let later = begin + Duration::from_secs(7);
+        let wait = run.step(Some(printed("", 1)), later);
+        assert_eq!(wait, ChainProgress::Wait(Duration::from_secs(1)));
+        let later = begin + Duration::from_secs(8);
+        let ChainProgress::Done(result) = run.step(None, later) else {
+            panic!("it must have ended");
+        };
+        assert_eq!(*result.exit(), Exit::TimedOut);
+    }
+
+    #[test]
+    fn a_dry_run_tells_the_plan_without_secrets() {
+        let mut request = on("web1");
+        let Action::Run(command) = &mut request.action else {
+            return;
+        };
+        command.program = Program::Argv(vec!["login".into(), "hunter2".into()]);
+        command.secrets = vec!["hunter2".to_owned()];
+        let to = Become {
+            user: "root".to_owned(),
+            password: None,
+        };
+        let executors = vec![Executor::DryRun, Executor::Sudo(to)];
+        let mut run = chain(executors).begin(request, start());
+        let ChainProgress::Done(result) = run.step(None, Instant::now()) else {
+            panic!("it must have ended");
+        };
+        let ActionResult::Run(output) = *result else {
+            panic!("it must be a command");
+        };
+        insta::assert_snapshot!(output.stdout.text(), @"would run `login <<REDACTED>>` on web1 by `sudo`");
+    }
+
+    #[test]
+    fn files_are_not_taken_where_only_commands_go() {
+        let put = crate::host::Put {
+            source: crate::host::Content::Bytes(Vec::new()),
+            target: "x".to_owned(),
+            mode: None,
+            time_limit: None,
+        };
+        let request = Request::here(Action::Put(put));
+        let to = Become {
+            user: "root".to_owned(),
+            password: None,
+        };
+        let mut run = chain(vec![Executor::Sudo(to)]).begin(request, start());
+        let ChainProgress::Done(result) = run.step(None, Instant::now()) else {
+            panic!("it must have ended");
+        };
+        insta::assert_snapshot!(
+            result.exit(),
+            @"`sudo` runs commands, and transfers no files: put them where a command can move them"
+        );
+    }
+}

@@ -1,0 +1,230 @@
+//! Makes a command run as another user or in another root folder.
+//!
+//! `sudo` takes the environment away, and reads the password from where the command reads its
+//! input. So a command under it is started by a shell that says on its standard error that it is
+//! there, and only then is given what nobody may see: neither the command's input nor its secrets
+//! can be taken for a password, and none of it is on a command line.
+
+use super::chain::Become;
+use crate::expr::quote_for_shell;
+use crate::host::{Answer, Command, DEFAULT_SHELL, Program, Question, Secret};
+use crate::system::env::Env;
+
+/// What tells one command's questions from all else that is written.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shift<'a> {
+    /// A text that nobody else writes.
+    pub(super) token: &'a str,
+    /// Whose password is asked for: `user@host:port`.
+    pub(super) whose: &'a str,
+    /// The environment of this process, for a command on this machine.
+    pub(super) ours: Option<&'a Env>,
+}
+
+/// Does nothing but run the words that follow, without input.
+const RUN_WORDS: &str = "exec \"$@\" </dev/null";
+
+impl Shift<'_> {
+    pub(super) fn prompt(&self) -> String {
+        format!("[unfurl {} password] ", self.token)
+    }
+
+    fn ready(&self) -> String {
+        format!("[unfurl {} ready] ", self.token)
+    }
+
+    /// The texts that are written for us alone.
+    pub(super) fn marks(&self) -> [String; 2] {
+        [self.prompt(), self.ready()]
+    }
+
+    /// Runs a command by `sudo`.
+    pub(super) fn sudo(&self, command: Command, to: &Become) -> Result<Command, String> {
+        let (open, hidden) = self.environment(&command);
+        let secret_text = command.program.variable().map(|(_, text)| text.to_owned());
+        if secret_text.is_none() && is_secret_shell(&command.program) {
+            let name = command.program.name();
+            return Err(format!(
+                "`{name}` cannot be given a secret text under `sudo`: use a shell"
+            ));
+        }
+        let mut start = exports(&hidden)?;
+        let mut words = Vec::new();
+        let mut shell = DEFAULT_SHELL.to_owned();
+        if let Some(text) = secret_text {
+            start.push_str(&text);
+            command.program.name().clone_into(&mut shell);
+        } else {
+            words = command.program.argv();
+            if !start.is_empty() {
+                start.push_str("exec \"$@\"");
+            }
+        }
+        let input = input_of(&command)?;
+        let script = if start.is_empty() && input.is_empty() {
+            if command.pty {
+                "exec \"$@\""
+            } else {
+                RUN_WORDS
+            }
+            .to_owned()
+        } else {
+            self.script(start.len(), input.len())
+        };
+        let mut argv: Vec<String> = ["sudo", "-S", "-p"].map(String::from).to_vec();
+        argv.extend([self.prompt(), "-u".to_owned(), to.user.clone()]);
+        argv.push("--".to_owned());
+        if !open.is_empty() {
+            argv.push("env".to_owned());
+            argv.extend(open.iter().map(|(name, value)| format!("{name}={value}")));
+        }
+        argv.extend([shell, "-c".to_owned(), script, "sh".to_owned()]);
+        argv.extend(words);
+        let password = self.answer(self.prompt(), to.password.clone());
+        let mut answers = vec![password];
+        if !start.is_empty() || !input.is_empty() {
+            let reply = Secret::new(format!("{start}{input}"));
+            answers.push(self.answer(self.ready(), Some(reply)));
+        }
+        Ok(self.shifted(command, argv, answers))
+    }
+
+    /// Runs a command by `su`, which keeps the environment.
+    pub(super) fn su(&self, command: Command, to: &Become) -> Result<Command, String> {
+        let mut text = quoted(&command.program.argv());
+        let mut answers = Vec::new();
+        if command.stdin.is_none() {
+            if !command.pty {
+                text.push_str(" </dev/null");
+            }
+            answers.push(self.answer("Password: ".to_owned(), to.password.clone()));
+        } else if to.password.is_some() {
+            let why = "`su` would take the command's input for a password";
+            return Err(format!("{why}: use `sudo`"));
+        }
+        let text = format!("exec {text}");
+        let argv = ["su", "-s", DEFAULT_SHELL, "-c", &text, &to.user];
+        let argv = argv.map(String::from).to_vec();
+        let (stdin, env) = (command.stdin.clone(), kept_environment(&command));
+        let mut command = self.shifted(command, argv, answers);
+        (command.stdin, command.env) = (stdin, env);
+        Ok(command)
+    }
+
+    /// Runs a command in another root folder; in its folder there, or in the root.
+    pub(super) fn chroot(command: Command, root: &str) -> Command {
+        let enter = "cd \"$1\" 2>/dev/null || cd /; shift; exec \"$@\"";
+        let cwd = command.cwd.to_string_lossy().into_owned();
+        let cwd = if cwd.is_empty() { "/".to_owned() } else { cwd };
+        let mut argv = ["chroot", root, DEFAULT_SHELL, "-c", enter, "sh", &cwd]
+            .map(String::from)
+            .to_vec();
+        argv.extend(command.program.argv());
+        let env = kept_environment(&command);
+        Command {
+            program: Program::Argv(argv),
+            cwd: "/".into(),
+            env,
+            ..command
+        }
+    }
+
+    fn shifted(&self, command: Command, argv: Vec<String>, answers: Vec<Answer>) -> Command {
+        let outer = match self.ours {
+            // What finds `sudo` here.
+            Some(_) => command.env.clone(),
+            None => Vec::new(),
+        };
+        let mut all = answers;
+        all.extend(command.answers);
+        Command {
+            program: Program::Argv(argv),
+            env: outer,
+            stdin: None,
+            answers: all,
+            ..command
+        }
+    }
+
+    /// The variables that are the command's own: those that anybody may see, and the others. On
+    /// this machine its environment is complete, and what it has from this process is no part of
+    /// what another user gets.
+    fn environment(&self, command: &Command) -> (Variables, Variables) {
+        let own = |(name, value): &&(String, String)| {
+            self.ours
+                .is_none_or(|ours| ours.get(name) != Some(value.as_str()))
+        };
+        let own = command.env.iter().filter(own).cloned();
+        own.partition(|(_, value)| !holds_secret(command, value))
+    }
+
+    /// Says that it is there, reads a beginning of so many bytes, and runs it with so many more as
+    /// its input. The end of the line that follows an answer is left.
+    fn script(&self, start: usize, input: usize) -> String {
+        let ready = quote_for_shell(&self.ready());
+        let begin = format!("printf %s {ready} >&2; _t=$(dd bs=1 count={start} 2>/dev/null)");
+        let run = if start == 0 {
+            "exec \"$@\""
+        } else {
+            "eval \"$_t\""
+        };
+        if input == 0 {
+            format!("{begin}; exec </dev/null; {run}")
+        } else {
+            format!("{begin}; head -c {input} | {{ {run}; }}")
+        }
+    }
+
+    fn answer(&self, prompt: String, reply: Option<Secret>) -> Answer {
+        Answer {
+            prompt,
+            reply,
+            question: Question::Become(self.whose.to_owned()),
+        }
+    }
+}
+
+type Variables = Vec<(String, String)>;
+
+fn is_secret_shell(program: &Program) -> bool {
+    matches!(program, Program::Shell { secret: true, .. })
+}
+
+fn holds_secret(command: &Command, text: &str) -> bool {
+    let mut secrets = command.secrets.iter().filter(|secret| !secret.is_empty());
+    secrets.any(|secret| text.contains(secret.as_str()))
+}
+
+/// The environment with the variable that carries a secret text, if one does.
+fn kept_environment(command: &Command) -> Variables {
+    let mut env = command.env.clone();
+    let variable = command.program.variable();
+    env.extend(variable.map(|(name, text)| (name.to_owned(), text.to_owned())));
+    env
+}
+
+fn exports(variables: &Variables) -> Result<String, String> {
+    let mut text = String::new();
+    for (name, value) in variables {
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        if name.is_empty() || !name.chars().all(is_name) || name.starts_with(char::is_numeric) {
+            return Err(format!(
+                "the variable `{name}` holds a secret and has a name that no shell takes"
+            ));
+        }
+        let value = quote_for_shell(value);
+        text.push_str(&format!("export {name}={value}\n"));
+    }
+    Ok(text)
+}
+
+fn input_of(command: &Command) -> Result<String, String> {
+    let input = command.stdin.clone().unwrap_or_default();
+    String::from_utf8(input)
+        .map_err(|_| "input that is no text cannot be given to a command under `sudo`".to_owned())
+}
+
+fn quoted(words: &[String]) -> String {
+    let words: Vec<String> = words.iter().map(|word| quote_for_shell(word)).collect();
+    words.join(" ")
+}

@@ -1,0 +1,60 @@
+//! How long each host waits, so that not all of them act at once (spec/hosts.md X14).
+
+use std::time::Duration;
+
+/// The parts that the time is divided into; a power of two.
+const PARTS: u32 = 8192;
+
+/// The part of a host: the hash of its name that is known as one at a time, of Bob Jenkins.
+pub(super) fn part_of(host: &str) -> u32 {
+    let mixed = host.chars().fold(0_u32, |hash, c| {
+        let hash = hash.wrapping_add(u32::from(c));
+        let hash = hash.wrapping_add(hash << 10);
+        hash ^ (hash >> 6)
+    });
+    let hash = mixed.wrapping_add(mixed << 3);
+    let hash = hash ^ (hash >> 11);
+    hash.wrapping_add(hash << 15) & (PARTS - 1)
+}
+
+/// How long a host waits, in whole seconds, out of so many.
+pub(super) fn by_name(host: &str, seconds: u32) -> Duration {
+    let whole = u64::from(seconds) * u64::from(part_of(host)) / u64::from(PARTS);
+    Duration::from_secs(whole)
+}
+
+/// How long the host of a rank, counted from 0, waits out of so many seconds, where all wait
+/// equally long after one another.
+pub(super) fn by_rank(rank: u32, of: u32, seconds: u32) -> Duration {
+    Duration::from_secs(u64::from(seconds)) * rank.min(of) / of.max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_name_has_the_time_that_salt_gives_it() {
+        let vectors = [
+            ("golden", 3379, 123, 12),
+            ("web1", 6399, 234, 23),
+            ("web2", 5595, 204, 20),
+            ("db1", 4335, 158, 15),
+            ("minion", 2482, 90, 9),
+            ("a", 5186, 189, 18),
+            ("", 0, 0, 0),
+        ];
+        for (host, part, long, short) in vectors {
+            assert_eq!(part_of(host), part, "{host}");
+            assert_eq!(by_name(host, 300).as_secs(), long, "{host}");
+            assert_eq!(by_name(host, 30).as_secs(), short, "{host}");
+        }
+    }
+
+    #[test]
+    fn ranks_are_spread_evenly() {
+        let at = |rank| by_rank(rank, 4, 10).as_millis();
+        assert_eq!([at(0), at(1), at(2), at(3)], [0, 2500, 5000, 7500]);
+        assert_eq!(by_rank(3, 0, 10), Duration::from_secs(0));
+    }
+}
