@@ -14,6 +14,7 @@ mod crash;
 mod determinism;
 mod documents;
 mod examples;
+mod executors;
 mod export;
 
 mod expressions;
