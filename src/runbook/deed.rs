@@ -123,7 +123,7 @@ impl Runbook {
     pub(super) fn submit(&mut self, run: usize, place: Place, action: Action) -> Progress {
         let host = self.runs.get(run).target().cloned();
         let id = self.wait_for(Waiting::Action(run));
-        let request = Box::new(Request { place, action });
+        let request = Box::new(Request::at(place, action));
         self.todo.push(Do::Perform { id, host, request });
         Progress::Waits
     }

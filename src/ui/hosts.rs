@@ -91,7 +91,11 @@ impl HostLines {
                 let host = name_of(host.as_ref());
                 vec![aside(format!("[{host}] needs {question}"))]
             }
+            Event::Message { host, text } => {
+                lines_of(name_of(host.as_ref()), Stream::Stdout, text.as_bytes())
+            }
             Event::Warning(text) => vec![aside(format!("warning: {}", clean(text)))],
+            Event::Error(text) => vec![aside(format!("error: {}", clean(text)))],
             Event::TaskBegins { .. }
             | Event::HostBegins { .. }
             | Event::Step { .. }
@@ -203,7 +207,11 @@ pub fn host_event(event: &Event) -> Option<Json> {
         Event::Needed { host: on, question } => json!({
             "event": "needed", "host": host(on), "message": format!("needs {question}"),
         }),
+        Event::Message { host: on, text } => {
+            json!({"event": "message", "host": host(on), "message": text})
+        }
         Event::Warning(text) => json!({"event": "warning", "message": text}),
+        Event::Error(text) => json!({"event": "error", "message": text}),
         Event::TaskEnds { .. } => return None,
     })
 }
