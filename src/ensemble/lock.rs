@@ -3,7 +3,7 @@
 
 use std::fmt::{Display, Formatter};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
@@ -13,8 +13,13 @@ use crate::system::{clock, fs, machine};
 /// How often a lock that vanishes or is replaced while we look is tried again.
 const ATTEMPTS: usize = 20;
 
-/// How long somebody may take who only looks.
+/// How long to wait before it is looked again whether the kernel still knows a holder.
 const LOOKING: Duration = Duration::from_millis(1);
+
+/// How long the kernel may know a holder whose process is gone: what that was about to start has
+/// the lock until its own program begins, and so has whoever only looks. A busy machine takes its
+/// time.
+const PASSING: Duration = Duration::from_secs(5);
 
 /// Whose lock it is. Kept beside the lock file, for Unfurl accepts nothing but a process id in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -102,6 +107,17 @@ pub enum LockState {
     Ours,
     /// The lock file holds no process id, and nothing else tells whose it is.
     Unreadable,
+}
+
+impl LockState {
+    /// Whether its holder is gone, as far as the process id tells.
+    fn is_passing(&self) -> bool {
+        match self {
+            Self::Stale(_) => true,
+            Self::Held { pid, .. } => pid.is_some_and(|pid| !machine::is_running(pid)),
+            Self::Free | Self::Ours | Self::Unreadable => false,
+        }
+    }
 }
 
 /// The holder of a stale lock, and what proves that it is gone.
@@ -237,7 +253,10 @@ impl Lock {
         let path = lock_path(manifest);
         let owner = LockOwner::this_process(command);
         let pid = owner.pid.to_string();
-        for attempt in 0..ATTEMPTS {
+        let patience = Instant::now() + PASSING;
+        let mut attempt = 0;
+        while attempt < ATTEMPTS {
+            attempt += 1;
             if let Some(file) = LockFile::create(&path, pid.as_bytes())? {
                 return Self::begin(file, path, owner, None);
             }
@@ -261,13 +280,14 @@ impl Lock {
                     file.rewrite(pid.as_bytes())?;
                     return Self::begin(file, path, owner, Some(stale));
                 }
-                LockState::Stale(stale) => return Err(held(stale.pid, stale.owner)),
-                // Who took the kernel's lock of a process that is gone only looks, or takes over.
-                LockState::Held { pid: Some(pid), .. }
-                    if attempt + 1 < ATTEMPTS && !machine::is_running(pid) && !file.is_locked() =>
+                // The kernel knows somebody, but the process that has the lock is gone.
+                LockState::Stale(_) | LockState::Held { .. }
+                    if state.is_passing() && !file.is_locked() && Instant::now() < patience =>
                 {
+                    attempt -= 1;
                     std::thread::sleep(LOOKING);
                 }
+                LockState::Stale(stale) => return Err(held(stale.pid, stale.owner)),
                 LockState::Held { pid, owner } => return Err(held(pid, owner)),
                 LockState::Ours => return Err(LockError::Ours { lock: path }),
                 LockState::Unreadable => return Err(LockError::Unreadable { lock: path }),
@@ -727,6 +747,22 @@ mod tests {
         child.wait().unwrap();
         let acquired = acquire(&place).unwrap();
         assert_eq!(acquired.taken_over.unwrap().pid, Some(child.id()));
+    }
+
+    /// As a command has it that the killed process was about to start.
+    #[test]
+    fn what_a_killed_holder_was_about_to_start_may_have_the_lock_for_a_while() {
+        let place = place();
+        std::fs::write(&place.lock, dead_pid().to_string()).unwrap();
+        let held = LockFile::open(&place.lock).unwrap().unwrap();
+        assert!(held.is_locked());
+        let begins = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(500));
+            drop(held);
+        });
+        let acquired = acquire(&place).unwrap();
+        assert!(acquired.taken_over.is_some());
+        begins.join().unwrap();
     }
 
     #[test]
