@@ -4,11 +4,13 @@
 
 mod action;
 mod address;
+pub mod book;
 mod capture;
 mod exec;
 mod executor;
 mod lane;
 mod output;
+mod passwords;
 mod place;
 mod pool;
 mod reader;
@@ -27,6 +29,7 @@ pub use executor::{
     Resolved, Spread, Start, Surroundings,
 };
 pub use output::{ActionResult, Exit, Question, RunOutput, Stream, TransferOutput};
+pub use passwords::Passwords;
 pub use place::{Container, Destination, HostKeys, Identities, Place, Route, Secret};
 pub use pool::{Call, Pool, PoolLimits};
 pub use request::{Request, Stop};

@@ -18,6 +18,7 @@ mod executors;
 mod export;
 
 mod expressions;
+mod fabric_strings;
 mod flow;
 mod guard;
 mod hosts;

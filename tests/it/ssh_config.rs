@@ -6,10 +6,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use proptest::prelude::{ProptestConfig, any, prop, proptest};
 use unfurl::host::HostParts;
 use unfurl::host::ssh_config::{
-    Canonicalize, Config, Files, ForwardAgent, Jump, Local, Machine, Options, Proxy, Query,
-    Strictness, Tokens,
+    Canonicalize, Config, Files, ForwardAgent, Local, Machine, Options, Proxy, Query, Strictness,
+    Tokens, World,
 };
 use unfurl::system::env::Env;
 
@@ -145,7 +146,7 @@ fn answer(options: &Options, name: &str, local: &Local) -> Result<Answer, String
     answer.insert("forwardagent", forward.to_owned());
     match &options.proxy {
         Some(Proxy::Jumps(jumps)) => {
-            let jumps: Vec<String> = jumps.iter().map(shown).collect();
+            let jumps: Vec<String> = jumps.iter().map(ToString::to_string).collect();
             answer.insert("proxyjump", jumps.join(","));
         }
         Some(Proxy::Command(command)) => {
@@ -192,21 +193,6 @@ fn or_none(files: &[String]) -> String {
         [] => "none".to_owned(),
         files => files.join(" "),
     }
-}
-
-fn shown(jump: &Jump) -> String {
-    let mut text = String::new();
-    if let Some(user) = &jump.user {
-        write!(text, "{user}@").unwrap();
-    }
-    match jump.host.contains(':') {
-        true => write!(text, "[{}]", jump.host).unwrap(),
-        false => text.push_str(&jump.host),
-    }
-    if let Some(port) = jump.port {
-        write!(text, ":{port}").unwrap();
-    }
-    text
 }
 
 /// What is different, unless both say the same or both refuse.
@@ -461,7 +447,7 @@ fn generated_files_say_what_ssh_says_of_them() {
     let written = Written::new();
     let mut dice = Dice(0x5eed_2026_1121);
     let mut disagreements = Vec::new();
-    for _ in 0..150 {
+    for _ in 0..60 {
         for name in ["inner/a.conf", "inner/b.conf", "c"] {
             written.file(name, &generated(&mut dice, &[]));
         }
@@ -498,4 +484,108 @@ fn a_file_that_includes_itself_is_refused() {
         error.contains("more than 4096 files are included"),
         "{error}"
     );
+}
+
+/// A home with a file for the user.
+fn at_home(written: &Written, bytes: &[u8], mode: u32) -> (Result<Config, String>, PathBuf) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let file = written.file("home/.ssh/config", "");
+    fs::write(&file, bytes).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+    let mut local = local();
+    local.home = written.0.path().join("home");
+    let read = Config::read(&Files::Usual, &local);
+    (read.map_err(|refused| refused.to_string()), file)
+}
+
+#[test]
+fn a_file_that_others_may_write_is_refused() {
+    let written = Written::new();
+    let (read, file) = at_home(&written, b"User x", 0o666);
+    let expected = format!(
+        "{}: others than its owner may write this file (mode 666)",
+        file.display()
+    );
+    assert_eq!(read.unwrap_err(), expected);
+}
+
+#[test]
+fn odd_bytes_are_said_and_what_is_around_them_counts() {
+    let written = Written::new();
+    let (read, file) = at_home(&written, b"# \xff\nUser x\nNoSuchOption 1\n", 0o600);
+    let warnings: Vec<String> = read
+        .unwrap()
+        .warnings()
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    let shown = warnings.join("\n").replace(file.to_str().unwrap(), "FILE");
+    insta::assert_snapshot!(shown, @r"
+    FILE: the file is not UTF-8 text; other bytes are replaced
+    FILE:3: there is no option `NoSuchOption`; it is ignored
+    ");
+    let (read, file) = at_home(&written, b"User x\0y\nPort 1\nPort no\n", 0o600);
+    let shown = read.unwrap_err().replace(file.to_str().unwrap(), "FILE");
+    insta::assert_snapshot!(shown, @r"
+    FILE:1: the line has a NUL character
+    FILE:3: `no` is no value of `Port`, which is a port from 1 to 65535
+    ");
+}
+
+#[test]
+fn a_usual_file_that_cannot_be_read_is_a_warning_and_one_that_was_named_an_error() {
+    let written = Written::new();
+    // A folder cannot be read, whoever tries.
+    fs::create_dir_all(written.0.path().join("home/.ssh/config")).unwrap();
+    let mut local = local();
+    local.home = written.0.path().join("home");
+    let config = Config::read(&Files::Usual, &local).unwrap();
+    let warning = config.warnings()[0].to_string();
+    assert!(warning.starts_with("could not read `"), "{warning}");
+    let missing = written.0.path().join("none");
+    let refused = Config::read(&Files::Only(missing), &local).unwrap_err();
+    assert!(refused.to_string().contains("no such file"), "{refused}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// Whatever stands in a file, it is read or refused.
+    #[test]
+    fn no_text_breaks_the_reader(
+        lines in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..6),
+        starts in prop::collection::vec(0..SETTINGS.len() + CONDITIONS.len(), 6),
+    ) {
+        let written = Written::new();
+        let mut bytes = Vec::new();
+        for (line, start) in lines.iter().zip(starts) {
+            let known = SETTINGS.get(start).or_else(|| CONDITIONS.get(start - SETTINGS.len()));
+            let word = known.and_then(|known| known.split(' ').next()).unwrap();
+            bytes.extend_from_slice(word.as_bytes());
+            bytes.push(b' ');
+            bytes.extend(line.iter().filter(|byte| **byte != b'`'));
+            bytes.push(b'\n');
+        }
+        let file = written.0.path().join("any");
+        fs::write(&file, bytes).unwrap();
+        let local = local();
+        if let Ok(config) = Config::read(&Files::Only(file), &local) {
+            let query = Query { host: "foo", user: None, port: None };
+            config.lookup(query, &local, &Fake).ok();
+        }
+    }
+}
+
+/// A machine on which nothing is run.
+#[derive(Debug)]
+struct Fake;
+
+impl World for Fake {
+    fn succeeds(&self, _: &str) -> Result<bool, String> {
+        Ok(true)
+    }
+
+    fn resolves(&self, _: &str) -> bool {
+        true
+    }
 }

@@ -65,8 +65,12 @@ impl Tokens<'_> {
 
     /// A command for `ProxyCommand`, with `exec` before it, so that no shell stays around.
     pub fn proxy_command(&self, text: &str) -> Result<String, TokenError> {
-        let text = format!("exec {text}");
-        replace(&text, |token| match token {
+        self.proxy(&format!("exec {text}"))
+    }
+
+    /// A part of a `ProxyCommand` or a `ProxyJump`, which have few placeholders.
+    pub fn proxy(&self, text: &str) -> Result<String, TokenError> {
+        replace(text, |token| match token {
             'h' | 'k' | 'n' | 'p' | 'r' => self.of(token),
             _ => None,
         })

@@ -1,0 +1,175 @@
+//! Passwords and passphrases in two tiers: of one host, and of all (spec/hosts.md F49 to F53).
+//!
+//! Asks nobody; whoever asks puts the answer here.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::{Address, Destination, Question, Route, Secret};
+
+/// What is known so far. It is never written anywhere.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Passwords {
+    login: Tiers<String>,
+    sudo: Tiers<String>,
+    passphrases: Tiers<PathBuf>,
+}
+
+/// The values of some, and one for all others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Tiers<K: std::hash::Hash + Eq> {
+    each: HashMap<K, Secret>,
+    default: Option<Secret>,
+}
+
+impl<K: std::hash::Hash + Eq> Default for Tiers<K> {
+    fn default() -> Self {
+        Self {
+            each: HashMap::new(),
+            default: None,
+        }
+    }
+}
+
+impl<K: std::hash::Hash + Eq> Tiers<K> {
+    fn get<Q>(&self, key: &Q) -> Option<&Secret>
+    where
+        K: std::borrow::Borrow<Q>,
+        Q: std::hash::Hash + Eq + ?Sized,
+    {
+        self.each.get(key).or(self.default.as_ref())
+    }
+
+    fn answer(&mut self, key: K, secret: Secret) {
+        self.default = Some(secret.clone());
+        self.each.insert(key, secret);
+    }
+}
+
+impl Passwords {
+    /// Knows the passwords that hold for all hosts: to log in, and to act as another user (F51).
+    pub fn new(login: Option<Secret>, sudo: Option<Secret>) -> Self {
+        let mut passwords = Self::default();
+        passwords.login.default = login;
+        passwords.sudo.default = sudo;
+        passwords
+    }
+
+    /// Sets the login password of one host.
+    pub fn set_login(&mut self, address: &Address, password: Secret) {
+        self.login.each.insert(address.to_string(), password);
+    }
+
+    /// Sets the password with which the user of one host acts as another.
+    pub fn set_sudo(&mut self, address: &Address, password: Secret) {
+        self.sudo.each.insert(address.to_string(), password);
+    }
+
+    /// The login password of a host: its own, else that of all (F49).
+    pub fn login(&self, address: &Address) -> Option<&Secret> {
+        self.login.get(address.to_string().as_str())
+    }
+
+    /// The password with which the user of a host acts as another: that of the host, else that of
+    /// all, else the login password of the host (F51).
+    pub fn sudo(&self, address: &Address) -> Option<&Secret> {
+        let own = self.sudo.get(address.to_string().as_str());
+        own.or_else(|| self.login(address))
+    }
+
+    /// The passphrase of a key: its own, else that of all (F53).
+    pub fn passphrase(&self, file: &Path) -> Option<&Secret> {
+        self.passphrases.get(file)
+    }
+
+    /// Keeps what somebody answered, for this host or key and as the value for all others (F50). An
+    /// answer to a question of a command is kept nowhere.
+    pub fn answered(&mut self, question: &Question, answer: Secret) {
+        match question {
+            Question::Login(address) => self.login.answer(address.clone(), answer),
+            Question::Become(address) => self.sudo.answer(address.clone(), answer),
+            Question::Passphrase(file) => self.passphrases.answer(file.clone(), answer),
+            Question::Prompt(_) => {}
+        }
+    }
+
+    /// The destination with what is known of it and of the hosts on the way. What it has already
+    /// stays.
+    #[must_use]
+    pub fn apply(&self, destination: &Destination) -> Destination {
+        let mut known = destination.clone();
+        let identities = &mut known.identities;
+        if identities.password.is_none() {
+            identities.password = self.login(&known.address).cloned();
+        }
+        if identities.passphrase.is_none() {
+            let own = identities.files.iter();
+            let own = own
+                .filter_map(|file| self.passphrases.each.get(file))
+                .next();
+            let found = own.or(self.passphrases.default.as_ref());
+            // One value served for both in Fabric; trying it on a file tells nobody.
+            identities.passphrase = found.or(identities.password.as_ref()).cloned();
+        }
+        if let Route::Jumps(hops) = &known.route {
+            let hops = hops.iter().map(|hop| Arc::new(self.apply(hop)));
+            known.route = Route::Jumps(hops.collect());
+        }
+        known
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(text: &str) -> Address {
+        Address::parse(text, "me", 22).unwrap()
+    }
+
+    fn revealed(secret: Option<&Secret>) -> &str {
+        secret.map_or("", Secret::reveal)
+    }
+
+    #[test]
+    fn an_answer_is_kept_for_its_host_and_for_all_others() {
+        let mut passwords = Passwords::new(Some(Secret::new("all")), None);
+        let (a, b) = (address("a"), address("b"));
+        passwords.set_login(&a, Secret::new("of a"));
+        assert_eq!(revealed(passwords.login(&a)), "of a");
+        assert_eq!(revealed(passwords.login(&b)), "all");
+        let question = Question::Login(b.to_string());
+        passwords.answered(&question, Secret::new("of b"));
+        assert_eq!(revealed(passwords.login(&address("c"))), "of b");
+        assert_eq!(revealed(passwords.login(&a)), "of a");
+    }
+
+    #[test]
+    fn who_acts_as_another_user_gives_the_login_password_at_last() {
+        let mut passwords = Passwords::new(Some(Secret::new("login")), None);
+        let (a, b) = (address("a"), address("b"));
+        assert_eq!(revealed(passwords.sudo(&a)), "login");
+        passwords.answered(&Question::Become(a.to_string()), Secret::new("sudo"));
+        assert_eq!(revealed(passwords.sudo(&b)), "sudo");
+        assert_eq!(revealed(passwords.login(&a)), "login");
+    }
+
+    #[test]
+    fn a_destination_and_the_hosts_on_its_way_get_what_is_known() {
+        let mut passwords = Passwords::default();
+        passwords.answered(&Question::Passphrase("/k".into()), Secret::new("phrase"));
+        passwords.set_login(&address("jump"), Secret::new("of jump"));
+        let jump = Destination::new("jump", address("jump"));
+        let mut end = Destination::new("end", address("end"));
+        end.route = Route::Jumps(vec![Arc::new(jump)]);
+        let known = passwords.apply(&end);
+        assert_eq!(revealed(known.identities.passphrase.as_ref()), "phrase");
+        assert_eq!(known.identities.password, None);
+        let Route::Jumps(hops) = &known.route else {
+            panic!("{known:?}");
+        };
+        assert_eq!(revealed(hops[0].identities.password.as_ref()), "of jump");
+        assert!(!format!("{passwords:?} {known:?}").contains("phrase\""));
+    }
+}

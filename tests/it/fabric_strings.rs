@@ -1,0 +1,148 @@
+//! Host strings and `ssh_config`, compared with what Fabric answers.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+use unfurl::host::book::{Book, Login};
+use unfurl::host::ssh_config::{Config, Files, Local};
+use unfurl::host::{Address, DEFAULT_PORT, HostParts, Place};
+
+/// What Fabric answered; none, said in one line, where the corpus is missing.
+fn corpus() -> Option<Value> {
+    let beside = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared");
+    let shared = std::env::var_os("SHARED").map_or_else(beside, PathBuf::from);
+    // A work tree may stand one folder deeper.
+    let folders = [shared.clone(), shared.join("../../shared")];
+    let files = folders.map(|folder| folder.join("corpus/fabric/expected.json"));
+    let Some(file) = files.iter().find(|file| file.is_file()) else {
+        assert!(
+            std::env::var("CI").as_deref() != Ok("true"),
+            "the corpus is missing"
+        );
+        eprintln!("There is no {}, so it is passed over.", files[0].display());
+        return None;
+    };
+    let text = std::fs::read_to_string(file).unwrap();
+    Some(serde_json::from_str(&text).unwrap())
+}
+
+fn rows<'a>(corpus: &'a Value, name: &str) -> impl Iterator<Item = (&'a str, &'a Value)> {
+    let rows = corpus[name].as_array().unwrap();
+    assert!(!rows.is_empty());
+    rows.iter().map(|row| (row[0].as_str().unwrap(), &row[1]))
+}
+
+#[test]
+fn host_strings_are_taken_apart_as_fabric_does() {
+    let Some(corpus) = corpus() else { return };
+    for (text, expected) in rows(&corpus, "parse_host_string") {
+        let HostParts { user, host, port } = HostParts::parse(text);
+        let own = serde_json::json!({"user": user, "host": host, "port": port});
+        assert_eq!(&own, expected, "{text}");
+    }
+}
+
+#[test]
+fn host_strings_are_filled_in_as_fabric_does_and_none_without_a_host() {
+    let Some(corpus) = corpus() else { return };
+    let parse = |text: &str| Address::parse(text, "me", DEFAULT_PORT);
+    for (text, expected) in rows(&corpus, "normalize") {
+        let has_host = expected[1].as_str().is_some_and(|host| !host.is_empty());
+        match parse(text) {
+            Ok(Address { user, host, port }) => {
+                let own = serde_json::json!([user, host, port.to_string()]);
+                assert_eq!(&own, expected, "{text}");
+            }
+            Err(error) => assert!(!has_host, "{text}: {error}"),
+        }
+    }
+    for (text, expected) in rows(&corpus, "normalize_to_string") {
+        match (parse(text), expected.as_str()) {
+            (Ok(address), Some(expected)) => assert_eq!(address.to_string(), expected, "{text}"),
+            (Err(_), None) => {}
+            (own, expected) => panic!("{text}: {own:?}, Fabric says {expected:?}"),
+        }
+    }
+}
+
+/// What is no default is what Fabric shows of an address.
+#[test]
+fn two_strings_that_fabric_shows_alike_are_one_address() {
+    let Some(corpus) = corpus() else { return };
+    let parse = |text: &str| Address::parse(text, "me", DEFAULT_PORT).unwrap();
+    for (text, expected) in rows(&corpus, "denormalize") {
+        assert_eq!(parse(text), parse(expected.as_str().unwrap()), "{text}");
+    }
+}
+
+/// The port of an option goes before that of the configuration, as the first Fabric had it; later
+/// ones have it the other way round.
+#[test]
+fn configurations_count_as_they_do_for_fabric_except_for_the_port_option() {
+    let Some(corpus) = corpus() else { return };
+    let cases = &corpus["ssh_config"];
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("config");
+    std::fs::write(&file, cases["config"].as_str().unwrap()).unwrap();
+    let local = Local {
+        user: "me".to_owned(),
+        home: "~".into(),
+        ..Local::default()
+    };
+    let mut differences = Vec::new();
+    for case in cases["cases"].as_array().unwrap() {
+        let env = &case["env"];
+        let is_used = env["use_ssh_config"] != false;
+        let files = if is_used {
+            Files::Only(file.clone())
+        } else {
+            Files::Nothing
+        };
+        let login = Login {
+            user: env["user"].as_str().map(str::to_owned),
+            port: env["port"].as_str().map(|port| port.parse().unwrap()),
+            identity_files: vec!["/k/mine".into()],
+            ..Login::default()
+        };
+        let book = Book::new(Config::read(&files, &local).unwrap(), login, local.clone());
+        let text = case["host_string"].as_str().unwrap();
+        let Ok(Place::Ssh(own)) = book.place(text) else {
+            panic!("{case}");
+        };
+        let keys: Vec<String> = own
+            .identities
+            .files
+            .iter()
+            .map(|file| file.display().to_string())
+            .collect();
+        assert_eq!(serde_json::json!(keys), case["keys"], "{case}");
+        let forwards = if own.forward_agent { "yes" } else { "no" };
+        assert_eq!(forwards, case["forwardagent"], "{case}");
+        let Address { user, host, port } = &own.address;
+        let expected = case["user_host_port"].as_array().unwrap();
+        assert_eq!(
+            (user, host),
+            (&string(&expected[0]), &string(&expected[1])),
+            "{case}"
+        );
+        if port.to_string() != expected[2] {
+            assert_eq!(
+                (env["port"].as_str(), *port),
+                (Some("4444"), 4444),
+                "{case}"
+            );
+            assert!(!text.contains(':'), "{case}");
+            differences.push(text);
+        }
+    }
+    assert_eq!(
+        differences,
+        [
+            "foo", "u@foo", "bar", "other", "foo", "u@foo", "bar", "other"
+        ]
+    );
+}
+
+fn string(value: &Value) -> String {
+    value.as_str().unwrap().to_owned()
+}
