@@ -8,6 +8,7 @@ pub mod book;
 mod capture;
 mod exec;
 mod executor;
+pub mod inventory;
 mod lane;
 mod output;
 mod passwords;

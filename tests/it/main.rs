@@ -23,6 +23,7 @@ mod flow;
 mod guard;
 mod hosts;
 mod interrupts;
+mod inventory;
 mod jobs;
 mod layers;
 mod locking;

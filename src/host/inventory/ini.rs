@@ -1,0 +1,199 @@
+//! Ansible's INI inventories.
+
+use std::collections::HashSet;
+
+use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Span};
+use crate::hash::Fold;
+use crate::value::{Map, Value};
+
+use super::error::Problem;
+use super::literal;
+use super::model::{ALL, Inventory, UNGROUPED};
+use super::range;
+
+/// What a line is, by the section that it is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Section {
+    Hosts,
+    Variables,
+    Children,
+}
+
+/// Reads a text.
+pub(super) fn read(text: &str, source: SourceId) -> Result<Inventory, Diagnostics> {
+    let mut reader = Reader {
+        inventory: Inventory::default(),
+        group: UNGROUPED.to_owned(),
+        section: Section::Hosts,
+        declared: HashSet::default(),
+        named: Vec::new(),
+    };
+    let mut problems = Diagnostics::default();
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let trimmed = line.trim();
+        let begin = start + (line.len() - line.trim_start().len());
+        let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        let span = Span::new(source, place(begin), place(begin + trimmed.len()));
+        start += line.len();
+        if trimmed.is_empty() || trimmed.starts_with(['#', ';']) {
+            continue;
+        }
+        match reader.line(trimmed, span) {
+            Ok(()) => {}
+            Err(problem @ Problem::TooMany(_)) => {
+                problems.push(Diagnostic::error(problem).label(span, ""));
+                break;
+            }
+            Err(problem) => problems.push(Diagnostic::error(problem).label(span, "")),
+        }
+    }
+    // A group may be named before the section that makes it.
+    for (name, span) in &reader.named {
+        let is_built_in = name == ALL || name == UNGROUPED;
+        if !is_built_in && !reader.declared.contains(name) {
+            let problem = Problem::NoGroup(name.clone());
+            problems.push(Diagnostic::error(problem).label(*span, ""));
+        }
+    }
+    match problems.has_errors() {
+        true => Err(problems),
+        false => Ok(reader.inventory),
+    }
+}
+
+struct Reader {
+    inventory: Inventory,
+    group: String,
+    section: Section,
+    /// Groups that have a section of hosts or of children.
+    declared: HashSet<String, Fold>,
+    /// Groups that are named as children or have variables.
+    named: Vec<(String, Span)>,
+}
+
+impl Reader {
+    fn line(&mut self, line: &str, span: Span) -> Result<(), Problem> {
+        if line.starts_with('[')
+            && let Some(heading) = heading(line)
+        {
+            return self.heading(heading, line, span);
+        }
+        match self.section {
+            Section::Hosts => self.host(line),
+            Section::Variables => {
+                let (key, value) = line
+                    .split_once('=')
+                    .ok_or_else(|| Problem::GroupVariable(line.to_owned()))?;
+                let data = Map::from_iter([(key.trim().into(), literal::read(value.trim()))]);
+                self.inventory.add_group(self.group.as_str(), data);
+                Ok(())
+            }
+            Section::Children => {
+                let name = line.split('#').next().unwrap_or("").trim();
+                if name.is_empty() || name.contains([':', ']', ' ', '\t']) {
+                    return Err(Problem::Child(line.to_owned()));
+                }
+                self.named.push((name.to_owned(), span));
+                self.inventory.put_below(name, &self.group)
+            }
+        }
+    }
+
+    fn heading(&mut self, inside: &str, line: &str, span: Span) -> Result<(), Problem> {
+        let bad = || Problem::Section(line.to_owned());
+        let (name, kind) = inside.split_once(':').unwrap_or((inside, "hosts"));
+        if name.is_empty() || name.contains(|c: char| c.is_whitespace() || c == ']') {
+            return Err(bad());
+        }
+        self.section = match kind {
+            "hosts" => Section::Hosts,
+            "vars" => Section::Variables,
+            "children" => Section::Children,
+            _ => return Err(bad()),
+        };
+        name.clone_into(&mut self.group);
+        if self.section == Section::Variables {
+            self.named.push((name.to_owned(), span));
+        } else {
+            self.declared.insert(name.to_owned());
+            self.inventory.add_group(name, Map::new());
+        }
+        Ok(())
+    }
+
+    fn host(&mut self, line: &str) -> Result<(), Problem> {
+        let words = words(line).ok_or(Problem::Quotes)?;
+        let Some((pattern, variables)) = words.split_first() else {
+            return Ok(());
+        };
+        let (names, port) = range::hosts(pattern)?;
+        let mut data = Map::new();
+        if let Some(port) = port {
+            data.insert("ansible_port".into(), Value::Int(port.into()));
+        }
+        for word in variables {
+            let (key, value) = word
+                .split_once('=')
+                .ok_or_else(|| Problem::HostVariable(word.clone()))?;
+            data.insert(key.into(), literal::read(value));
+        }
+        for name in names {
+            self.inventory.add_host(name.as_str(), data.clone())?;
+            self.inventory.put(&name, &self.group);
+        }
+        Ok(())
+    }
+}
+
+/// What stands between the brackets of a heading.
+pub(super) fn heading(line: &str) -> Option<&str> {
+    let (inside, rest) = line.strip_prefix('[')?.split_once(']')?;
+    let rest = rest.trim_start();
+    // An IPv6 address and a range may stand first in a line of hosts.
+    let is_heading = rest.is_empty() || rest.starts_with('#');
+    (is_heading && !is_address(inside)).then_some(inside)
+}
+
+fn is_address(text: &str) -> bool {
+    text.parse::<std::net::Ipv6Addr>().is_ok()
+}
+
+/// The words of a line as a shell takes them apart; `#` ends it. None if a quote has no end.
+pub(super) fn words(line: &str) -> Option<Vec<String>> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut characters = line.chars();
+    while let Some(c) = characters.next() {
+        match c {
+            '#' => break,
+            c if c.is_whitespace() => words.extend(word.take()),
+            '\\' => word.get_or_insert_default().push(characters.next()?),
+            '\'' => {
+                let word = word.get_or_insert_default();
+                loop {
+                    match characters.next()? {
+                        '\'' => break,
+                        c => word.push(c),
+                    }
+                }
+            }
+            '"' => {
+                let word = word.get_or_insert_default();
+                loop {
+                    match characters.next()? {
+                        '"' => break,
+                        '\\' => match characters.next()? {
+                            c @ ('"' | '\\') => word.push(c),
+                            c => word.extend(['\\', c]),
+                        },
+                        c => word.push(c),
+                    }
+                }
+            }
+            c => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    Some(words)
+}

@@ -1,0 +1,132 @@
+//! Ranges in names of hosts: `web[01:20]`, `db-[a:c]`, `n[1:9:2]`.
+
+use super::error::Problem;
+
+/// How many hosts an inventory may have.
+pub(super) const MAX_HOSTS: usize = 1_000_000;
+
+/// The hosts that a pattern names, and the port behind it.
+pub(super) fn hosts(pattern: &str) -> Result<(Vec<String>, Option<u16>), Problem> {
+    let (name, port) = split_port(pattern)?;
+    let mut names = vec![String::new()];
+    let mut rest = name;
+    while let Some((head, inside, tail)) = next_range(rest) {
+        let steps = steps(name, inside)?;
+        if names.len().saturating_mul(steps.len()) > MAX_HOSTS {
+            return Err(Problem::TooMany(MAX_HOSTS));
+        }
+        let longer = names.iter().flat_map(|before| {
+            steps
+                .iter()
+                .map(move |step| format!("{before}{head}{step}"))
+        });
+        names = longer.collect();
+        rest = tail;
+    }
+    for name in &mut names {
+        name.push_str(rest);
+    }
+    Ok((names, port))
+}
+
+/// What is before the first range, in it and behind it.
+fn next_range(text: &str) -> Option<(&str, &str, &str)> {
+    let (head, rest) = text.split_once('[')?;
+    let (inside, tail) = rest.split_once(']')?;
+    inside.contains(':').then_some((head, inside, tail))
+}
+
+/// The port stands behind the only colon outside of brackets, or behind brackets around all.
+fn split_port(pattern: &str) -> Result<(&str, Option<u16>), Problem> {
+    let bad = || Problem::Port(pattern.to_owned());
+    let mut depth = 0_usize;
+    let mut colons = Vec::new();
+    for (at, c) in pattern.char_indices() {
+        match c {
+            '[' => depth += 1,
+            ']' => depth = depth.saturating_sub(1),
+            ':' if depth == 0 => colons.push(at),
+            _ => {}
+        }
+    }
+    let (name, port) = match colons.as_slice() {
+        [at] => {
+            let port = pattern[at + 1..].parse().ok().filter(|port| *port > 0);
+            (&pattern[..*at], Some(port.ok_or_else(bad)?))
+        }
+        _ => (pattern, None),
+    };
+    // Brackets around all are those of an IPv6 address.
+    let inner = name
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'));
+    let inner = inner.filter(|inner| inner.parse::<std::net::Ipv6Addr>().is_ok());
+    Ok((inner.unwrap_or(name), port))
+}
+
+fn steps(text: &str, inside: &str) -> Result<Vec<String>, Problem> {
+    let bad = |reason| Problem::Range {
+        text: text.to_owned(),
+        reason,
+    };
+    let bounds: Vec<&str> = inside.split(':').collect();
+    let (first, last, step) = match bounds.as_slice() {
+        [first, last] => (*first, *last, 1),
+        [first, last, step] => {
+            let step = step.parse().ok().filter(|step| *step > 0);
+            (
+                *first,
+                *last,
+                step.ok_or_else(|| bad("its step is no number"))?,
+            )
+        }
+        _ => return Err(bad("it is `[first:last]` or `[first:last:step]`")),
+    };
+    let first = if first.is_empty() { "0" } else { first };
+    if last.is_empty() {
+        return Err(bad("it has no end"));
+    }
+    if let (Some(first), Some(last)) = (letter(first), letter(last)) {
+        if first > last {
+            return Err(bad("it ends before it begins"));
+        }
+        let letters = (first..=last).step_by(step);
+        return Ok(letters.filter_map(of_letter).map(String::from).collect());
+    }
+    let is_filled = first.starts_with('0') && first.len() > 1;
+    if is_filled && first.len() != last.len() {
+        return Err(bad(
+            "its ends must be of one length where one begins with `0`",
+        ));
+    }
+    let number = |text: &str| text.parse::<usize>().ok();
+    let (Some(from), Some(to)) = (number(first), number(last)) else {
+        return Err(bad("its ends are neither numbers nor letters"));
+    };
+    if from > to {
+        return Ok(Vec::new());
+    }
+    if (to - from) / step >= MAX_HOSTS {
+        return Err(Problem::TooMany(MAX_HOSTS));
+    }
+    let width = if is_filled { first.len() } else { 0 };
+    let numbers = (from..=to).step_by(step);
+    Ok(numbers.map(|number| format!("{number:0width$}")).collect())
+}
+
+/// The place of a letter: small ones before capitals.
+fn letter(text: &str) -> Option<u8> {
+    match text.as_bytes() {
+        [small @ b'a'..=b'z'] => Some(small - b'a'),
+        [capital @ b'A'..=b'Z'] => Some(capital - b'A' + 26),
+        _ => None,
+    }
+}
+
+fn of_letter(place: u8) -> Option<char> {
+    match place {
+        0..26 => Some(char::from(b'a' + place)),
+        26..52 => Some(char::from(b'A' + place - 26)),
+        _ => None,
+    }
+}

@@ -1,0 +1,102 @@
+//! Reads a file of hosts, whatever its form.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources};
+use crate::system::fs;
+use crate::value::Value;
+use crate::yaml::{self, Limits, TagReader};
+
+use super::error::Problem;
+use super::ini;
+use super::model::Inventory;
+use super::own;
+use super::yaml as ansible;
+
+/// The largest file.
+const MAX_BYTES: u64 = 256 << 20;
+
+/// Opens no encrypted value, and says so.
+#[derive(Debug, Clone, Copy)]
+pub struct NoVault;
+
+impl TagReader for NoVault {
+    fn read(&self, tag: &str, _: &str) -> Option<Result<Value, String>> {
+        (tag == "!vault").then(|| Err("no vault password is known here".to_owned()))
+    }
+}
+
+impl Inventory {
+    /// Reads a file. What is wrong points into `sources`; what is doubtful comes with the
+    /// inventory. `tags` opens encrypted values.
+    pub fn read(
+        path: &Path,
+        sources: &mut Sources,
+        tags: &dyn TagReader,
+    ) -> Result<(Self, Diagnostics), Diagnostics> {
+        let bytes = fs::read_within(path, MAX_BYTES).map_err(Diagnostic::error)?;
+        let Ok(text) = String::from_utf8(bytes) else {
+            let message = format!("`{}` is not UTF-8 text", path.display());
+            return Err(Diagnostic::error(message).into());
+        };
+        if text.starts_with("#!") && fs::is_program(path) {
+            let message = format!("`{}`: {}", path.display(), Problem::Program);
+            let help = "write what it prints into a file, or make it the `command` of a role";
+            return Err(Diagnostic::error(message).help(help).into());
+        }
+        let source = sources.add(path, text, None);
+        let ending = path.extension().and_then(|ending| ending.to_str());
+        let is_yaml = matches!(ending, Some("yaml" | "yml" | "json"));
+        Self::parse(source, is_yaml, sources, tags)
+    }
+
+    /// Reads a text of `sources`. A text that is not said to be YAML is so if it is a map.
+    pub fn parse(
+        source: SourceId,
+        is_yaml: bool,
+        sources: &Sources,
+        tags: &dyn TagReader,
+    ) -> Result<(Self, Diagnostics), Diagnostics> {
+        let text = sources.get(source).map(|source| Arc::clone(&source.text));
+        let text = text.unwrap_or_else(|| Arc::from(""));
+        if !is_yaml && has_heading(&text) {
+            return Ok((ini::read(&text, source)?, Diagnostics::default()));
+        }
+        let parsed = yaml::parse(sources, source, &Limits::default());
+        let root = match parsed {
+            Ok(root) if is_yaml || root.as_map().is_some() => root,
+            Err(problems) if is_yaml || looks_like_yaml(&text) => return Err(problems),
+            _ => return Ok((ini::read(&text, source)?, Diagnostics::default())),
+        };
+        let mut context = ansible::Context {
+            sources,
+            tags,
+            problems: Diagnostics::default(),
+        };
+        let map = context.entries(&root, "the file");
+        let inventory = match map {
+            None => Self::default(),
+            Some(map) if map.iter().all(|(key, _)| own::KEYS.contains(&&**key)) => {
+                own::read(map, &mut context)
+            }
+            Some(map) => ansible::read(map, &mut context),
+        };
+        match context.problems.has_errors() {
+            true => Err(context.problems),
+            false => Ok((inventory, context.problems)),
+        }
+    }
+}
+
+/// Whether a line is the heading of a section.
+fn has_heading(text: &str) -> bool {
+    text.lines().any(|line| ini::heading(line.trim()).is_some())
+}
+
+/// Whether the first line that says something ends as a key of a map does.
+fn looks_like_yaml(text: &str) -> bool {
+    let mut lines = text.lines().map(str::trim);
+    let first = lines.find(|line| !line.is_empty() && !line.starts_with('#'));
+    first.is_some_and(|line| line == "---" || line.ends_with(':') || line.starts_with('{'))
+}

@@ -1,0 +1,142 @@
+//! Inventories of Ansible, compared with what `ansible-inventory --list` of ansible-core 2.19 says.
+
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::{ProptestConfig, any, prop, proptest};
+use serde_json::Value as Json;
+use unfurl::diagnostic::Sources;
+use unfurl::host::inventory::{Inventory, NoVault};
+use unfurl::value::Value;
+
+fn data(name: &str) -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    root.join("tests/data/inventory").join(name)
+}
+
+fn json(value: &Value) -> Json {
+    match value {
+        Value::Null => Json::Null,
+        Value::Bool(truth) => Json::from(*truth),
+        Value::Int(number) => Json::from(*number),
+        Value::Float(number) => Json::from(*number),
+        Value::List(items) => items.iter().map(json).collect(),
+        Value::Map(map) => map
+            .iter()
+            .map(|(key, value)| (key.to_string(), json(value)))
+            .collect(),
+        other => Json::from(other.as_str().unwrap()),
+    }
+}
+
+/// The hosts of a group and of those below it, by what Ansible printed.
+fn members(groups: &Json, name: &str, found: &mut Vec<String>) {
+    let listed = |key: &str| groups[name][key].as_array().cloned().unwrap_or_default();
+    for host in listed("hosts") {
+        let host = host.as_str().unwrap().to_owned();
+        if !found.contains(&host) {
+            found.push(host);
+        }
+    }
+    for child in listed("children") {
+        members(groups, child.as_str().unwrap(), found);
+    }
+}
+
+fn compare(name: &str) {
+    let mut sources = Sources::default();
+    let (inventory, problems) = Inventory::read(&data(name), &mut sources, &NoVault).unwrap();
+    assert!(problems.is_empty(), "{problems:?}");
+    let text = std::fs::read_to_string(data(&format!("{name}.expected.json"))).unwrap();
+    let expected: Json = serde_json::from_str(&text).unwrap();
+    let hosts = expected["_meta"]["hostvars"].as_object().unwrap();
+    let mut own: Vec<&str> = inventory.hosts().map(AsRef::as_ref).collect();
+    own.sort_unstable();
+    assert_eq!(own, hosts.keys().map(String::as_str).collect::<Vec<_>>());
+    for (host, variables) in hosts {
+        let own = json(&Value::from(inventory.data(host)));
+        assert_eq!(&own, variables, "{host}");
+    }
+    let groups = expected.as_object().unwrap().keys();
+    for group in groups.filter(|name| !["_meta", "all"].contains(&name.as_str())) {
+        let mut theirs = Vec::new();
+        members(&expected, group, &mut theirs);
+        let lookup = inventory.hosts_of(group).unwrap();
+        let own: Vec<String> = lookup
+            .hosts()
+            .unwrap()
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(own, theirs, "{group}");
+    }
+}
+
+#[test]
+fn an_ini_inventory_says_what_ansible_says_of_it() {
+    compare("hosts.ini");
+}
+
+#[test]
+fn a_yaml_inventory_says_what_ansible_says_of_it() {
+    compare("hosts.yaml");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// Whatever stands in a file, it is read or refused.
+    #[test]
+    fn no_text_breaks_the_reader(
+        pieces in prop::collection::vec((0..PIECES.len(), any::<char>()), 0..30),
+    ) {
+        let text: String = pieces.iter().fold(String::new(), |text, (piece, c)| {
+            let piece = PIECES[*piece];
+            if piece.is_empty() { text + &c.to_string() } else { text + piece }
+        });
+        let mut sources = Sources::default();
+        let source = sources.add("hosts", text, None);
+        if let Ok((inventory, _)) = Inventory::parse(source, false, &sources, &NoVault) {
+            for host in inventory.hosts() {
+                inventory.reach(host).unwrap().ok();
+            }
+            for role in inventory.roles() {
+                inventory.hosts_of(role).unwrap();
+            }
+        }
+    }
+}
+
+const PIECES: &[&str] = &[
+    "",
+    "",
+    "\n",
+    "\n",
+    "[web]",
+    "[web:vars]",
+    "[a:children]\nweb",
+    "a",
+    "b",
+    "w[1:3]",
+    "w[a:c]",
+    "[",
+    "]",
+    ":",
+    " x=1",
+    " ansible_port=",
+    "'",
+    "\"",
+    "\\",
+    "# ",
+    "{",
+    "}",
+    "all: ",
+    "hosts: ",
+    "groups: ",
+    "children: ",
+    "vars: ",
+    "  ",
+    "- ",
+    "ansible_ssh_common_args=-J",
+    "ansible_become=yes",
+    "!vault x",
+];
