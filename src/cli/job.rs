@@ -12,8 +12,9 @@ use super::output::{Output, relative};
 use super::screen::Screen;
 use super::views::{self, Audience};
 use crate::diagnostic::Sources;
+use crate::host::ChainSpec;
 use crate::job::Engine;
-use crate::name::{OperationRef, Status};
+use crate::name::{InstanceName, OperationRef, Status};
 use crate::ops::plan::Planned;
 use crate::ops::{self, Failure, FailureKind, JobReport, JobRequest, SessionOptions};
 use crate::plan::{ChangeDetection, Goal, Repair, Workflow};
@@ -31,6 +32,8 @@ pub(super) struct Deed {
     pub(super) operation: Option<OperationRef>,
     /// The command of an ad-hoc run.
     pub(super) command: Vec<String>,
+    /// The instance on whose machine that runs.
+    pub(super) host: Option<InstanceName>,
     /// Whether it goes into the record.
     pub(super) save: bool,
 }
@@ -51,6 +54,7 @@ impl Deed {
             workflow,
             operation: None,
             command: Vec::new(),
+            host: None,
             save: true,
         })
     }
@@ -291,7 +295,9 @@ fn request(
     let vars = variables(&args.any.given.var)?;
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let environment = args.any.given.use_environment.as_deref();
+    let (names, options) = (&args.control.executors, &args.control.executor_opts);
     Ok(JobRequest {
+        executors: ChainSpec::parse(names.as_deref(), options.as_deref())?,
         session: SessionOptions {
             vars,
             logfile: global.logfile.clone(),
@@ -369,10 +375,14 @@ fn is_filtered(args: &JobArgs) -> bool {
 
 fn goal(deed: Deed, args: &JobArgs) -> Goal {
     let (instances, excluded) = (args.any.instance.iter(), args.any.given.exclude.iter());
+    let mut instances: Vec<InstanceName> = instances.map(|name| name.as_str().into()).collect();
+    if instances.is_empty() {
+        instances.extend(deed.host.clone());
+    }
     Goal {
         workflow: deed.workflow,
         template: args.narrow.template.as_deref().map(Into::into),
-        instances: instances.map(|name| name.as_str().into()).collect(),
+        instances,
         excluded: excluded.map(|name| name.as_str().into()).collect(),
         force: args.narrow.force,
         skip_new: args.compare.skip_new,
@@ -393,6 +403,7 @@ fn goal(deed: Deed, args: &JobArgs) -> Goal {
         dry_run: args.any.dryrun,
         operation: deed.operation,
         command: deed.command,
+        operation_host: deed.host,
         redo_in_doubt: args.control.redo_in_doubt,
         ..Goal::default()
     }

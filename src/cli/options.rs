@@ -165,6 +165,13 @@ pub(super) struct Control {
     /// Run again what a job that was cut off may have done already
     #[arg(long)]
     pub(super) redo_in_doubt: bool,
+    /// What the commands of operations go through, in order: `[splay, direct]`; `splay`, `timeout`,
+    /// `retry`, `direct`, `sudo`, `su`, `container`, `chroot`, `dryrun`, or programs of your own
+    #[arg(long, value_name = "NAMES")]
+    pub(super) executors: Option<String>,
+    /// Options of executors that who asks may set: `{splaytime: 30}`
+    #[arg(long, value_name = "YAML")]
+    pub(super) executor_opts: Option<String>,
     #[command(flatten)]
     pub(super) keep: Keep,
 }

@@ -11,8 +11,9 @@ use crate::plan::{Workflow, operation_named};
 
 /// Run a command or an operation on instances, or a workflow by its name
 ///
-/// The command runs in the folder of the ensemble, once for each `--instance`. Its words are
-/// templates in the context of that instance: `unfurl run -i web -- curl "http://{{ SELF.host }}"`.
+/// The command runs in the folder of the ensemble, once for each `--instance`, or with `--host` on
+/// the machine of an instance. Its words are templates in the context of that instance:
+/// `unfurl run -i web -- curl "http://{{ SELF.host }}"`.
 /// An operation without `--instance` runs on all instances that have it.
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
@@ -32,8 +33,9 @@ pub(super) struct RunArgs {
     any: AnyJob,
     #[command(flatten)]
     control: Control,
-    /// The instance that the command runs on
-    #[arg(long, value_name = "NAME", hide = true)]
+    /// The instance on whose machine the command runs; also the one that it is about, unless
+    /// `--instance` names others
+    #[arg(long, value_name = "NAME")]
     host: Option<String>,
     /// The module of Ansible to run
     #[arg(long, value_name = "NAME", hide = true)]
@@ -60,17 +62,11 @@ pub(super) fn run(args: RunArgs, global: &Global, output: &Output) -> u8 {
 
 /// The one thing of the three that `run` can do which was asked for.
 fn deed(args: &RunArgs) -> Result<Deed, Failure> {
-    if args.host.is_some() {
-        return Err(usage(
-            "`run --host` is not there yet: it comes with commands on other machines",
-            "until then let the command go there by itself: `unfurl run -- ssh HOST COMMAND`; \
-             `--instance NAME` runs it here, in the context of an instance",
-        ));
-    }
     if args.module.is_some() {
         return Err(usage(
-            "`run --module` is not there yet: it comes with commands on other machines",
-            "until then run Ansible itself: `unfurl run -- ansible HOST -m MODULE -a ARGUMENTS`",
+            "`run --module` is not there: it is Ansible that has modules",
+            "run a command with `--host`, or Ansible itself: `unfurl run -- ansible HOST -m MODULE \
+             -a ARGUMENTS`",
         ));
     }
     let asked = [
@@ -93,6 +89,12 @@ fn deed(args: &RunArgs) -> Result<Deed, Failure> {
             return Err(usage(&message, "give one of them"));
         }
     }
+    if args.host.is_some() && args.command.is_empty() {
+        return Err(usage(
+            "`--host` goes with a command",
+            "an operation says by itself where it runs: `operation_host` of its implementation",
+        ));
+    }
     if let Some(name) = &args.workflow {
         return Deed::of(Workflow::parse(name));
     }
@@ -100,6 +102,7 @@ fn deed(args: &RunArgs) -> Result<Deed, Failure> {
         workflow: Workflow::Run,
         operation: args.operation.as_deref().map(operation_named),
         command: args.command.clone(),
+        host: args.host.as_deref().map(Into::into),
         save: args.save,
     })
 }

@@ -1,6 +1,7 @@
 //! Ways to implement an operation: shell, template, delegate. Each decides and runs nothing.
 
 mod delegate;
+mod elsewhere;
 mod registry;
 mod result;
 mod shell;

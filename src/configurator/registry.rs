@@ -18,7 +18,7 @@ pub fn find(name: &str) -> Option<Arc<dyn Configurator>> {
         "Shell"
         | "Cmd"
         | "unfurl.configurators.shell.ShellConfigurator"
-        | "unfurl.configurators.CmdConfigurator" => Arc::new(Shell),
+        | "unfurl.configurators.CmdConfigurator" => Arc::new(Shell::here()),
         "Template" | "unfurl.configurators.TemplateConfigurator" => Arc::new(Template),
         "Delegate" | "unfurl.configurators.DelegateConfigurator" => Arc::new(Delegate),
         _ => return None,
@@ -35,8 +35,11 @@ pub fn choose(operation: &Operation) -> Result<(Arc<dyn Configurator>, Map), Str
         ImplementationKind::Configurator(name) => {
             let inputs = match &**name {
                 "Cmd" | "unfurl.configurators.CmdConfigurator" => {
-                    refuse_remote(implementation)?;
-                    with_cmd(inputs)
+                    let inputs = with_cmd(inputs);
+                    if runs_elsewhere(implementation) {
+                        return Ok((Arc::new(Shell::on_operation_host()), inputs));
+                    }
+                    inputs
                 }
                 _ => inputs,
             };
@@ -45,7 +48,7 @@ pub fn choose(operation: &Operation) -> Result<(Arc<dyn Configurator>, Map), Str
                 format!("there is no configurator `{name}`{from}; known are Shell, Cmd, Template, Delegate")
             })
         }
-        ImplementationKind::Command(command) => local(implementation, command, inputs),
+        ImplementationKind::Command(command) => Ok(command_on(implementation, command, inputs)),
         ImplementationKind::Unsupported(class) => Err(format!(
             "the Python class `{class}`{} cannot be run; use a shell command instead",
             wanted_by(implementation)
@@ -65,23 +68,24 @@ fn wanted_by(implementation: &Implementation) -> String {
     })
 }
 
-fn local(
+fn command_on(
     implementation: &Implementation,
     command: &str,
     inputs: Map,
-) -> Result<(Arc<dyn Configurator>, Map), String> {
-    refuse_remote(implementation)?;
-    Ok((Arc::new(Shell), with_command(command, inputs)))
+) -> (Arc<dyn Configurator>, Map) {
+    let shell = if runs_elsewhere(implementation) {
+        Shell::on_operation_host()
+    } else {
+        Shell::here()
+    };
+    (Arc::new(shell), with_command(command, inputs))
 }
 
-/// Refuses what is to run elsewhere; `Shell` always runs on this machine, as in upstream.
-fn refuse_remote(implementation: &Implementation) -> Result<(), String> {
-    match implementation.operation_host.as_deref() {
-        None | Some("" | "localhost" | "ORCHESTRATOR") => Ok(()),
-        Some(host) => Err(format!(
-            "commands on the operation host `{host}` cannot be run yet; `Shell` runs them on this machine"
-        )),
-    }
+/// Whether an operation names another host than this machine; `Shell` always runs on this one, as
+/// in upstream.
+fn runs_elsewhere(implementation: &Implementation) -> bool {
+    let host = implementation.operation_host.as_deref();
+    !matches!(host, None | Some("" | "localhost" | "ORCHESTRATOR"))
 }
 
 fn with_cmd(inputs: Map) -> Map {

@@ -1,25 +1,54 @@
-//! Shell: one command on this machine (spec/unfurl.md § (k)).
+//! Shell: one command, on this machine or on the host of its operation (spec/unfurl.md § (k)).
 
 use std::path::{Path, PathBuf};
 
+use super::elsewhere::HostRun;
 use super::result::{apply_done, apply_result_template};
 use super::template::failed;
 use crate::expr::{Error, quote_for_shell};
 use crate::host::{Action, ActionResult, Background, Command, Exit, Program, RunOutput};
 use crate::name::Status;
 use crate::task::{
-    Configurator, Effect, EffectResult, Outcome, Progress, Refusal, Rendered, RenderedFile, Run,
-    TaskView, WorkFolder,
+    Configurator, Effect, EffectResult, Machine, Outcome, Progress, Refusal, Rendered,
+    RenderedFile, Run, TaskView, WorkFolder,
 };
 use crate::value::{Map, REDACTED, Value};
 
 /// Runs `command`.
 #[derive(Debug)]
-pub(super) struct Shell;
+pub(super) struct Shell {
+    machine: Where,
+}
+
+/// Which machine a command runs on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Where {
+    Here,
+    OperationHost,
+}
+
+impl Shell {
+    /// Runs it on this machine.
+    pub(super) fn here() -> Self {
+        Self {
+            machine: Where::Here,
+        }
+    }
+
+    /// Runs it on the machine that the operation names.
+    pub(super) fn on_operation_host() -> Self {
+        Self {
+            machine: Where::OperationHost,
+        }
+    }
+}
 
 impl Configurator for Shell {
     fn class_name(&self) -> &'static str {
-        "unfurl.configurators.shell.ShellConfigurator"
+        match self.machine {
+            Where::Here => "unfurl.configurators.shell.ShellConfigurator",
+            Where::OperationHost => "unfurl.configurators.CmdConfigurator",
+        }
     }
 
     fn excluded_from_digest(&self) -> &'static [&'static str] {
@@ -41,6 +70,7 @@ impl Configurator for Shell {
         let shell = shell.is_some_and(|shell| shell.is_truthy());
         if let Some(words) = command.as_list()
             && !shell
+            && self.machine == Where::Here
         {
             let program = words[0].to_string();
             if !task.has_program(&program) {
@@ -51,6 +81,10 @@ impl Configurator for Shell {
     }
 
     fn render(&self, task: &TaskView<'_>) -> Result<Rendered, Error> {
+        if self.machine == Where::OperationHost {
+            // Where it has no address yet, the task waits for it.
+            task.machine()?;
+        }
         let command = task.input("command")?.unwrap_or(Value::Null);
         let cwd = task.input_text("cwd")?;
         let command = resolve_dry_run(command, task)?;
@@ -84,10 +118,14 @@ impl Configurator for Shell {
     }
 
     fn begin(&self, rendered: Rendered) -> Box<dyn Run> {
-        Box::new(ShellRun {
+        let shell = ShellRun {
             rendered: rendered.data,
             secrets: Vec::new(),
-        })
+        };
+        match self.machine {
+            Where::Here => Box::new(shell),
+            Where::OperationHost => Box::new(HostRun::new(shell)),
+        }
     }
 }
 
@@ -218,7 +256,7 @@ fn program_of(words: Vec<String>, secret: bool) -> Program {
 }
 
 #[derive(Debug)]
-struct ShellRun {
+pub(super) struct ShellRun {
     rendered: Value,
     secrets: Vec<String>,
 }
@@ -229,10 +267,8 @@ impl Run for ShellRun {
             Some(EffectResult::Action(ActionResult::Run(output))) => {
                 Progress::Done(Box::new(self.finish(task, &output)))
             }
-            _ => match self.command(task) {
-                Ok(command) => Progress::Do(Box::new(Effect {
-                    action: Action::Run(command),
-                })),
+            _ => match self.command(task, None) {
+                Ok(command) => Progress::Do(Box::new(Effect::here(Action::Run(command)))),
                 Err(error) => Progress::Done(Box::new(failed(&error))),
             },
         }
@@ -244,7 +280,12 @@ impl ShellRun {
         self.rendered.get(name).cloned().unwrap_or(Value::Null)
     }
 
-    fn command(&mut self, task: &TaskView<'_>) -> Result<Command, Error> {
+    /// The command, on this machine or on another.
+    pub(super) fn command(
+        &mut self,
+        task: &TaskView<'_>,
+        machine: Option<&Machine>,
+    ) -> Result<Command, Error> {
         let shell = self.field("shell");
         let named = shell
             .as_str()
@@ -261,8 +302,11 @@ impl ShellRun {
         } else {
             program_of(words_of(&command), secret)
         };
-        let mut command = Command::new(program, self.cwd(task));
-        let variables = task.environment()?;
+        let (cwd, variables) = match machine {
+            None => (self.cwd(task), task.environment()?),
+            Some(machine) => (self.stated_cwd(), machine.variables.clone()),
+        };
+        let mut command = Command::new(program, cwd);
         command.env = variables.all;
         command.secrets = variables.secrets;
         let input = task.input("input")?.filter(|input| !input.is_null());
@@ -284,13 +328,19 @@ impl ShellRun {
 
     fn cwd(&self, task: &TaskView<'_>) -> PathBuf {
         let base: &Path = task.settings.base_dir;
-        match self.field("cwd").as_str() {
-            Some(cwd) if !cwd.is_empty() => base.join(cwd),
-            _ => base.to_path_buf(),
-        }
+        base.join(self.stated_cwd())
     }
 
-    fn finish(&self, task: &TaskView<'_>, output: &RunOutput) -> Outcome {
+    fn stated_cwd(&self) -> PathBuf {
+        self.field("cwd").as_str().unwrap_or_default().into()
+    }
+
+    /// What the command begins with.
+    pub(super) fn first_word(&self) -> Option<String> {
+        words_of(&self.field("command")).into_iter().next()
+    }
+
+    pub(super) fn finish(&self, task: &TaskView<'_>, output: &RunOutput) -> Outcome {
         let success = output.exit == Exit::Code(0);
         let result = self.result(output, success);
         let mut outcome = Outcome {
@@ -299,6 +349,9 @@ impl ShellRun {
         };
         if !success {
             outcome.notes.push(self.failure(task, output));
+        }
+        if matches!(output.exit, Exit::Unreachable(_)) {
+            outcome.modified = Some(false);
         }
         apply_result_template(task, &result, &mut outcome);
         evaluate_outputs(task, &result, &mut outcome);
@@ -341,7 +394,6 @@ impl ShellRun {
                     .as_secs_f64();
                 format!("ran longer than its limit of {limit} s and was ended")
             }
-            Exit::NotFound(message) | Exit::Failed(message) => message.clone(),
             exit => exit.to_string(),
         };
         let complaint = output.stderr.text();
@@ -364,14 +416,12 @@ impl ShellRun {
             _ => Value::Null,
         };
         let (error, limit) = match &output.exit {
-            Exit::NotFound(message) | Exit::Failed(message) => {
-                (Value::str(message.as_str()), Value::Null)
-            }
             Exit::TimedOut => (
                 Value::Null,
                 Value::Float(output.elapsed.as_secs_f64().floor()),
             ),
-            _ => (Value::Null, Value::Null),
+            Exit::Code(_) | Exit::Signal(_) | Exit::Cancelled => (Value::Null, Value::Null),
+            exit => (Value::from(exit.to_string()), Value::Null),
         };
         let text = |text: String| {
             let hidden = secret || self.shows_secret(&text);

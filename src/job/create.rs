@@ -10,7 +10,7 @@ use super::task::{Stage, Task};
 use crate::expr::{Context, Inputs, Place, Var};
 use crate::name::{OperationRef, Priority};
 use crate::plan::Reason;
-use crate::task::Configurator;
+use crate::task::{Configurator, Part};
 use crate::topology::Kind;
 use crate::tosca::Operation;
 use crate::value::{Handle, Map, Value};
@@ -78,6 +78,7 @@ impl Engine {
             follows: false,
             entered: false,
             announced: false,
+            part: Part::default(),
             cut_off: false,
             listed: false,
             parent: None,
@@ -152,6 +153,9 @@ impl Engine {
         vars.set("connections", Var::Value(Value::from(Map::new())));
         let artifact = task.artifact.map_or(Value::Null, Value::Entity);
         vars.set("implementation", Var::Value(artifact));
+        if let Some(host) = self.operation_host(task.target, &task.operation) {
+            vars.set("OPERATION_HOST", Var::Value(Value::Entity(host)));
+        }
         let arguments = Value::map([("eval", Value::from("$inputs::arguments"))]);
         vars.set("arguments", Var::Lazy(arguments));
         let inputs = Inputs::new(task.inputs.as_ref().clone());

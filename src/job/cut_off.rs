@@ -21,7 +21,7 @@ impl Engine {
     /// What stays the same where an operation is run again because nobody knows whether it was, and
     /// is another for each further run that is meant: of the ensemble, the target, the operation,
     /// and its last record (R15).
-    fn idempotency_key(&self, index: TaskIndex) -> String {
+    pub(super) fn idempotency_key(&self, index: TaskIndex) -> String {
         let task = &self.tasks[index];
         let target = self.topology.whole_key(task.target);
         let name = task.reference.operation.as_str();
@@ -39,7 +39,8 @@ impl Engine {
     }
 
     /// Gives an effect the variable that tells it apart.
-    pub(super) fn mark(&self, index: TaskIndex, effect: &mut Effect) {
+    pub(super) fn mark(&mut self, index: TaskIndex, effect: &mut Effect) {
+        self.tasks[index].part = effect.part;
         if let Action::Run(command) = &mut effect.action {
             let key = self.idempotency_key(index);
             command.env.push((KEY_VARIABLE.to_owned(), key));

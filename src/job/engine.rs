@@ -9,7 +9,7 @@ use super::event::{Event, Level};
 use super::options::JobOptions;
 use super::problem::explain;
 use super::task::{Task, TaskIndex};
-use super::world::Keys;
+use super::world::{Keys, Places};
 use crate::dag::ReadyQueue;
 use crate::expr::{Evaluator, Memo, Read, World};
 use crate::name::{ChangeId, Status, TaskNumber};
@@ -108,6 +108,7 @@ pub struct Engine {
     pub(super) choose: Choose,
     pub(super) history: Box<dyn History>,
     pub(super) keys: Box<dyn Keys>,
+    pub(super) places: Box<dyn Places>,
     /// The status on record of those that the plan gives another one to begin with.
     pub(super) recorded: HashMap<Handle, Option<Status>>,
     /// The key for the digests of secrets that this job records.
@@ -172,6 +173,8 @@ pub struct Parts {
     pub history: Box<dyn History>,
     /// The keys for digests of secrets.
     pub keys: Box<dyn Keys>,
+    /// How machines are reached.
+    pub places: Box<dyn Places>,
 }
 
 impl std::fmt::Debug for Parts {
@@ -197,6 +200,7 @@ impl Engine {
             choose: parts.choose,
             history: parts.history,
             keys: parts.keys,
+            places: parts.places,
             recorded: HashMap::new(),
             digest_key: None,
             untold: RefCell::default(),

@@ -1,7 +1,9 @@
 //! How a job is run.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use crate::host::Chain;
 use crate::plan::Goal;
 
 /// How a job is run.
@@ -21,6 +23,8 @@ pub struct JobOptions {
     pub echo: bool,
     /// The process's environment with the rules of the ensemble's environment applied.
     pub environment: Vec<(String, String)>,
+    /// The executors that the commands of operations go through, if any.
+    pub chain: Option<Arc<Chain>>,
     /// Variables that the user gave to all expressions.
     pub vars: Vec<(String, String)>,
 }

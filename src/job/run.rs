@@ -135,10 +135,9 @@ impl Loop {
             publish(engine, hands)?;
             while let Some((task, effect)) = self.effects.pop_front() {
                 self.running.insert(task as u64, task);
-                hands
-                    .runner
-                    .begin(task as u64, effect.action)
-                    .map_err(Error::Runner)?;
+                let request = engine.request(*effect);
+                let begun = hands.runner.begin(task as u64, request);
+                begun.map_err(Error::Runner)?;
             }
             if !self.running.is_empty() {
                 let ended = hands.runner.next().map_err(Error::Runner)?;

@@ -8,10 +8,10 @@ use super::gate::Gate;
 use super::schedule::STRAGGLES;
 use super::task::{Stage, TaskIndex};
 use super::world::Folders;
-use crate::host::{ActionResult, Exit};
+use crate::host::{ActionResult, Exit, RunOutput};
 use crate::name::{NodeState, Priority, Status};
 use crate::plan::{Activity, StepId, Workflow, find_operation};
-use crate::task::{Effect, EffectResult, Outcome, Progress, Subtask};
+use crate::task::{Effect, EffectResult, Outcome, Part, Progress, Subtask};
 use crate::topology::Created;
 use crate::value::Value;
 
@@ -25,6 +25,13 @@ pub(super) enum Next {
     Nothing,
     /// An effect of a task.
     Effect(TaskIndex, Box<Effect>),
+}
+
+/// Whether nobody has seen how a command ended that had begun: it was cancelled, or the connection
+/// to its machine was lost. One that never began took no time.
+fn was_cut_off(output: &RunOutput) -> bool {
+    let lost = matches!(output.exit, Exit::Failed(_)) && !output.elapsed.is_zero();
+    output.exit == Exit::Cancelled || lost
 }
 
 impl Engine {
@@ -172,8 +179,10 @@ impl Engine {
         let Some(mut run) = self.tasks[index].run.take() else {
             return Ok(Next::Nothing);
         };
-        if let Some(EffectResult::Action(ActionResult::Run(output))) = &last {
-            self.tasks[index].cut_off = output.exit == Exit::Cancelled;
+        if let Some(EffectResult::Action(ActionResult::Run(output))) = &last
+            && self.tasks[index].part == Part::Deed
+        {
+            self.tasks[index].cut_off = was_cut_off(output);
         }
         let ((progress, failure), reads) = self.with_view(index, true, |view| {
             (run.step(view, last), view.take_failure())

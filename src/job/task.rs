@@ -8,7 +8,7 @@ use super::compare::Change;
 use crate::expr::Context;
 use crate::name::{ChangeId, NodeState, OperationRef, Priority, Status};
 use crate::plan::{GroupId, Reason, StepId};
-use crate::task::{Configurator, Outcome, Rendered, Run};
+use crate::task::{Configurator, Outcome, Part, Rendered, Run};
 use crate::tosca::Operation;
 use crate::value::{Handle, Map, Value};
 
@@ -137,6 +137,8 @@ pub struct Task {
     pub(super) follows: bool,
     /// Whether its turn came and it was let in.
     pub(super) entered: bool,
+    /// What the effect is that it waits for.
+    pub(super) part: Part,
     /// Whether it was ended before it had done its work, by whoever asked for an end.
     pub(super) cut_off: bool,
     /// Whether the journal knows that it acts.

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use super::engine::Engine;
 use super::task::{Task, TaskIndex};
 use crate::expr::{Context, Error, Evaluator, Reads};
-use crate::project::filter_env;
-use crate::task::{Environment, Settings, TaskView, Variables};
+use crate::project::{EnvRuleOptions, filter_env_with};
+use crate::task::{Environment, Machine, Settings, TaskView, Variables};
 use crate::topology::Kind;
 use crate::value::{Handle, Value};
 
@@ -30,6 +30,7 @@ impl Engine {
             evaluator: &evaluator,
             context: &context,
             target: task.target,
+            index,
             rules: task
                 .operation
                 .implementation
@@ -96,14 +97,38 @@ struct TaskEnvironment<'a> {
     evaluator: &'a Evaluator,
     context: &'a Context,
     target: Handle,
+    index: TaskIndex,
     rules: Option<&'a crate::value::Map>,
 }
 
 impl Environment for TaskEnvironment<'_> {
     fn variables(&self) -> Result<Variables, Error> {
+        self.variables_with(EnvRuleOptions::default())
+    }
+
+    fn machine(&self) -> Result<Machine, Error> {
+        let task = &self.engine.tasks[self.index];
+        let (target, operation) = (task.target, &task.operation);
+        let place = self.engine.place_of(target, operation, self.evaluator)?;
+        // What this machine has in its environment means nothing on another one.
+        let added = EnvRuleOptions {
+            add_only: true,
+            ..EnvRuleOptions::default()
+        };
+        Ok(Machine {
+            place,
+            variables: self.variables_with(added)?,
+            key: self.engine.idempotency_key(self.index),
+        })
+    }
+}
+
+impl TaskEnvironment<'_> {
+    fn variables_with(&self, options: EnvRuleOptions<'_>) -> Result<Variables, Error> {
         let base = &self.engine.options.environment;
         let mut secrets = Vec::new();
         let mut all = match self.rules.filter(|rules| !rules.is_empty()) {
+            None if options.add_only => Vec::new(),
             None => base.clone(),
             Some(rules) => {
                 let rules = rules.iter().map(|(name, raw)| {
@@ -115,15 +140,14 @@ impl Environment for TaskEnvironment<'_> {
                     secrets.push(value.reveal().to_string());
                 }
                 let base = base.iter().cloned().collect();
-                filter_env(&rules, &base).into_iter().collect()
+                let filtered = filter_env_with(&rules, &base, options);
+                filtered.into_iter().collect()
             }
         };
         self.add_relationship(&mut all);
         Ok(Variables { all, secrets })
     }
-}
 
-impl TaskEnvironment<'_> {
     /// Adds the variables of TOSCA 1.3 for operations of relationships.
     fn add_relationship(&self, variables: &mut Vec<(String, String)>) {
         let topology = &self.engine.topology;

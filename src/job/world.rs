@@ -4,14 +4,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::host::{Action, ActionResult};
+use crate::host::{ActionResult, Place, Request};
 use crate::secret::DigestKey;
 use crate::task::{RenderedFile, WorkFolder};
+use crate::topology::Endpoint;
 
 /// Performs actions; those begun may end in any order.
 pub trait Runner {
     /// Begins an action.
-    fn begin(&mut self, id: u64, action: Action) -> Result<(), String>;
+    fn begin(&mut self, id: u64, request: Request) -> Result<(), String>;
 
     /// Waits until one that was begun has ended; gives nothing if somebody asked for an end
     /// meanwhile, or there are notes.
@@ -33,6 +34,13 @@ pub trait Runner {
 
     /// Asks all that run to stop.
     fn cancel(&mut self);
+}
+
+/// Knows how machines are reached.
+pub trait Places {
+    /// Where the machine of an endpoint is, with all that is needed to get there; an error says
+    /// what is wrong about it.
+    fn place(&self, endpoint: &Endpoint) -> Result<Place, String>;
 }
 
 /// Has the keys for digests of secrets.

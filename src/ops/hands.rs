@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::session::{JobRequest, Session};
 use crate::ensemble::{FolderKind, FolderPath, Folders, Lock, PlannedFile};
-use crate::host::{Action, ActionResult, Request};
+use crate::host::{ActionResult, Request};
 use crate::job::FolderKey;
 use crate::name::ChangeId;
 use crate::runner::{Guarding, Heard, Limits, Local};
@@ -69,8 +69,8 @@ impl Drop for LocalRunner {
 }
 
 impl crate::job::Runner for LocalRunner {
-    fn begin(&mut self, id: u64, action: Action) -> Result<(), String> {
-        self.local()?.submit(id, Request::here(action));
+    fn begin(&mut self, id: u64, request: Request) -> Result<(), String> {
+        self.local()?.submit(id, request);
         Ok(())
     }
 

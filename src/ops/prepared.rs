@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use super::committing::{Commits, JobCommit};
 use super::departed;
+use super::executors;
 use super::failure::{Failure, FailureKind};
 use super::hands::DigestKeys;
 use super::identity;
 use super::kept_out::keep_out_of_git;
 use super::log::JobLog;
+use super::machines::Machines;
 use super::rescue;
 use super::resume;
 use super::session::{JobRequest, Session};
@@ -76,6 +78,7 @@ pub(super) fn engine(
     let world = Arc::new(session.world(folders.planned_root().to_path_buf()));
     let topology = Arc::new(topology);
     let environment = session.variables(&topology, &world)?;
+    let chain = executors::chain_of(request, session, (&topology, &world), &environment)?;
     let mut world = Arc::into_inner(world)
         .unwrap_or_else(|| session.world(folders.planned_root().to_path_buf()));
     world.variables.clone_from(&environment);
@@ -89,6 +92,7 @@ pub(super) fn engine(
         base_dir: session.manifest.base_dir().to_path_buf(),
         echo: request.echo,
         environment: environment.into_iter().collect(),
+        chain,
         vars: request.session.vars.clone(),
     };
     let parts = Parts {
@@ -97,6 +101,7 @@ pub(super) fn engine(
         choose: configurator::choose,
         history: Box::new(history),
         keys: Box::new(DigestKeys::of(session)),
+        places: Box::new(Machines::of(session)),
     };
     Ok(Idle {
         engine: Engine::new(parts, options),

@@ -85,6 +85,7 @@ fn cut_off(options: &SessionOptions, command: &str) -> Result<String, Failure> {
     let mut told = Told(String::new());
     if recover::recover(&session::find(options)?, &mut told)? {
         let request = JobRequest {
+            executors: crate::host::ChainSpec::default(),
             session: options.clone(),
             goal: Goal::default(),
             start: None,

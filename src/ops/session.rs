@@ -16,6 +16,7 @@ use super::world::RealWorld;
 use crate::diagnostic::{Diagnostic, Diagnostics, Source, SourceId, Sources, Span};
 use crate::ensemble::{Manifest, ManifestSource, RecordedHistory};
 use crate::expr::{Context, Evaluator, Memo};
+use crate::host::ChainSpec;
 use crate::name::ChangeId;
 use crate::plan::Goal;
 use crate::project::{self, Environment, FileLoader, Located, Project, Trust};
@@ -81,6 +82,8 @@ pub struct JobRequest {
     pub command: String,
     /// How long to wait for locks that others hold.
     pub lock_timeout: Duration,
+    /// The executors that the user asks for, with their options.
+    pub executors: ChainSpec,
     /// How long tasks may go on after somebody asked for an end.
     pub grace: Duration,
     /// Tells whether somebody asked for an end.

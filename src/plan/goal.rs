@@ -136,6 +136,8 @@ pub struct Goal {
     pub operation: Option<OperationRef>,
     /// The command of an ad-hoc run.
     pub command: Vec<String>,
+    /// The instance on whose machine the command of an ad-hoc run runs; on this one if none.
+    pub operation_host: Option<InstanceName>,
     /// Run again what may have been done already.
     pub redo_in_doubt: bool,
     /// What a job that is gone on with has done already: keys of targets and operations.

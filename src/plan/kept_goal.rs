@@ -27,6 +27,7 @@ struct KeptGoal {
     destroy_unmanaged: bool,
     operation: Option<(String, String)>,
     command: Vec<String>,
+    operation_host: Option<String>,
 }
 
 impl Goal {
@@ -58,6 +59,7 @@ impl Goal {
             check: self.check,
             prune: self.prune,
             destroy_unmanaged: self.destroy_unmanaged,
+            operation_host: self.operation_host.as_ref().map(ToString::to_string),
             operation: operation.map(|it| (it.interface.to_string(), it.operation.to_string())),
             command: self.command.clone(),
         };
@@ -92,6 +94,7 @@ impl Goal {
                 .operation
                 .map(|(interface, name)| OperationRef::new(interface, name)),
             command: kept.command,
+            operation_host: kept.operation_host.map(Into::into),
             ..Self::default()
         })
     }
@@ -114,6 +117,7 @@ mod tests {
             prune: true,
             operation: Some(OperationRef::new("Standard", "create")),
             command: vec!["true".into()],
+            operation_host: Some("a".into()),
             ..Goal::default()
         };
         assert_eq!(Goal::from_kept(&goal.to_kept()), Some(goal));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use crate::diagnostic::Span;
-use crate::name::{NodeState, OperationRef};
+use crate::name::{InstanceName, NodeState, OperationRef};
 use crate::tosca::{Implementation, ImplementationKind, Operation, Operations};
 use crate::value::{Map, Value};
 
@@ -46,17 +46,19 @@ pub fn operation_named(text: &str) -> OperationRef {
     OperationRef::new(standard.map_or("", |(interface, _)| *interface), text)
 }
 
-/// The operation that runs a command which the user typed.
-pub(super) fn command_operation(words: &[String]) -> Arc<Operation> {
+/// The operation that runs a command which the user typed, on the machine of an instance or else
+/// on this one.
+pub(super) fn command_operation(words: &[String], host: Option<&InstanceName>) -> Arc<Operation> {
+    let configurator = if host.is_some() { "Cmd" } else { "Shell" };
     let words = words.iter().map(|word| Value::from(word.as_str()));
     Arc::new(Operation {
         reference: OperationRef::new("", "run"),
         implementation: Some(Implementation {
-            kind: ImplementationKind::Configurator("Shell".into()),
+            kind: ImplementationKind::Configurator(configurator.into()),
             class: None,
             primary: None,
             dependencies: Vec::new(),
-            operation_host: None,
+            operation_host: host.map(InstanceName::shared),
             environment: Map::new(),
             timeout: None,
             pre_conditions: None,

@@ -25,7 +25,7 @@ impl Planner<'_> {
     }
 
     fn run_command(&mut self) -> Result<(), Error> {
-        let operation = command_operation(&self.goal.command);
+        let operation = command_operation(&self.goal.command, self.goal.operation_host.as_ref());
         let names = if self.goal.instances.is_empty() {
             vec![ROOT.into()]
         } else {

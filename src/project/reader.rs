@@ -157,6 +157,11 @@ pub static ENVIRONMENT_KEYS: Table = Table {
             "How ensembles are locked for all machines",
         ),
         key(
+            "executors",
+            Shape::Any,
+            "What the commands of operations go through: names, or a map with `chain` and options",
+        ),
+        key(
             "imports",
             Shape::List,
             "Files that templates of the environment need",

@@ -1,7 +1,7 @@
 //! What a run asks of the world, and what it gets back.
 
 use super::outcome::Outcome;
-use crate::host::{Action, ActionResult};
+use crate::host::{Action, ActionResult, Place};
 use crate::value::Value;
 
 /// Something to be done on a machine.
@@ -9,6 +9,32 @@ use crate::value::Value;
 pub struct Effect {
     /// What.
     pub action: Action,
+    /// Where.
+    pub place: Place,
+    /// What it is to the operation.
+    pub part: Part,
+}
+
+/// What an effect is to its operation.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Part {
+    /// It does what the operation is for: it goes through the executors, and where nobody has seen
+    /// its end nobody knows whether the operation was done.
+    #[default]
+    Deed,
+    /// It prepares that, or clears up after it.
+    Help,
+}
+
+impl Effect {
+    /// What an operation is for, on this machine.
+    pub fn here(action: Action) -> Self {
+        Self {
+            action,
+            place: Place::Here,
+            part: Part::Deed,
+        }
+    }
 }
 
 /// What came of it.

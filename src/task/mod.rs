@@ -7,6 +7,6 @@ mod outcome;
 mod view;
 
 pub use configurator::{Configurator, Refusal, Run};
-pub use effect::{Effect, EffectResult, Progress, Subtask};
+pub use effect::{Effect, EffectResult, Part, Progress, Subtask};
 pub use outcome::{Outcome, Rendered, RenderedFile, WorkFolder};
-pub use view::{Environment, Settings, TaskView, Variables};
+pub use view::{Environment, Machine, Settings, TaskView, Variables};

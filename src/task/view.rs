@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::expr::{Context, Error, Evaluator, Var, World};
+use crate::host::Place;
 use crate::name::{OperationRef, Status};
 use crate::value::{Map, Value};
 
@@ -41,6 +42,20 @@ pub struct TaskView<'a> {
 pub trait Environment {
     /// The complete environment.
     fn variables(&self) -> Result<Variables, Error>;
+
+    /// The machine that the operation names as its host.
+    fn machine(&self) -> Result<Machine, Error>;
+}
+
+/// The machine on which an operation runs.
+#[derive(Debug, Clone, Default)]
+pub struct Machine {
+    /// Where it is.
+    pub place: Place,
+    /// What the operation adds to the environment there.
+    pub variables: Variables,
+    /// Tells this run of the operation from all others, in characters that are good in file names.
+    pub key: String,
 }
 
 /// The environment of a task's commands.
@@ -133,6 +148,16 @@ impl<'a> TaskView<'a> {
     /// Whether a program of this name can be run in the task's environment.
     pub fn has_program(&self, name: &str) -> bool {
         self.world.which(name).is_some()
+    }
+
+    /// The machine that the operation names as its host; what is read to find it counts.
+    pub fn machine(&self) -> Result<Machine, Error> {
+        self.environment.machine()
+    }
+
+    /// Whether there is a file at a path of this machine.
+    pub fn has_file(&self, path: &Path) -> bool {
+        self.world.exists(path) && !self.world.is_dir(path)
     }
 
     /// The complete environment of the task's commands.

@@ -2,6 +2,7 @@
 //! see of them. Decides nothing and runs nothing.
 
 mod artifact;
+mod endpoint;
 mod entity;
 mod foreign;
 mod load;
@@ -12,6 +13,7 @@ mod scope;
 mod status;
 mod topology;
 
+pub use endpoint::Endpoint;
 pub use entity::{Created, Entity, Kind, Node};
 pub use foreign::Foreign;
 pub use load::{Error, load, load_on};

@@ -1,0 +1,239 @@
+//! How the machine of an instance is reached, as the model and what is recorded say
+//! (spec/unfurl.md § (k), `Cmd`).
+
+use super::topology::Topology;
+use crate::expr::{Error, Evaluator};
+use crate::host::Secret;
+use crate::value::{Handle, Map, Value};
+
+/// The capability of a machine that commands can be run on.
+const ENDPOINT: &str = "unfurl.capabilities.Endpoint.Ansible";
+/// The relationship that says as whom.
+const CONNECTION: &str = "unfurl.relationships.ConnectsTo.Ansible";
+/// The attributes with the address of a machine, those that say it best first.
+const ADDRESSES: [&str; 4] = [
+    "public_ip",
+    "private_ip",
+    "public_address",
+    "private_address",
+];
+/// The properties of an endpoint that say how it is reached.
+const PROPERTIES: [&str; 7] = [
+    "connection",
+    "host",
+    "ip_address",
+    "port",
+    "user",
+    "private_key_file",
+    "host_key",
+];
+/// What the names of variables of Ansible begin with.
+const PREFIXES: [&str; 2] = ["ansible_", "ssh_"];
+
+/// How a machine is reached.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Endpoint {
+    /// The name of its instance.
+    pub name: String,
+    /// Whether it is this machine.
+    pub is_here: bool,
+    /// Its name or address; that of the instance if none is said.
+    pub host: Option<String>,
+    /// The port.
+    pub port: Option<u16>,
+    /// The user to log in as.
+    pub user: Option<String>,
+    /// The password of the user.
+    pub password: Option<Secret>,
+    /// The file of the user's private key.
+    pub key_file: Option<String>,
+    /// The passphrase of that key.
+    pub passphrase: Option<Secret>,
+    /// The host's public key, as a file of known hosts says it: its kind and its text.
+    pub host_key: Option<String>,
+}
+
+impl Topology {
+    /// The instance on whose machine an operation runs, by the word that it says (`SELF`, `HOST`,
+    /// `SOURCE`, `TARGET`, or a name). None stands for the machine that this runs on, an error for
+    /// an instance that is not there.
+    pub fn operation_host(&self, of: Handle, word: Option<&str>) -> Result<Option<Handle>, String> {
+        let word = word.unwrap_or_default();
+        let found = match word {
+            "" | "localhost" | "ORCHESTRATOR" => return Ok(None),
+            "SELF" | "OPERATION_HOST" => self.instance_of(of),
+            "HOST" => self.instance_of(of).and_then(|of| self.entity(of).parent),
+            "SOURCE" => self.source_of(of),
+            "TARGET" => self.target_of(of),
+            name => self.find_from(of, name),
+        };
+        let found = found.filter(|of| self.get(*of).is_some_and(|it| it.node().is_some()));
+        let of = &self.entity(of).name;
+        let why = || format!("`{of}` has no operation host `{word}`: there is no such instance");
+        found.map(Some).ok_or_else(why)
+    }
+
+    /// The machine that an instance is or is hosted on; none if nothing says that it is one.
+    pub fn endpoint(&self, of: Handle, evaluator: &Evaluator) -> Result<Option<Endpoint>, Error> {
+        let mut next = Some(of);
+        while let Some(of) = next {
+            if let Some(endpoint) = self.own_endpoint(of, evaluator)? {
+                return Ok(Some(endpoint));
+            }
+            next = self.entity(of).parent;
+        }
+        Ok(None)
+    }
+
+    fn own_endpoint(&self, of: Handle, evaluator: &Evaluator) -> Result<Option<Endpoint>, Error> {
+        let entity = self.entity(of);
+        let Some(node) = entity.node() else {
+            return Ok(None);
+        };
+        let mut said = Map::new();
+        let endpoint = node
+            .capabilities
+            .iter()
+            .find(|it| self.entity(**it).is_a(ENDPOINT));
+        if let Some(endpoint) = endpoint {
+            for name in PROPERTIES {
+                if let Some(value) = evaluator.attribute(*endpoint, name)? {
+                    add(&mut said, name, value);
+                }
+            }
+            self.add_others(*endpoint, evaluator, &mut said)?;
+        }
+        for connection in self.incoming(of) {
+            if self.entity(connection).is_a(CONNECTION) {
+                self.add_others(connection, evaluator, &mut said)?;
+                break;
+            }
+        }
+        let mut address = None;
+        for name in ADDRESSES {
+            if address.is_none() && !said.contains_key("host") {
+                let value = evaluator.attribute(of, name)?;
+                address = value.filter(Value::is_truthy);
+            }
+        }
+        if endpoint.is_none() && address.is_none() {
+            return Ok(None);
+        }
+        if let Some(address) = address {
+            said.insert("host".into(), address);
+        }
+        Ok(Some(read(entity.name.as_str(), &said)))
+    }
+
+    /// Adds what the credential and the variables for Ansible say.
+    fn add_others(&self, of: Handle, evaluator: &Evaluator, said: &mut Map) -> Result<(), Error> {
+        let known = |name: &str| self.attribute_is_there(of, name);
+        if known("credential")
+            && let Some(credential) = evaluator.attribute(of, "credential")?
+        {
+            add_credential(said, &credential);
+        }
+        if known("hostvars")
+            && let Some(variables) = evaluator.attribute(of, "hostvars")?
+        {
+            add_all(said, &variables);
+        }
+        Ok(())
+    }
+
+    fn attribute_is_there(&self, of: Handle, name: &str) -> bool {
+        crate::expr::Scope::attribute(self, of, name).is_some()
+    }
+}
+
+fn add(said: &mut Map, name: &str, value: Value) {
+    let plain = PREFIXES.iter().fold(name, |name, prefix| {
+        name.strip_prefix(prefix).unwrap_or(name)
+    });
+    if !value.is_null() {
+        said.insert(plain.into(), value);
+    }
+}
+
+fn add_all(said: &mut Map, variables: &Value) {
+    let secret = variables.has_sensitive();
+    for (name, value) in variables.reveal().as_map().into_iter().flatten() {
+        add(said, name, value.clone().sensitive_if(secret));
+    }
+}
+
+fn add_credential(said: &mut Map, credential: &Value) {
+    let field = |name: &str| {
+        let value = credential.reveal().get(name)?.clone();
+        (!value.is_null()).then_some(value)
+    };
+    if let Some(user) = field("user") {
+        add(said, "user", user);
+    }
+    if let Some(token) = field("token") {
+        let kind = field("token_type").map(|it| it.reveal().to_string());
+        add(said, kind.as_deref().unwrap_or("password"), token);
+    }
+    if let Some(keys) = field("keys") {
+        add_all(said, &keys);
+    }
+}
+
+fn read(name: &str, said: &Map) -> Endpoint {
+    let text = |names: &[&str]| {
+        let mut found = names.iter().filter_map(|name| said.get(*name));
+        let found = found.find(|value| value.is_truthy())?;
+        Some(found.reveal().to_string())
+    };
+    let number = || text(&["port"])?.parse().ok();
+    Endpoint {
+        name: name.to_owned(),
+        is_here: text(&["connection"]).is_some_and(|it| it == "local"),
+        host: text(&["host", "ip_address"]),
+        port: number(),
+        user: text(&["user"]),
+        password: text(&["password", "pass"]).map(Secret::new),
+        key_file: text(&["private_key_file", "key_file"]),
+        passphrase: text(&["private_key_passphrase", "passphrase"]).map(Secret::new),
+        host_key: text(&["host_key"]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_for_ansible_and_credentials_say_how_a_machine_is_reached() {
+        let mut said = Map::new();
+        add(&mut said, "connection", "ssh".into());
+        add(&mut said, "port", 22.into());
+        let keys = Value::map([("ssh_private_key_file", Value::from("/k"))]);
+        let credential = Value::map([
+            ("user", Value::from("deploy")),
+            ("token_type", "password".into()),
+            ("token", "hunter2".into()),
+            ("keys", keys),
+        ]);
+        add_credential(&mut said, &credential.sensitive());
+        let variables = Value::map([
+            ("ansible_host", Value::from("10.0.0.1")),
+            ("ansible_port", 2222.into()),
+            ("host_key", "ssh-ed25519 AAAA".into()),
+        ]);
+        add_all(&mut said, &variables);
+        let endpoint = read("web", &said);
+        assert_eq!(endpoint.host.as_deref(), Some("10.0.0.1"));
+        assert_eq!((endpoint.port, endpoint.is_here), (Some(2222), false));
+        assert_eq!(endpoint.user.as_deref(), Some("deploy"));
+        assert_eq!(
+            endpoint
+                .password
+                .map(|it| it.reveal().to_owned())
+                .as_deref(),
+            Some("hunter2")
+        );
+        assert_eq!(endpoint.key_file.as_deref(), Some("/k"));
+        assert_eq!(endpoint.host_key.as_deref(), Some("ssh-ed25519 AAAA"));
+    }
+}
