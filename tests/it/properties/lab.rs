@@ -168,6 +168,7 @@ impl Lab {
     fn request(&mut self, goal: Goal, parallel: usize) -> JobRequest {
         self.jobs += 1;
         JobRequest {
+            executors: unfurl::host::ChainSpec::default(),
             session: SessionOptions {
                 ensemble: self.path().to_string_lossy().into_owned(),
                 logfile: Some(self.folder.path().join("the.log")),

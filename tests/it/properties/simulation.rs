@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 use proptest::prelude::{TestCaseError, any, proptest};
 use unfurl::diagnostic::{Diagnostic, Diagnostics, Sources};
-use unfurl::host::{Action, ActionResult, Captured, Exit, RunOutput};
+use unfurl::host::{Action, ActionResult, Captured, Exit, Request, RunOutput};
 use unfurl::job::{Engine, Event, Runner};
 use unfurl::ops::{Decision, View};
 use unfurl::plan::{Goal, Workflow};
@@ -88,7 +88,8 @@ impl World {
 struct Simulated(Rc<RefCell<World>>);
 
 impl Runner for Simulated {
-    fn begin(&mut self, id: u64, action: Action) -> Result<(), String> {
+    fn begin(&mut self, id: u64, request: Request) -> Result<(), String> {
+        let action = request.action;
         let mut world = self.0.borrow_mut();
         let Action::Run(command) = action else {
             unreachable!("the topologies transfer nothing");
