@@ -45,7 +45,8 @@ struct Errand {
     script: Option<Script>,
 }
 
-/// A script that is taken along: its path within the ensemble, and the folder it goes to.
+/// A script that is taken along: its path within the ensemble, and the folder it goes to, beneath
+/// the home until that is known.
 #[derive(Debug)]
 struct Script {
     path: String,
@@ -78,12 +79,7 @@ impl HostRun {
         let machine = task.machine()?;
         let here = machine.place.is_here();
         let script = self.script(task, &machine).filter(|_| !here);
-        let mut command = self.shell.command(task, (!here).then_some(&machine))?;
-        if let Some(script) = &script
-            && command.cwd.as_os_str().is_empty()
-        {
-            command.cwd = script.folder.clone().into();
-        }
+        let command = self.shell.command(task, (!here).then_some(&machine))?;
         Ok(Errand {
             place: machine.place,
             command,
@@ -103,6 +99,20 @@ impl HostRun {
             path: path.to_owned(),
             folder: format!("{FOLDERS}/{}", machine.key),
         })
+    }
+
+    /// What takes the script to its folder, which was told where it is.
+    fn prepared(&mut self, base: &Path, output: &RunOutput) -> Option<Action> {
+        let errand = self.errand.as_mut()?;
+        let script = errand.script.as_mut()?;
+        let said = output.stdout.text();
+        if let Some(folder) = said.lines().next_back().filter(|it| it.starts_with('/')) {
+            folder.clone_into(&mut script.folder);
+        }
+        if errand.command.cwd.as_os_str().is_empty() {
+            errand.command.cwd = script.folder.clone().into();
+        }
+        Some(script.puts(base))
     }
 
     fn run(&mut self) -> Progress {
@@ -164,9 +174,7 @@ impl Run for HostRun {
         match (std::mem::take(&mut self.stage), last) {
             (Stage::Clears(output), _) => self.finish(task, &output),
             (Stage::Prepares, ActionResult::Run(output)) if output.exit.is_ok() => {
-                let base = task.settings.base_dir;
-                let script = self.errand.as_ref().and_then(|it| it.script.as_ref());
-                match script.map(|script| script.puts(base)) {
+                match self.prepared(task.settings.base_dir, &output) {
                     Some(puts) => self.help(Stage::Puts, puts),
                     None => self.run(),
                 }
@@ -186,10 +194,13 @@ impl Run for HostRun {
 
 impl Script {
     fn prepares(&self) -> Action {
-        let path = format!("{}/{}", self.folder, self.path);
-        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
-        let folder = quote_for_shell(folder);
-        helping(format!("umask 077; cd && mkdir -p -- {folder}"))
+        let path = quote_for_shell(&self.path);
+        let folder = quote_for_shell(&self.folder);
+        // Files are put where the home is said to be, which need not be where a shell begins.
+        helping(format!(
+            "umask 077; cd && mkdir -p -- {folder} && cd -- {folder} && \
+             {{ case {path} in */*) mkdir -p -- \"$(dirname -- {path})\";; esac; }} && pwd -P"
+        ))
     }
 
     fn puts(&self, base: &Path) -> Action {

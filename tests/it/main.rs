@@ -40,6 +40,7 @@ mod push;
 mod python_dsl;
 mod recovery;
 mod redeploy;
+mod remote_operations;
 mod repos;
 mod run;
 mod schemas;

@@ -317,7 +317,27 @@ fn what_cannot_be_meant_is_a_usage_error() {
             &["deploy", "--workflow", "run"],
             "needs a command or an operation",
         ),
-        (&["run", "--host", "h", "--", "ls"], "ssh HOST COMMAND"),
+        (&["run", "--host", "db"], "needs something to run"),
+        (
+            &["run", "--host", "db", "--operation", "x"],
+            "`--host` goes with a command",
+        ),
+        (
+            &["run", "--executors", "[]", "--", "ls"],
+            "`[]` are no executors",
+        ),
+        (
+            &["run", "--executors", "[splay, nosuch]", "--", "ls"],
+            "executor `nosuch` is not available",
+        ),
+        (
+            &["run", "--executor-opts", "{splaytim: 1}", "--", "ls"],
+            "no executor has the option `splaytim`",
+        ),
+        (
+            &["deploy", "--executors", "dryrun"],
+            "operations on record that never ran",
+        ),
         (&["run", "--module", "ping"], "ansible HOST -m MODULE"),
         (&["run", "--nonsense", "--", "ls"], "--nonsense"),
         (&["run", "--template", "db", "--", "ls"], "--template"),

@@ -1,0 +1,314 @@
+//! Operations on other machines, over a real `sshd`.
+
+use std::fs;
+
+use serde_json::Value as Json;
+
+use super::hosts::sshd::{Sshd, make_key, user};
+use super::support::TestEnv;
+
+const TYPES: &str = "apiVersion: unfurl/v1.0.0
+kind: Ensemble
+spec:
+  service_template:
+    tosca_definitions_version: tosca_simple_unfurl_1_0_0
+    node_types:
+      Machine:
+        derived_from: tosca.nodes.Root
+        attributes:
+          public_ip: {type: string}
+          told: {type: string}
+        capabilities:
+          endpoint: {type: unfurl.capabilities.Endpoint.SSH}
+      App:
+        derived_from: tosca.nodes.Root
+        properties:
+          password: {type: string, default: hunter2hunter2, metadata: {sensitive: true}}
+        attributes:
+          told: {type: string}
+        requirements:
+          - host: {node: Machine, relationship: tosca.relationships.HostedOn}
+";
+
+/// How `machine` is reached, with a host or without.
+fn endpoint(sshd: &Sshd, key: &str, host: &str) -> String {
+    let key = fs::read_to_string(sshd.path(key)).unwrap();
+    let id = sshd.path("id");
+    format!(
+        "capabilities: {{endpoint: {{properties: {{{host}port: {}, user: {}, hostvars: \
+         {{ansible_ssh_private_key_file: {}, host_key: \"{}\"}}}}}}}}",
+        sshd.port,
+        user(),
+        id.display(),
+        key.trim()
+    )
+}
+
+/// An application on a machine; its operations are given.
+fn ensemble(sshd: &Sshd, operations: &str) -> TestEnv {
+    let endpoint = endpoint(sshd, "host_ed25519.pub", "host: 127.0.0.1, ");
+    TestEnv::with_ensemble(&format!(
+        "{TYPES}    topology_template:
+      node_templates:
+        machine: {{type: Machine, {endpoint}}}
+        app:
+          type: App
+          requirements: [{{host: machine}}]
+          interfaces:
+            Standard:
+{operations}"
+    ))
+}
+
+/// The attribute that the operation of the application set.
+fn told(env: &TestEnv, name: &str) -> String {
+    let ensemble = env.ensemble();
+    let instances = &ensemble["status"]["instances"];
+    let nested = &instances["machine"]["instances"][name];
+    let instance = if nested.is_null() {
+        &instances[name]
+    } else {
+        nested
+    };
+    let told = &instance["attributes"]["told"];
+    told.as_str()
+        .unwrap_or_else(|| panic!("{instance}"))
+        .to_owned()
+}
+
+#[test]
+fn a_command_runs_on_the_machine_that_its_operation_names() {
+    let sshd = Sshd::start();
+    let env = ensemble(
+        &sshd,
+        "              configure:
+                implementation:
+                  primary: echo $STATED:$UNSTATED:$SSH_CONNECTION:$(pwd)
+                  operation_host: HOST
+                  environment: {STATED: \"{{ '$OPERATION_HOST::.name' | eval }}\"}
+                inputs: {resultTemplate: {attributes: {told: '{{ stdout | trim }}'}}}
+",
+    );
+    let env = env.variable("UNSTATED", "here");
+    env.unfurl(["deploy", "--approve"]).succeeds();
+    let told = told(&env, "app");
+    let parts: Vec<&str> = told.split(':').collect();
+    assert_eq!((parts[0], parts[1]), ("machine", ""), "{told}");
+    assert!(
+        parts[2].ends_with(&format!("127.0.0.1 {}", sshd.port)),
+        "{told}"
+    );
+    assert_eq!(parts[3], sshd.path("home").to_str().unwrap());
+    let changes = env.read("jobs.tsv");
+    assert!(!changes.is_empty());
+    // Nothing has changed since.
+    let again = env.unfurl(["deploy", "--approve", "--output", "json"]);
+    assert_eq!(
+        again.succeeds().json()["tasks"]
+            .as_array()
+            .map_or(0, Vec::len),
+        0
+    );
+}
+
+#[test]
+fn a_script_of_the_ensemble_goes_there_and_leaves_nothing() {
+    let sshd = Sshd::start();
+    let env = ensemble(
+        &sshd,
+        "              configure:
+                implementation: {primary: scripts/make.sh one two, operation_host: HOST}
+                inputs: {resultTemplate: {attributes: {told: '{{ stdout | trim }}'}}}
+",
+    );
+    let text =
+        "#!/bin/sh\necho \"$0 $* $(stat -c %a .) ${SSH_CONNECTION:+there}\"; pwd > ~/where\n";
+    env.write("scripts/make.sh", text);
+    let run = |path: &str| {
+        use std::os::unix::fs::PermissionsExt as _;
+        let path = env.work().join(path);
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+        env.unfurl(["deploy", "--approve"])
+    };
+    run("scripts/make.sh").succeeds();
+    assert_eq!(told(&env, "app"), "scripts/make.sh one two 700 there");
+    let place = fs::read_to_string(sshd.path("home/where")).unwrap();
+    assert!(place.contains("/.cache/unfurl/"), "{place}");
+    assert!(!fs::exists(place.trim()).unwrap());
+}
+
+#[test]
+fn a_secret_goes_there_unseen() {
+    let sshd = Sshd::start();
+    let look = "tr '\\\\0' ' ' < /proc/$$/cmdline; cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\\\0' ' ' | grep -c hunter2hunter2; echo $PASSWORD | wc -c";
+    let env = ensemble(
+        &sshd,
+        &format!(
+            "              configure:
+                implementation:
+                  primary: \"{look}\"
+                  operation_host: HOST
+                  environment: {{PASSWORD: {{eval: .::password}}}}
+                inputs: {{resultTemplate: {{attributes: {{told: '{{{{ stdout.split() | last }}}}'}}}}}}
+"
+        ),
+    );
+    let run = env.unfurl(["deploy", "--approve"]).succeeds();
+    assert!(!run.stdout.contains("hunter2") && !run.stderr.contains("hunter2"));
+    assert_eq!(told(&env, "app"), "15");
+}
+
+#[test]
+fn an_operation_waits_for_the_address_of_its_machine() {
+    let sshd = Sshd::start();
+    let endpoint = endpoint(&sshd, "host_ed25519.pub", "");
+    let env = TestEnv::with_ensemble(&format!(
+        "{TYPES}    topology_template:
+      node_templates:
+        machine:
+          type: Machine
+          {endpoint}
+          interfaces:
+            Standard:
+              create: {{implementation: Template, inputs: {{resultTemplate: {{attributes: {{public_ip: 127.0.0.1}}}}}}}}
+              configure:
+                implementation: {{primary: 'echo on $SSH_CONNECTION', operation_host: SELF}}
+                inputs: {{resultTemplate: {{attributes: {{told: '{{{{ stdout | trim }}}}'}}}}}}
+"
+    ));
+    env.unfurl(["deploy", "--approve"]).succeeds();
+    assert!(told(&env, "machine").starts_with("on 127.0.0.1"));
+}
+
+#[test]
+fn a_machine_whose_key_is_another_is_not_talked_to() {
+    let sshd = Sshd::start();
+    make_key(&sshd.path("other"), "ed25519", "");
+    let endpoint = endpoint(&sshd, "other.pub", "host: 127.0.0.1, ");
+    let env = TestEnv::with_ensemble(&format!(
+        "{TYPES}    topology_template:
+      node_templates:
+        machine: {{type: Machine, {endpoint}, interfaces: {{Standard: {{configure: {{implementation: {{primary: 'echo hi', operation_host: SELF}}}}}}}}}}
+"
+    ));
+    let run = env.unfurl(["deploy", "--approve"]).exits(64);
+    run.says(&["key"]);
+    let in_doubt = env.ensemble()["status"]["instances"]["machine"]["readyState"].clone();
+    assert_ne!(in_doubt["local"], "ok");
+    assert!(!sshd.log().contains("Accepted"), "{}", sshd.log());
+}
+
+#[test]
+fn what_is_no_machine_is_told() {
+    let env = TestEnv::with_ensemble(&format!(
+        "{TYPES}    topology_template:
+      node_templates:
+        one: {{type: tosca.nodes.Root, interfaces: {{Standard: {{configure: {{implementation: {{primary: 'echo hi', operation_host: SELF}}}}}}}}}}
+"
+    ));
+    env.unfurl(["deploy", "--approve"])
+        .exits(64)
+        .says(&["nothing says how to reach `one`"]);
+}
+
+#[test]
+fn a_connection_that_is_lost_leaves_a_doubt() {
+    let sshd = Sshd::start();
+    let env = ensemble(
+        &sshd,
+        "              configure:
+                implementation: {primary: 'echo x >> ~/times; [ -e ~/calm ] || kill -9 $PPID; sleep 5', operation_host: HOST}
+",
+    );
+    let run = env.unfurl(["deploy", "--approve"]).exits(64);
+    run.says(&["lost"]);
+    assert_eq!(fs::read_to_string(sshd.path("home/times")).unwrap(), "x\n");
+    let again = env.unfurl(["deploy", "--approve"]).exits(1);
+    again.says(&["nobody knows whether"]);
+    fs::write(sshd.path("home/calm"), "").unwrap();
+    env.unfurl(["deploy", "--approve", "--redo-in-doubt"])
+        .succeeds();
+    assert_eq!(
+        fs::read_to_string(sshd.path("home/times")).unwrap(),
+        "x\nx\n"
+    );
+}
+
+#[test]
+fn a_command_of_the_user_runs_on_the_machine_of_an_instance() {
+    let sshd = Sshd::start();
+    let env = ensemble(&sshd, "              create: 'true'\n");
+    let run = env.unfurl([
+        "run",
+        "--approve",
+        "--host",
+        "machine",
+        "--output",
+        "json",
+        "--",
+        "sh",
+        "-c",
+        "echo {{ '.name' | eval }} $SSH_CONNECTION > ~/seen",
+    ]);
+    let summary: Json = run.succeeds().json();
+    assert_eq!(summary["tasks"][0]["target"], "machine");
+    let seen = fs::read_to_string(sshd.path("home/seen")).unwrap();
+    assert!(seen.starts_with("machine 127.0.0.1"), "{seen}");
+}
+
+#[test]
+fn executors_are_around_the_commands_of_operations() {
+    let sshd = Sshd::start();
+    let env = ensemble(
+        &sshd,
+        "              configure:
+                implementation: {primary: 'id -un; echo $SUDO_USER:$STATED', operation_host: HOST, environment: {STATED: a b}}
+                inputs: {resultTemplate: {attributes: {told: '{{ stdout.split() | join(\" \") }}'}}}
+  environment:
+    executors: {chain: [splay, direct], splaytime: 1, sudo_user: nobody}
+"
+        .replace("  environment:\n    executors", "environment:\n  executors")
+        .as_str(),
+    );
+    let run = env.unfurl(["-v", "deploy", "--approve"]).succeeds();
+    run.says(&["`splay` waits 0 s", "`sudo` runs it as `nobody`"]);
+    assert_eq!(told(&env, "app"), format!("nobody {}:a b", user()));
+
+    let opts = ["--executor-opts", "{sudo_user: root, splaytime: 2}"];
+    let words = ["run", "--approve", "--host", "machine"];
+    let command = [
+        "--",
+        "sh",
+        "-c",
+        "id -un > /tmp/$(basename ~)-$$ 2>/dev/null; id -un >&2; exit 3",
+    ];
+    let all: Vec<&str> = words.iter().chain(&opts).chain(&command).copied().collect();
+    let run = env.unfurl(all).exits(64);
+    run.says(&["the option `sudo_user` of executors is ignored", "nobody"]);
+}
+
+#[test]
+fn an_executor_of_ones_own_decides_over_a_command() {
+    let sshd = Sshd::start();
+    let env = ensemble(&sshd, "              create: 'true'\n");
+    env.write(
+        "executors/never",
+        "#!/bin/sh\necho '{\"error\": \"not today\"}'\n",
+    );
+    use std::os::unix::fs::PermissionsExt as _;
+    let file = env.work().join("executors/never");
+    fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
+    let run = env.unfurl([
+        "run",
+        "-a",
+        "--host",
+        "machine",
+        "--executors",
+        "[never, direct]",
+        "--",
+        "touch",
+        "x",
+    ]);
+    run.exits(64).says(&["not today"]);
+    assert!(!sshd.log().contains("Accepted"));
+}
