@@ -10,6 +10,7 @@ use super::git::{CommitArgs, GitArgs, GitStatusArgs, MergeDriverArgs};
 use super::history::HistoryArgs;
 use super::options::{DeployArgs, LookArgs, OutputFormat, PlanArgs, StopArgs, TeardownArgs};
 use super::run::RunArgs;
+use super::task::TaskArgs;
 
 /// The words for levels of messages.
 const LEVELS: [&str; 8] = [
@@ -89,6 +90,7 @@ pub(super) enum Command {
     Explain(ExplainArgs),
     History(HistoryArgs),
     Run(RunArgs),
+    Task(TaskArgs),
     /// Show what is recorded of the ensemble's instances
     Status(StatusArgs),
     /// Check an ensemble and report every problem

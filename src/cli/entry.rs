@@ -6,7 +6,7 @@ use clap::{CommandFactory as _, Parser as _};
 
 use super::arguments::{Cli, Command};
 use super::output::Output;
-use super::{explain, export, git, history, inspect, job, lock, misc, run};
+use super::{explain, export, git, history, inspect, job, lock, misc, run, task};
 use crate::plan::Workflow;
 use crate::runner::{GUARD_COMMAND, stand_guard};
 use crate::system::env;
@@ -65,6 +65,7 @@ fn start() -> ExitCode {
         Command::Discover(args) => job::run(Workflow::Discover, &args.into(), global, &output),
         Command::Plan(args) => job::plan(args, global, &output),
         Command::Run(args) => run::run(args, global, &output),
+        Command::Task(args) => task::task(&args, global, &output),
         Command::Explain(args) => explain::explain(args, global, &output),
         Command::History(args) => history::history(&args, global, &output),
         Command::Status(args) => inspect::status(&args, global, &output),

@@ -8,7 +8,9 @@ use std::time::Duration;
 use clap::{ArgAction, Args, ValueEnum};
 
 use super::options::duration;
-use crate::runbook::MaxFail;
+use crate::ops::{Failure, FailureKind};
+use crate::runbook::{MaxFail, Options, Scope, Switches};
+use crate::value::{Map, Value};
 
 /// How what runs over hosts is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -132,6 +134,59 @@ pub(super) struct HostConnection {
     /// Trust hosts that nobody knows yet, and remember their keys
     #[arg(long)]
     pub(super) accept_new_host_keys: bool,
+}
+
+impl HostOptions {
+    /// What a run over hosts is told by these options; variables and what it needs to know of this
+    /// machine apart.
+    pub(super) fn options(&self) -> Result<Options, Failure> {
+        let list = |option: &str, texts: &[String]| {
+            let wrong = |problem: String| {
+                Failure::new(FailureKind::Usage, format!("`{option}`: {problem}"), None)
+            };
+            items(texts).map_err(wrong)
+        };
+        let max_fail = match self.order.stop_on_first_failure {
+            true => Some(MaxFail::Count(1)),
+            false => self.order.max_fail,
+        };
+        Ok(Options {
+            scope: Scope {
+                hosts: list("--hosts", &self.choice.hosts)?,
+                roles: list("--roles", &self.choice.roles)?,
+                exclude_hosts: list("--exclude-hosts", &self.choice.exclude_hosts)?,
+            },
+            switches: Switches {
+                parallel: self.order.parallel,
+                warn_only: self.order.warn_only,
+                skip_bad_hosts: self.order.skip_bad_hosts,
+                abort_on_prompts: self.order.abort_on_prompts,
+                ..Switches::default()
+            },
+            pool_size: self.order.pool_size.map(NonZeroUsize::get),
+            max_fail,
+            command_timeout: self.order.command_timeout,
+            user: self.connection.user.clone(),
+            port: self.connection.port.map(NonZeroU16::get),
+            ..Options::default()
+        })
+    }
+}
+
+/// The variables of `--set`: `name=value`, or `name` for true, separated by commas (F63).
+pub(super) fn set_variables(texts: &[String]) -> Result<Map, String> {
+    let mut vars = Map::new();
+    for item in items(texts)? {
+        let (name, value) = match item.split_once('=') {
+            Some((name, value)) => (name.trim(), Value::from(value)),
+            None => (item.as_str(), Value::from(true)),
+        };
+        if name.is_empty() {
+            return Err(format!("`--set`: \"{item}\" has no name"));
+        }
+        vars.insert(name.into(), value);
+    }
+    Ok(vars)
 }
 
 /// The items of options that hold lists: separated by commas, stripped (F21); an empty one is

@@ -7,11 +7,8 @@ mod explain;
 mod export;
 mod git;
 mod history;
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the commands that take them come next")
-)]
 mod host_options;
+mod host_screen;
 mod inspect;
 mod job;
 mod lock;
@@ -20,6 +17,7 @@ mod options;
 mod output;
 mod run;
 mod screen;
+mod task;
 mod views;
 
 pub use entry::main;

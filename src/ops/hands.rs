@@ -75,13 +75,17 @@ impl crate::job::Runner for LocalRunner {
     }
 
     fn next(&mut self) -> Result<Option<(u64, ActionResult)>, String> {
-        match self.local()?.recv().map_err(|error| error.to_string())? {
-            Heard::Ended(id, result) => Ok(Some((id, result))),
-            Heard::Note(id, text) => {
-                self.notes.push((id, text));
-                Ok(None)
+        loop {
+            match self.local()?.recv().map_err(|error| error.to_string())? {
+                Heard::Ended(id, result) => return Ok(Some((id, result))),
+                Heard::Note(id, text) => {
+                    self.notes.push((id, text));
+                    return Ok(None);
+                }
+                Heard::Interruption => return Ok(None),
+                // A sink of its own hears that.
+                Heard::Wrote(..) => {}
             }
-            Heard::Interruption => Ok(None),
         }
     }
 

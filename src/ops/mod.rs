@@ -37,6 +37,7 @@ pub mod remote_lock;
 mod repositories;
 pub mod rescue;
 mod resume;
+pub mod runbook;
 pub mod schema;
 mod session;
 mod start_time;

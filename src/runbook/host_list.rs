@@ -42,7 +42,7 @@ pub enum Lookup {
 }
 
 /// Knows roles and hosts that `tasks.yaml` does not: an inventory.
-pub trait Roles {
+pub trait Roles: std::fmt::Debug {
     /// The hosts of a role.
     fn hosts_of(&self, role: &str) -> Lookup;
 

@@ -46,11 +46,12 @@ pub trait Book: Debug {
 }
 
 /// What a run asks others.
+#[derive(Clone)]
 pub struct Helpers {
     /// How hosts are reached.
-    pub book: Box<dyn Book>,
+    pub book: Arc<dyn Book>,
     /// Roles beyond those of `tasks.yaml`.
-    pub roles: Box<dyn Roles>,
+    pub roles: Arc<dyn Roles>,
     /// What templates may read of this machine.
     pub world: Arc<dyn World>,
 }

@@ -1,5 +1,6 @@
 //! The runner: its own thread, many actions at a time, on this machine and elsewhere.
 
+use std::sync::Arc;
 use std::sync::mpsc as results;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -8,6 +9,7 @@ use tokio::sync::mpsc as orders;
 
 use super::guard::Guarding;
 use super::perform::{self, Order};
+use super::unread::{Teller, Unread};
 use crate::host::{ActionResult, PoolLimits, Request, Stream};
 
 /// Bounds of what the runner does at a time.
@@ -49,6 +51,9 @@ pub enum Heard {
     Note(u64, String),
     /// Somebody asks for an end of all.
     Interruption,
+    /// The command of an action wrote something; only a runner that was started with
+    /// [`Local::start_telling`] tells it.
+    Wrote(u64, Stream, Vec<u8>),
 }
 
 /// Tells a runner, from any thread, that somebody asks for an end.
@@ -87,16 +92,39 @@ pub struct Local {
     orders: orders::UnboundedSender<Order>,
     results: results::Receiver<Heard>,
     thread: Option<JoinHandle<()>>,
+    unread: Option<Arc<Unread>>,
 }
 
 impl Local {
     /// Starts the runner's thread.
     pub fn start(limits: Limits, sink: Option<Box<dyn OutputSink>>) -> Result<Self, Error> {
+        Self::start_on(limits, sink, results::channel())
+    }
+
+    /// Starts the runner's thread. What commands with `echo` write is heard with the results, and
+    /// before the result of its command; who does not listen slows those commands down.
+    pub fn start_telling(limits: Limits) -> Result<Self, Error> {
+        let (result_sender, result_receiver) = results::channel();
+        let unread = Arc::new(Unread::default());
+        let teller = Teller {
+            results: result_sender.clone(),
+            unread: Arc::clone(&unread),
+        };
+        let channel = (result_sender, result_receiver);
+        let mut local = Self::start_on(limits, Some(Box::new(teller)), channel)?;
+        local.unread = Some(unread);
+        Ok(local)
+    }
+
+    fn start_on(
+        limits: Limits,
+        sink: Option<Box<dyn OutputSink>>,
+        (result_sender, result_receiver): (results::Sender<Heard>, results::Receiver<Heard>),
+    ) -> Result<Self, Error> {
+        let (order_sender, order_receiver) = orders::unbounded_channel();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
-        let (order_sender, order_receiver) = orders::unbounded_channel();
-        let (result_sender, result_receiver) = results::channel();
         let thread = std::thread::Builder::new()
             .name("runner".to_owned())
             .spawn(move || {
@@ -106,6 +134,7 @@ impl Local {
             orders: order_sender,
             results: result_receiver,
             thread: Some(thread),
+            unread: None,
         })
     }
 
@@ -131,15 +160,26 @@ impl Local {
 
     /// Waits for the next result, or an interruption. Waits for ever if nothing was submitted.
     pub fn recv(&self) -> Result<Heard, Error> {
-        self.results.recv().map_err(|_| Error::Gone)
+        let heard = self.results.recv().map_err(|_| Error::Gone)?;
+        self.was_read(&heard);
+        Ok(heard)
     }
 
     /// Gives what there is to hear already.
     pub fn try_recv(&self) -> Result<Option<Heard>, Error> {
         match self.results.try_recv() {
-            Ok(heard) => Ok(Some(heard)),
+            Ok(heard) => {
+                self.was_read(&heard);
+                Ok(Some(heard))
+            }
             Err(results::TryRecvError::Empty) => Ok(None),
             Err(results::TryRecvError::Disconnected) => Err(Error::Gone),
+        }
+    }
+
+    fn was_read(&self, heard: &Heard) {
+        if let (Heard::Wrote(_, _, bytes), Some(unread)) = (heard, &self.unread) {
+            unread.take(bytes.len());
         }
     }
 
@@ -151,6 +191,9 @@ impl Local {
 
 impl Drop for Local {
     fn drop(&mut self) {
+        if let Some(unread) = &self.unread {
+            unread.close();
+        }
         // The thread kills what runs and ends.
         self.order(Order::Stop);
         if let Some(thread) = self.thread.take() {
@@ -163,7 +206,7 @@ impl Drop for Local {
 #[expect(clippy::disallowed_methods, reason = "a test sets its stage by itself")]
 mod tests {
     use std::path::Path;
-    use std::sync::{Arc, Mutex};
+    use std::sync::Mutex;
     use std::time::Instant;
 
     use super::*;

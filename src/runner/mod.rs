@@ -9,6 +9,7 @@ mod perform;
 mod program;
 mod redact;
 mod running;
+mod unread;
 mod watch;
 
 pub use guard::{GUARD_COMMAND, Guarding, stand_guard};

@@ -1,0 +1,244 @@
+//! `task`: named tasks over hosts.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+use serde_json::{Value as Json, json};
+
+use super::arguments::{Cli, Global};
+use super::host_options::{HostOptions, HostOutput, set_variables};
+use super::host_screen::HostScreen;
+use super::output::{Output, shown_path};
+use crate::diagnostic::Sources;
+use crate::ops::runbook::{AdHoc, LoadedTasks, PlainBook, RunbookRequest, load, perform};
+use crate::ops::{Failure, FailureKind};
+use crate::runbook::{Call, NoRoles, Order, Task};
+use crate::runner::watch_signals;
+
+/// Run named tasks over hosts
+///
+/// The tasks stand in `tasks.yaml`, here or in a folder above. A task is called with arguments
+/// after a colon: `deploy:1.2,env=prod,hosts=web1;web2`. `host`, `hosts`, `role`, `roles` and
+/// `exclude_hosts` say where it runs, in place of what the task itself says. What stands after `--`
+/// is a command that runs after the tasks.
+#[derive(Debug, Args)]
+pub(super) struct TaskArgs {
+    /// The tasks, each as `NAME` or `NAME:ARGUMENTS`; the default task if none is named
+    #[arg(value_name = "TASK")]
+    calls: Vec<String>,
+    /// List the tasks
+    #[arg(short, long)]
+    list: bool,
+    /// Show all about a task
+    #[arg(short, long, value_name = "TASK", conflicts_with = "list")]
+    details: Option<String>,
+    /// The file with the tasks, or its folder
+    #[arg(short, long, value_name = "PATH")]
+    file: Option<PathBuf>,
+    /// Pass over tasks that are not there
+    #[arg(long)]
+    skip_unknown_tasks: bool,
+    /// Variables for templates: `NAME=VALUE`, or `NAME` for true; separated by commas
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
+    #[command(flatten)]
+    hosts: HostOptions,
+    /// The command that runs after the tasks
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+/// Runs or shows tasks; gives the exit code.
+pub(super) fn task(args: &TaskArgs, global: &Global, output: &Output) -> u8 {
+    let is_json = args.hosts.output == HostOutput::Json;
+    let done = load(args.file.as_deref()).and_then(|loaded| {
+        if args.list {
+            list(&loaded, is_json, output);
+            Ok(0)
+        } else if let Some(name) = &args.details {
+            details(&loaded, name, is_json, output)
+        } else {
+            run(args, loaded, global, output)
+        }
+    });
+    done.unwrap_or_else(|failure| output.failure(&failure, is_json))
+}
+
+fn run(
+    args: &TaskArgs,
+    loaded: LoadedTasks,
+    global: &Global,
+    output: &Output,
+) -> Result<u8, Failure> {
+    let request = request(args, loaded, global)?;
+    if request.calls.is_empty() && request.command.is_none() {
+        output.complain(&help());
+        return Ok(1);
+    }
+    let mut screen = HostScreen::new(output, args.hosts.output, request.interrupts.clone());
+    let report = perform(&request, &mut screen)?;
+    screen.end(&report);
+    Ok(report.exit_code)
+}
+
+/// What is asked for.
+fn request(
+    args: &TaskArgs,
+    loaded: LoadedTasks,
+    global: &Global,
+) -> Result<RunbookRequest, Failure> {
+    let mut calls = Vec::new();
+    for text in &args.calls {
+        calls.push(Call::parse(text).map_err(usage)?);
+    }
+    let command = args.command.join(" ");
+    let command = (!command.is_empty()).then(|| AdHoc {
+        text: command,
+        sudo: args.hosts.order.sudo.clone(),
+    });
+    if calls.is_empty() && command.is_none() {
+        let default = loaded.tasks.default_task();
+        calls.extend(default.map(|task| Call::new(&*task.name)));
+    }
+    let mut options = args.hosts.options()?;
+    options.vars = set_variables(&args.set).map_err(usage)?;
+    options.switches.skip_unknown_tasks = args.skip_unknown_tasks;
+    let book = PlainBook {
+        user: crate::system::machine::user(),
+        port: options.port,
+    };
+    Ok(RunbookRequest {
+        tasks: loaded.tasks,
+        calls,
+        command,
+        options,
+        book: Arc::new(book),
+        roles: Arc::new(NoRoles),
+        allowed: global.allow.clone(),
+        interrupts: watch_signals(),
+    })
+}
+
+fn usage(message: impl ToString) -> Failure {
+    Failure::new(FailureKind::Usage, message, None)
+}
+
+/// The help of this command.
+fn help() -> String {
+    use clap::CommandFactory as _;
+    let mut whole = Cli::command();
+    whole.build();
+    let own = whole.find_subcommand_mut("task");
+    own.map_or_else(String::new, |command| command.render_help().to_string())
+}
+
+/// Shows the names of the tasks and what they are for, in a line each.
+fn list(loaded: &LoadedTasks, is_json: bool, output: &Output) {
+    if is_json {
+        let tasks: Vec<Json> = loaded.tasks.iter().map(|task| of_task(task)).collect();
+        return output.json(&json!({ "tasks": tasks }));
+    }
+    let width = loaded.tasks.iter().map(|task| task.name.chars().count());
+    let width = width.max().unwrap_or(0);
+    let mut text = String::new();
+    for task in loaded.tasks.iter() {
+        let line = format!("{:width$}  {}", task.name, task.summary());
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    if text.is_empty() {
+        text = match &loaded.file {
+            Some(file) => format!("There are no tasks in `{}`.\n", shown_path(file)),
+            None => "There is no `tasks.yaml` here or in a folder above.\n".to_owned(),
+        };
+    }
+    output.answer(&text);
+}
+
+fn details(
+    loaded: &LoadedTasks,
+    name: &str,
+    is_json: bool,
+    output: &Output,
+) -> Result<u8, Failure> {
+    let Some(task) = loaded.tasks.find(name, "") else {
+        let message = format!("there is no task `{name}`");
+        let hint = loaded.tasks.hint(name);
+        return Err(Failure::new(FailureKind::Refused, message, hint));
+    };
+    if is_json {
+        output.json(&of_task(task));
+        return Ok(0);
+    }
+    output.answer(&about(task, &loaded.sources));
+    Ok(0)
+}
+
+/// All about a task, for people.
+fn about(task: &Task, sources: &Sources) -> String {
+    let mut text = format!("Task `{}`", task.name);
+    if let Some(place) = super::output::relative(sources).place(task.span) {
+        text.push_str(&format!(" in {}:{}", place.path.display(), place.line));
+    }
+    text.push('\n');
+    for line in task.description.lines() {
+        text.push_str(&format!("  {}\n", line.trim_end()));
+    }
+    let mut row = |name: &str, value: String| {
+        if !value.is_empty() {
+            text.push_str(&format!("  {name}: {value}\n"));
+        }
+    };
+    let mut arguments: Vec<String> = Vec::new();
+    for (name, default) in &task.parameters.named {
+        arguments.push(match default {
+            Some(default) => format!("{name}={}", default.redacted()),
+            None => name.to_string(),
+        });
+    }
+    if task.parameters.extra {
+        arguments.push("…".to_owned());
+    }
+    row("arguments", arguments.join(", "));
+    row("hosts", task.scope.hosts.join(", "));
+    row("roles", task.scope.roles.join(", "));
+    row("without", task.scope.exclude_hosts.join(", "));
+    let order = match task.order {
+        Order::Inherited => "",
+        Order::Serial => "one host after the other",
+        Order::Parallel => "all hosts at the same time",
+    };
+    row("order", order.to_owned());
+    let once = if task.runs_once {
+        "on the first host only"
+    } else {
+        ""
+    };
+    row("runs", once.to_owned());
+    row("steps", task.steps.len().to_string());
+    text
+}
+
+/// A task, for machines.
+fn of_task(task: &Task) -> Json {
+    let arguments: serde_json::Map<String, Json> = task
+        .parameters
+        .named
+        .iter()
+        .map(|(name, default)| {
+            let default = default.as_ref().map(|default| default.redacted());
+            (name.to_string(), json!(default))
+        })
+        .collect();
+    json!({
+        "name": &*task.name,
+        "description": task.description,
+        "arguments": arguments,
+        "extraArguments": task.parameters.extra,
+        "hosts": task.scope.hosts,
+        "roles": task.scope.roles,
+        "excludeHosts": task.scope.exclude_hosts,
+        "runsOnce": task.runs_once,
+    })
+}

@@ -1,0 +1,322 @@
+//! Joins the engine to the runner of this machine and to the face that shows what happens.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::host::{Action, Question, Request, Secret};
+use crate::ops::failure::{Failure, FailureKind};
+use crate::ops::world::RealWorld;
+use crate::project::Trust;
+use crate::runbook::{
+    Book, Call, Do, Event, Helpers, HostEnd, NoCall, Options, Roles, Runbook, State, TaskName,
+    Tasks,
+};
+use crate::runner::{Guarding, Heard, Limits, Local};
+use crate::system::env::Env;
+use crate::system::signals::Interrupts;
+use crate::value::Map;
+
+/// Shows what happens on hosts, and asks people.
+pub trait HostsView {
+    /// Takes the next thing that happened.
+    fn event(&mut self, event: &Event);
+
+    /// Asks for a secret; none if nobody answers.
+    fn ask(&mut self, question: &Question) -> Option<Secret>;
+
+    /// Asks something; what is `secret` is not shown while it is typed. None if nobody answers.
+    fn prompt(&mut self, text: &str, default: Option<&str>, secret: bool) -> Option<String>;
+}
+
+/// A command that runs after the tasks (F28).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AdHoc {
+    /// The text, for the shell of each host.
+    pub text: String,
+    /// The user that it runs as, if another one.
+    pub sudo: Option<String>,
+}
+
+/// What is to run over hosts.
+#[derive(Debug)]
+pub struct RunbookRequest {
+    /// The tasks that there are.
+    pub tasks: Tasks,
+    /// What is called of them, in order.
+    pub calls: Vec<Call>,
+    /// The command that runs after them.
+    pub command: Option<AdHoc>,
+    /// How they run. Folder, variables and user of this machine are those of this process where
+    /// they are empty.
+    pub options: Options,
+    /// How hosts are reached.
+    pub book: Arc<dyn Book>,
+    /// The roles beyond those of the tasks.
+    pub roles: Arc<dyn Roles>,
+    /// What templates may use, by name (`--allow`).
+    pub allowed: Vec<String>,
+    /// Tells whether somebody asks for an end.
+    pub interrupts: Interrupts,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct RunbookReport {
+    /// How each task went on each host, in the order in which they ended.
+    pub ends: Vec<HostEnd>,
+    /// How it ended in all.
+    pub state: State,
+    /// The calls that were not come to.
+    pub not_reached: Vec<TaskName>,
+    /// The exit code: 0, 1 if a host failed, or that of the signal that asked for an end.
+    pub exit_code: u8,
+}
+
+/// Runs the calls and the command of a request; shows what happens.
+pub fn perform(
+    request: &RunbookRequest,
+    view: &mut dyn HostsView,
+) -> Result<RunbookReport, Failure> {
+    let (runbook, variables) = prepared(request)?;
+    let mut drive = Drive {
+        runbook,
+        view,
+        variables,
+        request,
+        local: None,
+        hosts: HashMap::new(),
+        ends: Vec::new(),
+    };
+    let state = drive.run();
+    request.interrupts.unlisten();
+    let state = state?;
+    let exit_code = match (state, request.interrupts.first()) {
+        (State::Interrupted, Some(signal)) => u8::try_from(128 + signal).unwrap_or(130),
+        (State::Done, _) => 0,
+        _ => 1,
+    };
+    Ok(RunbookReport {
+        not_reached: drive.runbook.not_reached(),
+        ends: drive.ends,
+        state,
+        exit_code,
+    })
+}
+
+/// The engine, with all that it has to know of this machine.
+fn prepared(request: &RunbookRequest) -> Result<(Runbook, BTreeMap<String, String>), Failure> {
+    let env = Env::of_this_process();
+    let mut options = request.options.clone();
+    if options.folder.as_os_str().is_empty() {
+        options.folder = crate::ops::session::current_dir()?;
+    }
+    if options.local_user.is_empty() {
+        options.local_user = local_user(&env);
+    }
+    if options.variables.is_empty() {
+        let all = env.all().iter();
+        options.variables = all
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+    }
+    let folder = options.folder.clone();
+    let helpers = Helpers {
+        book: Arc::clone(&request.book),
+        roles: Arc::clone(&request.roles),
+        world: Arc::new(world(folder.clone(), &env, &request.allowed)),
+    };
+    let made = Runbook::new(request.tasks.clone(), &request.calls, options, helpers);
+    let mut runbook = made.map_err(|problems| refused(&problems, &request.tasks))?;
+    if let Some(AdHoc { text, sudo }) = &request.command {
+        let (task, _) = Tasks::of_command(text, sudo.as_deref(), &folder);
+        runbook.add(task);
+    }
+    Ok((runbook, env.all().clone()))
+}
+
+/// What templates may read of this machine.
+fn world(base: PathBuf, env: &Env, allowed: &[String]) -> RealWorld {
+    RealWorld {
+        project: base.clone(),
+        planned: base.clone(),
+        base,
+        variables: env.all().clone(),
+        locals: Map::new(),
+        secrets: Map::new(),
+        metadata: Map::new(),
+        trust: Trust::new(allowed.iter().cloned(), false),
+    }
+}
+
+/// Who runs this program.
+pub(super) fn local_user(env: &Env) -> String {
+    let said = ["LOGNAME", "USER"]
+        .iter()
+        .find_map(|name| env.non_empty(name));
+    said.map_or_else(crate::system::machine::user, str::to_owned)
+}
+
+/// Why nothing runs: all of it at once.
+fn refused(problems: &[NoCall], tasks: &Tasks) -> Failure {
+    let is_unknown = |problem: &NoCall| matches!(problem, NoCall::Unknown { .. });
+    let kind = match problems {
+        [NoCall::Env(_), ..] => FailureKind::Load,
+        _ if problems.iter().any(is_unknown) => FailureKind::Refused,
+        _ => FailureKind::Usage,
+    };
+    let names: Vec<String> = tasks
+        .iter()
+        .map(|task| format!("`{}`", task.name))
+        .collect();
+    let there_are = if names.is_empty() {
+        "there is no `tasks.yaml` here or above, and `--file` names none".to_owned()
+    } else {
+        format!("there are {}", names.join(", "))
+    };
+    let diagnostics = problems.iter().map(|problem| {
+        let diagnostic = crate::diagnostic::Diagnostic::error(problem);
+        match problem {
+            NoCall::Unknown { hint, .. } => {
+                diagnostic.help(hint.clone().unwrap_or_else(|| there_are.clone()))
+            }
+            NoCall::Arguments(_) | NoCall::Env(_) => diagnostic,
+        }
+    });
+    let diagnostics: crate::diagnostic::Diagnostics = diagnostics.collect();
+    Failure::with_places(kind, diagnostics, crate::diagnostic::Sources::default())
+}
+
+struct Drive<'a> {
+    runbook: Runbook,
+    view: &'a mut dyn HostsView,
+    variables: BTreeMap<String, String>,
+    request: &'a RunbookRequest,
+    local: Option<Local>,
+    /// For which host each action runs.
+    hosts: HashMap<u64, Option<Arc<str>>>,
+    ends: Vec<HostEnd>,
+}
+
+impl Drive<'_> {
+    /// Runs until the engine has nothing left to do.
+    fn run(&mut self) -> Result<State, Failure> {
+        loop {
+            if self.request.interrupts.first().is_some() {
+                self.runbook.interrupt();
+            }
+            let todo = self.runbook.next();
+            self.tell();
+            if todo.is_empty() {
+                match self.runbook.state() {
+                    State::Running if !self.hosts.is_empty() => self.listen()?,
+                    State::Running => {
+                        let message = "tasks wait for something that nobody does";
+                        return Err(Failure::new(FailureKind::Internal, message, None));
+                    }
+                    state => return Ok(state),
+                }
+            }
+            for one in todo {
+                self.begin(one)?;
+            }
+        }
+    }
+
+    fn begin(&mut self, one: Do) -> Result<(), Failure> {
+        match one {
+            Do::Perform { id, host, request } => {
+                self.hosts.insert(id, host);
+                let request = self.complete(*request);
+                self.local()?.submit(id, request);
+            }
+            Do::Ask { id, question } => {
+                let answer = self.view.ask(&question);
+                self.runbook.answered(id, answer.as_ref());
+            }
+            Do::Prompt {
+                id,
+                host,
+                text,
+                default,
+                secret,
+            } => {
+                let text = match host {
+                    Some(host) => format!("[{host}] {text}"),
+                    None => text,
+                };
+                let answer = self.view.prompt(&text, default.as_deref(), secret);
+                self.runbook.prompted(id, answer.as_deref());
+            }
+        }
+        Ok(())
+    }
+
+    /// A command of this machine gets what it needs of its environment.
+    fn complete(&self, mut request: Request) -> Request {
+        if request.place.is_here()
+            && let Action::Run(command) = &mut request.action
+            && command.variable("PATH").is_none()
+            && let Some(path) = self.variables.get("PATH")
+        {
+            command.env.push(("PATH".to_owned(), path.clone()));
+        }
+        request
+    }
+
+    /// Waits for what is heard next.
+    fn listen(&mut self) -> Result<(), Failure> {
+        match self.local()?.recv().map_err(internal)? {
+            Heard::Ended(id, result) => {
+                self.hosts.remove(&id);
+                self.runbook.heard(id, &result);
+            }
+            Heard::Interruption => {
+                self.runbook.interrupt();
+                // Who asks for an end does not wait for what may take hours.
+                self.local()?.cancel_all();
+            }
+            Heard::Wrote(id, stream, bytes) => {
+                let host = self.hosts.get(&id).cloned().flatten();
+                self.view.event(&Event::Output {
+                    host,
+                    stream,
+                    bytes,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The runner, started with the first action.
+    fn local(&mut self) -> Result<&Local, Failure> {
+        if self.local.is_none() {
+            let token = ulid::Ulid::generate().to_string();
+            let limits = Limits {
+                guarding: Some(Guarding::by_this_program(&token)),
+                ..Limits::default()
+            };
+            let local = Local::start_telling(limits).map_err(internal)?;
+            let bell = local.bell();
+            self.request.interrupts.starts();
+            self.request.interrupts.listen(move |_, nth| bell.ring(nth));
+            self.local = Some(local);
+        }
+        let local = self.local.as_ref();
+        local.ok_or_else(|| internal("the runner did not start"))
+    }
+
+    /// Shows what has happened.
+    fn tell(&mut self) {
+        for event in self.runbook.take_events() {
+            self.view.event(&event);
+            if let Event::HostEnds(end) = event {
+                self.ends.push(end);
+            }
+        }
+    }
+}
+
+fn internal(error: impl ToString) -> Failure {
+    Failure::new(FailureKind::Internal, error, None)
+}

@@ -1,0 +1,9 @@
+//! Runs tasks and commands over hosts: the engine, the runner, and the face that shows them.
+
+mod drive;
+mod find;
+mod plain_book;
+
+pub use drive::{AdHoc, HostsView, RunbookReport, RunbookRequest, perform};
+pub use find::{LoadedTasks, load};
+pub use plain_book::PlainBook;
