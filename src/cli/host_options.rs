@@ -57,6 +57,10 @@ pub(super) struct HostChoice {
 /// In what order, and what becomes of failures.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Order and failures")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of its own"
+)]
 pub(super) struct HostOrder {
     /// Run on all hosts of a task at the same time
     #[arg(short = 'P', long)]
@@ -91,6 +95,10 @@ pub(super) struct HostOrder {
 /// How hosts are reached.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Connection")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of its own"
+)]
 pub(super) struct HostConnection {
     /// The user to log in as, where the host names none
     #[arg(short = 'u', long, value_name = "NAME")]
@@ -146,9 +154,10 @@ impl HostOptions {
             };
             items(texts).map_err(wrong)
         };
-        let max_fail = match self.order.stop_on_first_failure {
-            true => Some(MaxFail::Count(1)),
-            false => self.order.max_fail,
+        let max_fail = if self.order.stop_on_first_failure {
+            Some(MaxFail::Count(1))
+        } else {
+            self.order.max_fail
         };
         Ok(Options {
             scope: Scope {

@@ -9,12 +9,13 @@ use serde_json::{Value as Json, json};
 use super::arguments::{Cli, Global};
 use super::host_options::{HostOptions, HostOutput, set_variables};
 use super::host_screen::HostScreen;
-use super::output::{Output, shown_path};
+use super::output::{Output, relative, shown_path};
 use crate::diagnostic::Sources;
 use crate::ops::runbook::{AdHoc, LoadedTasks, PlainBook, RunbookRequest, load, perform};
 use crate::ops::{Failure, FailureKind};
 use crate::runbook::{Call, NoRoles, Order, Task};
 use crate::runner::watch_signals;
+use crate::value::Value;
 
 /// Run named tasks over hosts
 ///
@@ -177,19 +178,13 @@ fn details(
 
 /// All about a task, for people.
 fn about(task: &Task, sources: &Sources) -> String {
-    let mut text = format!("Task `{}`", task.name);
-    if let Some(place) = super::output::relative(sources).place(task.span) {
-        text.push_str(&format!(" in {}:{}", place.path.display(), place.line));
-    }
-    text.push('\n');
-    for line in task.description.lines() {
-        text.push_str(&format!("  {}\n", line.trim_end()));
-    }
-    let mut row = |name: &str, value: String| {
-        if !value.is_empty() {
-            text.push_str(&format!("  {name}: {value}\n"));
-        }
-    };
+    let place = relative(sources).place(task.span);
+    let place = place.map_or(String::new(), |place| {
+        format!(" in {}:{}", place.path.display(), place.line)
+    });
+    let mut lines = vec![format!("Task `{}`{place}", task.name)];
+    let description = task.description.lines();
+    lines.extend(description.map(|line| format!("  {}", line.trim_end())));
     let mut arguments: Vec<String> = Vec::new();
     for (name, default) in &task.parameters.named {
         arguments.push(match default {
@@ -200,24 +195,30 @@ fn about(task: &Task, sources: &Sources) -> String {
     if task.parameters.extra {
         arguments.push("…".to_owned());
     }
-    row("arguments", arguments.join(", "));
-    row("hosts", task.scope.hosts.join(", "));
-    row("roles", task.scope.roles.join(", "));
-    row("without", task.scope.exclude_hosts.join(", "));
     let order = match task.order {
         Order::Inherited => "",
         Order::Serial => "one host after the other",
         Order::Parallel => "all hosts at the same time",
     };
-    row("order", order.to_owned());
     let once = if task.runs_once {
         "on the first host only"
     } else {
         ""
     };
-    row("runs", once.to_owned());
-    row("steps", task.steps.len().to_string());
-    text
+    for (name, value) in [
+        ("arguments", arguments.join(", ")),
+        ("hosts", task.scope.hosts.join(", ")),
+        ("roles", task.scope.roles.join(", ")),
+        ("without", task.scope.exclude_hosts.join(", ")),
+        ("order", order.to_owned()),
+        ("runs", once.to_owned()),
+        ("steps", task.steps.len().to_string()),
+    ] {
+        if !value.is_empty() {
+            lines.push(format!("  {name}: {value}"));
+        }
+    }
+    lines.join("\n") + "\n"
 }
 
 /// A task, for machines.
@@ -227,7 +228,7 @@ fn of_task(task: &Task) -> Json {
         .named
         .iter()
         .map(|(name, default)| {
-            let default = default.as_ref().map(|default| default.redacted());
+            let default = default.as_ref().map(Value::redacted);
             (name.to_string(), json!(default))
         })
         .collect();

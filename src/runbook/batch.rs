@@ -94,13 +94,7 @@ impl Runbook {
         let known = Arc::clone(self.envs.get(env));
         let task = &planned.task;
         let count = list.hosts.len();
-        let parallel = count > 0
-            && !task.runs_once
-            && match task.order {
-                Order::Inherited => known.switches.parallel,
-                Order::Serial => false,
-                Order::Parallel => true,
-            };
+        let parallel = count > 0 && is_parallel(task, &known);
         let pool = task.pool_size.or(known.pool_size).unwrap_or(count);
         let width = if parallel { pool.min(count).max(1) } else { 1 };
         let hosts = match task.runs_once {
@@ -136,12 +130,11 @@ impl Runbook {
 
     /// A task that cannot begin.
     fn not_begun(&mut self, planned: &Planned, failure: Failure) {
-        match planned.parent {
-            Some(run) => self.executed(run, Err(failure)),
-            None => {
-                self.events.push(Event::Error(failure.reason));
-                self.state = State::Failed;
-            }
+        if let Some(run) = planned.parent {
+            self.executed(run, Err(failure));
+        } else {
+            self.events.push(Event::Error(failure.reason));
+            self.state = State::Failed;
         }
     }
 
@@ -429,6 +422,16 @@ impl Runbook {
             skip_bad_hosts: task.skip_bad_hosts.unwrap_or(switches.skip_bad_hosts),
         }
     }
+}
+
+/// Whether the hosts of a task run at the same time (F27, F30).
+fn is_parallel(task: &Task, env: &Env) -> bool {
+    !task.runs_once
+        && match task.order {
+            Order::Inherited => env.switches.parallel,
+            Order::Serial => false,
+            Order::Parallel => true,
+        }
 }
 
 /// What becomes of failures of a task.

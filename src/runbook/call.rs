@@ -83,6 +83,8 @@ impl Call {
         } else {
             value.split(';').collect()
         };
+        // Of two that say the same, the last one counts.
+        list.clear();
         for item in items {
             let item = item.trim();
             if item.is_empty() {

@@ -117,20 +117,8 @@ impl Runbook {
         else {
             return command;
         };
-        let mut script = String::new();
         let hidden = *secret || (!command.secrets.is_empty() && !command.env.is_empty());
-        for (name, value) in &command.env {
-            script.push_str(&format!("export {name}={}\n", quote_for_shell(value)));
-        }
-        if !command.cwd.as_os_str().is_empty() {
-            let folder = command.cwd.to_string_lossy();
-            let folder = match folder.starts_with('-') {
-                true => format!("./{folder}"),
-                false => folder.into_owned(),
-            };
-            script.push_str(&format!("cd {} || exit\n", quote_for_shell(&folder)));
-        }
-        script.push_str(text);
+        let mut script = script_of(&command, text);
         let shell = shell.clone().unwrap_or_else(|| DEFAULT_SHELL.to_owned());
         let question = Question::Become(address_of(place, &self.options.local_user));
         let address = match &question {
@@ -203,15 +191,12 @@ impl Runbook {
             return Err(Failure::fault("there is no host to run on"));
         };
         let key = (host, self.envs.get(run.env).user.clone());
-        let place = match self.places.get(&key) {
-            Some(place) => place.clone(),
-            None => {
-                let place = self.helpers.book.place(&key.0, key.1.as_deref());
-                let place = place.map_err(Failure::fault)?;
-                self.places.insert(key, place.clone());
-                place
-            }
-        };
+        if let Some(place) = self.places.get(&key) {
+            return Ok(self.with_passwords(place.clone()));
+        }
+        let place = self.helpers.book.place(&key.0, key.1.as_deref());
+        let place = place.map_err(Failure::fault)?;
+        self.places.insert(key, place.clone());
         Ok(self.with_passwords(place))
     }
 
@@ -234,6 +219,22 @@ impl Runbook {
         identities.passphrase = passphrase.cloned().or(identities.passphrase.take());
         Place::Ssh(Arc::new(known))
     }
+}
+
+/// A text with the variables and the folder of its command.
+fn script_of(command: &Command, text: &str) -> String {
+    let export =
+        |(name, value): &(String, String)| format!("export {name}={}\n", quote_for_shell(value));
+    let mut script: String = command.env.iter().map(export).collect();
+    if !command.cwd.as_os_str().is_empty() {
+        let folder = command.cwd.to_string_lossy();
+        let dash = if folder.starts_with('-') { "./" } else { "" };
+        let folder = quote_for_shell(&format!("{dash}{folder}"));
+        script.push_str("cd ");
+        script.push_str(&folder);
+        script.push_str(" || exit\n");
+    }
+    script + text
 }
 
 /// How a place is named in questions.

@@ -159,13 +159,12 @@ impl Runbook {
         scene: &Context,
     ) -> Result<Progress, Failure> {
         let source = self.text(source, scene)?;
-        let target = match target {
-            Some(target) => self.local_path(id, target, scene)?,
-            None => {
-                let host = self.runs.get(id).target().map_or("", |host| host);
-                let folder = &self.batches.get(self.runs.get(id).batch).task.folder;
-                below(folder, host, &source.text)
-            }
+        let target = if let Some(target) = target {
+            self.local_path(id, target, scene)?
+        } else {
+            let host = self.runs.get(id).target().map_or("", |host| host);
+            let folder = &self.batches.get(self.runs.get(id).batch).task.folder;
+            below(folder, host, &source.text)
         };
         self.tell(id, "get", &source, step);
         let place = self.place_of(id)?;

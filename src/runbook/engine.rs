@@ -274,16 +274,13 @@ impl Runbook {
         if self.state != State::Running {
             return false;
         }
-        match self.calls.pop_front() {
-            Some(planned) => {
-                self.begin(planned);
-                true
-            }
-            None => {
-                self.state = State::Done;
-                false
-            }
+        let planned = self.calls.pop_front();
+        let more = planned.is_some();
+        match planned {
+            Some(planned) => self.begin(planned),
+            None => self.state = State::Done,
         }
+        more
     }
 
     /// How the run stands.

@@ -93,11 +93,11 @@ impl Env {
         }
         self.command_timeout = settings.command_timeout.or(self.command_timeout);
         self.pool_size = settings.pool_size.or(self.pool_size);
-        self.switch(&settings.switches);
+        self.switch(settings.switches);
         Ok(())
     }
 
-    fn switch(&mut self, said: &Switches<Option<bool>>) {
+    fn switch(&mut self, said: Switches<Option<bool>>) {
         let switches = &mut self.switches;
         for (switch, said) in [
             (&mut switches.parallel, said.parallel),
@@ -126,6 +126,10 @@ impl Env {
             ("pool_size", pool_size),
             ("warn_only", self.switches.warn_only.into()),
             ("skip_bad_hosts", self.switches.skip_bad_hosts.into()),
+            (
+                "skip_unknown_tasks",
+                self.switches.skip_unknown_tasks.into(),
+            ),
         ])
     }
 }

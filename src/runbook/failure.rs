@@ -34,6 +34,10 @@ pub(super) struct Failure {
 }
 
 impl Failure {
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "callers hand over errors and texts alike"
+    )]
     pub(super) fn new(kind: FailureKind, reason: impl ToString) -> Self {
         Self {
             kind,

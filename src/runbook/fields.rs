@@ -171,13 +171,10 @@ impl Fields {
         let Some(value) = Self::get(node, key) else {
             return Map::new();
         };
-        match value.to_value().as_map() {
-            Some(map) => map.clone(),
-            None => {
-                self.wrong(value, &format!("`{key}`"), "a map");
-                Map::new()
-            }
+        if value.as_map().is_none() {
+            self.wrong(value, &format!("`{key}`"), "a map");
         }
+        value.to_value().as_map().cloned().unwrap_or_default()
     }
 
     /// Permission bits: octal digits in quotes.

@@ -183,6 +183,16 @@ pub(super) static TASK_KEYS: Table = Table {
             "A file that is rendered and taken to the host",
         ),
         key("execute", Shape::TextOr(&EXECUTE_KEYS), "Another task"),
+        key(
+            "set",
+            Shape::Of(&ENV_KEYS),
+            "Changes where and how the tasks after this one run",
+        ),
+        key(
+            "abort",
+            Shape::Text,
+            "Ends the run with this message, `warn_only` or not",
+        ),
         key("echo", Shape::Text, "A message"),
         key("cd", Shape::Text, "The folder that commands run in"),
         key("env", Shape::Map, "Variables of their environment"),

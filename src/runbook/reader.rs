@@ -169,7 +169,7 @@ impl Reader<'_> {
             if self.fields.is_set(&entry.value, "default") {
                 self.default(&full, entry.key_span, home);
             }
-            if let Some(other) = self.tasks.tasks.insert(full, Arc::new(task)) {
+            if let Some(other) = self.tasks.named.insert(full, Arc::new(task)) {
                 let message = format!("there are two tasks `{}`", other.name);
                 let problem = Diagnostic::error(message)
                     .label(entry.key_span, "the second")

@@ -217,9 +217,10 @@ fn is_ok(step: &Step, result: &ActionResult) -> bool {
 fn value_of(result: &ActionResult, ok: bool, step: &Step) -> Value {
     let code = result.exit().code();
     let code = code.map_or(Value::Null, |code| i64::from(code).into());
-    let reason = match ok {
-        true => Value::Null,
-        false => result.exit().to_string().into(),
+    let reason = if ok {
+        Value::Null
+    } else {
+        result.exit().to_string().into()
     };
     let seconds = |time: Duration| Value::Float(time.as_secs_f64());
     match result {

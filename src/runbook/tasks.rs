@@ -279,7 +279,7 @@ pub struct Switches<T> {
 #[derive(Debug, Clone, Default)]
 pub struct Tasks {
     /// The tasks by their names.
-    pub(super) tasks: IndexMap<Arc<str>, Arc<Task>>,
+    pub(super) named: IndexMap<Arc<str>, Arc<Task>>,
     /// The default task of each namespace; that without a name has the empty one.
     pub(super) defaults: IndexMap<Arc<str>, Arc<str>>,
     /// What the environment is set to, in this order.
@@ -291,8 +291,8 @@ impl Tasks {
     /// namespace stands for its default task.
     pub fn find(&self, name: &str, namespace: &str) -> Option<&Arc<Task>> {
         let of = |name: &str| {
-            let task = self.tasks.get(name);
-            task.or_else(|| self.tasks.get(self.defaults.get(name)?))
+            let task = self.named.get(name);
+            task.or_else(|| self.named.get(self.defaults.get(name)?))
         };
         if !namespace.is_empty()
             && let Some(task) = of(&format!("{namespace}{name}"))
@@ -304,19 +304,19 @@ impl Tasks {
 
     /// The task that runs if none is named (F28).
     pub fn default_task(&self) -> Option<&Arc<Task>> {
-        self.tasks.get(self.defaults.get("")?)
+        self.named.get(self.defaults.get("")?)
     }
 
     /// All tasks, by their names.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Task>> {
-        let mut all: Vec<&Arc<Task>> = self.tasks.values().collect();
+        let mut all: Vec<&Arc<Task>> = self.named.values().collect();
         all.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         all.into_iter()
     }
 
     /// A hint at a task with a similar name.
     pub fn hint(&self, name: &str) -> Option<String> {
-        did_you_mean(name, self.tasks.keys().map(|name| &**name))
+        did_you_mean(name, self.named.keys().map(|name| &**name))
     }
 
     /// A command as a task without a name, on the hosts of the environment (F28).

@@ -43,6 +43,7 @@ mod redeploy;
 mod remote_operations;
 mod repos;
 mod run;
+mod runbook;
 mod schemas;
 mod ssh_config;
 mod support;

@@ -1,0 +1,485 @@
+//! The engine with hands that only pretend.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::Value as Json;
+use unfurl::diagnostic::Sources;
+use unfurl::host::{
+    Action, ActionResult, Address, Captured, Destination, Exit, Place, Program, Request, RunOutput,
+    Secret,
+};
+use unfurl::runbook::{
+    Book, Call, Do, Event, Helpers, HostOutcome, NoRoles, Options, Runbook, State, Tasks,
+    read_tasks,
+};
+
+/// Leads to the host itself.
+#[derive(Debug)]
+struct Straight;
+
+impl Book for Straight {
+    fn place(&self, host: &str, user: Option<&str>) -> Result<Place, String> {
+        let address = Address::parse(host, user.unwrap_or("me"), 22);
+        let address = address.map_err(|error| error.to_string())?;
+        Ok(Place::Ssh(Arc::new(Destination::new(host, address))))
+    }
+}
+
+/// Nothing that templates could read.
+#[derive(Debug)]
+struct Void;
+
+impl unfurl::expr::World for Void {
+    fn env(&self, _name: &str) -> Option<String> {
+        None
+    }
+    fn env_all(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+    fn read(&self, path: &Path) -> Result<Vec<u8>, String> {
+        Err(format!("{} is not there", path.display()))
+    }
+    fn exists(&self, _path: &Path) -> bool {
+        false
+    }
+    fn is_dir(&self, _path: &Path) -> bool {
+        false
+    }
+    fn list(&self, _path: &Path) -> Result<Vec<std::path::PathBuf>, String> {
+        Err("nothing is there".into())
+    }
+    fn write(&self, _path: &Path, _contents: &[u8], _sensitive: bool) -> Result<(), String> {
+        Err("nothing can be written".into())
+    }
+    fn make_dir(&self, _path: &Path) -> Result<(), String> {
+        Err("nothing can be made".into())
+    }
+    fn directory(
+        &self,
+        _place: &unfurl::expr::Place,
+        _location: &str,
+        _create: bool,
+    ) -> Result<std::path::PathBuf, String> {
+        Err("there is no folder".into())
+    }
+    fn which(&self, _name: &str) -> Option<std::path::PathBuf> {
+        None
+    }
+    fn now(&self) -> jiff::Timestamp {
+        jiff::Timestamp::UNIX_EPOCH
+    }
+    fn parse_yaml(&self, _text: &str) -> Result<unfurl::value::Value, String> {
+        Err("no YAML".into())
+    }
+    fn tree_digest(&self, _path: &Path) -> Option<String> {
+        None
+    }
+    fn random(&self, _bytes: &mut [u8]) {}
+}
+
+fn tasks(text: &str) -> Tasks {
+    let mut sources = Sources::default();
+    let read = |_: &Path| Ok(text.to_owned());
+    read_tasks(Path::new("/t/tasks.yaml"), &mut sources, &read)
+        .unwrap_or_else(|problems| panic!("{problems:?}"))
+}
+
+fn runbook(text: &str, calls: &[&str], options: Options) -> Runbook {
+    let calls: Vec<Call> = calls
+        .iter()
+        .map(|call| Call::parse(call).unwrap())
+        .collect();
+    let helpers = Helpers {
+        book: Arc::new(Straight),
+        roles: Arc::new(NoRoles),
+        world: Arc::new(Void),
+    };
+    Runbook::new(tasks(text), &calls, options, helpers).unwrap_or_else(|it| panic!("{it:?}"))
+}
+
+fn result(exit: Exit) -> ActionResult {
+    ActionResult::Run(RunOutput {
+        stdout: Captured::of("out\n"),
+        elapsed: Duration::from_millis(1),
+        ..RunOutput::not_run(exit)
+    })
+}
+
+/// The text of a command, and the name of the host.
+fn text_of(request: &Request) -> (String, String) {
+    let Action::Run(command) = &request.action else {
+        return (String::new(), request.place.to_string());
+    };
+    let text = match &command.program {
+        Program::Shell { text, .. } => text.clone(),
+        Program::Argv(words) => words.join(" "),
+    };
+    (text, request.place.to_string())
+}
+
+/// Runs to the end: `exit` says how the command of a host ends. Gives what ran, in order, and what
+/// happened.
+fn drive(
+    runbook: &mut Runbook,
+    mut exit: impl FnMut(&str, &str) -> Exit,
+) -> (Vec<String>, Vec<Event>) {
+    let mut ran = Vec::new();
+    let mut events = Vec::new();
+    let mut open: VecDeque<(u64, Exit)> = VecDeque::new();
+    loop {
+        let todo = runbook.next();
+        events.extend(runbook.take_events());
+        for one in todo {
+            match one {
+                Do::Perform { id, request, .. } => {
+                    let (text, host) = text_of(&request);
+                    let exit = exit(&text, &host);
+                    ran.push(format!("{host}: {text}"));
+                    open.push_back((id, exit));
+                }
+                Do::Ask { id, .. } => runbook.answered(id, Some(&Secret::new("right"))),
+                Do::Prompt { id, .. } => runbook.prompted(id, Some("typed")),
+            }
+        }
+        match open.pop_front() {
+            Some((id, exit)) => runbook.heard(id, &result(exit)),
+            None if runbook.state() != State::Running => return (ran, events),
+            None => {}
+        }
+    }
+}
+
+fn outcomes(events: &[Event]) -> String {
+    let ends = events.iter().filter_map(|event| match event {
+        Event::HostEnds(end) => {
+            let host = end.host.as_deref().unwrap_or("-");
+            let outcome = match &end.outcome {
+                HostOutcome::Ok => "ok".to_owned(),
+                HostOutcome::Changed => "changed".to_owned(),
+                HostOutcome::Failed {
+                    reason, tolerated, ..
+                } => format!(
+                    "failed ({reason}){}",
+                    if *tolerated { ", tolerated" } else { "" }
+                ),
+                HostOutcome::Skipped { reason } => format!("skipped ({reason})"),
+                HostOutcome::Unreachable { reason, tolerated } => format!(
+                    "unreachable ({reason}){}",
+                    if *tolerated { ", tolerated" } else { "" }
+                ),
+            };
+            Some(format!("{} {host}: {outcome}", end.task))
+        }
+        Event::Warning(text) => Some(format!("warning: {text}")),
+        Event::Error(text) => Some(format!("error: {text}")),
+        _ => None,
+    });
+    ends.collect::<Vec<_>>().join("\n")
+}
+
+fn hosts(names: &str) -> Options {
+    let mut options = Options::default();
+    options.scope.hosts = names.split_whitespace().map(str::to_owned).collect();
+    options
+}
+
+/// The list of hosts and roles of a case of the corpus, by way of a task that is run.
+pub(super) fn host_list(case: &Json) -> Result<(Vec<String>, Vec<String>), String> {
+    let section = |name: &str| {
+        case.get(name)
+            .cloned()
+            .unwrap_or_else(|| serde_json::json!({}))
+    };
+    let mut env = section("env");
+    env["roledefs"] = serde_json::json!({
+        "r1": ["b", "c"], "r2": ["c", "d"], "lazy": {"command": "lazy"},
+        "dict": {"hosts": ["x", "y"], "note": 1}, "empty": [],
+    });
+    if let Some(dedupe) = case.get("dedupe") {
+        env["dedupe_hosts"] = dedupe.clone();
+    }
+    let mut task = section("task");
+    task["echo"] = "{{ all_hosts | to_json }} {{ effective_roles | to_json }}".into();
+    let mut execute = section("arg");
+    execute["task"] = "t".into();
+    let text = serde_json::json!({
+        "env": env,
+        "tasks": {
+            "t": task,
+            "outer": {"hosts": ["one"], "execute": execute},
+        },
+    });
+    let mut runbook = runbook(&text.to_string(), &["outer"], Options::default());
+    let mut events = Vec::new();
+    loop {
+        let todo = runbook.next();
+        events.extend(runbook.take_events());
+        if runbook.state() != State::Running {
+            break;
+        }
+        for one in todo {
+            let Do::Perform { id, .. } = one else {
+                return Err(format!("{one:?}"));
+            };
+            let output = RunOutput {
+                stdout: Captured::of("l1\nl2\n"),
+                ..RunOutput::not_run(Exit::Code(0))
+            };
+            runbook.heard(id, &ActionResult::Run(output));
+        }
+    }
+    let said = events.iter().find_map(|event| match event {
+        Event::Message { text, .. } => Some(text),
+        _ => None,
+    });
+    let Some(said) = said else {
+        return Err(outcomes(&events));
+    };
+    let mut lists = serde_json::Deserializer::from_str(said).into_iter::<Vec<String>>();
+    let mut next = || lists.next().unwrap().unwrap();
+    Ok((next(), next()))
+}
+
+const TWO: &str = "tasks: {a: one, b: two}";
+
+#[test]
+fn tasks_come_one_after_the_other_and_so_do_their_hosts() {
+    let mut runbook = runbook(TWO, &["a", "b"], hosts("h1 h2"));
+    let (ran, _) = drive(&mut runbook, |_, _| Exit::Code(0));
+    assert_eq!(ran, ["h1: one", "h2: one", "h1: two", "h2: two"]);
+    assert_eq!(runbook.state(), State::Done);
+}
+
+#[test]
+fn the_first_failure_stops_all() {
+    let mut runbook = runbook(TWO, &["a", "b"], hosts("h1 h2 h3"));
+    let (ran, events) = drive(&mut runbook, |_, host| Exit::Code(i32::from(host == "h2")));
+    assert_eq!(ran, ["h1: one", "h2: one"]);
+    assert_eq!(runbook.state(), State::Failed);
+    assert_eq!(runbook.not_reached(), ["b".into()]);
+    insta::assert_snapshot!(outcomes(&events), @r"
+    a h1: ok
+    a h2: failed (exit code 1)
+    a h3: skipped (another host failed)
+    ");
+}
+
+#[test]
+fn in_parallel_all_hosts_of_a_task_run_before_a_failure_stops() {
+    let mut options = hosts("h1 h2 h3 h4");
+    options.switches.parallel = true;
+    options.pool_size = Some(2);
+    let mut runbook = runbook(TWO, &["a", "b"], options);
+    let (ran, _) = drive(&mut runbook, |_, host| Exit::Code(i32::from(host == "h1")));
+    assert_eq!(ran, ["h1: one", "h2: one", "h3: one", "h4: one"]);
+    assert_eq!(runbook.state(), State::Failed);
+}
+
+#[test]
+fn no_further_host_begins_once_too_many_failed() {
+    let mut options = hosts("h1 h2 h3 h4 h5");
+    options.switches.parallel = true;
+    options.pool_size = Some(1);
+    options.max_fail = Some("40%".parse().unwrap());
+    let mut runbook = runbook(TWO, &["a", "b"], options);
+    let (ran, events) = drive(&mut runbook, |_, _| Exit::Code(1));
+    assert_eq!(ran, ["h1: one", "h2: one"]);
+    insta::assert_snapshot!(outcomes(&events), @r"
+    a h1: failed (exit code 1)
+    a h2: failed (exit code 1)
+    a h3: skipped (too many hosts failed)
+    a h4: skipped (too many hosts failed)
+    a h5: skipped (too many hosts failed)
+    ");
+}
+
+#[test]
+fn with_warnings_only_the_run_goes_on_but_for_an_abort() {
+    let mut options = hosts("h1 h2");
+    options.switches.warn_only = true;
+    let text = "tasks: {a: {steps: [one, {register: r, run: two}, {echo: '{{ r.code }}'}]}, b: {abort: enough}}";
+    let mut runbook = runbook(text, &["a", "b"], options);
+    let (ran, events) = drive(&mut runbook, |text, _| {
+        Exit::Code(i32::from(text == "one") * 3)
+    });
+    assert_eq!(ran, ["h1: one", "h1: two", "h2: one", "h2: two"]);
+    assert_eq!(runbook.state(), State::Failed);
+    insta::assert_snapshot!(outcomes(&events), @r"
+    warning: [h1] task `a` goes on after exit code 3: out
+    a h1: failed (exit code 3), tolerated
+    warning: [h2] task `a` goes on after exit code 3: out
+    a h2: failed (exit code 3), tolerated
+    b h1: failed (enough)
+    b h2: skipped (another host failed)
+    ");
+}
+
+#[test]
+fn a_bad_host_is_passed_over_and_tried_again_with_the_next_task() {
+    let mut options = hosts("h1 h2");
+    options.switches.skip_bad_hosts = true;
+    let mut runbook = runbook(TWO, &["a", "b"], options);
+    let (ran, events) = drive(&mut runbook, |_, host| match host {
+        "h1" => Exit::Unreachable("nobody there".into()),
+        _ => Exit::Code(0),
+    });
+    assert_eq!(ran, ["h1: one", "h2: one", "h1: two", "h2: two"]);
+    assert_eq!(runbook.state(), State::Done);
+    insta::assert_snapshot!(outcomes(&events), @r"
+    a h1: unreachable (nobody there), tolerated
+    a h2: ok
+    b h1: unreachable (nobody there), tolerated
+    b h2: ok
+    ");
+}
+
+#[test]
+fn what_a_task_sets_counts_for_those_after_it_but_not_among_parallel_hosts() {
+    let text = |parallel: bool| {
+        format!(
+            "tasks:\n  a:\n    parallel: {parallel}\n    steps:\n      - set: {{vars: {{seen: '{{{{ (vars.seen | default(0)) + 1 }}}}'}}}}\n      - run: 'echo {{{{ vars.seen }}}}'\n  b: {{run: 'end {{{{ vars.seen | default(0) }}}}'}}\n"
+        )
+    };
+    let mut serial = runbook(&text(false), &["a", "b:host=x"], hosts("h1 h2"));
+    let (ran, _) = drive(&mut serial, |_, _| Exit::Code(0));
+    assert_eq!(ran, ["h1: echo 1", "h2: echo 2", "x: end 2"]);
+    let mut parallel = runbook(&text(true), &["a", "b:host=x"], hosts("h1 h2"));
+    let (ran, _) = drive(&mut parallel, |_, _| Exit::Code(0));
+    assert_eq!(ran, ["h1: echo 1", "h2: echo 1", "x: end 0"]);
+}
+
+#[test]
+fn who_executes_is_told_once_that_runs_multiply() {
+    let text = "tasks: {outer: {execute: inner}, inner: {hosts: [x, y, z], run: one}}";
+    let mut runbook = runbook(text, &["outer"], hosts("h1 h2"));
+    let (ran, events) = drive(&mut runbook, |_, _| Exit::Code(0));
+    assert_eq!(ran.len(), 6);
+    let told = outcomes(&events);
+    assert_eq!(told.matches("warning").count(), 1);
+    assert!(told.contains(
+        "warning: task `outer` runs on 2 hosts and executes `inner` on each of them: 2 × 3 = 6 runs"
+    ));
+}
+
+#[test]
+fn a_task_that_executes_itself_for_ever_is_stopped() {
+    let mut runbook = runbook("tasks: {a: {execute: a}}", &["a"], Options::default());
+    drive(&mut runbook, |_, _| Exit::Code(0));
+    assert_eq!(runbook.state(), State::Failed);
+}
+
+#[test]
+fn a_password_is_asked_for_once_and_counts_for_all() {
+    let text = "tasks: {a: {sudo: one}}";
+    let mut book = runbook(text, &["a"], hosts("h1 h2"));
+    let mut asked = 0;
+    let mut given = Vec::new();
+    while book.state() == State::Running {
+        for one in book.next() {
+            match one {
+                Do::Perform { id, request, .. } => {
+                    let Action::Run(command) = &request.action else {
+                        panic!("{request:?}");
+                    };
+                    let answer = &command.answers[0];
+                    given.push(answer.reply.as_ref().map(|it| it.reveal().to_owned()));
+                    let exit = match &answer.reply {
+                        Some(_) => Exit::Code(0),
+                        None => Exit::Asked {
+                            question: answer.question.clone(),
+                            refused: false,
+                        },
+                    };
+                    book.heard(id, &result(exit));
+                }
+                Do::Ask { id, question } => {
+                    assert_eq!(question.to_string(), "the sudo password of me@h1:22");
+                    asked += 1;
+                    book.answered(id, Some(&Secret::new("pw")));
+                }
+                other @ Do::Prompt { .. } => panic!("{other:?}"),
+            }
+        }
+    }
+    assert_eq!(asked, 1);
+    assert_eq!(given, [None, Some("pw".into()), Some("pw".into())]);
+}
+
+#[test]
+fn nobody_is_asked_while_hosts_run_at_the_same_time() {
+    let mut options = hosts("h1");
+    options.switches.parallel = true;
+    let mut runbook = runbook("tasks: {a: one}", &["a"], options);
+    let (_, events) = drive(&mut runbook, |_, _| Exit::Asked {
+        question: unfurl::host::Question::Login("me@h1:22".into()),
+        refused: false,
+    });
+    insta::assert_snapshot!(outcomes(&events), @"a h1: failed (needs the login password of me@h1:22, and cannot ask while several hosts run at the same time)");
+}
+
+#[test]
+fn a_secret_is_in_no_words_and_in_no_event() {
+    let text = "tasks: {a: {steps: [{prompt: Token?, secret: true, register: token}, {run: 'use {{ token }}'}, {sudo: 'use {{ token }}'}, {echo: 'it is {{ token }}'}]}}";
+    let mut book = runbook(text, &["a"], hosts("h1"));
+    let mut events = Vec::new();
+    while book.state() == State::Running {
+        for one in book.next() {
+            match one {
+                Do::Perform { id, request, .. } => {
+                    let Action::Run(command) = &request.action else {
+                        panic!("{request:?}");
+                    };
+                    let words = command.program.argv().join(" ");
+                    assert!(!words.contains("s3cret"), "{words}");
+                    book.heard(id, &result(Exit::Code(0)));
+                }
+                Do::Prompt { id, secret, .. } => {
+                    assert!(secret);
+                    book.prompted(id, Some("s3cret"));
+                }
+                other @ Do::Ask { .. } => panic!("{other:?}"),
+            }
+        }
+        events.extend(book.take_events());
+    }
+    assert_eq!(book.state(), State::Done, "{events:?}");
+    assert!(!format!("{events:?}").contains("s3cret"), "{events:?}");
+}
+
+#[test]
+fn an_interruption_begins_nothing_any_more() {
+    let mut book = runbook(TWO, &["a", "b"], hosts("h1 h2"));
+    let todo = book.next();
+    let [Do::Perform { id, .. }] = &todo[..] else {
+        panic!("{todo:?}");
+    };
+    book.interrupt();
+    book.heard(*id, &result(Exit::Cancelled));
+    assert!(book.next().is_empty());
+    assert_eq!(book.state(), State::Interrupted);
+    insta::assert_snapshot!(outcomes(&book.take_events()), @r"
+    a h1: failed (interrupted)
+    a h2: skipped (interrupted)
+    ");
+    assert_eq!(book.not_reached(), ["b".into()]);
+}
+
+#[test]
+fn a_hundred_thousand_runs_take_little_time() {
+    let mut text = "env: {parallel: true}\ntasks:\n".to_owned();
+    let mut calls = Vec::new();
+    for task in 0..10 {
+        text.push_str(&format!("  t{task}: {{run: 'echo {{{{ host }}}}'}}\n"));
+        calls.push(format!("t{task}"));
+    }
+    let calls: Vec<&str> = calls.iter().map(String::as_str).collect();
+    let names: Vec<String> = (0..10_000).map(|host| format!("h{host}")).collect();
+    let mut runbook = runbook(&text, &calls, hosts(&names.join(" ")));
+    let start = Instant::now();
+    let (ran, _) = drive(&mut runbook, |_, _| Exit::Code(0));
+    assert_eq!(ran.len(), 100_000);
+    println!("100,000 runs took {:?}", start.elapsed());
+}
