@@ -276,6 +276,10 @@ impl Drive<'_> {
                 // Who asks for an end does not wait for what may take hours.
                 self.local()?.cancel_all();
             }
+            Heard::Note(id, text) => {
+                let host = self.hosts.get(&id).cloned().flatten();
+                self.view.event(&Event::Step { host, text });
+            }
             Heard::Wrote(id, stream, bytes) => {
                 let host = self.hosts.get(&id).cloned().flatten();
                 self.view.event(&Event::Output {
