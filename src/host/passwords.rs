@@ -104,10 +104,8 @@ impl Passwords {
             identities.password = self.login(&known.address).cloned();
         }
         if identities.passphrase.is_none() {
-            let own = identities.files.iter();
-            let own = own
-                .filter_map(|file| self.passphrases.each.get(file))
-                .next();
+            let mut own = identities.files.iter();
+            let own = own.find_map(|file| self.passphrases.each.get(file));
             let found = own.or(self.passphrases.default.as_ref());
             // One value served for both in Fabric; trying it on a file tells nobody.
             identities.passphrase = found.or(identities.password.as_ref()).cloned();

@@ -1,12 +1,15 @@
 //! Why a use case failed: the kind decides the exit code, the rest is for people.
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
+use crate::project;
 
 /// What kind of failure it is; the exit codes are those of the product (docs/compatibility.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureKind {
     /// Refused before anything ran: no such file, or `validate` found errors.
     Refused,
+    /// Refused, for no ensemble is here and none was named.
+    NoEnsemble,
     /// Another job holds the lock.
     Locked,
     /// The command line makes no sense.
@@ -22,10 +25,18 @@ pub enum FailureKind {
 }
 
 impl FailureKind {
+    /// What it is if no ensemble was found.
+    pub(super) fn of_search(error: &project::Error) -> Self {
+        match error {
+            project::Error::Nothing { .. } | project::Error::NoDefault { .. } => Self::NoEnsemble,
+            _ => Self::Refused,
+        }
+    }
+
     /// The exit code.
     pub fn exit_code(self) -> u8 {
         match self {
-            Self::Refused | Self::Locked => 1,
+            Self::Refused | Self::NoEnsemble | Self::Locked => 1,
             Self::Usage => 2,
             Self::Load | Self::JobFailed => 64,
             Self::Internal => 70,

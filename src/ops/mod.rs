@@ -17,6 +17,7 @@ mod failure;
 pub mod git;
 mod hands;
 pub mod history;
+pub mod hosts;
 mod identity;
 mod imports;
 mod instances;

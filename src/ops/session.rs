@@ -186,7 +186,10 @@ pub(super) fn find(options: &SessionOptions) -> Result<Found, Failure> {
             sources,
             env,
         }),
-        Err(error) => Err(Failure::with_places(FailureKind::Refused, error, sources)),
+        Err(error) => {
+            let kind = FailureKind::of_search(&error);
+            Err(Failure::with_places(kind, error, sources))
+        }
     }
 }
 

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::{ProptestConfig, any, prop, proptest};
 use serde_json::Value as Json;
 use unfurl::diagnostic::Sources;
-use unfurl::host::inventory::{Inventory, NoVault};
+use unfurl::host::inventory::{Inventory, NoVault, Way};
+use unfurl::ops::SessionOptions;
+use unfurl::ops::hosts::inventory;
 use unfurl::value::Value;
 
 fn data(name: &str) -> PathBuf {
@@ -79,6 +81,108 @@ fn an_ini_inventory_says_what_ansible_says_of_it() {
 #[test]
 fn a_yaml_inventory_says_what_ansible_says_of_it() {
     compare("hosts.yaml");
+}
+
+const ENSEMBLE: &str = "
+apiVersion: unfurl/v1.0.0
+kind: Ensemble
+spec:
+  service_template:
+    tosca_definitions_version: tosca_simple_unfurl_1_0_0
+    node_types:
+      example.Machine:
+        derived_from: tosca.nodes.Root
+        attributes:
+          public_ip: {type: string, required: false}
+        capabilities:
+          ssh: {type: unfurl.capabilities.Endpoint.SSH}
+      example.Addressed:
+        derived_from: tosca.nodes.Root
+        attributes:
+          private_ip: {type: string, required: false}
+    topology_template:
+      node_templates:
+        web:
+          type: example.Machine
+          attributes: {public_ip: {eval: '::db::private_ip'}}
+          capabilities:
+            ssh: {properties: {port: 2222, user: ops, hostvars: {a: 1}}}
+        db: {type: example.Addressed, attributes: {private_ip: 10.0.0.7}}
+        nothing: {type: tosca.nodes.Root}
+        client:
+          type: tosca.nodes.Root
+          requirements:
+            - machine:
+                node: web
+                relationship:
+                  type: unfurl.relationships.ConnectsTo.Ansible
+                  properties:
+                    credential: {user: admin, token: hunter2, token_type: password, keys: {k: v}}
+      groups:
+        front:
+          type: unfurl.groups.AnsibleInventoryGroup
+          members: [web]
+          properties: {hostvars: {level: front}}
+        all_of_them:
+          type: unfurl.groups.AnsibleInventoryGroup
+          members: [front, db]
+";
+
+#[test]
+fn instances_of_an_ensemble_are_hosts_and_its_groups_and_types_are_roles() {
+    let folder = tempfile::tempdir().unwrap();
+    let (ensemble, file) = (
+        folder.path().join("ensemble.yaml"),
+        folder.path().join("hosts"),
+    );
+    std::fs::write(&ensemble, ENSEMBLE).unwrap();
+    std::fs::write(
+        &file,
+        "hosts: {db: {user: dba}, extra: }\ngroups: {front: [extra]}\n",
+    )
+    .unwrap();
+    let options = SessionOptions {
+        ensemble: ensemble.display().to_string(),
+        home: Some(PathBuf::new()),
+        ..SessionOptions::default()
+    };
+    let found = inventory(&options, Some(&file)).unwrap();
+    assert!(found.warnings.is_empty(), "{:?}", found.warnings);
+    let hosts: Vec<&str> = found.inventory.hosts().map(AsRef::as_ref).collect();
+    assert_eq!(hosts, ["web", "db", "extra"]);
+    let members = |role: &str| {
+        let lookup = found.inventory.hosts_of(role).unwrap();
+        let hosts = lookup.hosts().unwrap();
+        hosts.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(members("all_of_them"), ["db", "web", "extra"]);
+    assert_eq!(members("example.Machine"), ["web"]);
+    let target = |host: &str| match found.inventory.reach(host).unwrap().unwrap().way {
+        Way::Ssh(target) => target,
+        other => panic!("{other:?}"),
+    };
+    let web = target("web");
+    assert_eq!((web.host.as_str(), web.port), ("10.0.0.7", Some(2222)));
+    assert_eq!(
+        (web.user.as_deref(), web.password.unwrap().reveal()),
+        (Some("admin"), "hunter2")
+    );
+    assert_eq!(target("db").user.as_deref(), Some("dba"));
+    let data = found.inventory.data("web");
+    assert_eq!(
+        (data["level"].as_str(), data["k"].as_str()),
+        (Some("front"), Some("v"))
+    );
+    assert!(!format!("{:?}", found.inventory).contains("hunter2"));
+}
+
+#[test]
+fn an_ensemble_that_is_named_must_be_there() {
+    let options = SessionOptions {
+        ensemble: "no/such/ensemble".to_owned(),
+        ..SessionOptions::default()
+    };
+    assert!(inventory(&options, None).is_err());
 }
 
 proptest! {

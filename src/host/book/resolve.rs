@@ -292,10 +292,9 @@ impl Book {
             _ => Vec::new(),
         };
         let targets = match way {
-            Way::Straight => Vec::new(),
             Way::Command(command) if hops.is_empty() => return Ok(Route::Command(command)),
             // What the command line says goes before the command of the configuration.
-            Way::Command(_) => Vec::new(),
+            Way::Straight | Way::Command(_) => Vec::new(),
             Way::Jumps(targets) => targets,
         };
         let has_gateway = !hops.is_empty();

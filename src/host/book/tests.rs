@@ -2,6 +2,7 @@ use super::*;
 use crate::host::ssh_config::{Config, Files, Local};
 use crate::host::{Destination, Place, Route};
 use crate::system::env::Env;
+use crate::system::fs;
 use std::path::{Path, PathBuf};
 
 fn local(home: &Path) -> Local {
@@ -20,7 +21,7 @@ fn local(home: &Path) -> Local {
 fn book(text: &str, login: Login) -> Book {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("config");
-    std::fs::write(&path, text).unwrap();
+    fs::write_plain(&path, text.as_bytes(), None).unwrap();
     let local = local(Path::new("/home/me"));
     let config = Config::read(&Files::Only(path), &local).unwrap();
     Book::new(config, login, local)

@@ -47,17 +47,18 @@ fn option(found: &mut Arguments, text: &str) {
         "proxyjump" => set_jumps(found, value),
         "proxycommand" if found.via.is_none() => {
             let is_none = value.eq_ignore_ascii_case("none");
-            found.via = Some(match is_none {
-                true => Via::Jumps(Vec::new()),
-                false => Via::Command(value.to_owned()),
+            found.via = Some(if is_none {
+                Via::Jumps(Vec::new())
+            } else {
+                Via::Command(value.to_owned())
             });
         }
-        "proxycommand" => {}
         "identityfile" => found.identity_files.push(value.to_owned()),
         "user" => found.user = found.user.take().or_else(|| Some(value.to_owned())),
         "port" => found.port = found.port.take().or_else(|| Some(value.to_owned())),
-        // Connections are shared and compressed or not without being told.
-        "controlmaster" | "controlpersist" | "controlpath" | "compression" | "loglevel" => {}
+        // A second command counts as little as sharing and compression, which are decided here.
+        "proxycommand" | "controlmaster" | "controlpersist" | "controlpath" | "compression"
+        | "loglevel" => {}
         _ => found.ignored.push(format!("-o {text}")),
     }
 }

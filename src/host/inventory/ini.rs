@@ -56,9 +56,10 @@ pub(super) fn read(text: &str, source: SourceId) -> Result<Inventory, Diagnostic
             problems.push(Diagnostic::error(problem).label(*span, ""));
         }
     }
-    match problems.has_errors() {
-        true => Err(problems),
-        false => Ok(reader.inventory),
+    if problems.has_errors() {
+        Err(problems)
+    } else {
+        Ok(reader.inventory)
     }
 }
 

@@ -119,10 +119,8 @@ fn number(word: &str) -> Option<Value> {
     let is_whole = digits.bytes().all(|byte| byte.is_ascii_digit());
     if is_whole {
         let is_zero = digits.bytes().all(|byte| byte == b'0');
-        return match has_zero && !is_zero {
-            true => None,
-            false => word.parse().ok().map(Value::Int),
-        };
+        let is_odd = has_zero && !is_zero;
+        return word.parse().ok().filter(|_| !is_odd).map(Value::Int);
     }
     let is_float = digits
         .bytes()

@@ -63,10 +63,10 @@ impl Inventory {
     pub fn add_host(&mut self, name: impl Into<Arc<str>>, data: Map) -> Result<(), Problem> {
         let host = self.hosts.entry(name.into()).or_default();
         host.data.extend(data);
-        match self.hosts.len() > MAX_HOSTS {
-            true => Err(Problem::TooMany(MAX_HOSTS)),
-            false => Ok(()),
+        if self.hosts.len() > MAX_HOSTS {
+            return Err(Problem::TooMany(MAX_HOSTS));
         }
+        Ok(())
     }
 
     /// Adds a group, or data to one that is there.
@@ -146,7 +146,7 @@ impl Inventory {
     }
 
     /// Adds all of another inventory; what that says of a host or group goes before what this says.
-    pub fn extend(&mut self, other: Self) -> Result<(), Problem> {
+    pub fn extend(&mut self, other: &Self) -> Result<(), Problem> {
         for (name, host) in &other.hosts {
             self.add_host(Arc::clone(name), host.data.clone())?;
         }

@@ -44,9 +44,10 @@ pub(super) fn read(root: &Mapping, context: &mut Context<'_>) -> Inventory {
             let Some((child, span)) = child else {
                 continue;
             };
-            let put = match inventory.groups.contains_key(&*child) {
-                true => inventory.put_below(&child, name),
-                false => Err(Problem::NoGroup(child)),
+            let put = if inventory.groups.contains_key(&*child) {
+                inventory.put_below(&child, name)
+            } else {
+                Err(Problem::NoGroup(child))
             };
             if let Err(problem) = put {
                 context.error(problem, span);

@@ -82,10 +82,10 @@ impl Inventory {
             }
             Some(map) => ansible::read(map, &mut context),
         };
-        match context.problems.has_errors() {
-            true => Err(context.problems),
-            false => Ok((inventory, context.problems)),
+        if context.problems.has_errors() {
+            return Err(context.problems);
         }
+        Ok((inventory, context.problems))
     }
 }
 

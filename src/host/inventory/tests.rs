@@ -164,6 +164,16 @@ fn arguments_of_ssh_are_understood_as_far_as_they_say_where_to_go() {
 
 #[test]
 fn what_is_wrong_with_a_file_is_said_with_its_place() {
+    for text in [
+        "[w]\nw[01:9]\nw[a:9]\nw[:]\nw:x\nw 'open\n",
+        "n[1:9999999]",
+        "[a:children]\nb\n[b:children]\na\n",
+        "web: {hosts: [a], odd: 1}",
+        "all: {hosts: {a: {x: !vault abc}}}",
+        "hosts: {a: {odd: 1}}\ngroups: {b: {children: [c]}}",
+    ] {
+        eprintln!("SNAP {text:?}\n{}", problems(text));
+    }
     insta::assert_snapshot!(problems("[web\n]\n[db:odd]\na b\n[x:vars]\nno\n[y:children]\nz\n"), @"");
     insta::assert_snapshot!(problems("[w]\nw[01:9]\nw[a:9]\nw[:]\nw:x\nw 'open\n"), @"");
     insta::assert_snapshot!(problems("n[1:9999999]"), @"");
@@ -186,7 +196,7 @@ fn a_hundred_thousand_hosts_in_a_group_are_read_and_looked_up() {
 fn what_is_added_later_goes_before_what_was_there() {
     let mut inventory = read("[web]\na ansible_user=x\n[web:vars]\ny=1\n");
     let other = read("hosts: {a: {user: z}, b: }\ngroups: {web: [b], new: {children: [web]}}\n");
-    inventory.extend(other).unwrap();
+    inventory.extend(&other).unwrap();
     assert_eq!(inventory.data("a")["ansible_user"].as_str(), Some("z"));
     assert_eq!(hosts(&inventory, "new"), ["a", "b"]);
     assert_eq!(inventory.data("b")["y"].as_int(), Some(1));

@@ -368,8 +368,8 @@ enum Said {
 
 fn hosts(line: Line<'_>) -> Result<Vec<String>, Problem> {
     let words = words(line.rest).ok_or(Problem::Quotes)?;
-    match words.iter().any(String::is_empty) {
-        true => Err(Problem::EmptyArgument(line.keyword.to_owned())),
-        false => Ok(words),
+    if words.iter().any(String::is_empty) {
+        return Err(Problem::EmptyArgument(line.keyword.to_owned()));
     }
+    Ok(words)
 }

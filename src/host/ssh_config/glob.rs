@@ -157,8 +157,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         for name in ["b/x.conf", "a/x.conf", "a/.y.conf", "c.conf"] {
             let path = folder.path().join(name);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, "").unwrap();
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write_plain(&path, b"", None).unwrap();
         }
         let root = folder.path().display().to_string();
         let found = |pattern: &str| -> Vec<String> {

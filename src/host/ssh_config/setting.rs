@@ -101,9 +101,11 @@ impl Setting {
                     Proxy::Command(command.clone())
                 });
             }
-            Self::ProxyJump(_) | Self::ProxyCommand(_) => {}
-            // `none` leaves it to later lines.
-            Self::ConnectTimeout(None) | Self::ServerAliveInterval(None) => {}
+            // A way that is found already stays, and a time of `none` is left to later lines.
+            Self::ProxyJump(_)
+            | Self::ProxyCommand(_)
+            | Self::ConnectTimeout(None)
+            | Self::ServerAliveInterval(None) => {}
             Self::ConnectTimeout(Some(limit)) => first(&mut to.connect_timeout, limit),
             Self::ConnectionAttempts(count) => first(&mut to.connection_attempts, count),
             Self::ServerAliveInterval(Some(every)) => first(&mut to.server_alive_interval, every),
@@ -229,9 +231,12 @@ impl Value<'_> {
             "ask" => Some(Strictness::Ask),
             "accept-new" => Some(Strictness::AcceptNew),
             "off" => Some(Strictness::No),
-            text => flag(text).map(|strict| match strict {
-                true => Strictness::Yes,
-                false => Strictness::No,
+            text => flag(text).map(|strict| {
+                if strict {
+                    Strictness::Yes
+                } else {
+                    Strictness::No
+                }
             }),
         };
         self.one(read, "`yes`, `no`, `ask`, `off` or `accept-new`")
