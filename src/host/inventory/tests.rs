@@ -164,23 +164,36 @@ fn arguments_of_ssh_are_understood_as_far_as_they_say_where_to_go() {
 
 #[test]
 fn what_is_wrong_with_a_file_is_said_with_its_place() {
-    for text in [
-        "[w]\nw[01:9]\nw[a:9]\nw[:]\nw:x\nw 'open\n",
-        "n[1:9999999]",
-        "[a:children]\nb\n[b:children]\na\n",
-        "web: {hosts: [a], odd: 1}",
-        "all: {hosts: {a: {x: !vault abc}}}",
-        "hosts: {a: {odd: 1}}\ngroups: {b: {children: [c]}}",
-    ] {
-        eprintln!("SNAP {text:?}\n{}", problems(text));
-    }
-    insta::assert_snapshot!(problems("[web\n]\n[db:odd]\na b\n[x:vars]\nno\n[y:children]\nz\n"), @"");
-    insta::assert_snapshot!(problems("[w]\nw[01:9]\nw[a:9]\nw[:]\nw:x\nw 'open\n"), @"");
-    insta::assert_snapshot!(problems("n[1:9999999]"), @"");
-    insta::assert_snapshot!(problems("[a:children]\nb\n[b:children]\na\n"), @"");
-    insta::assert_snapshot!(problems("web: {hosts: [a], odd: 1}"), @"");
-    insta::assert_snapshot!(problems("all: {hosts: {a: {x: !vault abc}}}"), @"");
-    insta::assert_snapshot!(problems("hosts: {a: {odd: 1}}\ngroups: {b: {children: [c]}}"), @"");
+    let shown = problems("[web:odd]\na b\n[x:vars]\nno\n[y:children]\nz\n");
+    insta::assert_snapshot!(shown, @r"
+    `[web:odd]` is no section: it is `[group]`, `[group:vars]` or `[group:children]`
+    `b` is no variable of a host: it has no `=`
+    `no` is no variable of a group: it has no `=`
+    there is no group `x`
+    there is no group `z`
+    ");
+    let shown = problems("[w]\nw[01:9]\nw[a:9]\nw[:]\nw:x\nw 'open\n");
+    insta::assert_snapshot!(shown, @r"
+    `w[01:9]` is no range of hosts: its ends must be of one length where one begins with `0`
+    `w[a:9]` is no range of hosts: its ends are neither numbers nor letters
+    `w[:]` is no range of hosts: it has no end
+    the port of `w:x` is not a number from 1 to 65535
+    a quote is not closed
+    ");
+    insta::assert_snapshot!(problems("n[1:9999999]"), @"there are more than 1000000 hosts");
+    let circle = problems("[a:children]\nb\n[b:children]\na\n");
+    insta::assert_snapshot!(circle, @"the group `a` is among its own children");
+    insta::assert_snapshot!(problems("web: {hosts: [a], odd: 1}"), @r"
+    `hosts` is a list; it must be a map
+    warning: there is no `odd` in a group; it is ignored
+    ");
+    let vault = problems("all: {hosts: {a: {x: !vault abc}}}");
+    insta::assert_snapshot!(vault, @"cannot open this `!vault` value: no vault password is known here");
+    let own = problems("hosts: {a: {odd: 1}}\ngroups: {b: {children: [c]}}");
+    insta::assert_snapshot!(own, @r"
+    warning: there is no `odd` in a host or a group; it is ignored
+    there is no group `c`
+    ");
 }
 
 #[test]
