@@ -126,6 +126,12 @@ spec:
         all_of_them:
           type: unfurl.groups.AnsibleInventoryGroup
           members: [front, db]
+status:
+  instances:
+    web: {template: web, readyState: ok}
+    db: {template: db, readyState: ok}
+    client: {template: client, readyState: ok}
+    nothing: {template: nothing, readyState: ok}
 ";
 
 #[test]
