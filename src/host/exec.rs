@@ -12,8 +12,9 @@ use tokio::time::{Instant as Moment, sleep, sleep_until};
 use super::reader::{Feed, Read, Reader};
 use super::script::{Script, Told};
 use super::ssh::AnyFuture;
+use super::way::Way;
 use super::wire::{Input, Wire};
-use super::{Background, Call, Command, Exit, RunOutput, Stop};
+use super::{Background, Call, Captured, Command, Exit, RunOutput, Stop};
 
 /// How long outputs are still read after a command ended, when what it left behind holds them.
 pub(super) const DRAIN: Duration = Duration::from_millis(500);
@@ -34,8 +35,7 @@ pub(super) struct Exec<'a> {
     pub(super) command: &'a Command,
     pub(super) script: Script,
     pub(super) killer: &'a dyn Kills,
-    /// Where it runs, as messages name it.
-    pub(super) host: &'a str,
+    pub(super) way: &'a Way,
 }
 
 /// What those know together who go along with a command.
@@ -80,7 +80,7 @@ impl Exec<'_> {
         wire.close().await;
         let (told, stdout, stderr) = reader.finish().await;
         RunOutput {
-            exit: self.told(exit, told),
+            exit: self.told(exit, told, &stderr),
             stdout,
             stderr,
             elapsed: start.elapsed(),
@@ -138,14 +138,14 @@ impl Exec<'_> {
             Outcome::Read(Read::Left(exit)) => (exit, may_leave),
             Outcome::Read(Read::Asked(exit)) => (exit, false),
             Outcome::Read(Read::Refused) => {
-                let refused = format!("{} refused to run a command", self.host);
+                let refused = format!("{} refused to run a command", self.way.name);
                 return Exit::Failed(refused);
             }
             Outcome::Read(Read::Lost) => {
                 let name = self.command.program.name();
                 let lost = format!(
                     "the connection to {} was lost while `{name}` ran",
-                    self.host
+                    self.way.name
                 );
                 return why.unwrap_or(Exit::Failed(lost));
             }
@@ -157,8 +157,8 @@ impl Exec<'_> {
     }
 
     /// What the script told about a command that it could not begin.
-    fn told(&self, exit: Exit, told: Option<Told>) -> Exit {
-        let host = self.host;
+    fn told(&self, exit: Exit, told: Option<Told>, stderr: &Captured) -> Exit {
+        let host = &self.way.name;
         match told {
             Some(Told::NoFolder) if exit == Exit::Code(127) => {
                 let folder = self.command.cwd.display();
@@ -167,6 +167,13 @@ impl Exec<'_> {
             Some(Told::NoProgram) if exit == Exit::Code(127) => {
                 let name = self.command.program.name();
                 Exit::NotFound(format!("`{name}` was not found on {host}"))
+            }
+            None if self.way.is_container() && matches!(exit, Exit::Code(1..)) => {
+                // It was the engine that ended.
+                let text = stderr.text();
+                let said = text.lines().rfind(|line| !line.trim().is_empty());
+                let said = said.unwrap_or("it does not say why");
+                Exit::Unreachable(format!("{host} cannot be entered: {said}"))
             }
             _ => exit,
         }

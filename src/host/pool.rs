@@ -11,7 +11,10 @@ use tokio::time::timeout;
 
 use super::lane::{Lane, is_same_way};
 use super::ssh::{AnyFuture, Connection, Failure, Keys, Ways};
-use super::{Action, ActionResult, Address, Destination, Exit, Place, Stop, Stream, remote};
+use super::way::Way;
+use super::{
+    Action, ActionResult, Address, Destination, Exit, Place, Stop, Stream, remote, transfer,
+};
 
 /// How long all connections together may take to be closed.
 const CLOSING: Duration = Duration::from_secs(1);
@@ -49,7 +52,7 @@ impl Default for PoolLimits {
 /// opened at first use, and shared by all that need it (F41, F42).
 #[derive(Debug)]
 pub struct Pool {
-    inner: Arc<Inner>,
+    pub(super) inner: Arc<Inner>,
 }
 
 /// What all connections share.
@@ -124,15 +127,15 @@ impl Pool {
     /// Performs an action that is not a command of this machine. The result says how it went in
     /// every case.
     pub async fn perform(&self, place: &Place, action: &Action, call: Call) -> ActionResult {
+        let way = Way::new(&self.inner, place);
         match (place, action) {
-            (Place::Ssh(destination), Action::Run(command)) => {
-                let output = remote::run(&self.inner, destination, command, call).await;
-                ActionResult::Run(output)
+            (Place::Here, Action::Run(_)) => {
+                let why = "commands of this machine do not come here".to_owned();
+                ActionResult::not_performed(action, Exit::Failed(why))
             }
-            _ => {
-                let message = format!("`{place}` cannot be reached");
-                ActionResult::not_performed(action, Exit::Unreachable(message))
-            }
+            (_, Action::Run(command)) => ActionResult::Run(remote::run(&way, command, call).await),
+            (Place::Here, _) => ActionResult::Transfer(transfer::here(action).await),
+            _ => ActionResult::Transfer(transfer::there(&way, action, call).await),
         }
     }
 

@@ -147,7 +147,7 @@ fn event_of(message: ChannelMsg) -> Option<Event> {
     })
 }
 
-fn number_of(signal: &Sig) -> i32 {
+pub(super) fn number_of(signal: &Sig) -> i32 {
     let named = match signal {
         Sig::ABRT => Signal::SIGABRT,
         Sig::ALRM => Signal::SIGALRM,

@@ -54,6 +54,8 @@ pub(super) struct Login<'a> {
     tried: Vec<String>,
     /// What was asked in vain, told if nothing else lets in.
     asked: Option<(Question, bool)>,
+    /// Whether the host has asked anything itself.
+    was_asked: bool,
 }
 
 impl<'a> Login<'a> {
@@ -69,6 +71,7 @@ impl<'a> Login<'a> {
             offered: None,
             tried: Vec::new(),
             asked: None,
+            was_asked: false,
         }
     }
 
@@ -245,7 +248,18 @@ impl<'a> Login<'a> {
         let question = Question::Login(self.destination.address.to_string());
         let Some(secret) = password.take() else {
             let refused = self.tried.iter().any(|it| it == "password");
-            self.asked = Some((question, refused));
+            if !refused && !self.takes(MethodKind::Password) {
+                // Some hosts offer to ask, and then ask nothing.
+                let step = self.with_answers(None).await?;
+                if !matches!(step, Step::No) || !self.was_asked {
+                    return Ok(step);
+                }
+            }
+            // What opens a key comes before what does without one.
+            match refused {
+                true => self.asked = Some((question, refused)),
+                false => drop(self.asked.get_or_insert((question, refused))),
+            }
             return Ok(Step::No);
         };
         self.tried.push("password".to_owned());
@@ -260,7 +274,7 @@ impl<'a> Login<'a> {
             }
         }
         if self.takes(MethodKind::KeyboardInteractive) {
-            let step = self.with_answers(&secret).await?;
+            let step = self.with_answers(Some(&secret)).await?;
             if !matches!(step, Step::No) {
                 return Ok(step);
             }
@@ -269,7 +283,7 @@ impl<'a> Login<'a> {
         Ok(Step::No)
     }
 
-    async fn with_answers(&mut self, secret: &Secret) -> Result<Step, Failure> {
+    async fn with_answers(&mut self, secret: Option<&Secret>) -> Result<Step, Failure> {
         let user = self.user();
         let started = self
             .handle
@@ -293,14 +307,16 @@ impl<'a> Login<'a> {
                 Reply::InfoRequest { prompts, .. } => prompts,
             };
             let hidden = prompts.iter().any(|prompt| !prompt.echo);
-            if hidden && answered {
+            self.was_asked |= hidden;
+            if hidden && (answered || secret.is_none()) {
                 // Asked again, it would not take the same answer.
                 return Ok(Step::No);
             }
             answered |= hidden;
+            let reveal = || secret.map_or_else(String::new, |it| it.reveal().to_owned());
             let answer = |prompt: &russh::client::Prompt| match prompt.echo {
                 true => String::new(),
-                false => secret.reveal().to_owned(),
+                false => reveal(),
             };
             let answers = prompts.iter().map(answer).collect();
             let next = self

@@ -245,7 +245,7 @@ impl Handler for Client {
 }
 
 /// Carries bytes both ways until one side is done with both.
-pub(super) async fn join<S>(channel: Channel<Msg>, mut socket: S)
+pub(in crate::host) async fn join<S>(channel: Channel<Msg>, mut socket: S)
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
 {

@@ -90,7 +90,11 @@ impl Connection {
     }
 
     /// Opens a way on from the host. Says why not.
-    pub(super) async fn forward(&self, host: &str, port: u16) -> Result<Channel<Msg>, String> {
+    pub(in crate::host) async fn forward(
+        &self,
+        host: &str,
+        port: u16,
+    ) -> Result<Channel<Msg>, String> {
         let opened = self
             .handle
             .channel_open_direct_tcpip(host, u32::from(port), "127.0.0.1", 0)
@@ -110,18 +114,31 @@ impl Connection {
         })
     }
 
-    /// Asks the host to take connections for us; gives the port there.
-    pub(super) async fn listen(&self, address: &str, port: u16) -> Result<u32, String> {
-        let asked = self.handle.tcpip_forward(address, u32::from(port)).await;
-        match asked {
-            Ok(0) => Ok(u32::from(port)),
-            Ok(given) => Ok(given),
-            Err(_) => Err(format!("{} does not take connections for us", self.host)),
+    /// Asks the host to take connections that lead to a target seen from here; gives the port
+    /// there, or says why not.
+    pub(in crate::host) async fn listen(
+        &self,
+        address: &str,
+        port: u16,
+        target: (String, u16),
+    ) -> Result<u32, String> {
+        let wanted = u32::from(port);
+        // The first connection may come before the answer.
+        self.ear.lock().forwards.insert(wanted, target.clone());
+        let asked = self.handle.tcpip_forward(address, wanted).await;
+        let given = asked.map(|given| if given == 0 { wanted } else { given });
+        if given.as_ref().ok() != Some(&wanted) {
+            self.ear.lock().forwards.remove(&wanted);
         }
+        let refused = |_| format!("{} does not take connections for us", self.host);
+        let given = given.map_err(refused)?;
+        self.ear.lock().forwards.insert(given, target);
+        Ok(given)
     }
 
     /// Tells the host not to take connections any more.
-    pub(super) async fn listen_no_more(&self, address: &str, port: u32) {
+    pub(in crate::host) async fn listen_no_more(&self, address: &str, port: u32) {
+        self.ear.lock().forwards.remove(&port);
         // It may have gone meanwhile.
         self.handle.cancel_tcpip_forward(address, port).await.ok();
     }

@@ -9,7 +9,7 @@ use crate::host::Question;
 
 /// Why a host is not reached. It is shared by all that waited for the connection.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Failure {
+pub(in crate::host) enum Failure {
     /// The name stands for no address. It is not tried again (F44).
     #[error("the name `{name}` cannot be looked up: {why}")]
     Lookup {

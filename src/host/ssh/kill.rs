@@ -9,16 +9,17 @@ use super::connection::{Connection, NoSession};
 use crate::host::script::{START, killing, loaded};
 
 /// How long such a text may run.
-const WITHIN: Duration = Duration::from_secs(5);
+pub(in crate::host) const KILLING: Duration = Duration::from_secs(5);
 
-/// Runs a text for `/bin/sh` and waits for its end, within some seconds. What it writes is lost.
+/// Starts a shell with a line, gives it a text to run, and waits for its end, within some seconds. What it writes is lost.
 pub(in crate::host) async fn run_text(
     connection: &Connection,
+    line: &str,
     text: &str,
 ) -> Result<(), NoSession> {
     let mut channel = connection.session().await?;
     let running = async {
-        if channel.exec(false, START).await.is_err() {
+        if channel.exec(false, line).await.is_err() {
             return;
         }
         let mut input = Box::pin(channel.make_writer());
@@ -28,7 +29,7 @@ pub(in crate::host) async fn run_text(
         drop(input);
         while channel.wait().await.is_some() {}
     };
-    timeout(WITHIN, running).await.ok();
+    timeout(KILLING, running).await.ok();
     channel.close().await.ok();
     Ok(())
 }
@@ -37,5 +38,7 @@ pub(in crate::host) async fn run_text(
 pub(super) async fn all(connection: &Connection, marks: &[String]) {
     let commands: Vec<_> = marks.iter().map(|mark| (mark.clone(), None)).collect();
     // A host that allows no further session sees the connection end, which is all there is left.
-    run_text(connection, &killing("KILL", &commands)).await.ok();
+    run_text(connection, START, &killing("KILL", &commands))
+        .await
+        .ok();
 }

@@ -13,8 +13,9 @@ mod kill;
 mod known_hosts;
 mod line;
 
+pub(super) use client::join;
 pub(super) use connect::{AnyFuture, Opener, Ways};
 pub(super) use connection::{Connection, NoSession};
 pub(super) use failure::{Failure, shown};
 pub(super) use keys::Keys;
-pub(super) use kill::run_text;
+pub(super) use kill::{KILLING, run_text};

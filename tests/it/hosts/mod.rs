@@ -1,6 +1,11 @@
 //! Hosts: a real server on addresses of this machine, reached as any host is.
 
-mod keys;
+mod containers;
+mod ending;
+mod files;
 mod login;
+mod people;
+mod routes;
 pub(crate) mod sshd;
 mod transport;
+mod unreachable;

@@ -63,9 +63,19 @@ impl Sshd {
             format!("SetEnv HOME={path}/home"),
             "PidFile none\nStrictModes no\nUsePAM no\nPasswordAuthentication no".to_owned(),
             "PermitRootLogin yes\nMaxStartups 200\nUseDNS no\nPrintMotd no".to_owned(),
-            "Subsystem sftp internal-sftp\nLogLevel VERBOSE".to_owned(),
+            "KbdInteractiveAuthentication no\nLogLevel VERBOSE".to_owned(),
         ]);
-        config.extend((1..=addresses).map(|last| format!("ListenAddress 127.0.0.{last}:{port}")));
+        // Twice would be an error.
+        if !lines.iter().any(|line| line.starts_with("Subsystem")) {
+            config.push("Subsystem sftp internal-sftp".to_owned());
+        }
+        // It listens on sixteen addresses at most, unless it listens on all.
+        let listens = |last| match addresses {
+            ..=16 => format!("ListenAddress 127.0.0.{last}:{port}"),
+            17.. => format!("ListenAddress 0.0.0.0:{port}"),
+        };
+        config.extend((1..=addresses.min(16)).map(listens));
+        config.dedup();
         fs::write(root.join("config"), config.join("\n") + "\n").unwrap();
         let log = fs::File::create(root.join("log")).unwrap();
         let child = Command::new(SSHD)

@@ -1,0 +1,372 @@
+//! Files of a host by SFTP: many parts of a file are on their way at a time.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use russh::client::Msg;
+use russh::{Channel, ChannelMsg};
+use russh_sftp::client::error::Error as SftpError;
+use russh_sftp::client::{Config, RawSftpSession};
+use russh_sftp::protocol::{FileAttributes, OpenFlags, Packet, StatusCode};
+use tokio::task::JoinSet;
+
+use super::tree::{Error, Kind, NewFile, Source, beside};
+
+/// How many parts of one file are on their way at a time.
+const ON_THEIR_WAY: usize = 32;
+/// How large a part is, unless the host takes only smaller ones, in bytes.
+const PART: u64 = 64 << 10;
+/// The same where the host does not say.
+const SMALL_PART: u64 = 32 << 10;
+/// How long a host may take to answer, in seconds.
+const ANSWER: u64 = 120;
+/// The extension that replaces a file at once.
+const RENAME: &str = "posix-rename@openssh.com";
+const LIMITS: &str = "limits@openssh.com";
+
+/// Files of a host.
+pub(super) struct Sftp {
+    session: Arc<RawSftpSession>,
+    part: u64,
+    replaces: bool,
+    /// Files that are half there.
+    halves: Mutex<Vec<String>>,
+}
+
+impl Sftp {
+    /// Begins SFTP on a session; none if the host does not offer it.
+    pub(super) async fn begin(mut channel: Channel<Msg>) -> Option<Self> {
+        channel.request_subsystem(true, "sftp").await.ok()?;
+        loop {
+            match channel.wait().await? {
+                ChannelMsg::Success => break,
+                ChannelMsg::Failure | ChannelMsg::Close => {
+                    channel.close().await.ok();
+                    return None;
+                }
+                _ => {}
+            }
+        }
+        let config = Config {
+            request_timeout_secs: ANSWER,
+            ..Config::default()
+        };
+        let session = RawSftpSession::new_with_config(channel.into_stream(), config);
+        let version = session.init().await.ok()?;
+        let replaces = version.extensions.contains_key(RENAME);
+        let mut part = SMALL_PART;
+        if version.extensions.contains_key(LIMITS)
+            && let Ok(limits) = session.limits().await
+        {
+            let most = limits.max_read_len.min(limits.max_write_len);
+            part = if most == 0 { PART } else { PART.min(most) };
+        }
+        Some(Self {
+            session: Arc::new(session),
+            part,
+            replaces,
+            halves: Mutex::default(),
+        })
+    }
+
+    /// What a path leads to; none if nothing is there.
+    pub(super) async fn kind(&self, path: &str) -> Result<Option<Kind>, Error> {
+        match self.session.stat(path).await {
+            Ok(found) => kind_of(path, &found.attrs).map(Some),
+            Err(SftpError::Status(status)) if status.status_code == StatusCode::NoSuchFile => {
+                Ok(None)
+            }
+            Err(error) => Err(failed("look at", path, &error)),
+        }
+    }
+
+    /// What is in a folder.
+    pub(super) async fn list(&self, path: &str) -> Result<Vec<(String, Kind)>, Error> {
+        let read = |error: SftpError| failed("read", path, &error);
+        let handle = self.session.opendir(path).await.map_err(read)?.handle;
+        let mut found = Vec::new();
+        loop {
+            match self.session.readdir(handle.as_str()).await {
+                Ok(names) => found.extend(names.files),
+                Err(SftpError::Status(status)) if status.status_code == StatusCode::Eof => break,
+                Err(error) => return Err(read(error)),
+            }
+        }
+        self.session.close(handle).await.map_err(read)?;
+        let mut all = Vec::new();
+        for file in found {
+            let name = file.filename;
+            if name == "." || name == ".." {
+                continue;
+            }
+            let place = super::tree::joined(path, &name);
+            if name.is_empty() || name.contains('/') {
+                return Err(Error::Name(place));
+            }
+            let kind = match kind_of(&place, &file.attrs) {
+                Ok(kind) => Some(kind),
+                // It may be a link.
+                Err(_) => self.kind(&place).await?,
+            };
+            all.extend(kind.map(|kind| (name, kind)));
+        }
+        Ok(all)
+    }
+
+    /// Makes a folder, unless it is there.
+    pub(super) async fn make_folder(&self, path: &str) -> Result<(), Error> {
+        let Err(error) = self.session.mkdir(path, FileAttributes::empty()).await else {
+            return Ok(());
+        };
+        match self.kind(path).await {
+            Ok(Some(Kind::Folder)) => Ok(()),
+            _ => Err(failed("make", path, &error)),
+        }
+    }
+
+    /// Writes a file beside its place and moves it there.
+    pub(super) async fn put(
+        &self,
+        source: Source,
+        target: &str,
+        mode: Option<u32>,
+    ) -> Result<u64, Error> {
+        let half = beside(target);
+        self.halves().push(half.clone());
+        let written = self.write(source, &half, (target, mode)).await;
+        let placed = match written {
+            Ok(bytes) => self.replace(&half, target).await.map(|()| bytes),
+            Err(error) => Err(error),
+        };
+        if placed.is_err() {
+            // It may not even be there.
+            self.session.remove(half.as_str()).await.ok();
+        }
+        self.halves().retain(|it| *it != half);
+        placed
+    }
+
+    async fn write(
+        &self,
+        source: Source,
+        half: &str,
+        (target, mode): (&str, Option<u32>),
+    ) -> Result<u64, Error> {
+        let write = |error: SftpError| failed("write", target, &error);
+        let flags = OpenFlags::CREATE | OpenFlags::EXCLUDE | OpenFlags::WRITE;
+        let permissions = FileAttributes {
+            permissions: mode,
+            ..FileAttributes::empty()
+        };
+        let opened = self.session.open(half, flags, permissions.clone()).await;
+        let handle: Arc<str> = opened.map_err(write)?.handle.into();
+        let source = Arc::new(source);
+        let size = source.len();
+        let mut parts = JoinSet::new();
+        let mut offset = 0;
+        while offset < size || !parts.is_empty() {
+            if offset < size && parts.len() < ON_THEIR_WAY {
+                let length = self.part.min(size - offset);
+                let (session, source) = (Arc::clone(&self.session), Arc::clone(&source));
+                let (handle, place) = (Arc::clone(&handle), target.to_owned());
+                parts.spawn(async move {
+                    let bytes = read_part(source, offset, length, &place).await?;
+                    let written = session.write(handle.as_ref(), offset, bytes).await;
+                    written.map_err(|error| failed("write", &place, &error))
+                });
+                offset += length;
+            } else if let Some(part) = parts.join_next().await {
+                part.map_err(|_| stopped("write", target))??;
+            }
+        }
+        if mode.is_some() {
+            // The host has taken away what its users must not give.
+            let set = self.session.fsetstat(handle.as_ref(), permissions).await;
+            set.map_err(write)?;
+        }
+        let closed = self.session.close(handle.as_ref()).await;
+        closed.map_err(write)?;
+        Ok(size)
+    }
+
+    async fn replace(&self, half: &str, target: &str) -> Result<(), Error> {
+        let moved = |error: SftpError| failed("write", target, &error);
+        if self.replaces {
+            let mut names = Vec::new();
+            for name in [half, target] {
+                let length = u32::try_from(name.len()).unwrap_or(u32::MAX);
+                names.extend(length.to_be_bytes());
+                names.extend(name.as_bytes());
+            }
+            return match self.session.extended(RENAME, names).await.map_err(moved)? {
+                Packet::Status(status) if status.status_code == StatusCode::Ok => Ok(()),
+                Packet::Status(status) => Err(moved(SftpError::Status(status))),
+                _ => Err(moved(SftpError::UnexpectedPacket)),
+            };
+        }
+        if self.session.rename(half, target).await.is_ok() {
+            return Ok(());
+        }
+        // Without the extension a file cannot be replaced at once.
+        self.session.remove(target).await.map_err(moved)?;
+        let renamed = self.session.rename(half, target).await;
+        renamed.map(|_| ()).map_err(moved)
+    }
+
+    /// Reads a file into one of this machine.
+    pub(super) async fn get(&self, path: &str, into: NewFile) -> Result<(NewFile, u64), Error> {
+        let read = |error: SftpError| failed("read", path, &error);
+        let opened = self
+            .session
+            .open(path, OpenFlags::READ, FileAttributes::empty())
+            .await;
+        let handle: Arc<str> = opened.map_err(read)?.handle.into();
+        let attributes = self.session.fstat(handle.as_ref()).await.map_err(read)?;
+        let size = attributes.attrs.size.unwrap_or_default();
+        let into = Arc::new(into);
+        let mut parts = JoinSet::new();
+        let mut offset = 0;
+        while offset < size || !parts.is_empty() {
+            if offset < size && parts.len() < ON_THEIR_WAY {
+                let end = size.min(offset + self.part);
+                let part = Part {
+                    session: Arc::clone(&self.session),
+                    handle: Arc::clone(&handle),
+                    into: Arc::clone(&into),
+                    path: path.to_owned(),
+                };
+                parts.spawn(async move { part.read(offset, Some(end)).await });
+                offset = end;
+            } else if let Some(part) = parts.join_next().await {
+                part.map_err(|_| stopped("read", path))??;
+            }
+        }
+        let part = Part {
+            session: Arc::clone(&self.session),
+            handle: Arc::clone(&handle),
+            into,
+            path: path.to_owned(),
+        };
+        // Some files do not tell their length.
+        let end = part.read(size, None).await?;
+        self.session.close(handle.as_ref()).await.map_err(read)?;
+        let into = Arc::into_inner(part.into).ok_or_else(|| stopped("read", path))?;
+        Ok((into, end))
+    }
+
+    /// Where a path leads to, all links followed.
+    pub(super) async fn real(&self, path: &str) -> Option<String> {
+        let names = self.session.realpath(path).await.ok()?;
+        names.files.into_iter().next().map(|file| file.filename)
+    }
+
+    /// Deletes what was left half there.
+    pub(super) async fn clean(&self) {
+        let halves = std::mem::take(&mut *self.halves());
+        for half in halves {
+            // It may not be there.
+            self.session.remove(half).await.ok();
+        }
+    }
+
+    fn halves(&self) -> std::sync::MutexGuard<'_, Vec<String>> {
+        self.halves.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A part of a file that is being read.
+struct Part {
+    session: Arc<RawSftpSession>,
+    handle: Arc<str>,
+    into: Arc<NewFile>,
+    path: String,
+}
+
+impl Part {
+    /// Reads up to an end, or up to the end of the file; gives where that is.
+    async fn read(&self, mut offset: u64, end: Option<u64>) -> Result<u64, Error> {
+        while end.is_none_or(|end| offset < end) {
+            let most = end.map_or(SMALL_PART, |end| end - offset);
+            let length = u32::try_from(most).unwrap_or(u32::MAX);
+            let answer = self.session.read(self.handle.as_ref(), offset, length);
+            let bytes = match answer.await {
+                Ok(data) if data.data.is_empty() => return Ok(offset),
+                Ok(data) => data.data,
+                Err(SftpError::Status(status)) if status.status_code == StatusCode::Eof => {
+                    return Ok(offset);
+                }
+                Err(error) => return Err(failed("read", &self.path, &error)),
+            };
+            let count = bytes.len() as u64;
+            let into = Arc::clone(&self.into);
+            let writing = tokio::task::spawn_blocking(move || into.write(&bytes, offset));
+            let written = writing.await.map_err(|_| stopped("read", &self.path))?;
+            written.map_err(|error| Error::Failed {
+                what: "bring",
+                path: self.path.clone(),
+                why: error.to_string(),
+            })?;
+            offset += count;
+        }
+        Ok(offset)
+    }
+}
+
+async fn read_part(
+    source: Arc<Source>,
+    offset: u64,
+    length: u64,
+    place: &str,
+) -> Result<Vec<u8>, Error> {
+    let length = usize::try_from(length).unwrap_or(usize::MAX);
+    let reading = tokio::task::spawn_blocking(move || source.part(offset, length));
+    let read = reading.await.map_err(|_| stopped("write", place))?;
+    let why = match read {
+        Ok(bytes) if bytes.len() == length => return Ok(bytes),
+        Ok(_) => "the file became shorter meanwhile".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    Err(Error::Failed {
+        what: "write",
+        path: place.to_owned(),
+        why,
+    })
+}
+
+fn kind_of(path: &str, attributes: &FileAttributes) -> Result<Kind, Error> {
+    if attributes.is_dir() {
+        return Ok(Kind::Folder);
+    }
+    if attributes.is_regular() {
+        return Ok(Kind::File {
+            mode: attributes.permissions.unwrap_or(0o644) & 0o7777,
+            size: attributes.size.unwrap_or_default(),
+        });
+    }
+    Err(Error::NoFile(path.to_owned()))
+}
+
+fn stopped(what: &'static str, path: &str) -> Error {
+    Error::Failed {
+        what,
+        path: path.to_owned(),
+        why: "it was stopped".to_owned(),
+    }
+}
+
+fn failed(what: &'static str, path: &str, error: &SftpError) -> Error {
+    let why = match error {
+        SftpError::Status(status) => match status.status_code {
+            StatusCode::NoSuchFile => "no such file or folder".to_owned(),
+            StatusCode::PermissionDenied => "permission denied".to_owned(),
+            _ if status.error_message.is_empty() => "the host does not say why".to_owned(),
+            _ => status.error_message.to_lowercase(),
+        },
+        SftpError::Timeout => "the host does not answer".to_owned(),
+        _ => "the connection was lost".to_owned(),
+    };
+    Error::Failed {
+        what,
+        path: path.to_owned(),
+        why,
+    }
+}

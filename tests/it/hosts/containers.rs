@@ -1,0 +1,103 @@
+//! Containers, entered by an engine. There is none on most machines that test, so a script stands
+//! for it: it runs what it is told in a folder of its own.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use unfurl::host::{
+    Action, ActionResult, Command, Container, Content, Exit, Get, Place, Pool, Put,
+};
+
+use super::sshd::{Sshd, call, pooled, sh};
+
+/// An engine that knows the container `box`.
+fn engine(folder: &Path) -> String {
+    let file = folder.join("engine");
+    let text = format!(
+        "#!/bin/sh\n[ \"$1 $2 $3\" = 'exec -i box' ] || {{ echo \"no container $3\" >&2; exit 125; }}\n\
+         shift 3\ncd '{}'\nINSIDE=yes exec \"$@\"\n",
+        folder.display()
+    );
+    fs::write(&file, text).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+    file.to_string_lossy().into_owned()
+}
+
+fn container(engine: &str, name: &str, on: Place) -> Place {
+    Place::Container(Arc::new(Container {
+        name: name.to_owned(),
+        engine: engine.to_owned(),
+        on,
+    }))
+}
+
+async fn run(pool: &Pool, place: &Place, command: Command) -> unfurl::host::RunOutput {
+    let (_stop, call) = call();
+    match pool.perform(place, &Action::Run(command), call).await {
+        ActionResult::Run(output) => output,
+        ActionResult::Transfer(_) => panic!("no command"),
+    }
+}
+
+#[test]
+fn commands_and_files_go_into_containers_here_and_on_hosts() {
+    let sshd = Sshd::start();
+    let folder = tempfile::tempdir().unwrap();
+    let engine = engine(folder.path());
+    let places = [
+        container(&engine, "box", Place::Here),
+        container(&engine, "box", Place::Ssh(Arc::new(sshd.host()))),
+    ];
+    pooled(async |pool| {
+        for place in &places {
+            let mut command = sh("echo $INSIDE $A; cat; echo err >&2; exit 4");
+            command.env = vec![("A".into(), "it's".into())];
+            command.stdin = Some(b"in\n".to_vec());
+            let output = run(&pool, place, command).await;
+            assert_eq!(output.stdout.text(), "yes it's\nin\n", "{output:?}");
+            assert_eq!(
+                (output.exit, output.stderr.text().as_str()),
+                (Exit::Code(4), "err\n")
+            );
+            let action = Action::Put(Put {
+                source: Content::Bytes(b"text".to_vec()),
+                target: "file".into(),
+                mode: Some(0o600),
+                time_limit: None,
+            });
+            let (_stop, first) = call();
+            let result = pool.perform(place, &action, first).await;
+            assert!(result.exit().is_ok(), "{result:?}");
+            let action = Action::Get(Get {
+                source: "file".into(),
+                target: folder.path().join("back"),
+                time_limit: None,
+            });
+            let (_stop, second) = call();
+            let result = pool.perform(place, &action, second).await;
+            assert!(result.exit().is_ok(), "{result:?}");
+            assert_eq!(fs::read(folder.path().join("back")).unwrap(), b"text");
+            let mut command = sh("sleep 300");
+            command.time_limit = Some(Duration::from_millis(300));
+            let output = run(&pool, place, command).await;
+            assert_eq!(output.exit, Exit::TimedOut);
+            assert!(output.elapsed < Duration::from_secs(20));
+        }
+    });
+}
+
+#[test]
+fn a_container_that_is_not_there_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = engine(folder.path());
+    pooled(async |pool| {
+        let output = run(&pool, &container(&engine, "none", Place::Here), sh("true")).await;
+        insta::assert_snapshot!(output.exit, @"`none` cannot be entered: no container none");
+        let place = container("no-such-engine", "box", Place::Here);
+        let output = run(&pool, &place, sh("true")).await;
+        insta::assert_snapshot!(output.exit, @"`no-such-engine` was not found");
+    });
+}

@@ -1,0 +1,146 @@
+//! Commands on hosts that must end before they would.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use unfurl::host::{Action, Background, Exit, Stop};
+use unfurl::system::machine::is_running;
+
+use super::sshd::{Sshd, call, perform, pooled, run, run_once, sh};
+
+/// Waits for the id of a process in a file.
+async fn pid_in(file: &Path) -> u32 {
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(20) {
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        if let (true, Ok(pid)) = (text.ends_with('\n'), text.trim().parse()) {
+            return pid;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    panic!("no process id in {}", file.display());
+}
+
+async fn ends(pid: u32) -> bool {
+    let start = Instant::now();
+    while is_running(pid) && start.elapsed() < Duration::from_secs(10) {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    !is_running(pid)
+}
+
+#[test]
+fn a_command_that_runs_too_long_ends_with_all_it_started() {
+    for sessions in ["MaxSessions 10", "MaxSessions 1"] {
+        let sshd = Sshd::with(1, &[sessions]);
+        pooled(async |pool| {
+            let (one, two) = (sshd.path("one"), sshd.path("two"));
+            let text = format!(
+                "(echo $$ > {}; exec sleep 300) & setsid sh -c 'echo $$ > {}; exec sleep 300' & \
+                 wait; sleep 300",
+                one.display(),
+                two.display()
+            );
+            let mut command = sh(&text
+                .replace("(echo $$", "sh -c 'echo $$")
+                .replace("300) &", "300' &"));
+            command.time_limit = Some(Duration::from_millis(500));
+            let output = run(&pool, &sshd.host(), command).await;
+            assert_eq!(output.exit, Exit::TimedOut, "{output:?}");
+            assert!(output.elapsed < Duration::from_secs(20));
+            for file in [one, two] {
+                assert!(ends(pid_in(&file).await).await, "{}", file.display());
+            }
+        });
+    }
+}
+
+#[test]
+fn a_command_may_clean_up_when_it_must_end() {
+    let sshd = Sshd::start();
+    let mut command = sh("trap 'echo cleaned; exit 5' INT; sleep 60 & wait");
+    command.time_limit = Some(Duration::from_millis(500));
+    let output = run_once(&sshd.host(), command);
+    assert_eq!(output.exit, Exit::TimedOut);
+    assert_eq!(output.stdout.text(), "cleaned\n");
+}
+
+#[test]
+fn a_cancelled_command_ends_and_one_that_resists_is_killed_at_once() {
+    let sshd = Sshd::start();
+    pooled(async |pool| {
+        let host = sshd.host();
+        let file = sshd.path("pid");
+        let text = format!(
+            "trap '' INT TERM; echo $$ > {}; while :; do sleep 1; done",
+            file.display()
+        );
+        let action = Action::Run(sh(&text));
+        let (stop, call) = call();
+        let running = perform(&pool, &host, &action, call);
+        let stopping = async {
+            let pid = pid_in(&file).await;
+            stop.send_replace(Stop::Gently);
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            assert!(is_running(pid));
+            stop.send_replace(Stop::AtOnce);
+            pid
+        };
+        let start = Instant::now();
+        let (result, pid) = tokio::join!(running, stopping);
+        assert_eq!(*result.exit(), Exit::Cancelled);
+        assert!(
+            start.elapsed() < Duration::from_secs(4),
+            "{:?}",
+            start.elapsed()
+        );
+        assert!(ends(pid).await);
+    });
+}
+
+#[test]
+fn what_a_command_leaves_behind_ends_unless_it_may_live() {
+    let sshd = Sshd::start();
+    pooled(async |pool| {
+        for background in [Background::Kill, Background::Keep] {
+            let file = sshd.path(&format!("{background:?}"));
+            let mut command = sh(&format!(
+                "sleep 300 & echo $! > {}; echo on",
+                file.display()
+            ));
+            command.background = background;
+            let output = run(&pool, &sshd.host(), command).await;
+            assert_eq!(
+                (output.exit, output.stdout.text().as_str()),
+                (Exit::Code(0), "on\n")
+            );
+            let pid = pid_in(&file).await;
+            if background == Background::Kill {
+                assert!(ends(pid).await);
+            } else {
+                assert!(is_running(pid));
+                let id = nix::unistd::Pid::from_raw(pid.try_into().unwrap());
+                nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGKILL).unwrap();
+            }
+        }
+    });
+}
+
+#[test]
+fn nothing_runs_on_when_the_connections_are_closed() {
+    let sshd = Sshd::start();
+    let file = sshd.path("pid");
+    let pid = pooled(async |pool| {
+        let text = format!("echo $$ > {}; exec sleep 300", file.display());
+        let (shared, host) = (pool.clone(), sshd.host());
+        let task = tokio::spawn(async move { run(&shared, &host, sh(&text)).await });
+        let pid = pid_in(&file).await;
+        task.abort();
+        pid
+    });
+    let start = Instant::now();
+    while is_running(pid) && start.elapsed() < Duration::from_secs(10) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(!is_running(pid));
+}

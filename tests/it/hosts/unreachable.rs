@@ -1,0 +1,224 @@
+//! Hosts that are not reached: nobody listens, nobody answers, or what answers is not theirs.
+
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use unfurl::host::{Address, Destination, Exit, HostKeys};
+
+use super::sshd::{Sshd, free_port, keygen, make_key, pooled, refusal, run, run_once, sh, user};
+
+/// A host on a port of this machine.
+fn at(port: u16) -> Destination {
+    let address = Address {
+        user: user(),
+        host: "127.0.0.1".to_owned(),
+        port,
+    };
+    let mut host = Destination::new("web", address);
+    host.connect_timeout = Duration::from_millis(300);
+    host
+}
+
+/// Listens, and does something with each that connects, on its own.
+fn listener(serve: fn(TcpStream)) -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || serve(stream));
+        }
+    });
+    port
+}
+
+fn hang(mut stream: TcpStream) {
+    // Until the other side goes.
+    std::io::copy(&mut stream, &mut std::io::sink()).ok();
+}
+
+#[test]
+fn a_port_that_nobody_listens_on_refuses() {
+    let mut host = at(free_port());
+    insta::assert_snapshot!(refusal(&host), @"web (127.0.0.1) port PORT refused the connection");
+    host.attempts = 2;
+    host.connect_timeout = Duration::from_millis(50);
+    insta::assert_snapshot!(refusal(&host), @"web (127.0.0.1) port PORT refused the connection (tried 2 times)");
+}
+
+#[test]
+fn a_name_that_is_none_is_told_and_not_tried_again() {
+    let mut host = at(22);
+    host.address.host = "no-such-host.invalid".to_owned();
+    host.attempts = 5;
+    host.connect_timeout = Duration::from_secs(20);
+    let text = refusal(&host);
+    assert!(
+        text.starts_with("the name `no-such-host.invalid` cannot be looked up: "),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_host_that_says_nothing_is_given_up_in_time_as_often_as_it_is_tried() {
+    let mut host = at(listener(hang));
+    host.attempts = 3;
+    let start = Instant::now();
+    insta::assert_snapshot!(refusal(&host), @"timed out connecting to web (127.0.0.1) port PORT after 0.3 s (tried 3 times)");
+    assert!(start.elapsed() >= Duration::from_millis(900));
+    let stalls = at(listener(|mut stream| {
+        stream.write_all(b"SSH-2.0-stalls\r\n").unwrap();
+        hang(stream);
+    }));
+    insta::assert_snapshot!(refusal(&stalls), @"timed out connecting to web (127.0.0.1) port PORT after 0.3 s");
+}
+
+#[test]
+fn a_host_that_closes_or_speaks_otherwise_is_told() {
+    let closes = at(listener(|mut stream| {
+        stream.write_all(b"SSH-2.0-closes\r\n").unwrap();
+        let mut some = [0; 100];
+        stream.read_exact(&mut some).ok();
+    }));
+    let text = refusal(&closes);
+    assert!(
+        text.starts_with("could not connect to web (127.0.0.1) port PORT: "),
+        "{text}"
+    );
+    let speaks = at(listener(|mut stream| {
+        stream
+            .write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            .unwrap();
+    }));
+    let text = refusal(&speaks);
+    assert!(
+        text.starts_with("could not connect to web (127.0.0.1) port PORT: "),
+        "{text}"
+    );
+}
+
+#[test]
+fn an_unknown_key_is_refused_and_taken_down_once_if_new_ones_are_accepted() {
+    let sshd = Sshd::start();
+    let file = sshd.path("home/new/known_hosts");
+    let mut host = sshd.host();
+    host.known_hosts = vec![file.clone(), sshd.path("known_hosts.missing")];
+    let text = refusal(&host);
+    assert!(
+        text.starts_with(
+            "the key of host1 (127.0.0.1) port PORT is not known: ssh-ed25519 SHA256:"
+        ) && text.ends_with("trust it with `--accept-new-host-keys`"),
+        "{text}"
+    );
+    assert!(!file.exists());
+    host.host_keys = HostKeys::AcceptNew;
+    for _ in 0..2 {
+        assert!(run_once(&host, sh("true")).exit.is_ok());
+    }
+    host.host_keys = HostKeys::Strict;
+    assert!(run_once(&host, sh("true")).exit.is_ok());
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert_eq!(text.lines().count(), 1, "{text}");
+    let found = format!("[127.0.0.1]:{}", sshd.port);
+    // The file is one that others read, too.
+    keygen(&["-F", &found, "-f", &file.to_string_lossy()]);
+    keygen(&["-H", "-f", &file.to_string_lossy()]);
+    assert!(
+        !std::fs::read_to_string(&file)
+            .unwrap()
+            .contains("127.0.0.1")
+    );
+    assert!(run_once(&host, sh("true")).exit.is_ok(), "hashed names");
+}
+
+#[test]
+fn a_changed_or_revoked_key_is_refused_even_if_new_ones_are_accepted() {
+    let sshd = Sshd::start();
+    let mut host = sshd.host();
+    host.host_keys = HostKeys::AcceptNew;
+    make_key(&sshd.path("other"), "ed25519", "");
+    let other = std::fs::read_to_string(sshd.path("other.pub")).unwrap();
+    let own = std::fs::read_to_string(sshd.path("host_ed25519.pub")).unwrap();
+    let name = format!("[127.0.0.1]:{}", sshd.port);
+    let file = sshd.path("known");
+    host.known_hosts = vec![file.clone()];
+    std::fs::write(&file, format!("# one\n{name} {other}")).unwrap();
+    let text = refusal(&host);
+    assert!(
+        text.contains("has changed") && text.contains("/known:2 has another"),
+        "{text}"
+    );
+    std::fs::write(&file, format!("@revoked * {own}")).unwrap();
+    let text = refusal(&host);
+    assert!(
+        text.contains("is revoked by") && text.ends_with("/known:1"),
+        "{text}"
+    );
+    host.host_key_alias = Some("alias".into());
+    std::fs::write(&file, format!("alias {own}")).unwrap();
+    assert!(run_once(&host, sh("true")).exit.is_ok());
+}
+
+#[test]
+fn the_kind_of_key_that_is_known_is_asked_for() {
+    let sshd = Sshd::start();
+    let mut host = sshd.host();
+    let rsa = std::fs::read_to_string(sshd.path("host_rsa.pub")).unwrap();
+    let file = sshd.path("known");
+    std::fs::write(&file, format!("[127.0.0.1]:{} {rsa}", sshd.port)).unwrap();
+    host.known_hosts = vec![file];
+    let output = run_once(&host, sh("true"));
+    assert!(output.exit.is_ok(), "{output:?}");
+}
+
+#[test]
+fn a_certificate_of_a_trusted_authority_vouches_for_a_host() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    make_key(&folder.path().join("ca"), "ed25519", "");
+    make_key(&folder.path().join("key"), "ed25519", "");
+    let sign = |names: &str| {
+        let arguments = [
+            "-s",
+            &path("ca"),
+            "-I",
+            "host",
+            "-h",
+            "-n",
+            names,
+            &path("key.pub"),
+        ];
+        keygen(&arguments);
+    };
+    sign("127.0.0.1,elsewhere");
+    let lines = [
+        format!("HostKey {}", path("key")),
+        format!("HostCertificate {}", path("key-cert.pub")),
+    ];
+    let sshd = Sshd::with(2, &[&lines[0], &lines[1]]);
+    let ca = std::fs::read_to_string(path("ca.pub")).unwrap();
+    std::fs::write(path("known"), format!("@cert-authority * {ca}")).unwrap();
+    let mut host = sshd.host();
+    host.known_hosts = vec![path("known").into()];
+    let output = run_once(&host, sh("true"));
+    assert!(output.exit.is_ok(), "{output:?}");
+    // It is not for the other address.
+    let mut other = sshd.nth(2);
+    other.known_hosts = host.known_hosts.clone();
+    let text = refusal(&other);
+    assert!(text.contains("is not known"), "{text}");
+}
+
+#[test]
+fn a_failure_is_not_kept_for_those_that_come_later() {
+    let sshd = Sshd::start();
+    pooled(async |pool| {
+        let mut host = sshd.host();
+        host.known_hosts = vec![sshd.path("later")];
+        let output = run(&pool, &host, sh("true")).await;
+        assert!(matches!(output.exit, Exit::Unreachable(_)), "{output:?}");
+        std::fs::copy(sshd.path("known_hosts"), sshd.path("later")).unwrap();
+        let output = run(&pool, &host, sh("true")).await;
+        assert!(output.exit.is_ok(), "{output:?}");
+    });
+}
