@@ -43,25 +43,27 @@ pub(super) async fn there(way: &Way, action: &Action, mut call: Call) -> Transfe
         Action::Get(get) => get.time_limit,
         Action::Run(_) => None,
     };
-    let begun = tokio::select! {
-        biased;
-        () = until(&mut call.stop, Stop::Gently) => Err(Exit::Cancelled),
-        begun = begin(way) => begun,
-    };
-    let (far, lease) = match begun {
-        Ok(begun) => begun,
-        Err(exit) => return output(Err(Error::Exit(exit)), start),
-    };
     let too_long = async {
         match limit {
             Some(limit) => sleep(limit).await,
             None => std::future::pending().await,
         }
     };
+    tokio::pin!(too_long);
+    let begun = tokio::select! {
+        biased;
+        () = until(&mut call.stop, Stop::Gently) => Err(Exit::Cancelled),
+        begun = begin(way) => begun,
+        () = &mut too_long => Err(Exit::TimedOut),
+    };
+    let (far, lease) = match begun {
+        Ok(begun) => begun,
+        Err(exit) => return output(Err(Error::Exit(exit)), start),
+    };
     let result = tokio::select! {
         result = transfer(&far, action) => result,
         () = until(&mut call.stop, Stop::Gently) => Err(Error::Exit(Exit::Cancelled)),
-        () = too_long => Err(Error::Exit(Exit::TimedOut)),
+        () = &mut too_long => Err(Error::Exit(Exit::TimedOut)),
     };
     timeout(CLEANING, far.clean()).await.ok();
     drop(far);

@@ -118,8 +118,10 @@ impl Wire {
     pub(super) async fn close(mut self) {
         match &mut self {
             Self::Session { read, write } => {
-                write.close().await.ok();
-                let all = async { while read.wait().await.is_some() {} };
+                let all = async {
+                    write.close().await.ok();
+                    while read.wait().await.is_some() {}
+                };
                 // A host that is gone does not answer.
                 tokio::time::timeout(super::exec::DRAIN, all).await.ok();
             }

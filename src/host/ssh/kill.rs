@@ -17,21 +17,20 @@ pub(in crate::host) async fn run_text(
     line: &str,
     text: &str,
 ) -> Result<(), NoSession> {
-    let mut channel = connection.session().await?;
     let running = async {
-        if channel.exec(false, line).await.is_err() {
-            return;
+        let mut channel = connection.session().await?;
+        if channel.exec(false, line).await.is_ok() {
+            let mut input = Box::pin(channel.make_writer());
+            // A host that does not read the text does not run it, and nobody can change that.
+            input.write_all(&loaded(text)).await.ok();
+            input.shutdown().await.ok();
+            drop(input);
+            while channel.wait().await.is_some() {}
         }
-        let mut input = Box::pin(channel.make_writer());
-        // A host that does not read the text does not run it, and nobody can change that.
-        input.write_all(&loaded(text)).await.ok();
-        input.shutdown().await.ok();
-        drop(input);
-        while channel.wait().await.is_some() {}
+        channel.close().await.ok();
+        Ok(())
     };
-    timeout(KILLING, running).await.ok();
-    channel.close().await.ok();
-    Ok(())
+    timeout(KILLING, running).await.unwrap_or(Ok(()))
 }
 
 /// Kills all that runs with these marks.

@@ -144,3 +144,26 @@ fn nothing_runs_on_when_the_connections_are_closed() {
     }
     assert!(!is_running(pid));
 }
+
+#[test]
+fn a_host_that_does_not_answer_any_more_is_given_up() {
+    let sshd = Sshd::start();
+    pooled(async |pool| {
+        let mut host = sshd.host();
+        host.keepalive = Some(Duration::from_millis(100));
+        let file = sshd.path("pid");
+        // The parent of the shell is the server's process of this connection.
+        let text = format!(
+            "echo $PPID > {}; kill -STOP $PPID; sleep 60",
+            file.display()
+        );
+        let output = run(&pool, &host, sh(&text)).await;
+        let pid = pid_in(&file).await;
+        let id = nix::unistd::Pid::from_raw(pid.try_into().unwrap());
+        nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGKILL).unwrap();
+        let Exit::Failed(why) = &output.exit else {
+            panic!("{output:?}");
+        };
+        assert!(why.contains("was lost"), "{why}");
+    });
+}
