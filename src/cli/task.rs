@@ -106,7 +106,7 @@ fn request(
     options.vars = set_variables(&args.set).map_err(usage)?;
     options.switches.skip_unknown_tasks = args.skip_unknown_tasks;
     let book = PlainBook {
-        user: crate::system::machine::user(),
+        user: crate::system::user::name(),
         port: options.port,
     };
     Ok(RunbookRequest {

@@ -9,14 +9,7 @@ use super::run::Progress;
 use super::template::Rendered;
 use super::{Runbook, Step, Text};
 use crate::expr::{Context, quote_for_shell};
-use crate::host::{
-    Action, Answer, Command, DEFAULT_SHELL, Destination, Place, Program, Question, Secret,
-};
-
-/// What sudo is told to ask with, so that its question can be told from all other output.
-const SUDO_PROMPT: &str = "[unfurl] sudo password: ";
-/// What a shell says that waits for its text.
-const TEXT_PROMPT: &str = "[unfurl] text: ";
+use crate::host::{Action, Become, Chain, Command, Destination, Executor, Place, Program, Request};
 
 /// A text for a shell of this machine, in the surroundings of the run.
 pub(super) fn local_shell(text: &str) -> Command {
@@ -41,12 +34,19 @@ impl Runbook {
         let what = if user.is_some() { "sudo" } else { "run" };
         self.tell(id, what, &text, step);
         let place = self.place_of(id)?;
-        let command = self.command(id, step, text, scene)?;
-        let command = match user {
-            Some(user) => self.as_other(command, &user, &place),
-            None => command,
+        let mut command = self.command(id, step, text, scene)?;
+        let chain = match user {
+            Some(user) => {
+                enter_later(&mut command);
+                Some(self.as_other(user, &place))
+            }
+            None => None,
         };
-        Ok(self.submit(id, place, Action::Run(command)))
+        let request = Request {
+            chain,
+            ..Request::at(place, Action::Run(command))
+        };
+        Ok(self.ask_for(id, request))
     }
 
     /// A command of a step, as it runs on a host.
@@ -106,58 +106,12 @@ impl Runbook {
         Ok(command)
     }
 
-    /// The same command, as another user. What is secret goes neither into its words nor into its
-    /// environment: the shell there reads its text from its input.
-    fn as_other(&self, mut command: Command, user: &str, place: &Place) -> Command {
-        let Program::Shell {
-            text,
-            shell,
-            secret,
-        } = &command.program
-        else {
-            return command;
-        };
-        let hidden = *secret || (!command.secrets.is_empty() && !command.env.is_empty());
-        let mut script = script_of(&command, text);
-        let shell = shell.clone().unwrap_or_else(|| DEFAULT_SHELL.to_owned());
-        let question = Question::Become(address_of(place, &self.options.local_user));
-        let address = match &question {
-            Question::Become(address) => address.as_str(),
-            _ => "",
-        };
-        command.answers.push(Answer {
-            prompt: SUDO_PROMPT.to_owned(),
-            reply: self.passwords.become_other(address).cloned(),
-            question,
-        });
-        if hidden {
-            let reply = script.replace('\\', "\\\\").replace('\n', "\\n");
-            command.answers.push(Answer {
-                prompt: TEXT_PROMPT.to_owned(),
-                reply: Some(Secret::new(reply)),
-                question: Question::Prompt(TEXT_PROMPT.to_owned()),
-            });
-            script = format!(
-                "printf '%s' '{TEXT_PROMPT}' >&2; IFS= read -r _t; \
-                 _t=$(printf '%b_' \"$_t\"); _t=${{_t%_}}; eval \"unset _t; $_t\""
-            );
-        }
-        let words = [
-            "sudo",
-            "-S",
-            "-p",
-            SUDO_PROMPT,
-            "-u",
-            user,
-            "--",
-            &shell,
-            "-c",
-            &script,
-        ];
-        command.program = Program::Argv(words.map(str::to_owned).to_vec());
-        command.env.clear();
-        command.cwd = PathBuf::new();
-        command
+    /// The executors that perform a command as another user (F51).
+    fn as_other(&self, user: String, place: &Place) -> Arc<Chain> {
+        let address = address_of(place, &self.options.local_user);
+        let password = self.passwords.become_other(&address).cloned();
+        let sudo = Executor::Sudo(Become { user, password });
+        Arc::new(Chain::new(vec![sudo]))
     }
 
     /// How long a command of a step may run.
@@ -221,20 +175,18 @@ impl Runbook {
     }
 }
 
-/// A text with the variables and the folder of its command.
-fn script_of(command: &Command, text: &str) -> String {
-    let export =
-        |(name, value): &(String, String)| format!("export {name}={}\n", quote_for_shell(value));
-    let mut script: String = command.env.iter().map(export).collect();
+/// Lets a command enter its folder as the user that it runs as: who logs in may not be allowed to.
+fn enter_later(command: &mut Command) {
+    let Program::Shell { text, .. } = &mut command.program else {
+        return;
+    };
     if !command.cwd.as_os_str().is_empty() {
         let folder = command.cwd.to_string_lossy();
         let dash = if folder.starts_with('-') { "./" } else { "" };
         let folder = quote_for_shell(&format!("{dash}{folder}"));
-        script.push_str("cd ");
-        script.push_str(&folder);
-        script.push_str(" || exit\n");
+        *text = format!("cd {folder} || exit\n{text}");
+        command.cwd = PathBuf::new();
     }
-    script + text
 }
 
 /// How a place is named in questions.

@@ -121,9 +121,15 @@ impl Runbook {
 
     /// Asks for an action to be performed.
     pub(super) fn submit(&mut self, run: usize, place: Place, action: Action) -> Progress {
+        self.ask_for(run, Request::at(place, action))
+    }
+
+    /// Asks for what a request says; it goes through its executors as that of its host.
+    pub(super) fn ask_for(&mut self, run: usize, mut request: Request) -> Progress {
         let host = self.runs.get(run).target().cloned();
+        request.host = host.as_deref().map(str::to_owned);
         let id = self.wait_for(Waiting::Action(run));
-        let request = Box::new(Request::at(place, action));
+        let request = Box::new(request);
         self.todo.push(Do::Perform { id, host, request });
         Progress::Waits
     }

@@ -12,15 +12,6 @@ pub fn hostname() -> String {
         .unwrap_or_default()
 }
 
-/// The name of the user who runs this process; the number if it has none.
-pub fn user() -> String {
-    let id = nix::unistd::Uid::effective();
-    match nix::unistd::User::from_uid(id) {
-        Ok(Some(user)) => user.name,
-        _ => id.to_string(),
-    }
-}
-
 /// Gives the id of this process.
 pub fn pid() -> u32 {
     std::process::id()

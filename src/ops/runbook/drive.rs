@@ -154,7 +154,7 @@ pub(super) fn local_user(env: &Env) -> String {
     let said = ["LOGNAME", "USER"]
         .iter()
         .find_map(|name| env.non_empty(name));
-    said.map_or_else(crate::system::machine::user, str::to_owned)
+    said.map_or_else(crate::system::user::name, str::to_owned)
 }
 
 /// Why nothing runs: all of it at once.
@@ -278,7 +278,9 @@ impl Drive<'_> {
             }
             Heard::Note(id, text) => {
                 let host = self.hosts.get(&id).cloned().flatten();
-                self.view.event(&Event::Step { host, text });
+                let host = host.map_or(String::new(), |host| format!("[{host}] "));
+                let warning = Event::Warning(format!("{host}{text}"));
+                self.view.event(&warning);
             }
             Heard::Wrote(id, stream, bytes) => {
                 let host = self.hosts.get(&id).cloned().flatten();

@@ -129,7 +129,7 @@ fn ours(stdout: &str) -> Vec<Json> {
                 found.push(json!(["begin", event["host"], event["task"]]));
             }
             Some("message") => {
-                let text = event["text"].as_str().unwrap();
+                let text = event["message"].as_str().unwrap();
                 let Some(said) = text.strip_prefix("RUN ") else {
                     let said: Json = serde_json::from_str(text).unwrap();
                     found.push(json!(["said", said]));
