@@ -8,6 +8,10 @@ use std::time::Duration;
 use clap::{ArgAction, Args, ValueEnum};
 
 use super::options::duration;
+use crate::host::HostKeys;
+use crate::host::book::{Agent, DefaultKeys, Login};
+use crate::host::ssh_config::Files;
+use crate::ops::runbook::HostsRequest;
 use crate::ops::{Failure, FailureKind};
 use crate::runbook::{MaxFail, Options, Scope, Switches};
 use crate::value::{Map, Value};
@@ -145,6 +149,47 @@ pub(super) struct HostConnection {
 }
 
 impl HostOptions {
+    /// What these options say about all hosts (F46 to F48, F55 to F60).
+    pub(super) fn known(&self) -> HostsRequest {
+        let said = &self.connection;
+        let ssh_config = match &said.ssh_config_path {
+            _ if said.no_ssh_config => Files::Nothing,
+            Some(path) => Files::Only(path.clone()),
+            None => Files::Usual,
+        };
+        let login = Login {
+            user: said.user.clone(),
+            port: said.port.map(NonZeroU16::get),
+            identity_files: said.identity.clone(),
+            agent: if said.no_agent {
+                Agent::Ignore
+            } else {
+                Agent::Ask
+            },
+            default_keys: if said.no_keys {
+                DefaultKeys::Leave
+            } else {
+                DefaultKeys::Try
+            },
+            forward_agent: said.forward_agent,
+            gateway: said.gateway.clone(),
+            known_hosts: said.known_hosts.clone(),
+            host_keys: if said.accept_new_host_keys {
+                HostKeys::AcceptNew
+            } else {
+                HostKeys::Strict
+            },
+            connect_timeout: said.timeout,
+            attempts: said.connection_attempts.map(NonZeroU32::get),
+            keepalive: said.keepalive,
+        };
+        HostsRequest {
+            login,
+            ssh_config,
+            inventories: self.choice.hosts_file.clone(),
+        }
+    }
+
     /// What a run over hosts is told by these options; variables and what it needs to know of this
     /// machine apart.
     pub(super) fn options(&self) -> Result<Options, Failure> {

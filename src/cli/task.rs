@@ -1,7 +1,7 @@
 //! `task`: named tasks over hosts.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::rc::Rc;
 
 use clap::Args;
 use serde_json::{Value as Json, json};
@@ -11,9 +11,9 @@ use super::host_options::{HostOptions, HostOutput, set_variables};
 use super::host_screen::HostScreen;
 use super::output::{Output, relative, shown_path};
 use crate::diagnostic::Sources;
-use crate::ops::runbook::{AdHoc, LoadedTasks, PlainBook, RunbookRequest, load, perform};
+use crate::ops::runbook::{AdHoc, KnownHosts, LoadedTasks, RunbookRequest, load, perform};
 use crate::ops::{Failure, FailureKind};
-use crate::runbook::{Call, NoRoles, Order, Task};
+use crate::runbook::{Call, Order, Task};
 use crate::runner::watch_signals;
 use crate::value::Value;
 
@@ -72,7 +72,7 @@ fn run(
     global: &Global,
     output: &Output,
 ) -> Result<u8, Failure> {
-    let request = request(args, loaded, global)?;
+    let request = request(args, loaded, global, output)?;
     if request.calls.is_empty() && request.command.is_none() {
         output.complain(&help());
         return Ok(1);
@@ -88,6 +88,7 @@ fn request(
     args: &TaskArgs,
     loaded: LoadedTasks,
     global: &Global,
+    output: &Output,
 ) -> Result<RunbookRequest, Failure> {
     let mut calls = Vec::new();
     for text in &args.calls {
@@ -105,17 +106,17 @@ fn request(
     let mut options = args.hosts.options()?;
     options.vars = set_variables(&args.set).map_err(usage)?;
     options.switches.skip_unknown_tasks = args.skip_unknown_tasks;
-    let book = PlainBook {
-        user: crate::system::user::name(),
-        port: options.port,
-    };
+    let known = Rc::new(KnownHosts::read(&args.hosts.known())?);
+    for (warnings, sources) in &known.warnings {
+        output.diagnostics(warnings, sources);
+    }
     Ok(RunbookRequest {
         tasks: loaded.tasks,
         calls,
         command,
         options,
-        book: Arc::new(book),
-        roles: Arc::new(NoRoles),
+        book: Rc::<KnownHosts>::clone(&known),
+        roles: known,
         allowed: global.allow.clone(),
         interrupts: watch_signals(),
     })

@@ -159,7 +159,11 @@ impl Runbook {
                     known.insert(role.to_owned(), hosts);
                 }
                 Lookup::Command(command) => return Ok(Err((role.to_owned(), command))),
-                Lookup::Unknown { similar } => unknown.push((role.to_owned(), similar)),
+                Lookup::Unknown { hint } => unknown.push((role.to_owned(), hint)),
+                Lookup::Refused(reason) => {
+                    let role = role.to_owned();
+                    return Err(HostListError::Refused { role, reason });
+                }
             }
         }
         if !unknown.is_empty() {
@@ -177,10 +181,10 @@ impl Runbook {
             Some(RoleDef::Hosts(hosts)) => Lookup::Hosts(hosts.clone()),
             Some(RoleDef::Command(command)) => Lookup::Command(command.clone()),
             None => match self.helpers.roles.hosts_of(role) {
-                Lookup::Unknown { similar: None } => {
+                Lookup::Unknown { hint: None } => {
                     let names = env.roledefs.keys().map(String::as_str);
-                    let similar = crate::tosca::most_similar(role, names).map(str::to_owned);
-                    Lookup::Unknown { similar }
+                    let hint = crate::tosca::did_you_mean(role, names);
+                    Lookup::Unknown { hint }
                 }
                 found => found,
             },

@@ -9,7 +9,10 @@ use super::run::Progress;
 use super::template::Rendered;
 use super::{Runbook, Step, Text};
 use crate::expr::{Context, quote_for_shell};
-use crate::host::{Action, Become, Chain, Command, Destination, Executor, Place, Program, Request};
+use crate::host::{
+    Action, Address, Become, Chain, Command, DEFAULT_PORT, Executor, Passwords, Place, Program,
+    Request,
+};
 
 /// A text for a shell of this machine, in the surroundings of the run.
 pub(super) fn local_shell(text: &str) -> Command {
@@ -108,8 +111,15 @@ impl Runbook {
 
     /// The executors that perform a command as another user (F51).
     fn as_other(&self, user: String, place: &Place) -> Arc<Chain> {
-        let address = address_of(place, &self.options.local_user);
-        let password = self.passwords.become_other(&address).cloned();
+        let password = match place {
+            Place::Ssh(destination) => self.passwords.sudo(&destination.address),
+            Place::Here | Place::Container(_) => self.passwords.sudo(&Address {
+                user: self.options.local_user.clone(),
+                host: place.to_string(),
+                port: DEFAULT_PORT,
+            }),
+        };
+        let password = password.cloned();
         let sudo = Executor::Sudo(Become { user, password });
         Arc::new(Chain::new(vec![sudo]))
     }
@@ -154,24 +164,14 @@ impl Runbook {
         Ok(self.with_passwords(place))
     }
 
-    /// The place, with the passwords that are known for it. What it has already is kept, unless it
-    /// was asked for.
+    /// The place, with the passwords that are known for it and for the hosts on the way.
     fn with_passwords(&self, place: Place) -> Place {
-        let Place::Ssh(destination) = &place else {
-            return place;
-        };
-        let address = destination.address.to_string();
-        let login = self.passwords.login(&address);
-        let files = &destination.identities.files;
-        let passphrase = self.passwords.passphrase(files);
-        if login.is_none() && passphrase.is_none() {
-            return place;
+        match &place {
+            Place::Ssh(destination) if self.passwords != Passwords::default() => {
+                Place::Ssh(Arc::new(self.passwords.apply(destination)))
+            }
+            _ => place,
         }
-        let mut known = Destination::clone(destination);
-        let identities = &mut known.identities;
-        identities.password = login.cloned().or(identities.password.take());
-        identities.passphrase = passphrase.cloned().or(identities.passphrase.take());
-        Place::Ssh(Arc::new(known))
     }
 }
 
@@ -186,14 +186,5 @@ fn enter_later(command: &mut Command) {
         let folder = quote_for_shell(&format!("{dash}{folder}"));
         *text = format!("cd {folder} || exit\n{text}");
         command.cwd = PathBuf::new();
-    }
-}
-
-/// How a place is named in questions.
-fn address_of(place: &Place, local_user: &str) -> String {
-    match place {
-        Place::Here => format!("{local_user}@localhost"),
-        Place::Ssh(destination) => destination.address.to_string(),
-        Place::Container(container) => container.name.clone(),
     }
 }

@@ -12,9 +12,9 @@ use super::env::Env;
 use super::run::HostRun;
 use super::slab::Slab;
 use super::template::{Renderer, scene};
-use super::{Call, Event, Helpers, Options, Passwords, Task, TaskName, Tasks};
+use super::{Call, Event, Helpers, Options, Task, TaskName, Tasks};
 use crate::expr::Vars;
-use crate::host::{Place, Question, Request};
+use crate::host::{Passwords, Place, Question, Request};
 use crate::value::Value;
 
 /// Something to do for a run. The answer comes with the same number.

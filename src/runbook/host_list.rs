@@ -36,9 +36,11 @@ pub enum Lookup {
     Command(Box<Command>),
     /// There is no such role.
     Unknown {
-        /// A role with a similar name.
-        similar: Option<String>,
+        /// What may have been meant.
+        hint: Option<String>,
     },
+    /// Its hosts cannot be told, for this reason.
+    Refused(String),
 }
 
 /// Knows roles and hosts that `tasks.yaml` does not: an inventory.
@@ -58,7 +60,7 @@ pub struct NoRoles;
 
 impl Roles for NoRoles {
     fn hosts_of(&self, _role: &str) -> Lookup {
-        Lookup::Unknown { similar: None }
+        Lookup::Unknown { hint: None }
     }
 }
 
@@ -113,13 +115,21 @@ pub enum HostListError {
     /// Roles that are not there, in order.
     #[error("{}", unknown_roles(.0))]
     UnknownRoles(Vec<(String, Option<String>)>),
+    /// The hosts of a role cannot be told.
+    #[error("role `{role}`: {reason}")]
+    Refused {
+        /// The role.
+        role: String,
+        /// Why not.
+        reason: String,
+    },
 }
 
 fn unknown_roles(roles: &[(String, Option<String>)]) -> String {
     let shown: Vec<String> = roles
         .iter()
-        .map(|(role, similar)| match similar {
-            Some(similar) => format!("`{role}` (did you mean `{similar}`?)"),
+        .map(|(role, hint)| match hint {
+            Some(hint) => format!("`{role}` ({hint})"),
             None => format!("`{role}`"),
         })
         .collect();

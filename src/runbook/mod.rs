@@ -17,7 +17,6 @@ mod host_list;
 mod keys;
 mod max_fail;
 mod options;
-mod passwords;
 mod read_step;
 mod reader;
 mod results;
@@ -33,7 +32,6 @@ pub use host_list::{HostList, HostListError, Lookup, NoRoles, Roles, Scope};
 pub use keys::TASKS_KEYS;
 pub use max_fail::{MaxFail, NoMaxFail};
 pub use options::{Book, Helpers, Options};
-pub use passwords::Passwords;
 pub use reader::{ReadFile, read_tasks};
 pub use tasks::{
     Deed, Execute, How, Order, Parameters, RoleDef, ScopeText, Settings, Step, Switches, Task,

@@ -2,12 +2,13 @@
 
 use std::fmt::Debug;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{MaxFail, Passwords, Roles, Scope, Switches};
+use super::{MaxFail, Roles, Scope, Switches};
 use crate::expr::World;
-use crate::host::Place;
+use crate::host::{Passwords, Place};
 use crate::value::Map;
 
 /// What a run is told besides its tasks: what was typed, and what it needs to know of this machine.
@@ -49,9 +50,9 @@ pub trait Book: Debug {
 #[derive(Clone)]
 pub struct Helpers {
     /// How hosts are reached.
-    pub book: Arc<dyn Book>,
+    pub book: Rc<dyn Book>,
     /// Roles beyond those of `tasks.yaml`.
-    pub roles: Arc<dyn Roles>,
+    pub roles: Rc<dyn Roles>,
     /// What templates may read of this machine.
     pub world: Arc<dyn World>,
 }

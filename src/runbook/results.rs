@@ -31,7 +31,7 @@ impl Runbook {
         match self.waiting.remove(&id) {
             Some(Waiting::Secret(run, question)) => match answer {
                 Some(answer) => {
-                    self.passwords.keep(&question, answer);
+                    self.passwords.answered(&question, answer.clone());
                     self.ready.push_back(Work::Run(run));
                 }
                 None => self.unanswered(run, &question),

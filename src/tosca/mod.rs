@@ -70,7 +70,6 @@ pub use origin::Origin;
 pub use overlay::Decorator;
 pub use read::{ReadOptions, check_inputs, read, read_node_template, read_relationship_template};
 pub use similar::did_you_mean;
-pub use similar::most_similar;
 pub use template::{
     Artifact, AttributeDecl, CapabilityTemplate, Group, Mapped, MappedTo, Nested, NodeTemplate,
     Occurrences, Output, Policy, Property, RelationshipTemplate, Requirement, ServiceTemplate,

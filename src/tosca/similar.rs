@@ -4,10 +4,7 @@
 const MOST: usize = 2_000;
 
 /// The candidate that is most like `name`, if one is like it at all.
-pub fn most_similar<'a>(
-    name: &str,
-    candidates: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+fn most_similar<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let length = name.chars().count();
     if length < 2 {
         return None;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::host::{Action, Question, Request, Secret};
@@ -51,9 +52,9 @@ pub struct RunbookRequest {
     /// they are empty.
     pub options: Options,
     /// How hosts are reached.
-    pub book: Arc<dyn Book>,
+    pub book: Rc<dyn Book>,
     /// The roles beyond those of the tasks.
-    pub roles: Arc<dyn Roles>,
+    pub roles: Rc<dyn Roles>,
     /// What templates may use, by name (`--allow`).
     pub allowed: Vec<String>,
     /// Tells whether somebody asks for an end.
@@ -122,8 +123,8 @@ fn prepared(request: &RunbookRequest) -> Result<(Runbook, BTreeMap<String, Strin
     }
     let folder = options.folder.clone();
     let helpers = Helpers {
-        book: Arc::clone(&request.book),
-        roles: Arc::clone(&request.roles),
+        book: Rc::clone(&request.book),
+        roles: Rc::clone(&request.roles),
         world: Arc::new(world(folder.clone(), &env, &request.allowed)),
     };
     let made = Runbook::new(request.tasks.clone(), &request.calls, options, helpers);

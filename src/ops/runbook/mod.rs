@@ -2,8 +2,8 @@
 
 mod drive;
 mod find;
-mod plain_book;
+mod hosts;
 
 pub use drive::{AdHoc, HostsView, RunbookReport, RunbookRequest, perform};
 pub use find::{LoadedTasks, load};
-pub use plain_book::PlainBook;
+pub use hosts::{HostsRequest, KnownHosts};

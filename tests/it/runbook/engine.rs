@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -93,8 +94,8 @@ fn runbook(text: &str, calls: &[&str], options: Options) -> Runbook {
         .map(|call| Call::parse(call).unwrap())
         .collect();
     let helpers = Helpers {
-        book: Arc::new(Straight),
-        roles: Arc::new(NoRoles),
+        book: Rc::new(Straight),
+        roles: Rc::new(NoRoles),
         world: Arc::new(Void),
     };
     Runbook::new(tasks(text), &calls, options, helpers).unwrap_or_else(|it| panic!("{it:?}"))

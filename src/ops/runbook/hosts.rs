@@ -1,0 +1,131 @@
+//! What is known of hosts: host strings, the configuration of OpenSSH, inventories.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::diagnostic::{Diagnostics, Sources};
+use crate::host::book::{Book, Login, Target};
+use crate::host::inventory::{self, Inventory, NoVault, Way};
+use crate::host::ssh_config::{Config, Files, Local};
+use crate::host::{Command, HostParts, Place, Program};
+use crate::ops::failure::{Failure, FailureKind};
+use crate::runbook::{Lookup, Roles};
+use crate::system::env::Env;
+use crate::system::fs;
+use crate::value::{Map, Value};
+
+/// What the command line says about hosts.
+#[derive(Debug, Clone)]
+pub struct HostsRequest {
+    /// How all of them are logged in to.
+    pub login: Login,
+    /// Which configuration of OpenSSH is read.
+    pub ssh_config: Files,
+    /// Files with hosts and their groups.
+    pub inventories: Vec<PathBuf>,
+}
+
+/// What is known of hosts.
+#[derive(Debug)]
+pub struct KnownHosts {
+    book: Book,
+    inventory: Inventory,
+    /// What is doubtful in the files, and their texts.
+    pub warnings: Vec<(Diagnostics, Sources)>,
+}
+
+impl KnownHosts {
+    /// Reads the files.
+    pub fn read(request: &HostsRequest) -> Result<Self, Failure> {
+        let local = Local::of_this_process(Env::of_this_process());
+        let config = Config::read(&request.ssh_config, &local).map_err(|refused| {
+            let problems = refused.errors.iter().map(|error| error.diagnostic());
+            let problems: Diagnostics = problems.collect();
+            Failure::with_places(FailureKind::Load, problems, refused.sources)
+        })?;
+        let warnings: Diagnostics = config.warnings().iter().map(|it| it.warning()).collect();
+        let mut warnings = vec![(warnings, config.sources().clone())];
+        let here = crate::ops::session::current_dir()?;
+        let mut inventory = Inventory::default();
+        for file in &request.inventories {
+            let file = fs::absolute(file, &here);
+            let mut sources = Sources::default();
+            match Inventory::read(&file, &mut sources, &NoVault) {
+                Ok((more, doubts)) => {
+                    warnings.push((doubts, sources));
+                    inventory.extend(more).map_err(|problem| {
+                        let message = format!("`{}`: {problem}", file.display());
+                        Failure::new(FailureKind::Load, message, None)
+                    })?;
+                }
+                Err(problems) => {
+                    return Err(Failure::with_places(FailureKind::Load, problems, sources));
+                }
+            }
+        }
+        Ok(Self {
+            book: Book::new(config, request.login.clone(), local),
+            inventory,
+            warnings,
+        })
+    }
+}
+
+impl crate::runbook::Book for KnownHosts {
+    /// A host of the inventory goes the way that its variables say; any other is a host string. A
+    /// user that the run names counts where neither names one (F56).
+    fn place(&self, host: &str, user: Option<&str>) -> Result<Place, String> {
+        if let Some(reach) = self.inventory.reach(host) {
+            let way = match (reach.map_err(|error| error.to_string())?.way, user) {
+                (Way::Ssh(mut target), Some(user)) => {
+                    target.user.get_or_insert_with(|| user.to_owned());
+                    Way::Ssh(target)
+                }
+                (way, _) => way,
+            };
+            return way.place(&self.book).map_err(|error| error.to_string());
+        }
+        let place = match user.filter(|_| !host.starts_with('@')) {
+            Some(user) if HostParts::parse(host).user.is_none() => {
+                Target::of(host).and_then(|mut target| {
+                    target.user = Some(user.to_owned());
+                    self.book.place_of(&target)
+                })
+            }
+            _ => self.book.place(host),
+        };
+        place.map_err(|error| error.to_string())
+    }
+}
+
+impl Roles for KnownHosts {
+    fn hosts_of(&self, role: &str) -> Lookup {
+        let strings = |hosts: Vec<Arc<str>>| {
+            let strings = hosts.iter().map(|host| host.to_string());
+            Lookup::Hosts(strings.collect())
+        };
+        match self.inventory.hosts_of(role) {
+            Ok(inventory::Lookup::Hosts(hosts) | inventory::Lookup::Mapping { hosts, .. }) => {
+                strings(hosts)
+            }
+            Ok(inventory::Lookup::Command(text)) => {
+                let program = Program::Shell {
+                    text,
+                    shell: None,
+                    secret: false,
+                };
+                Lookup::Command(Box::new(Command::new(program, "")))
+            }
+            Ok(inventory::Lookup::Expression(_)) => {
+                let why = "its hosts are an expression, which needs an ensemble";
+                Lookup::Refused(why.to_owned())
+            }
+            Err(error) => Lookup::Unknown { hint: error.hint },
+        }
+    }
+
+    fn data(&self, host: &str) -> Option<Value> {
+        let data: Map = self.inventory.data(host);
+        (!data.is_empty()).then(|| data.into())
+    }
+}
