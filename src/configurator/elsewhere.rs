@@ -15,7 +15,7 @@ use crate::task::{Effect, EffectResult, Machine, Part, Progress, Run, TaskView};
 /// Where the folders of scripts are, beneath the home.
 const FOLDERS: &str = ".cache/unfurl";
 /// How long it may take to prepare a folder, or to clear it away.
-const HELP_LIMIT: Duration = Duration::from_secs(60);
+const HELP_LIMIT: Duration = Duration::from_mins(1);
 /// The permission bits of a script.
 const SCRIPT_MODE: u32 = 0o700;
 
@@ -167,9 +167,8 @@ impl HostRun {
 
 impl Run for HostRun {
     fn step(&mut self, task: &TaskView<'_>, last: Option<EffectResult>) -> Progress {
-        let last = match last {
-            Some(EffectResult::Action(result)) => result,
-            _ => return self.begin(task),
+        let Some(EffectResult::Action(last)) = last else {
+            return self.begin(task);
         };
         match (std::mem::take(&mut self.stage), last) {
             (Stage::Clears(output), _) => self.finish(task, &output),

@@ -6,7 +6,7 @@ use super::elsewhere::HostRun;
 use super::result::{apply_done, apply_result_template};
 use super::template::failed;
 use crate::expr::{Error, quote_for_shell};
-use crate::host::{Action, ActionResult, Background, Command, Exit, Program, RunOutput};
+use crate::host::{Action, ActionResult, Background, Command, Exit, Program, Question, RunOutput};
 use crate::name::Status;
 use crate::task::{
     Configurator, Effect, EffectResult, Machine, Outcome, Progress, Refusal, Rendered,
@@ -350,7 +350,7 @@ impl ShellRun {
         if !success {
             outcome.notes.push(self.failure(task, output));
         }
-        if matches!(output.exit, Exit::Unreachable(_)) {
+        if never_began(&output.exit) {
             outcome.modified = Some(false);
         }
         apply_result_template(task, &result, &mut outcome);
@@ -437,6 +437,15 @@ impl ShellRun {
             ("error".into(), error),
             ("success".into(), Value::Bool(success)),
         ])
+    }
+}
+
+/// Whether a command has not begun for certain: nobody was let in, or let act as another.
+fn never_began(exit: &Exit) -> bool {
+    match exit {
+        Exit::Unreachable(_) => true,
+        Exit::Asked { question, .. } => !matches!(question, Question::Prompt(_)),
+        _ => false,
     }
 }
 

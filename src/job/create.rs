@@ -37,9 +37,7 @@ impl Engine {
         self.add_arguments(target, artifact, &operation, &mut raw);
         let declared = raw.len();
         self.add_properties(artifact, &operation, &mut raw);
-        let mut context = Context::new(target);
-        context.base_dir.clone_from(&self.options.base_dir);
-        context.place = self.place(target, &reference);
+        let context = self.context_of(target, &reference);
         Task {
             target,
             reference,
@@ -86,6 +84,13 @@ impl Engine {
             note: None,
             before: (None, None),
         }
+    }
+
+    fn context_of(&self, target: Handle, reference: &OperationRef) -> Context {
+        let mut context = Context::new(target);
+        context.base_dir.clone_from(&self.options.base_dir);
+        context.place = self.place(target, reference);
+        context
     }
 
     fn configurator_of(&self, operation: &Operation) -> (Arc<dyn Configurator>, Map, Vec<String>) {

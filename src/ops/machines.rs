@@ -50,10 +50,9 @@ impl Machines {
             DEFAULT_PORT => address.host.clone(),
             port => format!("[{}]:{port}", address.host),
         };
-        let mut lines = String::new();
-        for key in key.lines().filter(|line| !line.trim().is_empty()) {
-            lines.push_str(&format!("{host} {}\n", key.trim()));
-        }
+        let keys = key.lines().map(str::trim).filter(|key| !key.is_empty());
+        let lines: Vec<String> = keys.map(|key| format!("{host} {key}\n")).collect();
+        let lines = lines.concat();
         let failed = |error: fs::Error| error.to_string();
         fs::create_dir_all(&self.keys).map_err(failed)?;
         let file = self.keys.join(crate::value::hex(host.as_bytes()));

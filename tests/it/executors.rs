@@ -78,7 +78,7 @@ fn sh(text: &str) -> Command {
     let mut command = Command::new(program, "/tmp");
     let path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
     command.env = vec![("PATH".to_owned(), path.to_owned())];
-    command.time_limit = Some(Duration::from_secs(60));
+    command.time_limit = Some(Duration::from_mins(1));
     command
 }
 

@@ -1,6 +1,7 @@
 //! Operations on other machines, over a real `sshd`.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::Value as Json;
 
@@ -126,7 +127,6 @@ fn a_script_of_the_ensemble_goes_there_and_leaves_nothing() {
         "#!/bin/sh\necho \"$0 $* $(stat -c %a .) ${SSH_CONNECTION:+there}\"; pwd > ~/where\n";
     env.write("scripts/make.sh", text);
     let run = |path: &str| {
-        use std::os::unix::fs::PermissionsExt as _;
         let path = env.work().join(path);
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
         env.unfurl(["deploy", "--approve"])
@@ -296,7 +296,6 @@ fn an_executor_of_ones_own_decides_over_a_command() {
         "executors/never",
         "#!/bin/sh\necho '{\"error\": \"not today\"}'\n",
     );
-    use std::os::unix::fs::PermissionsExt as _;
     let file = env.work().join("executors/never");
     fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
     let run = env.unfurl([

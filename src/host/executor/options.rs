@@ -202,7 +202,7 @@ impl Reader<'_> {
     }
 
     fn splay(&self) -> Result<Executor, ExecutorError> {
-        let spread = match self.option("spread").as_ref().map(|it| it.reveal()) {
+        let spread = match self.option("spread").as_ref().map(Value::reveal) {
             None | Some(Value::Null) => Spread::default(),
             Some(value) => match value.as_str() {
                 Some("hash") => Spread::Hash,

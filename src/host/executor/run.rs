@@ -99,7 +99,7 @@ impl ChainRun {
     pub fn step(&mut self, last: Option<ActionResult>, now: Instant) -> ChainProgress {
         match (std::mem::replace(&mut self.state, State::Ready), last) {
             (State::Late, _) => self.end_with(Exit::TimedOut, now),
-            (State::Asking, Some(result)) => self.hear(result, now),
+            (State::Asking, Some(result)) => self.hear(&result, now),
             (_, Some(result)) => self.end(result, now),
             (_, None) => self.go_on(now),
         }
@@ -274,8 +274,8 @@ impl ChainRun {
         ChainProgress::Do(Box::new(request))
     }
 
-    fn hear(&mut self, result: ActionResult, now: Instant) -> ChainProgress {
-        match answer_of(&result, &self.request.action) {
+    fn hear(&mut self, result: &ActionResult, now: Instant) -> ChainProgress {
+        match answer_of(result, &self.request.action) {
             Answer::Next => self.go_on(now),
             Answer::Result(result) => self.end(result, now),
         }

@@ -213,7 +213,9 @@ fn exports(variables: &Variables) -> Result<String, String> {
             ));
         }
         let value = quote_for_shell(value);
-        text.push_str(&format!("export {name}={value}\n"));
+        for part in ["export ", name, "=", &value, "\n"] {
+            text.push_str(part);
+        }
     }
     Ok(text)
 }
