@@ -9,7 +9,9 @@ use super::export::ExportArgs;
 use super::git::{CommitArgs, GitArgs, GitStatusArgs, MergeDriverArgs};
 use super::history::HistoryArgs;
 use super::options::{DeployArgs, LookArgs, OutputFormat, PlanArgs, StopArgs, TeardownArgs};
+use super::route::RUN_HOSTS;
 use super::run::RunArgs;
+use super::run_hosts::RunHostsArgs;
 use super::task::TaskArgs;
 
 /// The words for levels of messages.
@@ -90,6 +92,9 @@ pub(super) enum Command {
     Explain(ExplainArgs),
     History(HistoryArgs),
     Run(RunArgs),
+    /// Parsed where `run` chooses hosts, see `route`.
+    #[command(name = RUN_HOSTS, hide = true)]
+    RunHosts(RunHostsArgs),
     Task(TaskArgs),
     /// Show what is recorded of the ensemble's instances
     Status(StatusArgs),

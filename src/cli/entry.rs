@@ -6,6 +6,8 @@ use clap::{CommandFactory as _, Parser as _};
 
 use super::arguments::{Cli, Command};
 use super::output::Output;
+use super::route::route;
+use super::run_hosts::run_hosts;
 use super::{explain, export, git, history, inspect, job, lock, misc, run, task};
 use crate::plan::Workflow;
 use crate::runner::{GUARD_COMMAND, stand_guard};
@@ -46,7 +48,8 @@ fn widen_heap() {
 
 fn start() -> ExitCode {
     widen_heap();
-    let cli = match Cli::try_parse() {
+    let words = route(env::arguments());
+    let cli = match Cli::try_parse_from(words) {
         Ok(cli) => cli,
         Err(error) => {
             let code = if error.use_stderr() { 2 } else { 0 };
@@ -65,6 +68,7 @@ fn start() -> ExitCode {
         Command::Discover(args) => job::run(Workflow::Discover, &args.into(), global, &output),
         Command::Plan(args) => job::plan(args, global, &output),
         Command::Run(args) => run::run(args, global, &output),
+        Command::RunHosts(args) => run_hosts(&args, global, &output),
         Command::Task(args) => task::task(&args, global, &output),
         Command::Explain(args) => explain::explain(args, global, &output),
         Command::History(args) => history::history(&args, global, &output),

@@ -3,16 +3,20 @@
 
 use std::num::{NonZeroU16, NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::time::Duration;
 
 use clap::{ArgAction, Args, ValueEnum};
 
+use super::arguments::Global;
+use super::job::home;
 use super::options::duration;
+use super::output::Output;
 use crate::host::HostKeys;
 use crate::host::book::{Agent, DefaultKeys, Login};
 use crate::host::ssh_config::Files;
-use crate::ops::runbook::HostsRequest;
-use crate::ops::{Failure, FailureKind};
+use crate::ops::runbook::{HostsRequest, KnownHosts};
+use crate::ops::{Failure, FailureKind, SessionOptions};
 use crate::runbook::{MaxFail, Options, Scope, Switches};
 use crate::value::{Map, Value};
 
@@ -150,7 +154,7 @@ pub(super) struct HostConnection {
 
 impl HostOptions {
     /// What these options say about all hosts (F46 to F48, F55 to F60).
-    pub(super) fn known(&self) -> HostsRequest {
+    fn known(&self, global: &Global, output: &Output) -> HostsRequest {
         let said = &self.connection;
         let ssh_config = match &said.ssh_config_path {
             _ if said.no_ssh_config => Files::Nothing,
@@ -187,7 +191,25 @@ impl HostOptions {
             login,
             ssh_config,
             inventories: self.choice.hosts_file.clone(),
+            session: SessionOptions {
+                home: home(global, output),
+                allowed: global.allow.clone(),
+                ..SessionOptions::default()
+            },
         }
+    }
+
+    /// The hosts that can be named, and the ways to them. What is doubtful is shown.
+    pub(super) fn known_hosts(
+        &self,
+        global: &Global,
+        output: &Output,
+    ) -> Result<Rc<KnownHosts>, Failure> {
+        let known = KnownHosts::read(&self.known(global, output))?;
+        for (warnings, sources) in &known.warnings {
+            output.diagnostics(warnings, sources);
+        }
+        Ok(Rc::new(known))
     }
 
     /// What a run over hosts is told by these options; variables and what it needs to know of this

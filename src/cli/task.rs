@@ -11,7 +11,7 @@ use super::host_options::{HostOptions, HostOutput, set_variables};
 use super::host_screen::HostScreen;
 use super::output::{Output, relative, shown_path};
 use crate::diagnostic::Sources;
-use crate::ops::runbook::{AdHoc, KnownHosts, LoadedTasks, RunbookRequest, load, perform};
+use crate::ops::runbook::{AdHoc, LoadedTasks, RunbookRequest, load, perform};
 use crate::ops::{Failure, FailureKind};
 use crate::runbook::{Call, Order, Task};
 use crate::runner::watch_signals;
@@ -106,16 +106,13 @@ fn request(
     let mut options = args.hosts.options()?;
     options.vars = set_variables(&args.set).map_err(usage)?;
     options.switches.skip_unknown_tasks = args.skip_unknown_tasks;
-    let known = Rc::new(KnownHosts::read(&args.hosts.known())?);
-    for (warnings, sources) in &known.warnings {
-        output.diagnostics(warnings, sources);
-    }
+    let known = args.hosts.known_hosts(global, output)?;
     Ok(RunbookRequest {
         tasks: loaded.tasks,
         calls,
         command,
         options,
-        book: Rc::<KnownHosts>::clone(&known),
+        book: Rc::clone(&known) as _,
         roles: known,
         allowed: global.allow.clone(),
         interrupts: watch_signals(),

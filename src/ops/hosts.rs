@@ -1,6 +1,6 @@
 //! Gathers the hosts that can be named: those of an ensemble, and those of a file.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::failure::{Failure, FailureKind};
@@ -32,15 +32,15 @@ pub struct Hosts {
     pub sources: Sources,
 }
 
-/// Gathers the hosts of an ensemble and of a file; what the file says goes before what the
-/// ensemble says. Where no ensemble is named, there need not be one.
-pub fn inventory(options: &SessionOptions, file: Option<&Path>) -> Result<Hosts, Failure> {
-    let mut hosts = match session::find(options) {
-        Ok(found) => of_ensemble(session::load(found, options)?)?,
-        Err(failure) if failure.kind == FailureKind::NoEnsemble => Hosts::default(),
-        Err(failure) => return Err(failure),
+/// Gathers the hosts of an ensemble and of files; what a file says goes before what those before
+/// it and the ensemble say. Where no ensemble is named, there need not be one.
+pub fn inventory(options: Option<&SessionOptions>, files: &[PathBuf]) -> Result<Hosts, Failure> {
+    let mut hosts = match options.map(|options| (session::find(options), options)) {
+        Some((Ok(found), options)) => of_ensemble(session::load(found, options)?)?,
+        Some((Err(failure), _)) if failure.kind != FailureKind::NoEnsemble => return Err(failure),
+        Some(_) | None => Hosts::default(),
     };
-    if let Some(file) = file {
+    for file in files {
         let read = Inventory::read(file, &mut hosts.sources, &NoVault);
         let added = read.and_then(|(inventory, warnings)| {
             hosts.warnings.append(warnings);

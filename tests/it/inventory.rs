@@ -152,7 +152,7 @@ fn instances_of_an_ensemble_are_hosts_and_its_groups_and_types_are_roles() {
         home: Some(PathBuf::new()),
         ..SessionOptions::default()
     };
-    let found = inventory(&options, Some(&file)).unwrap();
+    let found = inventory(Some(&options), &[file]).unwrap();
     assert!(found.warnings.is_empty(), "{:?}", found.warnings);
     let hosts: Vec<&str> = found.inventory.hosts().map(AsRef::as_ref).collect();
     assert_eq!(hosts, ["web", "db", "extra"]);
@@ -188,7 +188,7 @@ fn an_ensemble_that_is_named_must_be_there() {
         ensemble: "no/such/ensemble".to_owned(),
         ..SessionOptions::default()
     };
-    assert!(inventory(&options, None).is_err());
+    assert!(inventory(Some(&options), &[]).is_err());
 }
 
 proptest! {

@@ -3,15 +3,16 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::diagnostic::{Diagnostics, Sources};
+use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
 use crate::host::book::{Book, Login, Target};
-use crate::host::inventory::{self, Inventory, NoVault, Way};
+use crate::host::inventory::{self, Inventory, Way};
 use crate::host::ssh_config::{Config, Files, Local};
 use crate::host::{Command, HostParts, Place, Program};
+use crate::ops::SessionOptions;
 use crate::ops::failure::{Failure, FailureKind};
+use crate::ops::hosts::{self, Hosts};
 use crate::runbook::{Lookup, Roles};
 use crate::system::env::Env;
-use crate::system::fs;
 use crate::value::{Map, Value};
 
 /// What the command line says about hosts.
@@ -23,6 +24,8 @@ pub struct HostsRequest {
     pub ssh_config: Files,
     /// Files with hosts and their groups.
     pub inventories: Vec<PathBuf>,
+    /// Where the ensemble is whose instances are hosts, if there is one.
+    pub session: SessionOptions,
 }
 
 /// What is known of hosts.
@@ -45,30 +48,34 @@ impl KnownHosts {
         })?;
         let warnings: Diagnostics = config.warnings().iter().map(|it| it.warning()).collect();
         let mut warnings = vec![(warnings, config.sources().clone())];
-        let here = crate::ops::session::current_dir()?;
-        let mut inventory = Inventory::default();
-        for file in &request.inventories {
-            let file = fs::absolute(file, &here);
-            let mut sources = Sources::default();
-            match Inventory::read(&file, &mut sources, &NoVault) {
-                Ok((more, doubts)) => {
-                    warnings.push((doubts, sources));
-                    inventory.extend(more).map_err(|problem| {
-                        let message = format!("`{}`: {problem}", file.display());
-                        Failure::new(FailureKind::Load, message, None)
-                    })?;
-                }
-                Err(problems) => {
-                    return Err(Failure::with_places(FailureKind::Load, problems, sources));
-                }
-            }
-        }
+        let Hosts {
+            inventory,
+            warnings: doubts,
+            sources,
+        } = gathered(request)?;
+        warnings.push((doubts, sources));
         Ok(Self {
             book: Book::new(config, request.login.clone(), local),
             inventory,
             warnings,
         })
     }
+}
+
+/// The hosts of the files and of the ensemble. Hosts can be named by their addresses also where
+/// the ensemble cannot be read.
+fn gathered(request: &HostsRequest) -> Result<Hosts, Failure> {
+    let failure = match hosts::inventory(Some(&request.session), &request.inventories) {
+        Err(failure) if failure.kind == FailureKind::Load => failure,
+        gathered => return gathered,
+    };
+    let mut gathered = hosts::inventory(None, &request.inventories)?;
+    let message = "the ensemble here cannot be read, so its instances are not known as hosts";
+    let help = format!("{failure}; `unfurl validate` tells all that is wrong with it");
+    gathered
+        .warnings
+        .push(Diagnostic::warning(message).help(help));
+    Ok(gathered)
 }
 
 impl crate::runbook::Book for KnownHosts {
