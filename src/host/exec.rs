@@ -183,7 +183,7 @@ impl Exec<'_> {
 /// Waits until there is to be an end of at least this kind; for ever if nobody can say so.
 pub(super) async fn until(stop: &mut watch::Receiver<Stop>, kind: Stop) {
     if stop.wait_for(|now| *now >= kind).await.is_err() {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

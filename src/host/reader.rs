@@ -80,9 +80,10 @@ impl<'a> Reader<'a> {
         feed: mpsc::UnboundedSender<Feed>,
     ) -> Self {
         // A terminal joins the two outputs.
-        let (out, err) = match command.pty {
-            true => (Some(mark), None),
-            false => (None, Some(mark)),
+        let (out, err) = if command.pty {
+            (Some(mark), None)
+        } else {
+            (None, Some(mark))
         };
         Self {
             command,

@@ -131,9 +131,10 @@ async fn take_there(far: &Far<'_>, put: &Put) -> Result<Count, Error> {
     };
     if let Kind::File { mode, size } = first.kind {
         let is_folder = target.ends_with('/') || far.kind(target).await? == Some(Kind::Folder);
-        let place = match is_folder {
-            true => joined(target, name_of(&first.path)),
-            false => far.real(target).await,
+        let place = if is_folder {
+            joined(target, name_of(&first.path))
+        } else {
+            far.real(target).await
         };
         let source = Source::open(Path::new(&first.path), size)?;
         let bytes = far.put(source, &place, put.mode.or(Some(mode))).await?;

@@ -167,7 +167,7 @@ pub(super) fn number_of(signal: &Sig) -> i32 {
             let found = format!("SIG{name}").parse();
             found.unwrap_or(Signal::SIGKILL)
         }
-        _ => Signal::SIGKILL,
+        Sig::KILL => Signal::SIGKILL,
     };
     named as i32
 }

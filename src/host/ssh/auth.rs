@@ -197,7 +197,7 @@ impl<'a> Login<'a> {
             }
             (Proof::Certificate(key, certificate), _) => {
                 self.note(&key.algorithm(), "certificate");
-                let handle = &mut self.handle;
+                let handle = &mut *self.handle;
                 handle
                     .authenticate_openssh_cert(user, key, *certificate)
                     .await
@@ -205,7 +205,7 @@ impl<'a> Login<'a> {
             (Proof::Agent(key), Some(agent)) => {
                 self.note(&key.algorithm(), "key of the agent");
                 let hash = self.hash_for(&key.algorithm()).await;
-                let handle = &mut self.handle;
+                let handle = &mut *self.handle;
                 let answer = handle.authenticate_publickey_with(user, key, hash, agent);
                 // An agent may refuse to sign with a key; the next one may do.
                 match answer.await {
@@ -217,7 +217,7 @@ impl<'a> Login<'a> {
                 let algorithm = certificate.algorithm();
                 self.note(&algorithm, "certificate of the agent");
                 let hash = self.hash_for(&algorithm).await;
-                let handle = &mut self.handle;
+                let handle = &mut *self.handle;
                 let answer = handle.authenticate_certificate_with(user, *certificate, hash, agent);
                 match answer.await {
                     Ok(answer) => Ok(answer),
@@ -256,9 +256,8 @@ impl<'a> Login<'a> {
                 }
             }
             // What opens a key comes before what does without one.
-            match refused {
-                true => self.asked = Some((question, refused)),
-                false => drop(self.asked.get_or_insert((question, refused))),
+            if refused || self.asked.is_none() {
+                self.asked = Some((question, refused));
             }
             return Ok(Step::No);
         };
@@ -314,10 +313,8 @@ impl<'a> Login<'a> {
             }
             answered |= hidden;
             let reveal = || secret.map_or_else(String::new, |it| it.reveal().to_owned());
-            let answer = |prompt: &russh::client::Prompt| match prompt.echo {
-                true => String::new(),
-                false => reveal(),
-            };
+            let answer =
+                |prompt: &russh::client::Prompt| if prompt.echo { String::new() } else { reveal() };
             let answers = prompts.iter().map(answer).collect();
             let next = self
                 .handle
@@ -341,9 +338,10 @@ impl<'a> Login<'a> {
                 if self.handle.is_closed() {
                     return Err(self.failure());
                 }
-                Ok(match partial_success {
-                    true => Step::Further,
-                    false => Step::No,
+                Ok(if partial_success {
+                    Step::Further
+                } else {
+                    Step::No
                 })
             }
         }

@@ -66,12 +66,11 @@ fn read(file: &Path, passphrase: Option<&str>) -> KeyFile {
     let text = String::from_utf8_lossy(&bytes);
     match decode_secret_key(&text, None) {
         Ok(key) if !key.is_encrypted() => return KeyFile::Open(Arc::new(key)),
-        Ok(_) => {}
         Err(error) if !is_locked(&text) => {
             let why = format!("`{}` is no key: {error}", file.display());
             return KeyFile::Unusable(Some(why));
         }
-        Err(_) => {}
+        Ok(_) | Err(_) => {}
     }
     if let Some(passphrase) = passphrase
         && let Ok(key) = decode_secret_key(&text, Some(passphrase))

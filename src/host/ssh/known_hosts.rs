@@ -1,5 +1,5 @@
 //! Files of known host keys: what they say about a host, and how a new key is added to them.
-//! The format is that of sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT" (spec/hosts.md F47).
+//! The format is that of `sshd(8)`, `SSH_KNOWN_HOSTS FILE FORMAT` (spec/hosts.md F47).
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Write as _};
