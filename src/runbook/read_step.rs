@@ -35,6 +35,12 @@ pub(super) fn step(fields: &mut Fields, node: &Node) -> Option<Step> {
     })
 }
 
+/// Whether a step has a key that no step has.
+fn has_unknown(node: &Node) -> bool {
+    let keys = node.as_map().into_iter().flatten();
+    keys.into_iter().any(|(key, _)| !STEP_KEYS.knows(key))
+}
+
 /// Whether a map says itself what is done.
 pub(super) fn has_deed(node: &Node) -> bool {
     DEEDS.iter().any(|deed| node.get(deed).is_some())
@@ -61,6 +67,8 @@ fn deed(fields: &mut Fields, node: &Node) -> Option<Deed> {
         .collect();
     let key = match said[..] {
         [key] => key,
+        // A key that nobody knows was told already.
+        [] if has_unknown(node) => return None,
         [] => {
             let help = format!("give one of `{}`", DEEDS.join("`, `"));
             fields.problem("a step does nothing", node.span(), Some(help));

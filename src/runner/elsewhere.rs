@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::perform::{Echo, Ends};
 use super::redact::Redactor;
@@ -55,7 +55,7 @@ impl Elsewhere {
     async fn show(
         &self,
         mut pieces: mpsc::Receiver<(Stream, Vec<u8>)>,
-        echo: &mpsc::Sender<super::perform::Piece>,
+        echo: &mpsc::Sender<Piece>,
     ) {
         let Action::Run(command) = &self.request.action else {
             return;
@@ -71,6 +71,11 @@ impl Elsewhere {
         }
         show((self.id, Stream::Stdout), out.end(), echo).await;
         show((self.id, Stream::Stderr), err.end(), echo).await;
+        // The result does not come before all of it was heard.
+        let (tell, heard) = oneshot::channel();
+        if echo.send(Piece::Heard(tell)).await.is_ok() {
+            heard.await.ok();
+        }
     }
 }
 

@@ -53,8 +53,7 @@ fn calls_that_make_no_sense_are_all_told_before_anything_runs() {
     assert_eq!(run.code, 1);
     insta::assert_snapshot!(run.stderr, @r"
     error: there is no task `deplyo`
-
-    hint: did you mean `deploy`?
+     = hint: did you mean `deploy`?
 
     error: task `deploy` needs `version`
 
@@ -73,7 +72,47 @@ fn what_is_wrong_in_the_file_is_told_at_once_with_its_places() {
     );
     let run = env.unfurl(["task", "a"]);
     assert_eq!(run.code, 64);
-    insta::assert_snapshot!(run.stderr, @"");
+    insta::assert_snapshot!(run.stderr, @r#"
+    error: `env` has no key `host`
+     --> tasks.yaml:1:7
+      |
+    1 | env: {host: a}
+      |       ^^^^
+      |
+      = hint: did you mean `hosts`?
+
+    error: a step does only one of `run` and `local`
+     --> tasks.yaml:5:9
+      |
+    5 |       - {run: x, local: y}
+      |         ^^^^^^^^^^^^^^^^^^
+      |
+      = hint: write a step for each
+
+    error: `step` has no key `rnu`
+     --> tasks.yaml:6:10
+      |
+    6 |       - {rnu: x}
+      |          ^^^
+      |
+      = hint: did you mean `run`?
+
+    error: `mode` is not a mode
+     --> tasks.yaml:7:38
+      |
+    7 |       - put: {src: a, dest: b, mode: 420}
+      |                                      ^^^
+      |
+      = hint: write octal digits in quotes, such as `"0644"`
+
+    error: `b c` cannot be the name of a task
+     --> tasks.yaml:8:3
+      |
+    8 |   'b c': x
+      |   ^^^^^
+      |
+      = hint: names have no spaces, colons, commas or equals signs, and do not begin with `-`
+    "#);
 }
 
 #[test]
