@@ -25,14 +25,6 @@ pub enum FailureKind {
 }
 
 impl FailureKind {
-    /// What it is if no ensemble was found.
-    pub(super) fn of_search(error: &project::Error) -> Self {
-        match error {
-            project::Error::Nothing { .. } | project::Error::NoDefault { .. } => Self::NoEnsemble,
-            _ => Self::Refused,
-        }
-    }
-
     /// The exit code.
     pub fn exit_code(self) -> u8 {
         match self {
@@ -75,6 +67,17 @@ impl Failure {
     pub fn interrupted(signal: i32) -> Self {
         let message = "interrupted before anything was done";
         Self::new(FailureKind::Interrupted(signal), message, None)
+    }
+
+    /// No ensemble was found.
+    pub(super) fn of_search(error: project::Error, sources: Sources) -> Self {
+        let kind = match error {
+            project::Error::Nothing { .. } | project::Error::NoDefault { .. } => {
+                FailureKind::NoEnsemble
+            }
+            _ => FailureKind::Refused,
+        };
+        Self::with_places(kind, error, sources)
     }
 
     /// A failure with places in texts.

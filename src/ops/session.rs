@@ -186,10 +186,7 @@ pub(super) fn find(options: &SessionOptions) -> Result<Found, Failure> {
             sources,
             env,
         }),
-        Err(error) => {
-            let kind = FailureKind::of_search(&error);
-            Err(Failure::with_places(kind, error, sources))
-        }
+        Err(error) => Err(Failure::of_search(error, sources)),
     }
 }
 
