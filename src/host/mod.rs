@@ -34,7 +34,7 @@ pub use action::{Action, Answer, Background, Command, Content, DEFAULT_SHELL, Ge
 pub use address::{Address, AddressError, DEFAULT_PORT, HostParts};
 pub use capture::{Capture, Captured, DEFAULT_KEPT_BYTES};
 pub use executor::{
-    Become, Chain, ChainProgress, ChainRun, ChainSpec, Executor, ExecutorError, Nobody, Own,
+    Become, Chain, ChainProgress, ChainRun, ChainSpec, Executor, ExecutorError, Nobody, Note, Own,
     Resolved, Spread, Start, Surroundings,
 };
 pub use output::{ActionResult, Exit, Question, RunOutput, Stream, TransferOutput};

@@ -8,6 +8,7 @@ use super::event::{Event, Journal, Level, Sink};
 use super::start::Next;
 use super::task::TaskIndex;
 use super::world::{Folders, Runner};
+use crate::host::Note;
 use crate::name::Status;
 use crate::plan::StepId;
 use crate::task::{Effect, EffectResult};
@@ -143,8 +144,12 @@ impl Loop {
                 let ended = hands.runner.next().map_err(Error::Runner)?;
                 for (id, note) in hands.runner.notes() {
                     if let Some(task) = self.running.get(&id) {
+                        let (level, note) = match note {
+                            Note::Told(note) => (Level::Info, note),
+                            Note::Routine(note) => (Level::Verbose, note),
+                        };
                         let text = format!("{}: {note}", engine.label(*task));
-                        engine.say(Level::Info, text);
+                        engine.say(level, text);
                     }
                 }
                 let ended = ended.and_then(|(id, it)| Some((self.running.remove(&id)?, it)));

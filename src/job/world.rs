@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::host::{ActionResult, Place, Request};
+use crate::host::{ActionResult, Note, Place, Request};
 use crate::secret::DigestKey;
 use crate::task::{RenderedFile, WorkFolder};
 use crate::topology::Endpoint;
@@ -20,7 +20,7 @@ pub trait Runner {
 
     /// What was noted of actions since the last call, in words without secrets, each with the id
     /// of its action.
-    fn notes(&mut self) -> Vec<(u64, String)> {
+    fn notes(&mut self) -> Vec<(u64, Note)> {
         Vec::new()
     }
 

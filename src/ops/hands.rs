@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::session::{JobRequest, Session};
 use crate::ensemble::{FolderKind, FolderPath, Folders, Lock, PlannedFile};
-use crate::host::{ActionResult, Request};
+use crate::host::{ActionResult, Note, Request};
 use crate::job::FolderKey;
 use crate::name::ChangeId;
 use crate::runner::{Guarding, Heard, Limits, Local};
@@ -20,7 +20,7 @@ pub(super) struct LocalRunner {
     local: Option<Local>,
     limits: Limits,
     interrupts: Interrupts,
-    notes: Vec<(u64, String)>,
+    notes: Vec<(u64, Note)>,
 }
 
 impl LocalRunner {
@@ -78,8 +78,8 @@ impl crate::job::Runner for LocalRunner {
         loop {
             match self.local()?.recv().map_err(|error| error.to_string())? {
                 Heard::Ended(id, result) => return Ok(Some((id, result))),
-                Heard::Note(id, text) => {
-                    self.notes.push((id, text));
+                Heard::Note(id, note) => {
+                    self.notes.push((id, note));
                     return Ok(None);
                 }
                 Heard::Interruption => return Ok(None),
@@ -89,7 +89,7 @@ impl crate::job::Runner for LocalRunner {
         }
     }
 
-    fn notes(&mut self) -> Vec<(u64, String)> {
+    fn notes(&mut self) -> Vec<(u64, Note)> {
         std::mem::take(&mut self.notes)
     }
 

@@ -10,7 +10,7 @@ use tokio::sync::mpsc as orders;
 use super::guard::Guarding;
 use super::perform::{self, Order};
 use super::unread::{Teller, Unread};
-use crate::host::{ActionResult, PoolLimits, Request, Stream};
+use crate::host::{ActionResult, Note, PoolLimits, Request, Stream};
 
 /// Bounds of what the runner does at a time.
 #[derive(Debug, Clone)]
@@ -48,7 +48,7 @@ pub enum Heard {
     /// An action has ended.
     Ended(u64, ActionResult),
     /// What an executor does with an action, in words without secrets.
-    Note(u64, String),
+    Note(u64, Note),
     /// Somebody asks for an end of all.
     Interruption,
     /// The command of an action wrote something; only a runner that was started with

@@ -311,11 +311,19 @@ pub struct HostSummary {
 impl HostSummary {
     /// Takes note of an event.
     pub fn event(&mut self, event: &Event) {
-        let Event::HostEnds(end) = event else { return };
+        let end = match event {
+            Event::TaskBegins { hosts, .. } => {
+                // They end in another order.
+                for host in hosts {
+                    self.add(host);
+                }
+                return;
+            }
+            Event::HostEnds(end) => end,
+            _ => return,
+        };
         let name: Arc<str> = name_of(end.host.as_ref()).into();
-        if !self.rows.contains_key(&name) {
-            self.order.push(Arc::clone(&name));
-        }
+        self.add(&name);
         let row = self.rows.entry(name).or_default();
         row.counts[Word::of(&end.outcome) as usize] += 1;
         row.elapsed += end.elapsed;
@@ -332,6 +340,14 @@ impl HostSummary {
                 row.note.clone_from(reason);
             }
             HostOutcome::Ok | HostOutcome::Changed => {}
+        }
+    }
+
+    /// Gives a host its row.
+    fn add(&mut self, name: &Arc<str>) {
+        if !self.rows.contains_key(name) {
+            self.order.push(Arc::clone(name));
+            self.rows.insert(Arc::clone(name), Row::default());
         }
     }
 
@@ -371,7 +387,7 @@ impl HostSummary {
         let quiet = self.order.len() - shown.len();
         if quiet > 0 {
             let hosts = words::count(quiet, "host");
-            text.push_str(&format!("All went well on {hosts} that are not shown.\n"));
+            text += &format!("All went well on {hosts} that are not shown.\n");
         }
         text.push_str(&self.sentence());
         text.push('\n');

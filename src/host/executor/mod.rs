@@ -50,4 +50,4 @@ mod table;
 pub use chain::{Become, Chain, Executor, Nobody, Own, Spread};
 pub use error::ExecutorError;
 pub use options::{ChainSpec, Resolved, Surroundings};
-pub use run::{ChainProgress, ChainRun, Start};
+pub use run::{ChainProgress, ChainRun, Note, Start};

@@ -50,7 +50,7 @@ pub struct ChainRun {
     at: usize,
     frames: Vec<Frame>,
     state: State,
-    notes: Vec<String>,
+    notes: Vec<Note>,
 }
 
 /// An executor that goes along with those after it.
@@ -90,7 +90,7 @@ impl ChainRun {
     }
 
     /// What was done so far that people should know, in words without secrets.
-    pub fn take_notes(&mut self) -> Vec<String> {
+    pub fn take_notes(&mut self) -> Vec<Note> {
         std::mem::take(&mut self.notes)
     }
 
@@ -135,7 +135,7 @@ impl ChainRun {
         let action = match executor {
             Executor::DryRun => return self.tell_plan(now),
             Executor::Own(own) => {
-                self.note(format!("`{}` is asked", own.name));
+                self.routine(format!("`{}` is asked", own.name));
                 let next = self.chain.executors().get(self.at..).unwrap_or_default();
                 let next: Vec<&str> = next.iter().map(Executor::name).collect();
                 let call = call_of(own, (&self.host(), &next), &self.request);
@@ -148,20 +148,20 @@ impl ChainRun {
                     engine: engine.clone(),
                     on: request.place,
                 }));
-                self.note(format!("`container` runs it in `{name}`"));
+                self.routine(format!("`container` runs it in `{name}`"));
                 Ok(request.action)
             }
             Executor::Sudo(to) => {
-                self.note(format!("`sudo` runs it as `{}`", to.user));
+                self.routine(format!("`sudo` runs it as `{}`", to.user));
                 self.command(executor, |shift, command| shift.sudo(command, to))
             }
             Executor::Su(to) => {
-                self.note(format!("`su` runs it as `{}`", to.user));
+                self.routine(format!("`su` runs it as `{}`", to.user));
                 self.command(executor, |shift, command| shift.su(command, to))
             }
             Executor::Chroot(root) => {
                 let root = root.to_string_lossy().into_owned();
-                self.note(format!("`chroot` runs it in `{root}`"));
+                self.routine(format!("`chroot` runs it in `{root}`"));
                 self.command(executor, |_, command| Ok(Shift::chroot(command, &root)))
             }
             _ => Ok(request.action),
@@ -346,8 +346,21 @@ impl ChainRun {
     }
 
     fn note(&mut self, text: String) {
-        self.notes.push(text);
+        self.notes.push(Note::Told(text));
     }
+
+    fn routine(&mut self, text: String) {
+        self.notes.push(Note::Routine(text));
+    }
+}
+
+/// What an executor does with an action, in words without secrets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Note {
+    /// What people should know: that they have to wait, or that nothing is done.
+    Told(String),
+    /// What was asked for, for those who want to know all.
+    Routine(String),
 }
 
 /// Whether doing it again may help.
@@ -499,6 +512,7 @@ mod tests {
         assert_eq!(
             run.take_notes(),
             ["`splay` waits 23 s", "no executor ran the function"]
+                .map(|text| Note::Told(text.to_owned()))
         );
         assert!(chain(vec![splay()]).performs_nothing());
         assert_eq!(Chain::default().nobody, Nobody::Warns);

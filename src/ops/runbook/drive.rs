@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::host::{Action, Question, Request, Secret};
+use crate::host::{Action, Note, Question, Request, Secret};
 use crate::ops::failure::{Failure, FailureKind};
 use crate::ops::world::RealWorld;
 use crate::project::Trust;
@@ -277,11 +277,15 @@ impl Drive<'_> {
                 // Who asks for an end does not wait for what may take hours.
                 self.local()?.cancel_all();
             }
-            Heard::Note(id, text) => {
+            Heard::Note(id, note) => {
                 let host = self.hosts.get(&id).cloned().flatten();
-                let host = host.map_or(String::new(), |host| format!("[{host}] "));
-                let warning = Event::Warning(format!("{host}{text}"));
-                self.view.event(&warning);
+                self.view.event(&match note {
+                    Note::Told(text) => {
+                        let host = host.map_or(String::new(), |host| format!("[{host}] "));
+                        Event::Warning(format!("{host}{text}"))
+                    }
+                    Note::Routine(text) => Event::Step { host, text },
+                });
             }
             Heard::Wrote(id, stream, bytes) => {
                 let host = self.hosts.get(&id).cloned().flatten();

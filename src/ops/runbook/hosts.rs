@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
 use crate::host::book::{Book, Login, Target};
 use crate::host::inventory::{self, Inventory, Way};
-use crate::host::ssh_config::{Config, Files, Local};
+use crate::host::ssh_config::{self, Config, Files, Local};
 use crate::host::{Command, HostParts, Place, Program};
 use crate::ops::SessionOptions;
 use crate::ops::failure::{Failure, FailureKind};
@@ -42,11 +42,15 @@ impl KnownHosts {
     pub fn read(request: &HostsRequest) -> Result<Self, Failure> {
         let local = Local::of_this_process(Env::of_this_process());
         let config = Config::read(&request.ssh_config, &local).map_err(|refused| {
-            let problems = refused.errors.iter().map(|error| error.diagnostic());
+            let problems = refused.errors.iter().map(ssh_config::Error::diagnostic);
             let problems: Diagnostics = problems.collect();
             Failure::with_places(FailureKind::Load, problems, refused.sources)
         })?;
-        let warnings: Diagnostics = config.warnings().iter().map(|it| it.warning()).collect();
+        let warnings: Diagnostics = config
+            .warnings()
+            .iter()
+            .map(ssh_config::Error::warning)
+            .collect();
         let mut warnings = vec![(warnings, config.sources().clone())];
         let Hosts {
             inventory,
@@ -108,7 +112,7 @@ impl crate::runbook::Book for KnownHosts {
 impl Roles for KnownHosts {
     fn hosts_of(&self, role: &str) -> Lookup {
         let strings = |hosts: Vec<Arc<str>>| {
-            let strings = hosts.iter().map(|host| host.to_string());
+            let strings = hosts.iter().map(ToString::to_string);
             Lookup::Hosts(strings.collect())
         };
         match self.inventory.hosts_of(role) {
