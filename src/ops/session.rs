@@ -553,10 +553,8 @@ impl Session {
     }
 
     fn metadata(&self) -> Map {
-        let name = self.manifest.base_dir().file_name();
-        let name = name
-            .map(|name| name.to_string_lossy().into_owned())
-            .unwrap_or_default();
+        let name = self.manifest.base_dir().file_name().unwrap_or_default();
+        let name = name.to_string_lossy().into_owned();
         let environment = self
             .environment
             .name

@@ -129,21 +129,21 @@ fn sudo_runs_a_command_as_another_user() {
 fn sudo_gets_secrets_and_input_there_and_shows_them_to_nobody() {
     let users = Users::two(None);
     // What all users can see of every process.
-    let look = "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n' | grep -c 'hunter''2'; ";
-    let text = format!("{look} echo \"$PASSWORD\" | wc -c; echo hunter2 | wc -c; wc -c");
+    let look = "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n' | grep -c 'sesam''e'; ";
+    let text = format!("{look} echo \"$PASSWORD\" | wc -c; echo sesame | wc -c; wc -c");
     let mut command = sh("");
     command.program = Program::Shell {
         text,
         shell: None,
         secret: true,
     };
-    command.secrets = vec!["hunter2".to_owned()];
+    command.secrets = vec!["sesame".to_owned()];
     command
         .env
-        .push(("PASSWORD".to_owned(), "a hunter2'".to_owned()));
+        .push(("PASSWORD".to_owned(), "a sesame'".to_owned()));
     command.stdin = Some("line\n".repeat(50_000).into_bytes());
     let (output, _) = run(sudo(&users.names[1], None), command);
-    assert_eq!(output.stdout.text(), "0\n11\n8\n250000\n", "{output:?}");
+    assert_eq!(output.stdout.text(), "0\n10\n7\n250000\n", "{output:?}");
     assert_eq!(output.stderr.text(), "");
 }
 
