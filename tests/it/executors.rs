@@ -129,7 +129,7 @@ fn sudo_runs_a_command_as_another_user() {
 fn sudo_gets_secrets_and_input_there_and_shows_them_to_nobody() {
     let users = Users::two(None);
     // What all users can see of every process.
-    let look = "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n' | grep -c 'sesam''e'; ";
+    let look = "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n' | grep -c 'sesam[e]'; ";
     let text = format!("{look} echo \"$PASSWORD\" | wc -c; echo sesame | wc -c; wc -c");
     let mut command = sh("");
     command.program = Program::Shell {
