@@ -129,6 +129,8 @@ impl Local {
             .name("runner".to_owned())
             .spawn(move || {
                 runtime.block_on(perform::serve(limits, sink, order_receiver, result_sender));
+                // A name that is being looked up would hold the end.
+                runtime.shutdown_background();
             })?;
         Ok(Self {
             orders: order_sender,

@@ -377,21 +377,21 @@ impl HostSummary {
             (!many || !row.is_quiet()).then_some((name, row))
         });
         let shown: Vec<(&Arc<str>, &Row)> = shown.collect();
-        let mut text = if shown.is_empty() {
+        let table = if shown.is_empty() {
             String::new()
         } else if self.rows.values().all(|row| row.runs() == 1) {
             Self::results(&shown).render(width)
         } else {
             Self::counts(&shown).render(width)
         };
-        let quiet = self.order.len() - shown.len();
-        if quiet > 0 {
-            let hosts = words::count(quiet, "host");
-            text += &format!("All went well on {hosts} that are not shown.\n");
-        }
-        text.push_str(&self.sentence());
-        text.push('\n');
-        text
+        let quiet = match self.order.len() - shown.len() {
+            0 => String::new(),
+            quiet => {
+                let hosts = words::count(quiet, "host");
+                format!("All went well on {hosts} that are not shown.\n")
+            }
+        };
+        format!("{table}{quiet}{}\n", self.sentence())
     }
 
     /// What came of each host, where each had one task.

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use unfurl::host::{
-    Action, ActionResult, Become, Chain, ChainSpec, Command, Executor, Exit, Program, Question,
-    Request, RunOutput, Secret, Spread, Surroundings,
+    Action, ActionResult, Become, Chain, ChainSpec, Command, Executor, Exit, Note, Program,
+    Question, Request, RunOutput, Secret, Spread, Surroundings,
 };
 use unfurl::runner::{Heard, Limits, Local};
 
@@ -96,7 +96,7 @@ fn perform(runner: &Local, chain: Chain, command: Command) -> (RunOutput, Vec<St
     let mut notes = Vec::new();
     loop {
         match runner.recv().unwrap() {
-            Heard::Note(_, note) => notes.push(note),
+            Heard::Note(_, Note::Told(note) | Note::Routine(note)) => notes.push(note),
             Heard::Ended(_, ActionResult::Run(output)) => return (output, notes),
             other => panic!("{other:?}"),
         }
@@ -274,7 +274,7 @@ fn a_wait_can_be_cancelled_and_holds_up_nobody() {
     }
     assert_eq!(ended, [(0, Exit::Code(0)), (1, Exit::Cancelled)]);
     assert!(
-        notes.contains(&(1, "`splay` waits 1800 s".to_owned())),
+        notes.contains(&(1, Note::Told("`splay` waits 1800 s".to_owned()))),
         "{notes:?}"
     );
 }
