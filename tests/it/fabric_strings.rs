@@ -1,30 +1,13 @@
 //! Host strings and `ssh_config`, compared with what Fabric answers.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use serde_json::Value;
 use unfurl::host::book::{Book, Login};
 use unfurl::host::ssh_config::{Config, Files, Local};
 use unfurl::host::{Address, DEFAULT_PORT, HostParts, Place};
 
-/// What Fabric answered; none, said in one line, where the corpus is missing.
-fn corpus() -> Option<Value> {
-    let beside = || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared");
-    let shared = std::env::var_os("SHARED").map_or_else(beside, PathBuf::from);
-    // A work tree may stand one folder deeper.
-    let folders = [shared.clone(), shared.join("../../shared")];
-    let files = folders.map(|folder| folder.join("corpus/fabric/expected.json"));
-    let Some(file) = files.iter().find(|file| file.is_file()) else {
-        assert!(
-            std::env::var("CI").as_deref() != Ok("true"),
-            "the corpus is missing"
-        );
-        eprintln!("There is no {}, so it is passed over.", files[0].display());
-        return None;
-    };
-    let text = std::fs::read_to_string(file).unwrap();
-    Some(serde_json::from_str(&text).unwrap())
-}
+use crate::support::fabric_answers;
 
 fn rows<'a>(corpus: &'a Value, name: &str) -> impl Iterator<Item = (&'a str, &'a Value)> {
     let rows = corpus[name].as_array().unwrap();
@@ -34,7 +17,9 @@ fn rows<'a>(corpus: &'a Value, name: &str) -> impl Iterator<Item = (&'a str, &'a
 
 #[test]
 fn host_strings_are_taken_apart_as_fabric_does() {
-    let Some(corpus) = corpus() else { return };
+    let Some(corpus) = fabric_answers() else {
+        return;
+    };
     for (text, expected) in rows(&corpus, "parse_host_string") {
         let HostParts { user, host, port } = HostParts::parse(text);
         let own = serde_json::json!({"user": user, "host": host, "port": port});
@@ -44,7 +29,9 @@ fn host_strings_are_taken_apart_as_fabric_does() {
 
 #[test]
 fn host_strings_are_filled_in_as_fabric_does_and_none_without_a_host() {
-    let Some(corpus) = corpus() else { return };
+    let Some(corpus) = fabric_answers() else {
+        return;
+    };
     let parse = |text: &str| Address::parse(text, "me", DEFAULT_PORT);
     for (text, expected) in rows(&corpus, "normalize") {
         let has_host = expected[1].as_str().is_some_and(|host| !host.is_empty());
@@ -68,18 +55,39 @@ fn host_strings_are_filled_in_as_fabric_does_and_none_without_a_host() {
 /// What is no default is what Fabric shows of an address.
 #[test]
 fn two_strings_that_fabric_shows_alike_are_one_address() {
-    let Some(corpus) = corpus() else { return };
+    let Some(corpus) = fabric_answers() else {
+        return;
+    };
     let parse = |text: &str| Address::parse(text, "me", DEFAULT_PORT).unwrap();
     for (text, expected) in rows(&corpus, "denormalize") {
         assert_eq!(parse(text), parse(expected.as_str().unwrap()), "{text}");
     }
 }
 
+/// The book of what Fabric was told beside the configuration.
+fn book_of(env: &Value, file: &Path, local: &Local) -> Book {
+    let is_used = env["use_ssh_config"] != false;
+    let files = if is_used {
+        Files::Only(file.to_owned())
+    } else {
+        Files::Nothing
+    };
+    let login = Login {
+        user: env["user"].as_str().map(str::to_owned),
+        port: env["port"].as_str().map(|port| port.parse().unwrap()),
+        identity_files: vec!["/k/mine".into()],
+        ..Login::default()
+    };
+    Book::new(Config::read(&files, local).unwrap(), login, local.clone())
+}
+
 /// The port of an option goes before that of the configuration, as the first Fabric had it; later
 /// ones have it the other way round.
 #[test]
 fn configurations_count_as_they_do_for_fabric_except_for_the_port_option() {
-    let Some(corpus) = corpus() else { return };
+    let Some(corpus) = fabric_answers() else {
+        return;
+    };
     let cases = &corpus["ssh_config"];
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("config");
@@ -92,19 +100,7 @@ fn configurations_count_as_they_do_for_fabric_except_for_the_port_option() {
     let mut differences = Vec::new();
     for case in cases["cases"].as_array().unwrap() {
         let env = &case["env"];
-        let is_used = env["use_ssh_config"] != false;
-        let files = if is_used {
-            Files::Only(file.clone())
-        } else {
-            Files::Nothing
-        };
-        let login = Login {
-            user: env["user"].as_str().map(str::to_owned),
-            port: env["port"].as_str().map(|port| port.parse().unwrap()),
-            identity_files: vec!["/k/mine".into()],
-            ..Login::default()
-        };
-        let book = Book::new(Config::read(&files, &local).unwrap(), login, local.clone());
+        let book = book_of(env, &file, &local);
         let text = case["host_string"].as_str().unwrap();
         let Ok(Place::Ssh(own)) = book.place(text) else {
             panic!("{case}");
@@ -125,7 +121,7 @@ fn configurations_count_as_they_do_for_fabric_except_for_the_port_option() {
             (&string(&expected[0]), &string(&expected[1])),
             "{case}"
         );
-        if port.to_string() != expected[2] {
+        if string(&expected[2]) != port.to_string() {
             assert_eq!(
                 (env["port"].as_str(), *port),
                 (Some("4444"), 4444),

@@ -103,6 +103,7 @@ fn ours(file: &Path, host: &str) -> Result<Answer, String> {
     answer(&options, &name, &local)
 }
 
+#[expect(clippy::too_many_lines, reason = "each option is asked for")]
 fn answer(options: &Options, name: &str, local: &Local) -> Result<Answer, String> {
     let user = options.user.as_deref().unwrap_or(&local.user);
     let tokens = Tokens {

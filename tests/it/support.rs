@@ -514,3 +514,19 @@ fn copy(from: &Path, to: &Path) {
 pub(crate) fn is_full() -> bool {
     std::env::var("UNFURL_LOOPS").is_ok_and(|loops| loops == "full")
 }
+
+/// What real Fabric answered; none, said in one line, where the shared folder is not there.
+#[expect(clippy::print_stderr, reason = "a test says what it passes over")]
+pub(crate) fn fabric_answers() -> Option<serde_json::Value> {
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared");
+    let shared = std::env::var_os("SHARED").map_or_else(beside, PathBuf::from);
+    let file = shared.join("corpus/fabric/expected.json");
+    if !file.is_file() {
+        let is_ci = std::env::var("CI").as_deref() == Ok("true");
+        assert!(!is_ci, "the corpus is missing: {}", file.display());
+        eprintln!("There is no {}, so it is passed over.", file.display());
+        return None;
+    }
+    let text = fs::read_to_string(file).unwrap();
+    Some(serde_json::from_str(&text).unwrap())
+}

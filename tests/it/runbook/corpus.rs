@@ -1,36 +1,16 @@
 //! What the peer of the corpus does, ours does too; where the spec says otherwise, it is listed.
 
-use std::path::{Path, PathBuf};
-
 use serde_json::{Value as Json, json};
 use unfurl::runbook::Call;
 
 use super::engine::host_list;
-use crate::support::TestEnv;
-
-/// The golden file; none where the shared folder is not there.
-fn golden() -> Option<Json> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let shared = std::env::var_os("SHARED").map_or_else(|| root.join("../shared"), PathBuf::from);
-    let file = shared.join("corpus/fabric/expected.json");
-    if !file.is_file() {
-        assert!(
-            std::env::var("CI").as_deref() != Ok("true"),
-            "the corpus is missing"
-        );
-        eprintln!(
-            "The corpus is not at {}, so it is passed over.",
-            file.display()
-        );
-        return None;
-    }
-    let text = std::fs::read_to_string(file).unwrap();
-    Some(serde_json::from_str(&text).unwrap())
-}
+use crate::support::{TestEnv, fabric_answers};
 
 #[test]
 fn calls_are_read_as_in_the_corpus() {
-    let Some(golden) = golden() else { return };
+    let Some(golden) = fabric_answers() else {
+        return;
+    };
     // F62: split at the first equals sign. F7: an empty item is refused.
     let product = ["t:k=a=b", "t:hosts="];
     let mut count = 0;
@@ -58,7 +38,9 @@ fn calls_are_read_as_in_the_corpus() {
 
 #[test]
 fn host_lists_are_those_of_the_corpus() {
-    let Some(golden) = golden() else { return };
+    let Some(golden) = fabric_answers() else {
+        return;
+    };
     let mut count = 0;
     for row in golden["host_lists"]["cases"].as_array().unwrap() {
         let case = &row["case"];
@@ -150,7 +132,9 @@ fn ours(stdout: &str) -> Vec<Json> {
 
 #[test]
 fn runs_go_as_in_the_corpus() {
-    let Some(golden) = golden() else { return };
+    let Some(golden) = fabric_answers() else {
+        return;
+    };
     let mut count = 0;
     for row in golden["runs"]["cases"].as_array().unwrap() {
         let words = row["argv"].as_array().unwrap().iter();
