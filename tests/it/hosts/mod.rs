@@ -4,6 +4,7 @@ mod containers;
 mod ending;
 mod files;
 mod login;
+mod network;
 mod people;
 mod routes;
 pub(crate) mod sshd;

@@ -2,7 +2,7 @@
 //! that runs the tests with a key made for it, and ends with the test.
 
 use std::fs;
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -15,6 +15,8 @@ use unfurl::host::{
     Action, ActionResult, Address, Call, Destination, Exit, Place, Pool, PoolLimits, Program,
     RunOutput, Stop, TransferOutput,
 };
+
+use crate::network::Machine;
 
 const SSHD: &str = "/usr/sbin/sshd";
 /// How long the server may take to start.
@@ -38,6 +40,27 @@ impl Sshd {
     /// which win over the usual ones.
     #[track_caller]
     pub(crate) fn with(addresses: u8, lines: &[&str]) -> Self {
+        let port = free_port();
+        // It listens on sixteen addresses at most, unless it listens on all.
+        let listens = |last| match addresses {
+            ..=16 => format!("ListenAddress 127.0.0.{last}:{port}"),
+            17.. => format!("ListenAddress 0.0.0.0:{port}"),
+        };
+        let mut listens: Vec<String> = (1..=addresses.min(16)).map(listens).collect();
+        listens.dedup();
+        Self::begin(Command::new(SSHD), (port, &listens), lines)
+    }
+
+    /// Starts a server on a machine of its own.
+    #[track_caller]
+    pub(crate) fn on(machine: &Machine) -> Self {
+        let port = free_port();
+        let listens = format!("ListenAddress {}:{port}", machine.address);
+        Self::begin(machine.command(SSHD), (port, &[listens]), &[])
+    }
+
+    #[track_caller]
+    fn begin(mut program: Command, (port, listens): (u16, &[String]), lines: &[&str]) -> Self {
         assert!(
             Path::new(SSHD).exists(),
             "{SSHD} is missing: install openssh-server"
@@ -53,7 +76,6 @@ impl Sshd {
         fs::copy(root.join("id.pub"), root.join("authorized_keys")).unwrap();
         // As root it wants this folder, which a package's service would make.
         fs::create_dir_all("/run/sshd").ok();
-        let port = free_port();
         let mut config: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
         let path = root.display();
         config.extend([
@@ -69,16 +91,10 @@ impl Sshd {
         if !lines.iter().any(|line| line.starts_with("Subsystem")) {
             config.push("Subsystem sftp internal-sftp".to_owned());
         }
-        // It listens on sixteen addresses at most, unless it listens on all.
-        let listens = |last| match addresses {
-            ..=16 => format!("ListenAddress 127.0.0.{last}:{port}"),
-            17.. => format!("ListenAddress 0.0.0.0:{port}"),
-        };
-        config.extend((1..=addresses.min(16)).map(listens));
-        config.dedup();
+        config.extend(listens.iter().cloned());
         fs::write(root.join("config"), config.join("\n") + "\n").unwrap();
         let log = fs::File::create(root.join("log")).unwrap();
-        let child = Command::new(SSHD)
+        let child = program
             .args(["-D", "-e", "-f"])
             .arg(root.join("config"))
             .stdin(Stdio::null())
@@ -99,7 +115,7 @@ impl Sshd {
     #[track_caller]
     fn wait_until_it_listens(&mut self) {
         let start = Instant::now();
-        while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
+        while !self.log().contains("Server listening on") {
             let ended = self.child.try_wait().unwrap();
             let late = start.elapsed() > LIMIT;
             assert!(
@@ -114,7 +130,7 @@ impl Sshd {
     /// Writes its key down as known.
     fn trust(&self) {
         let key = fs::read_to_string(self.path("host_ed25519.pub")).unwrap();
-        let line = format!("[127.0.0.*]:{} {key}", self.port);
+        let line = format!("[127.0.0.*]:{0},[10.*]:{0} {key}", self.port);
         fs::write(self.path("known_hosts"), line).unwrap();
     }
 
