@@ -46,6 +46,8 @@ install_packages() {
   PATH=$PATH:/usr/sbin command -v sshd >/dev/null || missing="$missing openssh-server"
   command -v ssh >/dev/null || missing="$missing openssh-client"
   command -v git-lfs >/dev/null || missing="$missing git-lfs"
+  # Hosts of tests stand in networks of their own.
+  PATH=$PATH:/usr/sbin:/sbin command -v ip >/dev/null || missing="$missing iproute2"
   # A server of a test speaks TLS with a certificate that is made for it.
   command -v openssl >/dev/null || missing="$missing openssl"
   # The steps of the corpus are lines of bash.
