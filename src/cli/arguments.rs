@@ -92,7 +92,7 @@ pub(super) enum Command {
     Explain(ExplainArgs),
     History(HistoryArgs),
     Run(RunArgs),
-    /// Parsed where `run` chooses hosts, see `route`.
+    // `route` calls `run` so where it chooses hosts.
     #[command(name = RUN_HOSTS, hide = true)]
     RunHosts(RunHostsArgs),
     Task(TaskArgs),

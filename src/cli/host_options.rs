@@ -4,6 +4,7 @@
 use std::num::{NonZeroU16, NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{ArgAction, Args, ValueEnum};
@@ -12,12 +13,14 @@ use super::arguments::Global;
 use super::job::home;
 use super::options::duration;
 use super::output::Output;
-use crate::host::HostKeys;
 use crate::host::book::{Agent, DefaultKeys, Login};
 use crate::host::ssh_config::Files;
+use crate::host::{Chain, ChainSpec, HostKeys, Surroundings};
+use crate::job::Level;
 use crate::ops::runbook::{HostsRequest, KnownHosts};
 use crate::ops::{Failure, FailureKind, SessionOptions};
 use crate::runbook::{MaxFail, Options, Scope, Switches};
+use crate::system::env::Env;
 use crate::value::{Map, Value};
 
 /// How what runs over hosts is shown.
@@ -98,6 +101,13 @@ pub(super) struct HostOrder {
     /// Run commands as another user, root if none is named
     #[arg(long, value_name = "USER", num_args = 0..=1, require_equals = true, default_missing_value = "root")]
     pub(super) sudo: Option<String>,
+    /// What each action on a host goes through, in order: `splay`, `retry`, `timeout`, `direct`,
+    /// `dryrun`, …, or programs; such as `[splay, direct]`
+    #[arg(long, value_name = "NAMES")]
+    pub(super) executors: Option<String>,
+    /// Options of executors: `{splaytime: 30}`
+    #[arg(long, value_name = "YAML")]
+    pub(super) executor_opts: Option<String>,
 }
 
 /// How hosts are reached.
@@ -197,6 +207,31 @@ impl HostOptions {
                 ..SessionOptions::default()
             },
         }
+    }
+
+    /// What each action on a host goes through; none if nothing. What is doubtful is shown.
+    pub(super) fn chain(&self, output: &Output) -> Result<Option<Arc<Chain>>, Failure> {
+        let order = &self.order;
+        let (names, options) = (order.executors.as_deref(), order.executor_opts.as_deref());
+        let mut configuration = ChainSpec::default();
+        if let Some(user) = order.sudo.as_deref() {
+            let user = Value::from(user);
+            configuration.options.insert("sudo_user".into(), user);
+        }
+        let env = Env::of_this_process();
+        let surroundings = Surroundings {
+            folder: ".".into(),
+            environment: env.all().clone().into_iter().collect(),
+        };
+        let asked = ChainSpec::parse(names, options)?;
+        if asked.names.is_none() {
+            return Ok(None);
+        }
+        let resolved = asked.resolve(&configuration, &surroundings)?;
+        for warning in resolved.warnings {
+            output.message(Level::Warning, &warning);
+        }
+        Ok(Some(Arc::new(resolved.chain)))
     }
 
     /// The hosts that can be named, and the ways to them. What is doubtful is shown.

@@ -57,16 +57,19 @@ fn request(
         ));
     }
     let known = args.hosts.known_hosts(global, output)?;
+    let chain = args.hosts.chain(output)?;
     Ok(RunbookRequest {
         tasks: Tasks::default(),
         calls: Vec::new(),
         command: Some(AdHoc {
             text: args.command.join(" "),
-            sudo: args.hosts.order.sudo.clone(),
+            // A chain that is asked for knows whether it needs another user.
+            sudo: args.hosts.order.sudo.clone().filter(|_| chain.is_none()),
         }),
         options: args.hosts.options()?,
         book: Rc::clone(&known) as _,
         roles: known,
+        chain,
         allowed: global.allow.clone(),
         interrupts: watch_signals(),
     })

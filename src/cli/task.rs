@@ -114,6 +114,7 @@ fn request(
         options,
         book: Rc::clone(&known) as _,
         roles: known,
+        chain: args.hosts.chain(output)?,
         allowed: global.allow.clone(),
         interrupts: watch_signals(),
     })

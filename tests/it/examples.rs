@@ -189,7 +189,10 @@ fn every_example_has_a_readme_and_a_test() {
             assert!(about.starts_with(&format!("# {name}\n")), "{name}");
             let line = format!("[{name}](ensembles/{name}/README.md)");
             assert!(readme.contains(&line), "README.md has no line about {name}");
-            assert!(["hello", "webapp"].contains(&&*name), "no test runs {name}");
+            assert!(
+                ["hello", "tasks", "webapp"].contains(&&*name),
+                "no test runs {name}"
+            );
         }
     }
 }

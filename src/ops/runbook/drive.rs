@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::host::{Action, Note, Question, Request, Secret};
+use crate::host::{Action, Chain, Note, Question, Request, Secret};
 use crate::ops::failure::{Failure, FailureKind};
 use crate::ops::world::RealWorld;
 use crate::project::Trust;
@@ -55,6 +55,8 @@ pub struct RunbookRequest {
     pub book: Rc<dyn Book>,
     /// The roles beyond those of the tasks.
     pub roles: Rc<dyn Roles>,
+    /// What each action on a host goes through, if it says nothing else.
+    pub chain: Option<Arc<Chain>>,
     /// What templates may use, by name (`--allow`).
     pub allowed: Vec<String>,
     /// Tells whether somebody asks for an end.
@@ -87,6 +89,7 @@ pub fn perform(
         request,
         local: None,
         hosts: HashMap::new(),
+        ranks: HashMap::new(),
         ends: Vec::new(),
     };
     let state = drive.run();
@@ -196,6 +199,8 @@ struct Drive<'a> {
     local: Option<Local>,
     /// For which host each action runs.
     hosts: HashMap<u64, Option<Arc<str>>>,
+    /// Which of how many hosts of its task a host is.
+    ranks: HashMap<Arc<str>, (u32, u32)>,
     ends: Vec<HostEnd>,
 }
 
@@ -227,8 +232,8 @@ impl Drive<'_> {
     fn begin(&mut self, one: Do) -> Result<(), Failure> {
         match one {
             Do::Perform { id, host, request } => {
+                let request = self.complete(*request, host.as_ref());
                 self.hosts.insert(id, host);
-                let request = self.complete(*request);
                 self.local()?.submit(id, request);
             }
             Do::Ask { id, question } => {
@@ -253,8 +258,14 @@ impl Drive<'_> {
         Ok(())
     }
 
-    /// A command of this machine gets what it needs of its environment.
-    fn complete(&self, mut request: Request) -> Request {
+    /// A command of this machine gets what it needs of its environment, one on a host its chain
+    /// of executors.
+    fn complete(&self, mut request: Request, host: Option<&Arc<str>>) -> Request {
+        if let Some(host) = host.filter(|host| !request.place.is_here() || host.starts_with('@')) {
+            request.chain = request.chain.or_else(|| self.request.chain.clone());
+            request.host = Some(host.to_string());
+            request.rank = self.ranks.get(host).copied().unwrap_or((0, 1));
+        }
         if request.place.is_here()
             && let Action::Run(command) = &mut request.action
             && command.variable("PATH").is_none()
@@ -321,8 +332,16 @@ impl Drive<'_> {
     fn tell(&mut self) {
         for event in self.runbook.take_events() {
             self.view.event(&event);
-            if let Event::HostEnds(end) = event {
-                self.ends.push(end);
+            match event {
+                Event::HostEnds(end) => self.ends.push(end),
+                Event::TaskBegins { hosts, .. } => {
+                    let count = u32::try_from(hosts.len()).unwrap_or(u32::MAX);
+                    self.ranks = (0..count)
+                        .zip(hosts)
+                        .map(|(rank, host)| (host, (rank, count)))
+                        .collect();
+                }
+                _ => {}
             }
         }
     }
