@@ -77,6 +77,25 @@ fn told(env: &TestEnv, name: &str) -> String {
         .map_or_else(|| told.to_string(), str::to_owned)
 }
 
+/// A second deploy finds nothing to do: it runs no task, talks to no machine and changes no file.
+#[track_caller]
+fn nothing_is_done_again(env: &TestEnv, sshd: &Sshd) {
+    let logins = || sshd.log().matches("Accepted").count();
+    let before = (env.tracked(), logins());
+    let again = env.unfurl(["deploy", "--approve"]).succeeds();
+    assert!(again.stdout.contains("Nothing to do"), "{again}");
+    let again = env.unfurl(["deploy", "--approve", "--output", "json"]);
+    let summary = again.succeeds().json();
+    let tasks = summary["tasks"].as_array().cloned().unwrap_or_default();
+    // What was looked at is listed, as for operations on this machine, and did not run.
+    assert_eq!(summary["job"]["skipped"], tasks.len(), "{summary:#}");
+    assert!(
+        tasks.iter().all(|task| task["status"].is_null()),
+        "{summary:#}"
+    );
+    assert!((env.tracked(), logins()) == before, "{summary:#}");
+}
+
 #[test]
 fn a_command_runs_on_the_machine_that_its_operation_names() {
     let sshd = Sshd::start();
@@ -101,14 +120,7 @@ fn a_command_runs_on_the_machine_that_its_operation_names() {
     );
     let home = nix::unistd::User::from_name(&user()).unwrap().unwrap().dir;
     assert_eq!(parts[3], home.to_str().unwrap());
-    let changes = env.read("jobs.tsv");
-    assert!(!changes.is_empty());
-    // Nothing has changed since.
-    let again = env.unfurl(["deploy", "--approve", "--output", "json"]);
-    let again = again.succeeds().json();
-    let tasks = again["tasks"].as_array().cloned().unwrap_or_default();
-    let ran = tasks.iter().filter(|task| task["changed"] == true).count();
-    assert_eq!(ran, 0, "{again:#}");
+    nothing_is_done_again(&env, &sshd);
 }
 
 #[test]
@@ -134,6 +146,7 @@ fn a_script_of_the_ensemble_goes_there_and_leaves_nothing() {
     let place = fs::read_to_string(sshd.path("home/where")).unwrap();
     assert!(place.contains("/.cache/unfurl/"), "{place}");
     assert!(!fs::exists(place.trim()).unwrap());
+    nothing_is_done_again(&env, &sshd);
 }
 
 #[test]
@@ -155,6 +168,7 @@ fn a_secret_goes_there_unseen() {
     let run = env.unfurl(["deploy", "--approve"]).succeeds();
     assert!(!run.stdout.contains("hunter2hunter2") && !run.stderr.contains("hunter2hunter2"));
     assert_eq!(told(&env, "app"), "15");
+    nothing_is_done_again(&env, &sshd);
 }
 
 #[test]
@@ -177,6 +191,7 @@ fn an_operation_waits_for_the_address_of_its_machine() {
     ));
     env.unfurl(["deploy", "--approve"]).succeeds();
     assert!(told(&env, "machine").starts_with("on 127.0.0.1"));
+    nothing_is_done_again(&env, &sshd);
 }
 
 #[test]
