@@ -21,6 +21,7 @@ use crate::ops::runbook::{HostsRequest, KnownHosts};
 use crate::ops::{Failure, FailureKind, SessionOptions};
 use crate::runbook::{MaxFail, Options, Scope, Switches};
 use crate::system::env::Env;
+use crate::system::fs;
 use crate::value::{Map, Value};
 
 /// How what runs over hosts is shown.
@@ -240,6 +241,11 @@ impl HostOptions {
         global: &Global,
         output: &Output,
     ) -> Result<Rc<KnownHosts>, Failure> {
+        let keys = &self.connection.identity;
+        if let Some(missing) = keys.iter().find(|file| !fs::is_file(file)) {
+            let message = format!("there is no key file `{}`", missing.display());
+            return Err(Failure::new(FailureKind::Usage, message, None));
+        }
         let known = KnownHosts::read(&self.known(global, output))?;
         for (warnings, sources) in &known.warnings {
             output.diagnostics(warnings, sources);

@@ -1,5 +1,6 @@
 //! What is known of hosts: host strings, the configuration of OpenSSH, inventories.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -14,6 +15,9 @@ use crate::ops::hosts::{self, Hosts};
 use crate::runbook::{Lookup, Roles};
 use crate::system::env::Env;
 use crate::value::{Map, Value};
+
+/// How many names a warning gives.
+const MOST_NAMED: usize = 5;
 
 /// What the command line says about hosts.
 #[derive(Debug, Clone)]
@@ -58,12 +62,47 @@ impl KnownHosts {
             sources,
         } = gathered(request)?;
         warnings.push((doubts, sources));
+        warnings.push((not_followed(&inventory), Sources::default()));
         Ok(Self {
             book: Book::new(config, request.login.clone(), local),
             inventory,
             warnings,
         })
     }
+}
+
+/// What variables of hosts say that runs over hosts do not follow.
+fn not_followed(inventory: &Inventory) -> Diagnostics {
+    let mut others = Vec::new();
+    let mut ignored = BTreeSet::new();
+    for host in inventory.hosts() {
+        let Some(Ok(reach)) = inventory.reach(host) else {
+            continue;
+        };
+        if let Some(other) = reach.escalation {
+            others.push(format!("{host} ({})", other.user));
+        }
+        ignored.extend(reach.ignored);
+    }
+    let mut warnings = Diagnostics::default();
+    if !others.is_empty() {
+        let hosts = names(&others, MOST_NAMED);
+        let message = format!("`become` of the inventory is not followed here: {hosts}");
+        let help = "`--sudo=USER` and `sudo` steps run commands as another user";
+        warnings.push(Diagnostic::warning(message).help(help));
+    }
+    if !ignored.is_empty() {
+        let ignored: Vec<String> = ignored.into_iter().collect();
+        let what = names(&ignored, MOST_NAMED);
+        warnings.push(Diagnostic::warning(format!("{what}: not followed")));
+    }
+    warnings
+}
+
+/// The first of many names.
+fn names(all: &[String], most: usize) -> String {
+    let more = if all.len() > most { ", …" } else { "" };
+    format!("{}{more}", all[..all.len().min(most)].join(", "))
 }
 
 /// The hosts of the files and of the ensemble. Hosts can be named by their addresses also where
