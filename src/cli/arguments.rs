@@ -8,11 +8,13 @@ use super::explain::ExplainArgs;
 use super::export::ExportArgs;
 use super::git::{CommitArgs, GitArgs, GitStatusArgs, MergeDriverArgs};
 use super::history::HistoryArgs;
+use super::host_files::{GetArgs, PutArgs};
 use super::options::{DeployArgs, LookArgs, OutputFormat, PlanArgs, StopArgs, TeardownArgs};
 use super::route::RUN_HOSTS;
 use super::run::RunArgs;
 use super::run_hosts::RunHostsArgs;
 use super::task::TaskArgs;
+use super::visit::{ForwardArgs, ShellArgs};
 
 /// The words for levels of messages.
 const LEVELS: [&str; 8] = [
@@ -96,6 +98,10 @@ pub(super) enum Command {
     #[command(name = RUN_HOSTS, hide = true)]
     RunHosts(RunHostsArgs),
     Task(TaskArgs),
+    Put(PutArgs),
+    Get(GetArgs),
+    Shell(ShellArgs),
+    Forward(ForwardArgs),
     /// Show what is recorded of the ensemble's instances
     Status(StatusArgs),
     /// Check an ensemble and report every problem

@@ -8,7 +8,9 @@ use super::arguments::{Cli, Command};
 use super::output::Output;
 use super::route::route;
 use super::run_hosts::run_hosts;
-use super::{explain, export, git, history, inspect, job, lock, misc, run, task};
+use super::{
+    explain, export, git, history, host_files, inspect, job, lock, misc, run, task, visit,
+};
 use crate::plan::Workflow;
 use crate::runner::{GUARD_COMMAND, stand_guard};
 use crate::system::env;
@@ -69,6 +71,10 @@ fn start() -> ExitCode {
         Command::Plan(args) => job::plan(args, global, &output),
         Command::Run(args) => run::run(args, global, &output),
         Command::RunHosts(args) => run_hosts(&args, global, &output),
+        Command::Put(args) => host_files::put(&args, global, &output),
+        Command::Get(args) => host_files::get(&args, global, &output),
+        Command::Shell(args) => visit::shell(&args, global, &output),
+        Command::Forward(args) => visit::forward(&args, global, &output),
         Command::Task(args) => task::task(&args, global, &output),
         Command::Explain(args) => explain::explain(args, global, &output),
         Command::History(args) => history::history(&args, global, &output),

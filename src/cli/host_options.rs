@@ -163,10 +163,10 @@ pub(super) struct HostConnection {
     pub(super) accept_new_host_keys: bool,
 }
 
-impl HostOptions {
+impl HostConnection {
     /// What these options say about all hosts (F46 to F48, F55 to F60).
-    fn known(&self, global: &Global, output: &Output) -> HostsRequest {
-        let said = &self.connection;
+    fn request(&self, inventories: &[PathBuf], global: &Global, output: &Output) -> HostsRequest {
+        let said = self;
         let ssh_config = match &said.ssh_config_path {
             _ if said.no_ssh_config => Files::Nothing,
             Some(path) => Files::Only(path.clone()),
@@ -201,7 +201,7 @@ impl HostOptions {
         HostsRequest {
             login,
             ssh_config,
-            inventories: self.choice.hosts_file.clone(),
+            inventories: inventories.to_vec(),
             session: SessionOptions {
                 home: home(global, output),
                 allowed: global.allow.clone(),
@@ -210,6 +210,27 @@ impl HostOptions {
         }
     }
 
+    /// The hosts that can be named, and the ways to them. What is doubtful is shown.
+    pub(super) fn known_hosts(
+        &self,
+        inventories: &[PathBuf],
+        global: &Global,
+        output: &Output,
+    ) -> Result<Rc<KnownHosts>, Failure> {
+        let keys = &self.identity;
+        if let Some(missing) = keys.iter().find(|file| !fs::is_file(file)) {
+            let message = format!("there is no key file `{}`", missing.display());
+            return Err(Failure::new(FailureKind::Usage, message, None));
+        }
+        let known = KnownHosts::read(&self.request(inventories, global, output))?;
+        for (warnings, sources) in &known.warnings {
+            output.diagnostics(warnings, sources);
+        }
+        Ok(Rc::new(known))
+    }
+}
+
+impl HostOptions {
     /// What each action on a host goes through; none if nothing. What is doubtful is shown.
     pub(super) fn chain(&self, output: &Output) -> Result<Option<Arc<Chain>>, Failure> {
         let order = &self.order;
@@ -241,16 +262,8 @@ impl HostOptions {
         global: &Global,
         output: &Output,
     ) -> Result<Rc<KnownHosts>, Failure> {
-        let keys = &self.connection.identity;
-        if let Some(missing) = keys.iter().find(|file| !fs::is_file(file)) {
-            let message = format!("there is no key file `{}`", missing.display());
-            return Err(Failure::new(FailureKind::Usage, message, None));
-        }
-        let known = KnownHosts::read(&self.known(global, output))?;
-        for (warnings, sources) in &known.warnings {
-            output.diagnostics(warnings, sources);
-        }
-        Ok(Rc::new(known))
+        let inventories = &self.choice.hosts_file;
+        self.connection.known_hosts(inventories, global, output)
     }
 
     /// What a run over hosts is told by these options; variables and what it needs to know of this

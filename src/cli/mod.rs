@@ -7,6 +7,7 @@ mod explain;
 mod export;
 mod git;
 mod history;
+mod host_files;
 mod host_options;
 mod host_screen;
 mod inspect;
@@ -21,5 +22,6 @@ mod run_hosts;
 mod screen;
 mod task;
 mod views;
+mod visit;
 
 pub use entry::main;

@@ -61,7 +61,7 @@ fn request(
     Ok(RunbookRequest {
         tasks: Tasks::default(),
         calls: Vec::new(),
-        command: Some(AdHoc {
+        command: Some(AdHoc::Command {
             text: args.command.join(" "),
             // A chain that is asked for knows whether it needs another user.
             sudo: args.hosts.order.sudo.clone().filter(|_| chain.is_none()),

@@ -95,7 +95,7 @@ fn request(
         calls.push(Call::parse(text).map_err(usage)?);
     }
     let command = args.command.join(" ");
-    let command = (!command.is_empty()).then(|| AdHoc {
+    let command = (!command.is_empty()).then(|| AdHoc::Command {
         text: command,
         sudo: args.hosts.order.sudo.clone(),
     });

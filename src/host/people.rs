@@ -24,14 +24,17 @@ const STDERR: u32 = 1;
 
 /// The terminal of a person. It must be in raw mode already: every byte goes to the host as it is.
 pub struct Terminal {
-    /// What kind it is, as `TERM` says.
-    pub kind: String,
+    /// What kind it is, as `TERM` says. Without one, the host gives no terminal to what runs
+    /// there, and every byte passes as it is.
+    pub kind: Option<String>,
     /// Its width and height in characters; the host is told when they change.
     pub size: watch::Receiver<(u32, u32)>,
     /// What is typed.
     pub input: Box<dyn AsyncRead + Send + Unpin>,
     /// What is shown.
     pub output: Box<dyn AsyncWrite + Send + Unpin>,
+    /// Where complaints are shown that the host tells apart; with the rest if none.
+    pub errors: Option<Box<dyn AsyncWrite + Send + Unpin>>,
     /// What runs there, for the login shell of the host; the shell itself if none.
     pub command: Option<String>,
 }
@@ -105,6 +108,16 @@ impl Drop for Forwarding {
 }
 
 impl Pool {
+    /// Connects to a host, unless it is connected already.
+    ///
+    /// # Errors
+    ///
+    /// Why it could not be reached, or what somebody has to answer.
+    pub async fn reach(&self, destination: &Arc<Destination>) -> Result<(), Exit> {
+        self.inner.lane(destination).lease(&self.inner).await?;
+        Ok(())
+    }
+
     /// Opens a shell, or runs a command, at the terminal of a person, and goes along with it until
     /// it ends.
     pub async fn shell(&self, destination: &Arc<Destination>, terminal: Terminal) -> Exit {
@@ -123,7 +136,7 @@ impl Pool {
         }
         let (read, write) = channel.split();
         let exit = tokio::select! {
-            exit = show(read, terminal.output) => exit,
+            exit = show(read, terminal.output, terminal.errors) => exit,
             never = take(terminal.input, &write) => match never {},
             never = follow(terminal.size, &write) => match never {},
         };
@@ -167,10 +180,12 @@ async fn begin(
     if forwards_agent {
         channel.agent_forward(false).await?;
     }
-    let (width, height) = *terminal.size.borrow();
-    channel
-        .request_pty(false, &terminal.kind, width, height, 0, 0, &[])
-        .await?;
+    if let Some(kind) = &terminal.kind {
+        let (width, height) = *terminal.size.borrow();
+        channel
+            .request_pty(false, kind, width, height, 0, 0, &[])
+            .await?;
+    }
     match &terminal.command {
         Some(command) => channel.exec(false, command.as_str()).await,
         None => channel.request_shell(false).await,
@@ -210,14 +225,20 @@ async fn follow(
 async fn show(
     mut read: ChannelReadHalf,
     mut output: Box<dyn AsyncWrite + Send + Unpin>,
+    mut errors: Option<Box<dyn AsyncWrite + Send + Unpin>>,
 ) -> Option<Exit> {
     let mut exit = None;
     while let Some(message) = read.wait().await {
         match message {
-            ChannelMsg::Data { data } | ChannelMsg::ExtendedData { data, ext: STDERR } => {
-                // Nobody may be looking any more.
+            // Nobody may be looking any more.
+            ChannelMsg::Data { data } => {
                 output.write_all(&data).await.ok();
                 output.flush().await.ok();
+            }
+            ChannelMsg::ExtendedData { data, ext: STDERR } => {
+                let errors = errors.as_mut().unwrap_or(&mut output);
+                errors.write_all(&data).await.ok();
+                errors.flush().await.ok();
             }
             ChannelMsg::ExitStatus { exit_status } => {
                 exit = Some(Exit::Code(i32::try_from(exit_status).unwrap_or(i32::MAX)));

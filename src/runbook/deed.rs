@@ -10,7 +10,7 @@ use super::env::{Env, scope};
 use super::failure::{Failure, FailureKind};
 use super::run::Progress;
 use super::template::Rendered;
-use super::{Deed, Event, Execute, Runbook, Settings, Step, Text, Transfer};
+use super::{Deed, Event, Execute, LocalPattern, Runbook, Settings, Step, Text, Transfer};
 use crate::expr::Context;
 use crate::host::{Action, Content, Get, Place, Put, Request};
 use crate::value::{Map, REDACTED, Value, without_secrets};
@@ -51,6 +51,7 @@ impl Runbook {
                 self.put(id, step, (transfer, Content::Bytes(bytes)), &scene)
             }
             Deed::Get { source, target } => self.get(id, step, (source, target.as_ref()), &scene),
+            Deed::Fetch { source, target } => self.fetch(id, step, (source, target)),
             Deed::Prompt { text, default, .. } => {
                 self.prompt(id, step, (text, default.as_ref()), &scene)
             }
@@ -80,7 +81,12 @@ impl Runbook {
     fn needs_host(&mut self, id: usize, deed: &Deed) -> Result<bool, Failure> {
         let is_remote = matches!(
             deed,
-            Deed::Run(_) | Deed::Sudo { .. } | Deed::Put(_) | Deed::Get { .. } | Deed::Template(_)
+            Deed::Run(_)
+                | Deed::Sudo { .. }
+                | Deed::Put(_)
+                | Deed::Get { .. }
+                | Deed::Fetch { .. }
+                | Deed::Template(_)
         );
         if !is_remote || self.runs.get(id).target().is_some() {
             return Ok(false);
@@ -176,6 +182,31 @@ impl Runbook {
         let place = self.place_of(id)?;
         let get = Get {
             source: source.text,
+            target,
+            time_limit: self.time_limit(id, step),
+        };
+        Ok(self.submit(id, place, Action::Get(get)))
+    }
+
+    fn fetch(
+        &mut self,
+        id: usize,
+        step: &Step,
+        (source, target): (&str, &LocalPattern),
+    ) -> Result<Progress, Failure> {
+        let run = self.runs.get(id);
+        let host = run.target().map_or("", |host| host);
+        let batch = self.batches.get(run.batch);
+        let place = target.place(host, source, batch.list.hosts.len() > 1);
+        let target = batch.task.folder.join(place);
+        let shown = Rendered {
+            text: format!("{source} -> {}", target.display()),
+            secret: false,
+        };
+        self.tell(id, "get", &shown, step);
+        let place = self.place_of(id)?;
+        let get = Get {
+            source: source.to_owned(),
             target,
             time_limit: self.time_limit(id, step),
         };

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use indexmap::IndexMap;
 
-use super::{Call, Scope, TaskName};
+use super::{Call, LocalPattern, Scope, TaskName};
 use crate::diagnostic::Span;
 use crate::host::Command;
 use crate::tosca::did_you_mean;
@@ -164,6 +164,13 @@ pub enum Deed {
         source: Text,
         /// Where to; below a folder with the name of the host if none.
         target: Option<Text>,
+    },
+    /// Brings a file or folder from the host to where a pattern says.
+    Fetch {
+        /// What is brought.
+        source: String,
+        /// Where to.
+        target: LocalPattern,
     },
     /// Takes a file to the host after its templates were rendered.
     Template(Transfer),
@@ -330,19 +337,24 @@ impl Tasks {
                 user: Some(Text::plain(user)),
             },
         };
+        let task = Self::of_step(name, deed, How::default(), folder);
+        (task, Call::new(name))
+    }
+
+    /// A step as a task of its own, on the hosts of the environment.
+    pub fn of_step(name: &str, deed: Deed, how: How, folder: &Path) -> Arc<Task> {
         let step = Step {
             deed,
             when: None,
             register: None,
             warn_only: false,
-            how: How::default(),
+            how,
             span: Span::NONE,
         };
-        let task = Task {
+        Arc::new(Task {
             steps: vec![step],
             ..Task::new(name, folder)
-        };
-        (Arc::new(task), Call::new(name))
+        })
     }
 }
 

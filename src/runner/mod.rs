@@ -10,8 +10,10 @@ mod program;
 mod redact;
 mod running;
 mod unread;
+mod visit;
 mod watch;
 
 pub use guard::{GUARD_COMMAND, Guarding, stand_guard};
 pub use local::{Bell, Error, Heard, Limits, Local, OutputSink};
+pub use visit::Visit;
 pub use watch::watch_signals;

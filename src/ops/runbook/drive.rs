@@ -1,7 +1,7 @@
 //! Joins the engine to the runner of this machine and to the face that shows what happens.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use crate::ops::failure::{Failure, FailureKind};
 use crate::ops::world::RealWorld;
 use crate::project::Trust;
 use crate::runbook::{
-    Book, Call, Do, Event, Helpers, HostEnd, NoCall, Options, Roles, Runbook, State, TaskName,
-    Tasks,
+    Book, Call, Deed, Do, Event, Helpers, HostEnd, How, NoCall, Options, Roles, Runbook, State,
+    Task, TaskName, Tasks,
 };
 use crate::runner::{Guarding, Heard, Limits, Local};
 use crate::system::env::Env;
@@ -30,13 +30,36 @@ pub trait HostsView {
     fn prompt(&mut self, text: &str, default: Option<&str>, secret: bool) -> Option<String>;
 }
 
-/// A command that runs after the tasks (F28).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AdHoc {
-    /// The text, for the shell of each host.
-    pub text: String,
-    /// The user that it runs as, if another one.
-    pub sudo: Option<String>,
+/// What runs after the tasks, without being one of them (F28).
+#[derive(Debug, Clone)]
+pub enum AdHoc {
+    /// A command.
+    Command {
+        /// The text, for the shell of each host.
+        text: String,
+        /// The user that it runs as, if another one.
+        sudo: Option<String>,
+    },
+    /// A step.
+    Step {
+        /// Its name for people.
+        name: &'static str,
+        /// What it does.
+        deed: Deed,
+        /// How.
+        how: How,
+    },
+}
+
+impl AdHoc {
+    fn task(&self, folder: &Path) -> Arc<Task> {
+        match self {
+            Self::Command { text, sudo } => Tasks::of_command(text, sudo.as_deref(), folder).0,
+            Self::Step { name, deed, how } => {
+                Tasks::of_step(name, deed.clone(), how.clone(), folder)
+            }
+        }
+    }
 }
 
 /// What is to run over hosts.
@@ -46,7 +69,7 @@ pub struct RunbookRequest {
     pub tasks: Tasks,
     /// What is called of them, in order.
     pub calls: Vec<Call>,
-    /// The command that runs after them.
+    /// What runs after them.
     pub command: Option<AdHoc>,
     /// How they run. Folder, variables and user of this machine are those of this process where
     /// they are empty.
@@ -132,9 +155,8 @@ fn prepared(request: &RunbookRequest) -> Result<(Runbook, BTreeMap<String, Strin
     };
     let made = Runbook::new(request.tasks.clone(), &request.calls, options, helpers);
     let mut runbook = made.map_err(|problems| refused(&problems, &request.tasks))?;
-    if let Some(AdHoc { text, sudo }) = &request.command {
-        let (task, _) = Tasks::of_command(text, sudo.as_deref(), &folder);
-        runbook.add(task);
+    if let Some(command) = &request.command {
+        runbook.add(command.task(&folder));
     }
     Ok((runbook, env.all().clone()))
 }

@@ -3,7 +3,9 @@
 mod drive;
 mod find;
 mod hosts;
+mod visit;
 
 pub use drive::{AdHoc, HostsView, RunbookReport, RunbookRequest, perform};
 pub use find::{LoadedTasks, load};
 pub use hosts::{HostsRequest, KnownHosts};
+pub use visit::HostVisit;

@@ -1,5 +1,6 @@
 //! Hosts: a real server on addresses of this machine, reached as any host is.
 
+mod cli;
 mod containers;
 mod ending;
 mod files;

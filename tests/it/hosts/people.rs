@@ -17,10 +17,11 @@ fn a_shell_shows_what_is_typed_and_knows_how_large_it_is() {
         let (output, mut screen) = tokio::io::duplex(100_000);
         let (size, sizes) = watch::channel((90, 30));
         let terminal = Terminal {
-            kind: "dumb".into(),
+            kind: Some("dumb".into()),
             size: sizes,
             input: Box::new(input),
             output: Box::new(output),
+            errors: None,
             command: Some("exec sh".into()),
         };
         let host = Arc::new(sshd.host());

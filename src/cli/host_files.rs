@@ -1,0 +1,182 @@
+//! `put` and `get`: files and folders to hosts and from them, as tasks without a name.
+
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use clap::Args;
+
+use super::arguments::Global;
+use super::host_options::{HostOptions, HostOutput};
+use super::host_screen::HostScreen;
+use super::output::Output;
+use crate::ops::runbook::{AdHoc, RunbookRequest, perform};
+use crate::ops::{Failure, FailureKind};
+use crate::runbook::{Deed, How, LocalPattern, Tasks, Text, Transfer};
+use crate::runner::watch_signals;
+use crate::system::fs;
+
+/// Take a file or folder to hosts
+///
+/// A file goes into REMOTE under its own name where that is a folder or ends with `/`, else it
+/// becomes REMOTE. A folder goes into a REMOTE that ends with `/` under its own name, else it
+/// becomes REMOTE; files that are there already are replaced, others stay. The folder
+/// around REMOTE has to be there. A REMOTE that does not
+/// begin with `/` is below the home of the user on the host.
+#[derive(Debug, Args)]
+#[command(override_usage = "unfurl put -H HOSTS [OPTIONS] LOCAL REMOTE")]
+pub(super) struct PutArgs {
+    /// The file or folder here
+    #[arg(value_name = "LOCAL")]
+    local: PathBuf,
+    /// Where it goes on each host
+    #[arg(value_name = "REMOTE", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    remote: String,
+    /// The permission bits of its files, in octal digits; those of the files here if none
+    #[arg(long, value_name = "MODE", value_parser = octal)]
+    mode: Option<u32>,
+    #[command(flatten)]
+    hosts: HostOptions,
+}
+
+/// Bring a file or folder from hosts
+///
+/// `%(host)s` in LOCAL stands for the host, `%(path)s` for REMOTE without what leads to its root.
+/// Where LOCAL has no `%(host)s` and there is more than one host, what comes from each goes under
+/// its own name into the folder `LOCAL/<host>/`, so that no two hosts write to one file. What
+/// comes from a single host goes into a LOCAL that ends with `/` under its own name; else a folder
+/// becomes LOCAL, and so does a file unless a folder is there.
+#[derive(Debug, Args)]
+#[command(override_usage = "unfurl get -H HOSTS [OPTIONS] REMOTE LOCAL")]
+pub(super) struct GetArgs {
+    /// The file or folder on each host
+    #[arg(value_name = "REMOTE", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    remote: String,
+    /// Where it goes here
+    #[arg(value_name = "LOCAL")]
+    local: String,
+    #[command(flatten)]
+    hosts: HostOptions,
+}
+
+/// Takes it there; gives the exit code.
+pub(super) fn put(args: &PutArgs, global: &Global, output: &Output) -> u8 {
+    let step = transfer(args).map(|transfer| step("put", Deed::Put(transfer)));
+    run_step(step, &args.hosts, global, output)
+}
+
+/// Brings it; gives the exit code.
+pub(super) fn get(args: &GetArgs, global: &Global, output: &Output) -> u8 {
+    let target = LocalPattern::parse(&args.local).map_err(|error| {
+        let help = "only `%(host)s` and `%(path)s` are put in";
+        Failure::new(FailureKind::Usage, error, Some(help.to_owned()))
+    });
+    let source = args.remote.clone();
+    let step = target.map(|target| step("get", Deed::Fetch { source, target }));
+    run_step(step, &args.hosts, global, output)
+}
+
+fn step(name: &'static str, deed: Deed) -> AdHoc {
+    AdHoc::Step {
+        name,
+        deed,
+        how: How::default(),
+    }
+}
+
+/// What is taken where. What is not here is told before anything connects.
+fn transfer(args: &PutArgs) -> Result<Transfer, Failure> {
+    let local = &args.local;
+    if !fs::exists(local) {
+        let message = format!("there is no file or folder `{}` here", local.display());
+        return Err(Failure::new(FailureKind::Usage, message, None));
+    }
+    let mut target = args.remote.clone();
+    if fs::is_dir(local) && target.ends_with('/') {
+        target.push_str(&own_name(local)?);
+    }
+    let Some(source) = local.to_str() else {
+        let message = format!("`{}` is no text", local.display());
+        return Err(Failure::new(FailureKind::Usage, message, None));
+    };
+    Ok(Transfer {
+        source: Text::plain(source),
+        target: Text::plain(target),
+        mode: args.mode,
+    })
+}
+
+/// The name of a folder, which may be written as `.`.
+fn own_name(folder: &Path) -> Result<String, Failure> {
+    let whole = fs::canonicalize(folder)
+        .map_err(|error| Failure::new(FailureKind::Usage, &error, error.hint()))?;
+    // A link keeps its own name.
+    let name = folder.file_name().or_else(|| whole.file_name());
+    Ok(name.map_or(String::new(), |name| name.to_string_lossy().into_owned()))
+}
+
+/// Permission bits in octal digits.
+fn octal(text: &str) -> Result<u32, String> {
+    let mode = u32::from_str_radix(text, 8).ok();
+    mode.filter(|mode| *mode <= 0o7777 && !text.starts_with('+'))
+        .ok_or_else(|| "write octal digits such as 0644".to_owned())
+}
+
+/// Runs a step on the hosts that the options choose; gives the exit code.
+fn run_step(
+    step: Result<AdHoc, Failure>,
+    hosts: &HostOptions,
+    global: &Global,
+    output: &Output,
+) -> u8 {
+    let done = step.and_then(|step| {
+        let AdHoc::Step { name, .. } = step else {
+            return run_ad_hoc(step, hosts, global, output);
+        };
+        if hosts.order.sudo.is_some() {
+            let message = format!("`{name}` acts as the user who logs in, so it takes no `--sudo`");
+            return Err(Failure::new(FailureKind::Usage, message, None));
+        }
+        run_ad_hoc(step, hosts, global, output)
+    });
+    let is_json = hosts.output == HostOutput::Json;
+    done.unwrap_or_else(|failure| output.failure(&failure, is_json))
+}
+
+/// Runs something that is no task on the hosts that the options choose; gives the exit code.
+pub(super) fn run_ad_hoc(
+    what: AdHoc,
+    hosts: &HostOptions,
+    global: &Global,
+    output: &Output,
+) -> Result<u8, Failure> {
+    let known = hosts.known_hosts(global, output)?;
+    let request = RunbookRequest {
+        tasks: Tasks::default(),
+        calls: Vec::new(),
+        command: Some(what),
+        options: hosts.options()?,
+        book: Rc::clone(&known) as _,
+        roles: known,
+        // Executors put nothing and get nothing: they are for commands.
+        chain: None,
+        allowed: global.allow.clone(),
+        interrupts: watch_signals(),
+    };
+    let mut screen = HostScreen::new(output, hosts.output, request.interrupts.clone());
+    let report = perform(&request, &mut screen)?;
+    screen.end(&report);
+    Ok(report.exit_code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mode_is_octal() {
+        assert_eq!(octal("0644"), Ok(0o644));
+        for wrong in ["", "9", "+7", "77777", "rw"] {
+            assert!(octal(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Where files of several hosts go on this machine, so that no two of them meet (spec/hosts.md
+//! F64).
+
+use std::path::{Component, Path, PathBuf};
+
+/// What stands for the host.
+const HOST: &str = "%(host)s";
+/// What stands for the path on the host.
+const PATH: &str = "%(path)s";
+
+/// A path of this machine, perhaps with `%(host)s` and `%(path)s` in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LocalPattern(String);
+
+/// Why a text is no pattern.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LocalPatternError {
+    /// Nothing is written.
+    #[error("the local path is empty")]
+    Empty,
+    /// Something is to be put in that nobody knows.
+    #[error("\"{0}\" is not known in a local path")]
+    Unknown(String),
+}
+
+impl LocalPattern {
+    /// Reads a pattern.
+    pub fn parse(text: &str) -> Result<Self, LocalPatternError> {
+        if text.is_empty() {
+            return Err(LocalPatternError::Empty);
+        }
+        let mut rest = text;
+        while let Some(start) = rest.find("%(") {
+            rest = &rest[start..];
+            if !rest.starts_with(HOST) && !rest.starts_with(PATH) {
+                let end = rest.find(')').map_or(rest.len(), |end| end + 1);
+                let end = rest[end..]
+                    .chars()
+                    .next()
+                    .map_or(end, |c| end + c.len_utf8());
+                return Err(LocalPatternError::Unknown(rest[..end].to_owned()));
+            }
+            rest = &rest[HOST.len()..];
+        }
+        Ok(Self(text.to_owned()))
+    }
+
+    /// What is written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Where the file or folder of a host goes. Of `several` hosts each has a folder of its own
+    /// below a path that does not tell them apart. A path that ends with `/`, `.` or `..` is a
+    /// folder into which it goes under its own name.
+    pub fn place(&self, host: &str, source: &str, several: bool) -> PathBuf {
+        let below = inside(source);
+        let name = below.file_name().map(PathBuf::from).unwrap_or_default();
+        let path = below.to_string_lossy();
+        // What is put in is not looked at again.
+        let filled: Vec<String> = self
+            .0
+            .split(HOST)
+            .map(|part| part.replace(PATH, &path))
+            .collect();
+        let filled = filled.join(&folder_of(host));
+        if several && !self.0.contains(HOST) {
+            return Path::new(&filled).join(folder_of(host)).join(name);
+        }
+        let is_folder = ["/", "/.", "/.."].iter().any(|end| filled.ends_with(end))
+            || [".", ".."].contains(&filled.as_str());
+        if is_folder && !name.as_os_str().is_empty() {
+            return Path::new(&filled).join(name);
+        }
+        PathBuf::from(filled)
+    }
+}
+
+/// A path of a host as one that leads out of no folder.
+fn inside(source: &str) -> PathBuf {
+    let source = source.strip_prefix("~/").unwrap_or(source);
+    let parts = Path::new(source).components();
+    parts
+        .filter(|part| matches!(part, Component::Normal(_)) && part.as_os_str() != "~")
+        .collect()
+}
+
+/// The name of a host as that of one folder, another one for each host.
+fn folder_of(host: &str) -> String {
+    if host.chars().all(|c| c == '.') {
+        return host.replace('.', "%2E");
+    }
+    host.replace('%', "%25").replace('/', "%2F")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(pattern: &str, host: &str, source: &str, several: bool) -> String {
+        let pattern = LocalPattern::parse(pattern).unwrap();
+        pattern.place(host, source, several).display().to_string()
+    }
+
+    #[test]
+    fn the_host_and_the_path_are_put_in() {
+        let of = |pattern| place(pattern, "web1", "/etc/ssh/sshd_config", true);
+        assert_eq!(of("out/%(host)s/%(path)s"), "out/web1/etc/ssh/sshd_config");
+        assert_eq!(of("%(host)s.conf"), "web1.conf");
+        assert_eq!(of("%(host)s/"), "web1/sshd_config");
+        assert_eq!(place("%(path)s", "web1", "~/a/../b", false), "a/b");
+        assert_eq!(place("%(host)s", "%(path)s", "b", false), "%25(path)s");
+    }
+
+    #[test]
+    fn several_hosts_never_meet() {
+        assert_eq!(place("out", "a", "/etc/hosts", false), "out");
+        assert_eq!(place("out", "a", "/etc/hosts", true), "out/a/hosts");
+        assert_eq!(place("%(path)s", "a", "/x/y", true), "x/y/a/y");
+        assert_eq!(place("out", "..", "/x", true), "out/%2E%2E/x");
+        assert_ne!(
+            place("out", "a/b", "/x", true),
+            place("out", "a%2Fb", "/x", true)
+        );
+    }
+
+    #[test]
+    fn a_path_that_is_a_folder_takes_what_comes_under_its_own_name() {
+        assert_eq!(place("out/", "a", "/var/log", false), "out/log");
+        assert_eq!(place(".", "a", "/var/log/", false), "./log");
+        assert_eq!(place("out/", "a", "~", false), "out/");
+    }
+
+    #[test]
+    fn what_cannot_be_put_in_is_refused() {
+        let refused = |text| LocalPattern::parse(text).unwrap_err().to_string();
+        insta::assert_snapshot!(refused("a/%(hots)s"), @r#""%(hots)s" is not known in a local path"#);
+        insta::assert_snapshot!(refused("%(host)s%(pa"), @r#""%(pa" is not known in a local path"#);
+        insta::assert_snapshot!(refused(""), @"the local path is empty");
+    }
+}

@@ -1,0 +1,242 @@
+//! The commands beside `unfurl run -H`: files to hosts and from them, shells, and ports.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::Command;
+
+use nix::sys::signal::Signal;
+
+use super::sshd::{Sshd, free_port, user};
+use crate::support::{Run, TestEnv};
+
+/// The options that lead to a server.
+fn options(sshd: &Sshd) -> Vec<String> {
+    let path = |name: &str| sshd.path(name).display().to_string();
+    let words = [
+        "--no-ssh-config",
+        "-a",
+        "-k",
+        "-u",
+        &user(),
+        "-i",
+        &path("id"),
+        "--known-hosts",
+        &path("known_hosts"),
+    ];
+    words.map(str::to_owned).to_vec()
+}
+
+/// The addresses of a server, as hosts.
+fn hosts(sshd: &Sshd, count: u8) -> String {
+    let all = (1..=count).map(|last| format!("127.0.0.{last}:{}", sshd.port));
+    all.collect::<Vec<_>>().join(",")
+}
+
+/// Calls a command on so many addresses of a server, in parallel.
+fn over(env: &TestEnv, sshd: &Sshd, count: u8, words: &[&str]) -> Run {
+    let mut line = vec![words[0].to_owned(), "-PH".to_owned(), hosts(sshd, count)];
+    line.extend(options(sshd));
+    line.extend(words[1..].iter().map(|word| (*word).to_owned()));
+    env.unfurl(line)
+}
+
+/// What tells the files of a folder: their paths and digests.
+fn digests(folder: &Path) -> String {
+    let output = Command::new("sh")
+        .args(["-c", "find . -type f | LC_ALL=C sort | xargs sha256sum"])
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// A folder with files of all kinds.
+fn fill(env: &TestEnv) {
+    env.write("tree/a.txt", "first\n");
+    env.write("tree/sub/deep/b", &"second ".repeat(40_000));
+    env.write("tree/sub/empty", "");
+}
+
+#[test]
+fn a_folder_goes_to_hosts_and_comes_back_from_each_as_it_was() {
+    let (sshd, env) = (Sshd::with(3, &[]), TestEnv::new());
+    fill(&env);
+    let there = sshd.path("there").display().to_string();
+    fs::create_dir_all(sshd.path("there/in")).unwrap();
+    let run = over(&env, &sshd, 3, &["put", "tree", &format!("{there}/in/")]).succeeds();
+    assert_eq!(run.stderr.matches(" ok").count(), 3, "{run}");
+    assert_eq!(
+        digests(&sshd.path("there/in/tree")),
+        digests(&env.work().join("tree"))
+    );
+    over(&env, &sshd, 1, &["put", "tree", &format!("{there}/as")]).succeeds();
+    assert!(sshd.path("there/as/a.txt").exists());
+    over(
+        &env,
+        &sshd,
+        3,
+        &["get", &format!("{there}/in/tree"), "back"],
+    )
+    .succeeds();
+    for last in 1..=3 {
+        let folder = format!("back/127.0.0.{last}:{}/tree", sshd.port);
+        assert_eq!(
+            digests(&env.work().join(folder)),
+            digests(&env.work().join("tree"))
+        );
+    }
+}
+
+#[test]
+fn a_file_gets_its_mode_and_comes_to_where_a_pattern_says() {
+    let (sshd, env) = (Sshd::with(3, &[]), TestEnv::new());
+    env.write("file", "content");
+    let remote = sshd.path("remote").display().to_string();
+    let run = over(&env, &sshd, 3, &["put", "--mode", "0640", "file", &remote]);
+    run.succeeds();
+    let mode = fs::metadata(&remote).unwrap().permissions().mode();
+    assert_eq!(mode & 0o7777, 0o640);
+    over(&env, &sshd, 3, &["get", &remote, "out/%(host)s.txt"]).succeeds();
+    over(&env, &sshd, 3, &["get", &remote, "all/%(host)s/%(path)s"]).succeeds();
+    for last in 1..=3 {
+        let host = format!("127.0.0.{last}:{}", sshd.port);
+        assert_eq!(env.read(&format!("out/{host}.txt")), "content");
+        assert_eq!(env.read(&format!("all/{host}{remote}")), "content");
+    }
+    // Of a single host it is the file itself.
+    over(&env, &sshd, 1, &["get", &remote, "alone"]).succeeds();
+    assert_eq!(env.read("alone"), "content");
+    let run = over(&env, &sshd, 1, &["get", &remote, "%(hots)s"]).exits(2);
+    insta::assert_snapshot!(run.stderr, @r#"
+    error: "%(hots)s" is not known in a local path
+     |
+     = hint: only `%(host)s` and `%(path)s` are put in
+    "#);
+}
+
+#[test]
+fn what_is_missing_here_or_there_is_told() {
+    let (sshd, env) = (Sshd::start(), TestEnv::new());
+    let run = over(&env, &sshd, 1, &["put", "nowhere", "x"]).exits(2);
+    insta::assert_snapshot!(run.stderr, @"error: there is no file or folder `nowhere` here");
+    assert!(!sshd.log().contains("Accepted"), "{}", sshd.log());
+    let run = over(&env, &sshd, 1, &["get", "/no/such/file", "x"]).exits(1);
+    assert!(run.stderr.contains("no such file or folder"), "{run}");
+    assert!(!env.work().join("x").exists());
+    env.write("file", "x");
+    let run = over(&env, &sshd, 1, &["put", "--sudo", "file", "x"]).exits(2);
+    assert!(run.stderr.contains("takes no `--sudo`"), "{run}");
+}
+
+#[test]
+fn transfers_tell_machines_what_came_of_them_also_where_a_host_is_not_reached() {
+    let (sshd, env) = (Sshd::start(), TestEnv::new());
+    env.write("file", "x");
+    let target = sshd.path("target").display().to_string();
+    let mut words = vec!["put".to_owned(), "--output=json".to_owned()];
+    words.extend(["-n1", "-PH"].map(str::to_owned));
+    words.push(format!("127.0.0.1:{},{}", free_port(), hosts(&sshd, 1)));
+    words.extend(options(&sshd));
+    words.extend(["file".to_owned(), target.clone()]);
+    let run = env.unfurl(words);
+    assert_eq!(run.code, 1, "{run}");
+    assert!(run.stdout.contains("unreachable"), "{run}");
+    for line in run.stdout.lines() {
+        serde_json::from_str::<serde_json::Value>(line).unwrap();
+    }
+}
+
+/// The words of a command on one host.
+fn on_one(sshd: &Sshd, command: &str, host: &str) -> Vec<String> {
+    let mut words = vec![command.to_owned(), host.to_owned()];
+    words.extend(options(sshd));
+    words
+}
+
+/// Calls `unfurl shell` with an input.
+fn shell(env: &TestEnv, words: &[String], input: &str) -> Run {
+    env.write("input", input);
+    let mut line = vec![
+        "-c",
+        "exec \"$0\" \"$@\" < input",
+        env!("CARGO_BIN_EXE_unfurl"),
+    ];
+    line.extend(words.iter().map(String::as_str));
+    let started = env.start_command(Command::new("/bin/sh"), line);
+    started.ends()
+}
+
+#[test]
+fn a_shell_runs_what_is_piped_in_and_gives_its_exit_code() {
+    let (sshd, env) = (Sshd::start(), TestEnv::new());
+    let words = on_one(&sshd, "shell", &hosts(&sshd, 1));
+    let run = shell(&env, &words, "echo to; echo on >&2; test -t 0 || exit 7\n");
+    assert_eq!((run.code, run.stdout.as_str()), (7, "to\n"), "{run}");
+    assert_eq!(run.stderr, "on\n");
+    let run = shell(&env, &words, "seq 1 200000\n").succeeds();
+    assert!(run.stdout.ends_with("\n199999\n200000\n"));
+    assert_eq!(run.stdout.lines().count(), 200_000);
+    let run = shell(&env, &words, "kill -9 $$\n");
+    assert_eq!(run.code, 137, "{run}");
+}
+
+#[test]
+fn a_shell_of_a_host_that_is_not_reached_ends_with_one() {
+    let (sshd, env) = (Sshd::start(), TestEnv::new());
+    let port = free_port();
+    let words = on_one(&sshd, "shell", &format!("127.0.0.1:{port}"));
+    let run = shell(&env, &words, "echo never\n");
+    assert_eq!((run.code, run.stdout.as_str()), (1, ""), "{run}");
+    let text = run.stderr.replace(&port.to_string(), "PORT");
+    insta::assert_snapshot!(text, @"error: [127.0.0.1:PORT] 127.0.0.1 port PORT refused the connection");
+}
+
+#[test]
+fn a_port_leads_through_a_host_until_it_is_interrupted() {
+    let (sshd, env) = (Sshd::start(), TestEnv::new());
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let target = listener.local_addr().unwrap().port();
+    let greeter = std::thread::spawn(move || {
+        for _ in 0..2 {
+            let (mut socket, _) = listener.accept().unwrap();
+            socket.write_all(b"hello").unwrap();
+        }
+    });
+    let (port, back) = (free_port(), free_port());
+    let mut words = on_one(&sshd, "forward", &hosts(&sshd, 1));
+    words.extend(["-L".to_owned(), format!("{port}:127.0.0.1:{target}")]);
+    words.extend(["-R".to_owned(), format!("{back}:127.0.0.1:{target}")]);
+    let started = env.start(words);
+    started.wait_until_it_says(&format!("127.0.0.1:{back} of"));
+    for port in [port, back] {
+        let mut text = String::new();
+        let mut socket = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        socket.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "hello");
+    }
+    greeter.join().unwrap();
+    started.signal(Signal::SIGINT);
+    let run = started.ends_by_itself();
+    assert_eq!(run.code, 130, "{run}");
+    let said = format!("127.0.0.1:{port} leads to 127.0.0.1:{target} through 127.0.0.1:");
+    assert!(run.stderr.starts_with(&said), "{run}");
+    assert_eq!(run.stderr.lines().count(), 2, "{run}");
+    assert!(TcpStream::connect(("127.0.0.1", port)).is_err());
+}
+
+#[test]
+fn a_port_that_is_taken_is_told() {
+    let (sshd, env) = (Sshd::start(), TestEnv::new());
+    let mut words = on_one(&sshd, "forward", &hosts(&sshd, 1));
+    words.extend(["-L".to_owned(), format!("{}:127.0.0.1:1", sshd.port)]);
+    let run = env.unfurl(words).exits(1);
+    assert!(
+        run.stderr.contains("could not listen on 127.0.0.1"),
+        "{run}"
+    );
+    assert_eq!(env.unfurl(on_one(&sshd, "forward", "x")).code, 2);
+}
