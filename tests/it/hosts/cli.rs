@@ -68,7 +68,7 @@ fn a_folder_goes_to_hosts_and_comes_back_from_each_as_it_was() {
     let there = sshd.path("there").display().to_string();
     fs::create_dir_all(sshd.path("there/in")).unwrap();
     let run = over(&env, &sshd, 3, &["put", "tree", &format!("{there}/in/")]).succeeds();
-    assert_eq!(run.stderr.matches(" ok").count(), 3, "{run}");
+    assert!(run.stderr.contains("3 ok."), "{run}");
     assert_eq!(
         digests(&sshd.path("there/in/tree")),
         digests(&env.work().join("tree"))
