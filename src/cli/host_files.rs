@@ -157,8 +157,7 @@ pub(super) fn run_ad_hoc(
         options: hosts.options()?,
         book: Rc::clone(&known) as _,
         roles: known,
-        // Executors put nothing and get nothing: they are for commands.
-        chain: None,
+        chain: hosts.chain(output)?,
         allowed: global.allow.clone(),
         interrupts: watch_signals(),
     };

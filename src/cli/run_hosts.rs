@@ -1,17 +1,13 @@
 //! `run` over hosts: a command on each of them.
 
-use std::rc::Rc;
-
 use clap::Args;
 
 use super::arguments::Global;
+use super::host_files::run_ad_hoc;
 use super::host_options::{HostOptions, HostOutput};
-use super::host_screen::HostScreen;
 use super::output::Output;
-use crate::ops::runbook::{AdHoc, RunbookRequest, perform};
+use crate::ops::runbook::AdHoc;
 use crate::ops::{Failure, FailureKind};
-use crate::runbook::Tasks;
-use crate::runner::watch_signals;
 
 /// Run a command on hosts
 ///
@@ -31,22 +27,12 @@ pub(super) struct RunHostsArgs {
 
 /// Runs the command; gives the exit code.
 pub(super) fn run_hosts(args: &RunHostsArgs, global: &Global, output: &Output) -> u8 {
-    let done = request(args, global, output).and_then(|request| {
-        let interrupts = request.interrupts.clone();
-        let mut screen = HostScreen::new(output, args.hosts.output, interrupts);
-        let report = perform(&request, &mut screen)?;
-        screen.end(&report);
-        Ok(report.exit_code)
-    });
+    let done = command(args).and_then(|command| run_ad_hoc(command, &args.hosts, global, output));
     let is_json = args.hosts.output == HostOutput::Json;
     done.unwrap_or_else(|failure| output.failure(&failure, is_json))
 }
 
-fn request(
-    args: &RunHostsArgs,
-    global: &Global,
-    output: &Output,
-) -> Result<RunbookRequest, Failure> {
+fn command(args: &RunHostsArgs) -> Result<AdHoc, Failure> {
     if args.command.is_empty() {
         let message = "`run` needs a command to run on the hosts";
         let help = "give it after `--`: `unfurl run -H web1,web2 -- uptime`";
@@ -56,21 +42,10 @@ fn request(
             Some(help.to_owned()),
         ));
     }
-    let known = args.hosts.known_hosts(global, output)?;
-    let chain = args.hosts.chain(output)?;
-    Ok(RunbookRequest {
-        tasks: Tasks::default(),
-        calls: Vec::new(),
-        command: Some(AdHoc::Command {
-            text: args.command.join(" "),
-            // A chain that is asked for knows whether it needs another user.
-            sudo: args.hosts.order.sudo.clone().filter(|_| chain.is_none()),
-        }),
-        options: args.hosts.options()?,
-        book: Rc::clone(&known) as _,
-        roles: known,
-        chain,
-        allowed: global.allow.clone(),
-        interrupts: watch_signals(),
+    let order = &args.hosts.order;
+    Ok(AdHoc::Command {
+        text: args.command.join(" "),
+        // A chain that is asked for knows whether it needs another user.
+        sudo: order.sudo.clone().filter(|_| order.executors.is_none()),
     })
 }
