@@ -84,8 +84,10 @@ impl Conversation {
             let reply = answer.reply.as_ref().filter(|_| !refused);
             let Some(reply) = reply else {
                 let question = answer.question.clone();
-                // Told before the pipe is closed: a command that ends for that has been asked.
                 self.asked.send(Exit::Asked { question, refused }).ok();
+                // The end of its input could be taken for an answer: it is open until the command
+                // has been ended.
+                while self.pieces.recv().await.is_some() {}
                 return;
             };
             let line = [reply.reveal().as_bytes(), b"\n"].concat();
