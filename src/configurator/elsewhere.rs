@@ -120,20 +120,16 @@ impl HostRun {
         let Some(errand) = &self.errand else {
             return Progress::Done(Box::default());
         };
-        Progress::Do(Box::new(Effect {
-            action: Action::Run(errand.command.clone()),
-            place: errand.place.clone(),
-            part: Part::Deed,
-        }))
+        let action = Action::Run(errand.command.clone());
+        Progress::Do(Box::new(Effect::at(errand.place.clone(), action)))
     }
 
     fn help(&mut self, stage: Stage, action: Action) -> Progress {
         self.stage = stage;
         let place = self.errand.as_ref().map(|errand| errand.place.clone());
         Progress::Do(Box::new(Effect {
-            action,
-            place: place.unwrap_or_default(),
             part: Part::Help,
+            ..Effect::at(place.unwrap_or_default(), action)
         }))
     }
 

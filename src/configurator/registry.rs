@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::delegate::Delegate;
 use super::shell::Shell;
+use super::task::NamedTask;
 use super::template::Template;
 use crate::task::Configurator;
 use crate::tosca::{Implementation, ImplementationKind, Operation};
@@ -21,6 +22,7 @@ pub fn find(name: &str) -> Option<Arc<dyn Configurator>> {
         | "unfurl.configurators.CmdConfigurator" => Arc::new(Shell::here()),
         "Template" | "unfurl.configurators.TemplateConfigurator" => Arc::new(Template),
         "Delegate" | "unfurl.configurators.DelegateConfigurator" => Arc::new(Delegate),
+        "Task" | "unfurl.configurators.task.TaskConfigurator" => Arc::new(NamedTask),
         _ => return None,
     })
 }
@@ -34,6 +36,13 @@ pub fn choose(operation: &Operation) -> Result<(Arc<dyn Configurator>, Map), Str
     match &implementation.kind {
         ImplementationKind::Configurator(name) => {
             let inputs = match &**name {
+                "Task" | "unfurl.configurators.task.TaskConfigurator"
+                    if runs_elsewhere(implementation) =>
+                {
+                    let problem =
+                        "a task says by `hosts` where it runs, and not by `operation_host`";
+                    return Err(problem.to_owned());
+                }
                 "Cmd" | "unfurl.configurators.CmdConfigurator" => {
                     let inputs = with_cmd(inputs);
                     if runs_elsewhere(implementation) {
@@ -45,7 +54,7 @@ pub fn choose(operation: &Operation) -> Result<(Arc<dyn Configurator>, Map), Str
             };
             find(name).map(|configurator| (configurator, inputs)).ok_or_else(|| {
                 let from = wanted_by(implementation);
-                format!("there is no configurator `{name}`{from}; known are Shell, Cmd, Template, Delegate")
+                format!("there is no configurator `{name}`{from}; known are Shell, Cmd, Template, Delegate, Task")
             })
         }
         ImplementationKind::Command(command) => Ok(command_on(implementation, command, inputs)),

@@ -441,7 +441,7 @@ impl ShellRun {
 }
 
 /// Whether a command has not begun for certain: nobody was let in, or let act as another.
-fn never_began(exit: &Exit) -> bool {
+pub(super) fn never_began(exit: &Exit) -> bool {
     match exit {
         Exit::Unreachable(_) => true,
         Exit::Asked { question, .. } => !matches!(question, Question::Prompt(_)),

@@ -33,6 +33,7 @@ impl Engine {
                     .map(|(name, value)| (Arc::clone(name), value.clone())),
             );
         }
+        configurator.add_inputs(&mut raw, &*self.world, &self.options.base_dir);
         let artifact = self.executed(target, &operation);
         self.add_arguments(target, artifact, &operation, &mut raw);
         let declared = raw.len();

@@ -8,7 +8,7 @@ use super::gate::Gate;
 use super::schedule::STRAGGLES;
 use super::task::{Stage, TaskIndex};
 use super::world::Folders;
-use crate::host::{ActionResult, Exit, RunOutput};
+use crate::host::{ActionResult, Exit};
 use crate::name::{NodeState, Priority, Status};
 use crate::plan::{Activity, StepId, Workflow, find_operation};
 use crate::task::{Effect, EffectResult, Outcome, Part, Progress, Subtask};
@@ -27,11 +27,15 @@ pub(super) enum Next {
     Effect(TaskIndex, Box<Effect>),
 }
 
-/// Whether nobody has seen how a command ended that had begun: it was cancelled, or the connection
+/// Whether nobody has seen how an action ended that had begun: it was cancelled, or the connection
 /// to its machine was lost. One that never began took no time.
-fn was_cut_off(output: &RunOutput) -> bool {
-    let lost = matches!(output.exit, Exit::Failed(_)) && !output.elapsed.is_zero();
-    output.exit == Exit::Cancelled || lost
+fn was_cut_off(result: &ActionResult) -> bool {
+    let elapsed = match result {
+        ActionResult::Run(output) => output.elapsed,
+        ActionResult::Transfer(output) => output.elapsed,
+    };
+    let lost = matches!(result.exit(), Exit::Failed(_)) && !elapsed.is_zero();
+    *result.exit() == Exit::Cancelled || lost
 }
 
 impl Engine {
@@ -179,10 +183,10 @@ impl Engine {
         let Some(mut run) = self.tasks[index].run.take() else {
             return Ok(Next::Nothing);
         };
-        if let Some(EffectResult::Action(ActionResult::Run(output))) = &last
+        if let Some(EffectResult::Action(result)) = &last
             && self.tasks[index].part == Part::Deed
         {
-            self.tasks[index].cut_off = was_cut_off(output);
+            self.tasks[index].cut_off = was_cut_off(result);
         }
         let ((progress, failure), reads) = self.with_view(index, true, |view| {
             (run.step(view, last), view.take_failure())

@@ -6,6 +6,7 @@ use super::engine::Engine;
 use super::task::{Task, TaskIndex};
 use crate::expr::{Context, Error, Evaluator, Reads};
 use crate::project::{EnvRuleOptions, filter_env_with};
+use crate::runbook::Helpers;
 use crate::task::{Environment, Machine, Settings, TaskView, Variables};
 use crate::topology::Kind;
 use crate::value::{Handle, Value};
@@ -120,6 +121,10 @@ impl Environment for TaskEnvironment<'_> {
             variables: self.variables_with(added)?,
             key: self.engine.idempotency_key(self.index),
         })
+    }
+
+    fn helpers(&self, hosts: &[String]) -> Result<Helpers, Error> {
+        self.engine.helpers_for(self.target, hosts, self.evaluator)
     }
 }
 

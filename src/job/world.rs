@@ -1,10 +1,12 @@
 //! The hands of a job: who performs effects, who keeps its files.
 
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::host::{ActionResult, Note, Place, Request};
+use crate::runbook::Book;
 use crate::secret::DigestKey;
 use crate::task::{RenderedFile, WorkFolder};
 use crate::topology::Endpoint;
@@ -41,6 +43,9 @@ pub trait Places {
     /// Where the machine of an endpoint is, with all that is needed to get there; an error says
     /// what is wrong about it.
     fn place(&self, endpoint: &Endpoint) -> Result<Place, String>;
+
+    /// Where host strings lead; an error says why that is not known.
+    fn book(&self) -> Result<Rc<dyn Book>, String>;
 }
 
 /// Has the keys for digests of secrets.

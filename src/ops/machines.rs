@@ -2,8 +2,10 @@
 
 use std::cell::OnceCell;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::Arc;
 
+use super::runbook::place_of_string;
 use super::session::Session;
 use crate::host::book::{Book, Login, Target};
 use crate::host::ssh_config::{Config, Files, Local};
@@ -18,7 +20,7 @@ pub(super) struct Machines {
     environment: Env,
     base: PathBuf,
     /// Read when the first machine is looked for.
-    book: OnceCell<Result<Book, String>>,
+    book: OnceCell<Result<Rc<Book>, String>>,
     /// The folder with the keys of hosts that the model says; it goes with this.
     keys: PathBuf,
 }
@@ -34,12 +36,12 @@ impl Machines {
         }
     }
 
-    fn book(&self) -> Result<&Book, String> {
+    fn read(&self) -> Result<&Rc<Book>, String> {
         let read = || {
             let local = Local::of_this_process(self.environment.clone());
             let config = Config::read(&Files::Usual, &local);
             let config = config.map_err(|error| error.to_string())?;
-            Ok(Book::new(config, Login::default(), local))
+            Ok(Rc::new(Book::new(config, Login::default(), local)))
         };
         self.book.get_or_init(read).as_ref().map_err(Clone::clone)
     }
@@ -93,7 +95,7 @@ impl Drop for Machines {
 impl crate::job::Places for Machines {
     fn place(&self, endpoint: &Endpoint) -> Result<Place, String> {
         let target = self.target(endpoint)?;
-        let place = self.book()?.place_of(&target);
+        let place = self.read()?.place_of(&target);
         let Place::Ssh(destination) = place.map_err(|error| error.to_string())? else {
             return Err("it is not reached over SSH".to_owned());
         };
@@ -107,5 +109,19 @@ impl crate::job::Places for Machines {
             destination.identities.passphrase = passphrase;
         }
         Ok(Place::Ssh(Arc::new(destination)))
+    }
+
+    fn book(&self) -> Result<Rc<dyn crate::runbook::Book>, String> {
+        Ok(Rc::new(HostStrings(Rc::clone(self.read()?))))
+    }
+}
+
+/// Where host strings lead, as `ssh_config` has it.
+#[derive(Debug)]
+struct HostStrings(Rc<Book>);
+
+impl crate::runbook::Book for HostStrings {
+    fn place(&self, host: &str, user: Option<&str>) -> Result<Place, String> {
+        place_of_string(&self.0, host, user)
     }
 }

@@ -398,6 +398,9 @@ impl Runbook {
         };
         let task = Arc::clone(&batch.task.name);
         self.events.push(Event::TaskEnds { task });
+        if batch.parent.is_none() {
+            self.results.clone_from(&batch.results);
+        }
         let result = match batch.failure {
             None => Ok(Value::from(batch.results)),
             Some(failure) => Err(failure),

@@ -15,7 +15,7 @@ use super::template::{Renderer, scene};
 use super::{Call, Event, Helpers, Options, Task, TaskName, Tasks};
 use crate::expr::Vars;
 use crate::host::{Passwords, Place, Question, Request};
-use crate::value::Value;
+use crate::value::{Map, Value};
 
 /// Something to do for a run. The answer comes with the same number.
 #[derive(Debug, Clone, PartialEq)]
@@ -138,6 +138,8 @@ pub struct Runbook {
     /// Whether it was said that tasks multiply.
     pub(super) has_multiplied: bool,
     pub(super) state: State,
+    /// What the last call gave, host by host.
+    pub(super) results: Map,
     interrupted: bool,
 }
 
@@ -204,6 +206,7 @@ impl Runbook {
             places: HashMap::new(),
             has_multiplied: false,
             state: State::Running,
+            results: Map::new(),
             interrupted: false,
         }
     }
@@ -237,6 +240,32 @@ impl Runbook {
             scope: call.scope.clone(),
             parent: None,
         });
+    }
+
+    /// Adds a call after the others, with arguments besides its own that need not be texts; their
+    /// secrets are kept from whoever watches.
+    pub fn call(&mut self, call: &Call, args: Vec<Value>, kwargs: Map) -> Result<(), NoCall> {
+        let Some(task) = self.tasks.find(&call.task, "").map(Arc::clone) else {
+            let hint = self.tasks.hint(&call.task);
+            let name = call.task.clone();
+            return Err(NoCall::Unknown { name, hint });
+        };
+        for value in args.iter().chain(kwargs.values()) {
+            value.gather_secrets(&mut self.secrets);
+        }
+        let texts = call.args.iter().map(|arg| Value::from(arg.as_str()));
+        let named = call.kwargs.iter();
+        let named = named.map(|(key, value)| (key.as_str().into(), Value::from(value.as_str())));
+        let args = texts.chain(args).collect();
+        let kwargs = named.chain(kwargs).collect();
+        let arguments = Arguments::bind(&task, args, kwargs).map_err(NoCall::Arguments)?;
+        self.plan(task, arguments, call);
+        Ok(())
+    }
+
+    /// What the last call gave, by its hosts: what the task returns, or how it failed (F25).
+    pub fn results(&self) -> &Map {
+        &self.results
     }
 
     /// Adds a task without a name that runs after the others, such as that of

@@ -1,9 +1,12 @@
 //! The contract of a configurator.
 
+use std::path::Path;
+
 use super::effect::{EffectResult, Progress};
 use super::outcome::Rendered;
 use super::view::TaskView;
-use crate::expr::Error;
+use crate::expr::{Error, World};
+use crate::value::Map;
 
 /// Why a task cannot run, in words that follow "could not run: ".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -17,6 +20,10 @@ pub trait Configurator: Send + Sync + std::fmt::Debug {
 
     /// Inputs that take no part in digests.
     fn excluded_from_digest(&self) -> &'static [&'static str];
+
+    /// Adds inputs that stand for what the operation depends on besides what is written, so that a
+    /// change of it is a change of the operation. The path is the folder of the ensemble.
+    fn add_inputs(&self, _inputs: &mut Map, _world: &dyn World, _base_dir: &Path) {}
 
     /// Whether the task can take part in a dry run.
     fn can_dry_run(&self, task: &TaskView<'_>) -> Result<bool, Error>;
@@ -32,7 +39,7 @@ pub trait Configurator: Send + Sync + std::fmt::Debug {
 }
 
 /// One run of an operation.
-pub trait Run: Send + std::fmt::Debug {
+pub trait Run: std::fmt::Debug {
     /// Takes the result of what it asked for, none at first, and says what comes next.
     fn step(&mut self, task: &TaskView<'_>, last: Option<EffectResult>) -> Progress;
 }

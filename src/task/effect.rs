@@ -1,7 +1,9 @@
 //! What a run asks of the world, and what it gets back.
 
+use std::sync::Arc;
+
 use super::outcome::Outcome;
-use crate::host::{Action, ActionResult, Place};
+use crate::host::{Action, ActionResult, Chain, Place};
 use crate::value::Value;
 
 /// Something to be done on a machine.
@@ -13,6 +15,10 @@ pub struct Effect {
     pub place: Place,
     /// What it is to the operation.
     pub part: Part,
+    /// The executors that it asks for itself, after those of the job; none if any will do.
+    pub chain: Option<Arc<Chain>>,
+    /// The name of the host for the executors, if not that of the place.
+    pub host: Option<String>,
 }
 
 /// What an effect is to its operation.
@@ -27,13 +33,20 @@ pub enum Part {
 }
 
 impl Effect {
-    /// What an operation is for, on this machine.
-    pub fn here(action: Action) -> Self {
+    /// What an operation is for, at a place.
+    pub fn at(place: Place, action: Action) -> Self {
         Self {
             action,
-            place: Place::Here,
+            place,
             part: Part::Deed,
+            chain: None,
+            host: None,
         }
+    }
+
+    /// What an operation is for, on this machine.
+    pub fn here(action: Action) -> Self {
+        Self::at(Place::Here, action)
     }
 }
 

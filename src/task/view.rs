@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::expr::{Context, Error, Evaluator, Var, World};
 use crate::host::Place;
 use crate::name::{OperationRef, Status};
+use crate::runbook::Helpers;
 use crate::value::{Map, Value};
 
 /// What holds for a task whatever its inputs.
@@ -45,6 +46,10 @@ pub trait Environment {
 
     /// The machine that the operation names as its host.
     fn machine(&self) -> Result<Machine, Error>;
+
+    /// What a run of tasks over hosts needs; those of the hosts that are instances are reached as
+    /// the model says.
+    fn helpers(&self, hosts: &[String]) -> Result<Helpers, Error>;
 }
 
 /// The machine on which an operation runs.
@@ -153,6 +158,16 @@ impl<'a> TaskView<'a> {
     /// The machine that the operation names as its host; what is read to find it counts.
     pub fn machine(&self) -> Result<Machine, Error> {
         self.environment.machine()
+    }
+
+    /// What a run of tasks over hosts needs; what is read to find the hosts counts.
+    pub fn helpers(&self, hosts: &[String]) -> Result<Helpers, Error> {
+        self.environment.helpers(hosts)
+    }
+
+    /// This machine, for bounded reads.
+    pub fn world(&self) -> &'a dyn World {
+        self.world
     }
 
     /// Whether there is a file at a path of this machine.

@@ -202,6 +202,7 @@ const CONFIGURATORS: &[(&str, &str)] = &[
     ("Cmd", "unfurl.configurators.shell.ShellConfigurator"),
     ("Template", "unfurl.configurators.TemplateConfigurator"),
     ("Delegate", "unfurl.configurators.DelegateConfigurator"),
+    ("Task", "unfurl.configurators.task.TaskConfigurator"),
     (
         "Ansible",
         "unfurl.configurators.ansible.AnsibleConfigurator",

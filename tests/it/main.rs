@@ -47,6 +47,7 @@ mod runbook;
 mod schemas;
 mod ssh_config;
 mod support;
+mod task_operations;
 mod teardown;
 mod upstream;
 mod validate;

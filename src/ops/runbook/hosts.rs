@@ -135,17 +135,26 @@ impl crate::runbook::Book for KnownHosts {
             };
             return way.place(&self.book).map_err(|error| error.to_string());
         }
-        let place = match user.filter(|_| !host.starts_with('@')) {
-            Some(user) if HostParts::parse(host).user.is_none() => {
-                Target::of(host).and_then(|mut target| {
-                    target.user = Some(user.to_owned());
-                    self.book.place_of(&target)
-                })
-            }
-            _ => self.book.place(host),
-        };
-        place.map_err(|error| error.to_string())
+        place_of_string(&self.book, host, user)
     }
+}
+
+/// Where a host string leads, for a user if it names none.
+pub(in crate::ops) fn place_of_string(
+    book: &Book,
+    host: &str,
+    user: Option<&str>,
+) -> Result<Place, String> {
+    let place = match user.filter(|_| !host.starts_with('@')) {
+        Some(user) if HostParts::parse(host).user.is_none() => {
+            Target::of(host).and_then(|mut target| {
+                target.user = Some(user.to_owned());
+                book.place_of(&target)
+            })
+        }
+        _ => book.place(host),
+    };
+    place.map_err(|error| error.to_string())
 }
 
 impl Roles for KnownHosts {

@@ -7,5 +7,6 @@ mod visit;
 
 pub use drive::{AdHoc, HostsView, RunbookReport, RunbookRequest, perform};
 pub use find::{LoadedTasks, load};
+pub(super) use hosts::place_of_string;
 pub use hosts::{HostsRequest, KnownHosts};
 pub use visit::HostVisit;
