@@ -10,6 +10,7 @@ use super::git::{CommitArgs, GitArgs, GitStatusArgs, MergeDriverArgs};
 use super::history::HistoryArgs;
 use super::host_files::{GetArgs, PutArgs};
 use super::options::{DeployArgs, LookArgs, OutputFormat, PlanArgs, StopArgs, TeardownArgs};
+use super::reboot::RebootArgs;
 use super::route::RUN_HOSTS;
 use super::run::RunArgs;
 use super::run_hosts::RunHostsArgs;
@@ -100,6 +101,7 @@ pub(super) enum Command {
     Task(TaskArgs),
     Put(PutArgs),
     Get(GetArgs),
+    Reboot(RebootArgs),
     Shell(ShellArgs),
     Forward(ForwardArgs),
     /// Show what is recorded of the ensemble's instances

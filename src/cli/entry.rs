@@ -6,6 +6,7 @@ use clap::{CommandFactory as _, Parser as _};
 
 use super::arguments::{Cli, Command};
 use super::output::Output;
+use super::reboot::reboot;
 use super::route::route;
 use super::run_hosts::run_hosts;
 use super::{
@@ -73,6 +74,7 @@ fn start() -> ExitCode {
         Command::RunHosts(args) => run_hosts(&args, global, &output),
         Command::Put(args) => host_files::put(&args, global, &output),
         Command::Get(args) => host_files::get(&args, global, &output),
+        Command::Reboot(args) => reboot(&args, global, &output),
         Command::Shell(args) => visit::shell(&args, global, &output),
         Command::Forward(args) => visit::forward(&args, global, &output),
         Command::Task(args) => task::task(&args, global, &output),

@@ -11,7 +11,7 @@ use super::host_screen::HostScreen;
 use super::output::Output;
 use crate::ops::runbook::{AdHoc, RunbookRequest, perform};
 use crate::ops::{Failure, FailureKind};
-use crate::runbook::{Deed, How, LocalPattern, Tasks, Text, Transfer};
+use crate::runbook::{Deed, LocalPattern, Tasks, Text, Transfer};
 use crate::runner::watch_signals;
 use crate::system::fs;
 
@@ -79,7 +79,7 @@ fn step(name: &'static str, deed: Deed) -> AdHoc {
     AdHoc::Step {
         name,
         deed,
-        how: How::default(),
+        how: Box::default(),
     }
 }
 

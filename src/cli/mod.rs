@@ -16,6 +16,7 @@ mod lock;
 mod misc;
 mod options;
 mod output;
+mod reboot;
 mod route;
 mod run;
 mod run_hosts;

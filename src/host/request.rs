@@ -1,6 +1,7 @@
 //! An action with the place where it is performed.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::{Action, Chain, Place};
 
@@ -17,6 +18,8 @@ pub struct Request {
     pub host: Option<String>,
     /// Which of so many hosts it is, counted from 0, for executors that spread them.
     pub rank: (u32, u32),
+    /// How long it may take until the host has started anew, where the command restarts it.
+    pub restart: Option<Duration>,
 }
 
 impl Request {
@@ -33,6 +36,7 @@ impl Request {
             chain: None,
             host: None,
             rank: (0, 1),
+            restart: None,
         }
     }
 

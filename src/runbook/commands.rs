@@ -47,6 +47,7 @@ impl Runbook {
         };
         let request = Request {
             chain,
+            restart: step.how.restart,
             ..Request::at(place, Action::Run(command))
         };
         Ok(self.ask_for(id, request))

@@ -135,6 +135,7 @@ fn how(fields: &mut Fields, node: &Node) -> How {
         shell: fields.text(node, "shell"),
         stdin: fields.text(node, "stdin"),
         pty: fields.is_set(node, "pty"),
+        restart: None,
         time_limit: fields.duration(node, "time_limit"),
         secret: fields.is_set(node, "secret"),
         quiet: fields.is_set(node, "quiet"),

@@ -136,6 +136,8 @@ pub struct How {
     pub pty: bool,
     /// How long it may take.
     pub time_limit: Option<Duration>,
+    /// How long it may take until the host has started anew, where the command restarts it.
+    pub restart: Option<Duration>,
     /// Whether what it runs and prints is nobody's business.
     pub secret: bool,
     /// Whether what it prints is not shown.

@@ -8,6 +8,7 @@ mod local;
 mod perform;
 mod program;
 mod redact;
+mod restart;
 mod running;
 mod unread;
 mod visit;

@@ -12,6 +12,7 @@ use super::chain::Chained;
 use super::elsewhere::Elsewhere;
 use super::guard::Guard;
 use super::local::{Heard, Limits, OutputSink};
+use super::restart::Restart;
 use super::running::Running;
 use crate::host::{Action, ActionResult, Exit, Place, Pool, Request, RunOutput, Stream};
 use crate::system::survivors;
@@ -170,8 +171,9 @@ impl Server {
         let work = self.work(id, request);
         let task = self.running.spawn(async move {
             let result = match work {
-                Ok(chained) => chained.perform(&turns, ends).await,
-                Err(work) => work.wait_turn(&turns, ends).await,
+                Begun::Chained(chained) => chained.perform(&turns, ends).await,
+                Begun::Restart(restart) => restart.perform(ends).await,
+                Begun::Work(work) => work.wait_turn(&turns, ends).await,
             };
             // Nobody listens any more when the runner is being dropped.
             results.send(Heard::Ended(id, result)).ok();
@@ -181,17 +183,27 @@ impl Server {
     }
 
     /// Who performs an action: a chain of executors, or somebody at once.
-    fn work(&self, id: u64, mut request: Request) -> Result<Chained, Work> {
+    fn work(&self, id: u64, mut request: Request) -> Begun {
         let hands = self.hands.clone();
+        if let Some(wait) = request.restart.take() {
+            return Begun::Restart(Box::new(Restart {
+                id,
+                request,
+                wait,
+                hands,
+                results: self.results.clone(),
+                turns: Arc::clone(&self.turns),
+            }));
+        }
         match request.chain.take() {
-            Some(chain) => Ok(Chained {
+            Some(chain) => Begun::Chained(Box::new(Chained {
                 id,
                 chain,
                 request,
                 hands,
                 results: self.results.clone(),
-            }),
-            None => Err(hands.work(id, request)),
+            })),
+            None => Begun::Work(hands.work(id, request)),
         }
     }
 
@@ -264,6 +276,13 @@ fn cancel_all(cancels: &mut HashMap<u64, (u64, oneshot::Sender<()>)>) {
     for (_, each) in cancels.drain() {
         cancel(Some(each));
     }
+}
+
+/// Who performs an action.
+enum Begun {
+    Chained(Box<Chained>),
+    Restart(Box<Restart>),
+    Work(Work),
 }
 
 /// What ends a command from outside.

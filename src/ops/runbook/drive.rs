@@ -47,7 +47,7 @@ pub enum AdHoc {
         /// What it does.
         deed: Deed,
         /// How.
-        how: How,
+        how: Box<How>,
     },
 }
 
@@ -56,7 +56,7 @@ impl AdHoc {
         match self {
             Self::Command { text, sudo } => Tasks::of_command(text, sudo.as_deref(), folder).0,
             Self::Step { name, deed, how } => {
-                Tasks::of_step(name, deed.clone(), how.clone(), folder)
+                Tasks::of_step(name, deed.clone(), How::clone(how), folder)
             }
         }
     }

@@ -108,12 +108,10 @@ impl HostVisit {
     }
 
     fn failure(&self, exit: &Exit) -> Failure {
-        match (exit, self.interrupts.first()) {
-            (Exit::Cancelled, Some(signal)) => Failure::interrupted(signal),
-            _ => {
-                let message = format!("[{}] {exit}", self.host.name);
-                Failure::new(FailureKind::Refused, message, None)
-            }
+        if let (Exit::Cancelled, Some(signal)) = (exit, self.interrupts.first()) {
+            return Failure::interrupted(signal);
         }
+        let message = format!("[{}] {exit}", self.host.name);
+        Failure::new(FailureKind::Refused, message, None)
     }
 }

@@ -240,3 +240,37 @@ fn a_port_that_is_taken_is_told() {
     );
     assert_eq!(env.unfurl(on_one(&sshd, "forward", "x")).code, 2);
 }
+
+#[test]
+fn a_host_that_does_not_restart_has_failed() {
+    let (sshd, env) = (Sshd::start(), TestEnv::new());
+    let run = over(&env, &sshd, 1, &["reboot", "--command=true", "--wait=1s"]).exits(1);
+    let text = run.stderr.replace(&sshd.port.to_string(), "PORT");
+    let first = text.lines().next().unwrap();
+    insta::assert_snapshot!(first, @"error: [127.0.0.1:PORT] `reboot` failed: did not restart within 1 s: it has not gone down");
+    let run = over(&env, &sshd, 1, &["reboot", "--command=exit 3"]).exits(1);
+    assert!(run.stderr.contains("exit code 3"), "{run}");
+}
+
+#[test]
+fn a_host_that_has_gone_down_is_waited_for_until_it_has_started_anew() {
+    let env = TestEnv::new();
+    // A kernel that starts anew is more than a test can have; the host just says it did.
+    env.write("boot_id", "first\n");
+    let id = env.work().join("boot_id").display().to_string();
+    let cat = format!(
+        "#!/bin/sh\ncase $1 in */boot_id) exec /bin/cat {id};; esac\nexec /bin/cat \"$@\"\n"
+    );
+    env.write("bin/cat", &cat);
+    let cat = env.work().join("bin/cat");
+    fs::set_permissions(&cat, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!(
+        "SetEnv PATH={}:/usr/bin:/bin",
+        cat.parent().unwrap().display()
+    );
+    let sshd = Sshd::with(1, &[&path]);
+    let goes_down = format!("--command=echo second > {id}; kill -9 $PPID");
+    let run = over(&env, &sshd, 1, &["reboot", &goes_down, "--wait=1m"]).succeeds();
+    assert!(run.stderr.contains("1 ok."), "{run}");
+    assert_eq!(env.read("boot_id"), "second\n");
+}
