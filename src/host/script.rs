@@ -116,7 +116,7 @@ pub(super) fn killing(signal: &str, commands: &[(String, Option<u32>)]) -> Strin
         if let Some(id) = process {
             writeln!(
                 text,
-                "kill -{signal} -- -{id} 2>/dev/null || kill -{signal} {id} 2>/dev/null"
+                "kill -s {signal} -- -{id} 2>/dev/null || kill -s {signal} {id} 2>/dev/null"
             )
             .ok();
         }
@@ -312,5 +312,32 @@ mod tests {
         all.extend(filter.push(b"et mark"));
         all.extend(filter.end());
         assert_eq!(all, b"before market mark");
+    }
+
+    /// Of `kill -TERM -- -7`, not all shells take the number for a group.
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a test sets its stage by itself")]
+    fn a_signal_reaches_all_that_a_command_has_started() {
+        use std::os::unix::process::CommandExt as _;
+        use std::process::Command as Process;
+
+        use nix::sys::signal::killpg;
+        use nix::unistd::Pid;
+
+        let mut shell = Process::new("/bin/sh");
+        shell
+            .args(["-c", "sleep 60 & wait; sleep 60"])
+            .process_group(0);
+        let mut shell = shell.spawn().unwrap();
+        let group = Pid::from_raw(shell.id().try_into().unwrap());
+        let text = killing("TERM", &[("mark".to_owned(), Some(shell.id()))]);
+        let killer = Process::new("/bin/sh").args(["-c", &text]).status();
+        assert!(killer.unwrap().success());
+        shell.wait().unwrap();
+        let start = std::time::Instant::now();
+        while killpg(group, None).is_ok() {
+            assert!(start.elapsed().as_secs() < 30, "some of the group is left");
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
     }
 }

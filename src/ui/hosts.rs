@@ -157,23 +157,26 @@ fn lines_of(host: &str, stream: Stream, bytes: &[u8]) -> Vec<HostLine> {
     text.lines().map(line).collect()
 }
 
-/// What is to be said of a host at once.
+/// What is to be said of a host at once. What is tolerated was warned of already.
 fn sentence(end: &HostEnd) -> Option<String> {
     let host = name_of(end.host.as_ref());
-    let told = |word: &str, reason: &str, tolerated: bool| {
-        let level = if tolerated { "warning" } else { "error" };
-        Some(format!("{level}: [{host}] {word}{}", clean(reason)))
-    };
     match &end.outcome {
         HostOutcome::Failed {
-            reason, tolerated, ..
-        } => told(
-            &format!("`{}` failed: ", clean(&end.task)),
             reason,
-            *tolerated,
-        ),
-        HostOutcome::Unreachable { reason, tolerated } => told("", reason, *tolerated),
-        HostOutcome::Ok | HostOutcome::Changed | HostOutcome::Skipped { .. } => None,
+            tolerated: false,
+            ..
+        } => {
+            let (task, reason) = (clean(&end.task), clean(reason));
+            Some(format!("error: [{host}] `{task}` failed: {reason}"))
+        }
+        HostOutcome::Unreachable { reason, tolerated } => {
+            let level = if *tolerated { "warning" } else { "error" };
+            Some(format!("{level}: [{host}] {}", clean(reason)))
+        }
+        HostOutcome::Failed { .. }
+        | HostOutcome::Ok
+        | HostOutcome::Changed
+        | HostOutcome::Skipped { .. } => None,
     }
 }
 

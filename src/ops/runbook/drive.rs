@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::host::{Action, Chain, Note, Question, Request, Secret};
 use crate::ops::failure::{Failure, FailureKind};
+use crate::ops::session::current_dir;
 use crate::ops::world::RealWorld;
 use crate::project::Trust;
 use crate::runbook::{
@@ -105,13 +107,19 @@ pub fn perform(
     view: &mut dyn HostsView,
 ) -> Result<RunbookReport, Failure> {
     let (runbook, variables) = prepared(request)?;
+    let mut folder = request.options.folder.clone();
+    if folder.as_os_str().is_empty() {
+        folder = current_dir()?;
+    }
     let mut drive = Drive {
         runbook,
         view,
         variables,
+        folder,
         request,
         local: None,
         hosts: HashMap::new(),
+        begun: HashMap::new(),
         ranks: HashMap::new(),
         ends: Vec::new(),
     };
@@ -136,7 +144,7 @@ fn prepared(request: &RunbookRequest) -> Result<(Runbook, BTreeMap<String, Strin
     let env = Env::of_this_process();
     let mut options = request.options.clone();
     if options.folder.as_os_str().is_empty() {
-        options.folder = crate::ops::session::current_dir()?;
+        options.folder = current_dir()?;
     }
     if options.local_user.is_empty() {
         options.local_user = local_user(&env);
@@ -217,10 +225,14 @@ struct Drive<'a> {
     runbook: Runbook,
     view: &'a mut dyn HostsView,
     variables: BTreeMap<String, String>,
+    /// Where commands of this machine run that say nothing else.
+    folder: PathBuf,
     request: &'a RunbookRequest,
     local: Option<Local>,
     /// For which host each action runs.
     hosts: HashMap<u64, Option<Arc<str>>>,
+    /// Since when a task runs on a host.
+    begun: HashMap<(TaskName, Option<Arc<str>>), Instant>,
     /// Which of how many hosts of its task a host is.
     ranks: HashMap<Arc<str>, (u32, u32)>,
     ends: Vec<HostEnd>,
@@ -290,10 +302,19 @@ impl Drive<'_> {
         }
         if request.place.is_here()
             && let Action::Run(command) = &mut request.action
-            && command.variable("PATH").is_none()
-            && let Some(path) = self.variables.get("PATH")
         {
-            command.env.push(("PATH".to_owned(), path.clone()));
+            if command.cwd.as_os_str().is_empty() {
+                command.cwd.clone_from(&self.folder);
+            }
+            // What acts as another user may put its variables on a command line.
+            let is_plain = request.chain.is_none();
+            let missing = self.variables.iter().filter(|(name, _)| {
+                command.variable(name).is_none() && (is_plain || *name == "PATH")
+            });
+            let missing: Vec<(String, String)> = missing
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect();
+            command.env.extend(missing);
         }
         request
     }
@@ -352,7 +373,8 @@ impl Drive<'_> {
 
     /// Shows what has happened.
     fn tell(&mut self) {
-        for event in self.runbook.take_events() {
+        for mut event in self.runbook.take_events() {
+            self.time(&mut event);
             self.view.event(&event);
             match event {
                 Event::HostEnds(end) => self.ends.push(end),
@@ -365,6 +387,23 @@ impl Drive<'_> {
                 }
                 _ => {}
             }
+        }
+    }
+
+    /// Sets the time that a task took on a host, with that of connecting to it.
+    fn time(&mut self, event: &mut Event) {
+        match event {
+            Event::HostBegins { task, host } => {
+                let key = (Arc::clone(task), host.clone());
+                self.begun.insert(key, Instant::now());
+            }
+            Event::HostEnds(end) => {
+                let key = (Arc::clone(&end.task), end.host.clone());
+                if let Some(begun) = self.begun.remove(&key) {
+                    end.elapsed = begun.elapsed();
+                }
+            }
+            _ => {}
         }
     }
 }

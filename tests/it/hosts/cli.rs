@@ -274,3 +274,27 @@ fn a_host_that_has_gone_down_is_waited_for_until_it_has_started_anew() {
     assert!(run.stderr.contains("1 ok."), "{run}");
     assert_eq!(env.read("boot_id"), "second\n");
 }
+
+#[test]
+fn this_machine_is_a_host_like_any_other() {
+    let env = TestEnv::new();
+    let run = env.unfurl(["run", "-H", "@local", "--", "pwd; echo $HOME"]);
+    let run = run.succeeds();
+    let folder = env.work().canonicalize().unwrap();
+    let home = folder.parent().unwrap().join("home");
+    let lines = format!(
+        "[@local] {}\n[@local] {}\n",
+        folder.display(),
+        home.display()
+    );
+    assert_eq!(run.stdout, lines, "{run}");
+}
+
+#[test]
+fn what_is_tolerated_is_said_once_and_in_the_table() {
+    let env = TestEnv::new();
+    let run = env.unfurl(["run", "-w", "-H", "@local", "--", "echo no >&2; exit 3"]);
+    let run = run.succeeds();
+    assert_eq!(run.stderr.matches("warning:").count(), 1, "{run}");
+    run.says(&["@local", "failed", "exit code 3: no"]);
+}
