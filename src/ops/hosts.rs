@@ -30,6 +30,46 @@ pub struct Hosts {
     pub warnings: Diagnostics,
     /// The texts that the warnings point into.
     pub sources: Sources,
+    /// What evaluates roles that are expressions, where there is an ensemble.
+    pub expressions: Option<RoleExpressions>,
+}
+
+/// Evaluates the roles of an inventory that are expressions, in the context of the ensemble.
+pub struct RoleExpressions {
+    evaluator: Evaluator,
+    topology: Arc<Topology>,
+}
+
+impl std::fmt::Debug for RoleExpressions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RoleExpressions").finish_non_exhaustive()
+    }
+}
+
+impl RoleExpressions {
+    /// The hosts that an expression gives (F9): a host string, an instance, or a list of those.
+    pub fn hosts(&self, expression: &Value) -> Result<Vec<String>, String> {
+        let context = Context::new(self.topology.root());
+        let value = self.evaluator.evaluate(expression, &context);
+        let value = value.map_err(|error| error.to_string())?;
+        let items = match value.reveal() {
+            Value::Null => Vec::new(),
+            Value::List(items) => items.iter().cloned().collect(),
+            one => vec![one.clone()],
+        };
+        items.iter().map(|item| self.host(item)).collect()
+    }
+
+    fn host(&self, item: &Value) -> Result<String, String> {
+        match item.reveal() {
+            Value::Str(host) => Ok(host.to_string()),
+            Value::Entity(handle) => Ok(self.topology.entity(*handle).name.to_string()),
+            other => {
+                let other = other.redacted();
+                Err(format!("its expression gives `{other}`, which is no host"))
+            }
+        }
+    }
 }
 
 /// Gathers the hosts of an ensemble and of files; what a file says goes before what those before
@@ -77,12 +117,18 @@ fn of_ensemble(mut session: Session) -> Result<Hosts, Failure> {
     let Gathering {
         inventory,
         warnings,
+        evaluator,
         ..
     } = gathering;
+    let expressions = RoleExpressions {
+        evaluator,
+        topology: Arc::clone(&topology),
+    };
     Ok(Hosts {
         inventory,
         warnings,
         sources: session.sources,
+        expressions: Some(expressions),
     })
 }
 

@@ -11,7 +11,7 @@ use crate::host::ssh_config::{self, Config, Files, Local};
 use crate::host::{Command, HostParts, Place, Program};
 use crate::ops::SessionOptions;
 use crate::ops::failure::{Failure, FailureKind};
-use crate::ops::hosts::{self, Hosts};
+use crate::ops::hosts::{self, Hosts, RoleExpressions};
 use crate::runbook::{Lookup, Roles};
 use crate::system::env::Env;
 use crate::value::{Map, Value};
@@ -37,6 +37,7 @@ pub struct HostsRequest {
 pub struct KnownHosts {
     book: Book,
     inventory: Inventory,
+    expressions: Option<RoleExpressions>,
     /// What is doubtful in the files, and their texts.
     pub warnings: Vec<(Diagnostics, Sources)>,
 }
@@ -60,12 +61,14 @@ impl KnownHosts {
             inventory,
             warnings: doubts,
             sources,
+            expressions,
         } = gathered(request)?;
         warnings.push((doubts, sources));
         warnings.push((not_followed(&inventory), Sources::default()));
         Ok(Self {
             book: Book::new(config, request.login.clone(), local),
             inventory,
+            expressions,
             warnings,
         })
     }
@@ -175,9 +178,12 @@ impl Roles for KnownHosts {
                 };
                 Lookup::Command(Box::new(Command::new(program, "")))
             }
-            Ok(inventory::Lookup::Expression(_)) => {
+            Ok(inventory::Lookup::Expression(expression)) => {
                 let why = "its hosts are an expression, which needs an ensemble";
-                Lookup::Refused(why.to_owned())
+                let expressions = self.expressions.as_ref();
+                let hosts =
+                    expressions.map_or_else(|| Err(why.to_owned()), |it| it.hosts(&expression));
+                hosts.map_or_else(Lookup::Refused, Lookup::Hosts)
             }
             Err(error) => Lookup::Unknown { hint: error.hint },
         }

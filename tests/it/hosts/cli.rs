@@ -298,3 +298,28 @@ fn what_is_tolerated_is_said_once_and_in_the_table() {
     assert_eq!(run.stderr.matches("warning:").count(), 1, "{run}");
     run.says(&["@local", "failed", "exit code 3: no"]);
 }
+
+#[test]
+fn a_role_may_be_an_expression_of_the_ensemble() {
+    let ensemble = "apiVersion: unfurl/v1.0.0\nkind: Ensemble\nspec:\n  service_template:\n    \
+                    tosca_definitions_version: tosca_simple_unfurl_1_0_0\n    topology_template:\n      \
+                    inputs:\n        names: {type: list, entry_schema: {type: string}, default: \
+                    ['@local']}\n      node_templates: {n: {type: tosca.nodes.Root}}\n";
+    let env = TestEnv::with_ensemble(ensemble);
+    let roles = "groups: {live: {expression: {get_input: names}}, odd: {expression: {eval: 7}}}\n";
+    env.write("hosts.yaml", roles);
+    let over = |role| {
+        [
+            "run",
+            "--hosts-file",
+            "hosts.yaml",
+            "-R",
+            role,
+            "--",
+            "echo yes",
+        ]
+    };
+    let run = env.unfurl(over("live")).succeeds();
+    assert_eq!(run.stdout, "[@local] yes\n", "{run}");
+    env.unfurl(over("odd")).exits(1).says(&["role `odd`"]);
+}
