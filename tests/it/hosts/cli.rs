@@ -9,6 +9,7 @@ use std::process::Command;
 
 use nix::sys::signal::Signal;
 
+use super::login::Person;
 use super::sshd::{Sshd, free_port, user};
 use crate::support::{Run, TestEnv};
 
@@ -322,4 +323,40 @@ fn a_role_may_be_an_expression_of_the_ensemble() {
     let run = env.unfurl(over("live")).succeeds();
     assert_eq!(run.stdout, "[@local] yes\n", "{run}");
     env.unfurl(over("odd")).exits(1).says(&["role `odd`"]);
+}
+
+/// A line is read for each question, also where that is no terminal.
+#[test]
+fn a_password_is_asked_for_once_and_tried_on_the_hosts_after_that() {
+    let person = Person::new();
+    let sshd = Sshd::with(3, &["PasswordAuthentication yes"]);
+    let env = TestEnv::new();
+    let known = sshd.path("known_hosts").display().to_string();
+    let hosts = hosts(&sshd, 3);
+    let over = |more: &[&str]| {
+        let words = ["run", "--no-ssh-config", "-a", "-k", "-u", &person.0];
+        let way = ["--known-hosts", &known, "-H", &hosts];
+        let words = words.iter().chain(&way);
+        let words = words.chain(more).chain(&["--", "echo in"]);
+        words
+            .map(|word| (*word).to_owned())
+            .collect::<Vec<String>>()
+    };
+    let answers = |lines: &[&str], words: Vec<String>| {
+        let lines = lines.join("\\n");
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        env.unfurl_after(
+            &format!("printf '{lines}\\n' >answers; exec <answers"),
+            &words,
+        )
+    };
+    // The first one is wrong, and asked for again.
+    let run = answers(&["wrong", Person::PASSWORD], over(&[])).succeeds();
+    assert_eq!(run.stdout.matches("] in\n").count(), 3, "{run}");
+    assert_eq!(run.stderr.matches("login password of").count(), 2, "{run}");
+    assert!(!run.all().contains(Person::PASSWORD), "{run}");
+    let run = answers(&[Person::PASSWORD], over(&["-P"])).exits(1);
+    run.says(&["needs the login password", "several hosts"]);
+    let run = answers(&[Person::PASSWORD], over(&["--abort-on-prompts"])).exits(1);
+    run.says(&["needs the login password"]);
 }

@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use unfurl::host::{Destination, Exit, Question, Secret};
@@ -173,13 +174,15 @@ fn an_agent_lets_in_and_is_lent_to_the_host_only_if_it_may() {
 }
 
 /// A user of this machine with a password, as long as the test runs.
-struct Person(String);
+pub(super) struct Person(pub(super) String);
 
 impl Person {
-    const PASSWORD: &str = "p4ss: word";
+    pub(super) const PASSWORD: &str = "p4ss: word";
 
-    fn new() -> Self {
-        let name = format!("ut{}", std::process::id());
+    pub(super) fn new() -> Self {
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let count = MADE.fetch_add(1, Ordering::Relaxed);
+        let name = format!("ut{}-{count}", std::process::id());
         let made = Command::new("useradd")
             .args(["-M", "-s", "/bin/sh", &name])
             .status();
