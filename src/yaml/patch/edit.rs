@@ -58,7 +58,7 @@ pub fn apply(text: &str, root: &Node, patches: &[Patch]) -> Result<String, Patch
     if has_lone_returns(text) {
         return Err(PatchError::LineBreaks);
     }
-    if text.contains("\n\u{feff}") {
+    if text.contains("\n\u{feff}") || text.starts_with("\u{feff}\u{feff}") {
         return Err(PatchError::Mark);
     }
     let mut editor = Editor {

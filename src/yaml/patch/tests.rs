@@ -312,6 +312,9 @@ fn a_text_with_a_byte_order_mark_within_is_left_alone() {
     let text = "\n\u{feff} - a\n";
     let refused = apply(text, &tree(text), &[Patch::set(Route::root().index(1), 1)]);
     assert_eq!(refused, Err(PatchError::Mark));
+    let twice = "\u{feff}\u{feff}a: a";
+    let refused = apply(twice, &tree(twice), &[Patch::set(route("new"), 1)]);
+    assert_eq!(refused, Err(PatchError::Mark));
 }
 
 const NASTY: [&str; 8] = [
