@@ -10,7 +10,7 @@
 //! | 10 | [`ensemble`], [`runner`] | an ensemble on disk; the hands that perform effects |
 //! | 9 | [`job`], [`configurator`] | runs a plan; ways to implement an operation |
 //! | 8 | [`task`] | what engine and configurator promise each other |
-//! | 7 | [`plan`], [`runbook`] | decides what to do and why, and which task runs where; touches nothing |
+//! | 7 | [`plan`], [`converge`], [`runbook`] | decides what to do and why, what states of hosts need, and which task runs where; touches nothing |
 //! | 6 | [`topology`], [`project`] | what exists now; projects and environments |
 //! | 5 | [`host`] | actions on machines |
 //! | 4 | [`tosca`], [`git`], [`secret`] | meaning; history; keys |
@@ -25,6 +25,7 @@
 
 pub mod cli;
 pub mod configurator;
+pub mod converge;
 pub mod dag;
 pub mod diagnostic;
 pub mod ensemble;

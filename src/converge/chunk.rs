@@ -1,0 +1,139 @@
+//! Low data: one chunk for each (ID, module, name), and the order they run in.
+
+use std::sync::Arc;
+
+use crate::diagnostic::Span;
+use crate::value::{Map, Value};
+
+/// The place of a chunk in [`Low::chunks`].
+pub type ChunkIndex = u32;
+
+/// The place of a set of chunks in [`Low::sets`].
+pub type SetIndex = u32;
+
+/// How run order is made from orders and requisites (S16, S17).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Ordering {
+    /// Chunks by order; at run time each calls what it requires first (Salt up to 3007).
+    #[default]
+    Classic,
+    /// One topological sort before anything runs (Salt 3008 and later).
+    Dag,
+}
+
+/// One state to bring about: a function of a module with its arguments (S12).
+#[derive(Debug, Clone)]
+pub struct Chunk {
+    /// The ID it was declared under.
+    pub id: Arc<str>,
+    /// The SLS it was declared in.
+    pub sls: Arc<str>,
+    /// The environment of that SLS, such as `base`.
+    pub env: Arc<str>,
+    /// The module.
+    pub state: Arc<str>,
+    /// The function.
+    pub fun: Arc<str>,
+    /// What it is about; the ID unless said otherwise.
+    pub name: Arc<str>,
+    /// Its order as written or numbered: a whole number, or one with a fraction (S13, S14).
+    pub order: Value,
+    /// The function's arguments, without those below.
+    pub args: Map,
+    /// Words for whoever runs it, as written: `unless`, `retry`, `failhard` and so on (S38).
+    pub keywords: Map,
+    /// What it asks of others, by the order of writing.
+    pub links: Vec<Link>,
+    /// Where its function is written.
+    pub span: Span,
+}
+
+/// A requisite of a chunk and what it leads to.
+#[derive(Debug, Clone)]
+pub struct Link {
+    /// Which one.
+    pub kind: Requisite,
+    /// What it leads to.
+    pub target: Target,
+    /// The value as written, such as `{"cmd": "tgt"}` or `"tgt"`.
+    pub written: Value,
+    /// Where it is written.
+    pub span: Span,
+}
+
+/// What a requisite leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// These chunks; there may be none, for an SLS without states (S20).
+    Set(SetIndex),
+    /// Nothing by that name.
+    Missing,
+}
+
+/// What a chunk asks of others (S22–S30), in the order in which Classic looks at them (S17).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[expect(missing_docs, reason = "they are the words that people write")]
+pub enum Requisite {
+    Require,
+    RequireAny,
+    Watch,
+    WatchAny,
+    Prereq,
+    Onfail,
+    OnfailAny,
+    OnfailAll,
+    Onchanges,
+    OnchangesAny,
+    Listen,
+}
+
+impl Requisite {
+    /// All of them.
+    pub const ALL: [Self; 11] = [
+        Self::Require,
+        Self::RequireAny,
+        Self::Watch,
+        Self::WatchAny,
+        Self::Prereq,
+        Self::Onfail,
+        Self::OnfailAny,
+        Self::OnfailAll,
+        Self::Onchanges,
+        Self::OnchangesAny,
+        Self::Listen,
+    ];
+
+    /// The word that people write.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Require => "require",
+            Self::RequireAny => "require_any",
+            Self::Watch => "watch",
+            Self::WatchAny => "watch_any",
+            Self::Prereq => "prereq",
+            Self::Onfail => "onfail",
+            Self::OnfailAny => "onfail_any",
+            Self::OnfailAll => "onfail_all",
+            Self::Onchanges => "onchanges",
+            Self::OnchangesAny => "onchanges_any",
+            Self::Listen => "listen",
+        }
+    }
+}
+
+/// A compiled state tree.
+#[derive(Debug, Clone, Default)]
+pub struct Low {
+    /// The chunks in the order of definition.
+    pub chunks: Vec<Chunk>,
+    /// All chunks in run order: for [`Ordering::Classic`] sorted by order and label, before
+    /// requisites call anything earlier; for [`Ordering::Dag`] the final order.
+    pub order: Vec<ChunkIndex>,
+    /// The sets of chunks that links lead to, each in the order of definition. Equal targets share
+    /// one set.
+    pub sets: Vec<Box<[ChunkIndex]>>,
+    /// How the order was made.
+    pub ordering: Ordering,
+    /// Whether any chunk has a requisite. A tree without runs in written order on all its hosts.
+    pub has_links: bool,
+}

@@ -1,0 +1,21 @@
+//! Host states: compiles state files to an order (S1–S31), decides each state's difference from
+//! facts (P1–P19), and runs them by their requisites (S22–S46).
+//!
+//! Pure: it says which facts it needs and which changes are due, and is told what was read and
+//! what came of them. Files of state trees come through [`Roots`].
+
+mod chunk;
+mod facts;
+mod module;
+mod roots;
+mod verdict;
+mod world;
+
+pub use chunk::{Chunk, ChunkIndex, Link, Low, Ordering, Requisite, SetIndex, Target};
+pub use facts::Facts;
+pub use module::{
+    Aggregate, Call, Function, MODULES, Mode, Module, ModuleTable, Reverse, StateFn, find,
+};
+pub use roots::{Roots, RootsError};
+pub use verdict::{Deed, Finish, Halt, Judge, Outcome, Verdict};
+pub use world::{Render, Template, World};

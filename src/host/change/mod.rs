@@ -1,0 +1,172 @@
+//! What can be changed on a machine.
+
+use std::fmt::{Debug, Formatter};
+
+use serde::{Deserialize, Serialize};
+
+use super::fact::{Domain, Setting};
+use crate::value::REDACTED;
+
+/// One thing to change on a machine. Each is whole or has not happened: files are written beside
+/// and renamed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Change {
+    /// Writes a file. It replaces a file; a link at the path is replaced itself.
+    Write(Write),
+    /// Makes a folder, which may be there already.
+    Folder {
+        /// Where.
+        path: String,
+        /// Whether those above it are made too.
+        parents: bool,
+        /// What it is like.
+        like: Like,
+    },
+    /// Makes a link. It replaces a file or another link.
+    Link {
+        /// Where.
+        path: String,
+        /// What it says, or the file it is another name of.
+        target: String,
+        /// Whether it is another name of the file.
+        hard: bool,
+        /// Who owns it.
+        like: Like,
+    },
+    /// Removes a file, a link, or a folder with all that is in it. Nothing need be there.
+    Remove {
+        /// Where.
+        path: String,
+    },
+    /// Sets the permission bits and owners of what is there.
+    Set {
+        /// Where.
+        path: String,
+        /// What it is to be like.
+        like: Like,
+        /// Whether what a link leads to is set, and not the link.
+        follow: bool,
+    },
+    /// Moves something to a path at which nothing, or a file, is.
+    Move {
+        /// From where.
+        from: String,
+        /// To where.
+        to: String,
+    },
+    /// Copies a file, or a folder with all that is in it.
+    Copy {
+        /// From where.
+        from: String,
+        /// To where.
+        to: String,
+        /// Whether owners, permission bits and times are those of the source.
+        preserve: bool,
+    },
+    /// Makes an empty file where there is none, and sets its times.
+    Touch {
+        /// Where.
+        path: String,
+        /// When it was last read, in seconds since 1970; now if none.
+        read: Option<i64>,
+        /// When it was last written, in seconds since 1970; now if none.
+        written: Option<i64>,
+    },
+    /// Runs a command.
+    Run(Run),
+}
+
+/// A file that is written.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Write {
+    /// Where.
+    pub path: String,
+    /// What it contains.
+    pub bytes: Vec<u8>,
+    /// What it is like; a file that is there keeps what is not given.
+    pub like: Like,
+    /// Whether nobody may see what it contains.
+    pub secret: bool,
+}
+
+/// Permission bits and owners.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Like {
+    /// The permission bits.
+    pub mode: Option<u32>,
+    /// The owner: a name or a number.
+    pub user: Option<String>,
+    /// The group: a name or a number.
+    pub group: Option<String>,
+}
+
+/// A command that changes something.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Run {
+    /// The text for the shell.
+    pub text: String,
+    /// Who runs it, where, and for how long.
+    pub setting: Setting,
+    /// What it reads; nothing if none.
+    pub stdin: Option<Vec<u8>>,
+    /// What it changes.
+    pub touches: Vec<Domain>,
+    /// What stands for the text where people see it, if it must not be seen.
+    pub shown: Option<String>,
+    /// The exit codes that are no failure, beside 0.
+    pub good_codes: Vec<i32>,
+    /// Whether processes that it leaves behind live on.
+    pub keeps_background: bool,
+}
+
+impl Run {
+    /// A command that may change anything, for the default shell.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            setting: Setting::default(),
+            stdin: None,
+            touches: vec![Domain::All],
+            shown: None,
+            good_codes: Vec::new(),
+            keeps_background: false,
+        }
+    }
+
+    /// The same command, which changes only this.
+    #[must_use]
+    pub fn touching(mut self, touches: impl IntoIterator<Item = Domain>) -> Self {
+        self.touches = touches.into_iter().collect();
+        self
+    }
+}
+
+impl Like {
+    /// Whether nothing is asked.
+    pub fn is_any(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Debug for Write {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let mut shown = f.debug_struct("Write");
+        shown.field("path", &self.path);
+        if self.secret {
+            shown.field("bytes", &REDACTED);
+        } else {
+            shown.field("bytes", &String::from_utf8_lossy(&self.bytes));
+        }
+        shown.field("like", &self.like).finish_non_exhaustive()
+    }
+}
+
+impl Debug for Run {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Run")
+            .field("text", self.shown.as_ref().unwrap_or(&self.text))
+            .field("touches", &self.touches)
+            .finish_non_exhaustive()
+    }
+}
