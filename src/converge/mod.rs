@@ -6,6 +6,7 @@
 
 mod chunk;
 mod facts;
+mod merge;
 mod module;
 mod roots;
 mod verdict;
@@ -13,6 +14,7 @@ mod world;
 
 pub use chunk::{Chunk, ChunkIndex, Link, Low, Ordering, Requisite, SetIndex, Target};
 pub use facts::Facts;
+pub use merge::{Contradiction, NoOrder, Shared, merge};
 pub use module::{
     Aggregate, Call, Function, MODULES, Mode, Module, ModuleTable, Reverse, StateFn, find,
 };
