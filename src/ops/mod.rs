@@ -42,6 +42,7 @@ pub mod runbook;
 pub mod schema;
 mod session;
 mod start_time;
+pub mod states;
 pub mod status;
 mod unknown;
 mod upstream;

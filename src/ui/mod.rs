@@ -12,6 +12,7 @@ mod plan;
 mod progress;
 mod prompt;
 mod sarif;
+mod states;
 mod status;
 mod summary;
 mod table;
@@ -28,6 +29,9 @@ pub use plan::{ExternalJob, PlanEntry, PlanNode, PlanTask, PlanView};
 pub use progress::Progress;
 pub use prompt::{approved, confirmed};
 pub use sarif::sarif;
+pub use states::{
+    StateCounts, StateDetail, StateLine, host_table, nested, state_lines, state_summary,
+};
 pub use status::{StatusLine, status_text};
 pub use summary::{Counts, Query, SummaryView, TaskEnd, TaskRow};
 pub use table::{Align, Table};

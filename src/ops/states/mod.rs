@@ -1,0 +1,5 @@
+//! Host states: brings machines to what state files describe.
+
+mod roots;
+
+pub use roots::FolderRoots;

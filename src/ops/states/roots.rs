@@ -1,0 +1,85 @@
+//! State trees in folders of this machine.
+
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use crate::converge::{Roots, RootsError};
+use crate::system::fs;
+use crate::system::fs::WalkLimits;
+
+/// The largest file that a state tree may have, in bytes.
+const LARGEST: u64 = 1 << 30;
+
+/// State trees in folders; the first that has a file counts.
+#[derive(Debug, Clone)]
+pub struct FolderRoots {
+    folders: Vec<PathBuf>,
+}
+
+impl FolderRoots {
+    /// The trees in these folders.
+    pub fn new(folders: Vec<PathBuf>) -> Self {
+        Self { folders }
+    }
+
+    /// The folders.
+    pub fn folders(&self) -> &[PathBuf] {
+        &self.folders
+    }
+
+    /// Where a file is; none if no folder has it, or if the path leads out of them.
+    fn find(&self, path: &str) -> Option<PathBuf> {
+        let path = Path::new(path.trim_start_matches('/'));
+        let stays = path
+            .components()
+            .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+        let mut places = self.folders.iter().map(|folder| folder.join(path));
+        places.find(|place| stays && fs::is_file(place))
+    }
+}
+
+fn refused(error: &fs::Error, path: &Path) -> RootsError {
+    RootsError {
+        path: path.display().to_string(),
+        reason: error.to_string(),
+    }
+}
+
+impl Roots for FolderRoots {
+    fn read(&self, path: &str) -> Result<Option<Arc<[u8]>>, RootsError> {
+        let Some(file) = self.find(path) else {
+            return Ok(None);
+        };
+        let bytes = fs::read_within(&file, LARGEST).map_err(|error| refused(&error, &file))?;
+        Ok(Some(bytes.into()))
+    }
+
+    fn list(&self, folder: &str) -> Result<Vec<String>, RootsError> {
+        let mut all = Vec::new();
+        for root in &self.folders {
+            let start = root.join(folder.trim_matches('/'));
+            if !fs::is_dir(&start) {
+                continue;
+            }
+            let found = fs::walk(&start, WalkLimits::default());
+            let found = found.map_err(|error| refused(&error, &start))?;
+            for entry in found {
+                let below = entry.path.strip_prefix(root).unwrap_or(&entry.path);
+                if fs::is_file(&entry.path) {
+                    all.push(below.to_string_lossy().into_owned());
+                }
+            }
+        }
+        all.sort_unstable();
+        all.dedup();
+        Ok(all)
+    }
+
+    fn mode(&self, path: &str) -> Result<Option<u32>, RootsError> {
+        let Some(file) = self.find(path) else {
+            return Ok(None);
+        };
+        let mode = fs::mode_of(&file).map_err(|error| refused(&error, &file))?;
+        Ok(Some(mode & 0o7777))
+    }
+}
