@@ -95,7 +95,7 @@ pub(super) struct Rendered {
 }
 
 /// The value that is written: expressions for what is outside, nothing that is sensitive.
-fn visible(value: &Value) -> &Value {
+pub(super) fn visible(value: &Value) -> &Value {
     match value {
         Value::External(external) if external.expression.is_null() => visible(&external.value),
         Value::External(external) => visible(&external.expression),

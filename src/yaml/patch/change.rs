@@ -104,7 +104,9 @@ fn onto_map(
         };
         match change.onto(map.get(key).cloned(), &route.clone().key(key.clone()))? {
             Some(value) => drop(map.insert(key.clone(), value)),
-            None => drop(map.shift_remove(key)),
+            None if matches!(change, Change::Remove) => drop(map.shift_remove(key)),
+            // Nothing was taken out of what is null, or not there.
+            None => {}
         }
     }
     Ok(Value::from(map))
@@ -129,6 +131,9 @@ fn onto_list(
         };
         let old = items.get(index).cloned().flatten();
         let new = change.onto(old, &route.clone().index(index))?;
+        if new.is_none() && !matches!(change, Change::Remove) {
+            continue;
+        }
         if index == items.len() {
             items.push(new);
         } else {

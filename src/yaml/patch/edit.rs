@@ -3,6 +3,7 @@
 use indexmap::IndexMap;
 
 use super::change::Change;
+use super::outcome::is_as_meant;
 use super::page::Page;
 use crate::diagnostic::{SourceId, Span};
 use crate::value::Value;
@@ -47,9 +48,14 @@ pub enum PatchError {
     /// Two edits touch the same bytes.
     #[error("the edits overlap")]
     Entangled,
+    /// The text has a form in which the edit cannot be made in place: what came of it would not
+    /// read as what was meant.
+    #[error("cannot edit a text of this form in place: it would not read as what was meant")]
+    Misread,
 }
 
 /// Applies patches to the text that `root` was parsed from (not expanded); all other bytes stay.
+/// What is given back was read again: it says what was meant, and all else as before.
 pub fn apply(text: &str, root: &Node, patches: &[Patch]) -> Result<String, PatchError> {
     let change = Change::of(patches)?;
     if matches!(&change, Change::Inside(parts) if parts.is_empty()) {
@@ -79,7 +85,8 @@ pub fn apply(text: &str, root: &Node, patches: &[Patch]) -> Result<String, Patch
         .find(|name| has_alias(&result, name))
     {
         Some(name) => Err(PatchError::Anchor { name }),
-        None => Ok(result),
+        None if is_as_meant(&result, root, &change)? => Ok(result),
+        None => Err(PatchError::Misread),
     }
 }
 
@@ -166,7 +173,7 @@ impl Editor<'_> {
         };
         self.touched_anchors
             .extend(target.node.anchor().map(str::to_owned));
-        let braces = self.page.text[target.start()..].starts_with(['{', '[']);
+        let braces = self.page.has_brackets(target.node);
         match target.node.kind() {
             Kind::Map(map) if map.is_empty() => self.rewrite(target),
             Kind::Map(map) if braces => self.flow_map(target, map, parts),
@@ -257,8 +264,7 @@ impl Editor<'_> {
         let page = &self.page;
         let end = end.max(from);
         let start = old.span().start as usize;
-        let lines = matches!(old.kind(), Kind::Map(_) | Kind::Seq(_))
-            && !page.text[start..].starts_with(['{', '[']);
+        let lines = matches!(old.kind(), Kind::Map(_) | Kind::Seq(_)) && !page.has_brackets(old);
         let comment = if !lines {
             // A comment behind the value is about the value.
             page.comment_at(end)

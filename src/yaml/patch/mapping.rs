@@ -190,7 +190,8 @@ impl Editor<'_> {
         }
     }
 
-    /// The column of the keys; `None` if the first is explicit (`? key`).
+    /// The column of the keys; `None` if the first is explicit (`? key`), or stands on the line of
+    /// the key that the map is the value of: nothing may stand below it in its column.
     fn column(&self, target: Target<'_>, map: &Mapping) -> Option<usize> {
         let start = if map.stated() > 0 {
             self.extent(map, 0)?.start
@@ -198,7 +199,7 @@ impl Editor<'_> {
             target.start()
         };
         let prefix = self.page.prefix(start);
-        (!prefix.contains('?') && !prefix.contains('\t')).then(|| prefix.chars().count())
+        (!prefix.contains(['?', ':', '\t'])).then(|| prefix.chars().count())
     }
 
     /// Where an entry that the text states stands.

@@ -4,6 +4,7 @@ mod change;
 mod edit;
 mod list;
 mod mapping;
+mod outcome;
 mod page;
 #[cfg(test)]
 mod tests;

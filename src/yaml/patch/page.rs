@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 
 use super::PatchError;
+use crate::yaml::{Kind, Node};
 
 /// A text under edit.
 pub(super) struct Page<'t> {
@@ -189,6 +190,17 @@ impl<'t> Page<'t> {
     pub(super) fn dash_before(&self, place: usize) -> Option<usize> {
         let before = self.text[..self.with_properties(place)].trim_end_matches([' ', '\t']);
         before.ends_with('-').then(|| before.len() - 1)
+    }
+
+    /// Whether a collection is in flow style. That of a map whose first key is a list starts with
+    /// `[` too.
+    pub(super) fn has_brackets(&self, node: &Node) -> bool {
+        let text = &self.text[node.span().start as usize..];
+        match node.kind() {
+            Kind::Map(_) => text.starts_with('{'),
+            Kind::Seq(_) => text.starts_with('['),
+            _ => false,
+        }
     }
 
     /// The blanks and the comment that end the line, if nothing else does.

@@ -402,6 +402,70 @@ fn lines() -> impl Strategy<Value = Vec<String>> {
     })
 }
 
+#[test]
+fn an_edit_that_would_not_read_as_meant_is_refused() {
+    // The tree is that of another text, so its places are wrong in this one.
+    let root = tree("a: 1\nb: [2]\n");
+    let patches = [Patch::set(route("a"), 3)];
+    let refused = apply("b: [2]\na: 1\n", &root, &patches);
+    assert_eq!(refused, Err(PatchError::Misread));
+}
+
+#[test]
+fn a_map_whose_first_key_is_a_list_keeps_its_lines() {
+    let text = "m:\n  [a, 2]: x # first\n  c: 1\n";
+    assert_eq!(set(text, "m/d", "4"), format!("{text}  d: 4\n"));
+    assert_eq!(set(text, "m/c", "2"), text.replace('1', "2"));
+    assert_eq!(remove(text, "m/c"), text.replace("  c: 1\n", ""));
+    assert_eq!(set(text, "m", "{e: 5}"), "m:\n  e: 5\n");
+}
+
+#[test]
+fn a_map_on_the_line_of_its_key_is_written_anew() {
+    // The first is no YAML, and is read all the same.
+    for (text, at, after) in [
+        (": [ 2] : f}", "/new", ":\n  '[2]': f}\n  new: 1\n"),
+        ("? a\n: b: c\n", "a/new", "a:\n  b: c\n  new: 1\n"),
+    ] {
+        let at = match at.strip_prefix('/') {
+            Some(key) => Route::keys(["", key]),
+            None => route(at),
+        };
+        assert_eq!(patched(text, &[Patch::set(at, 1)]), after);
+    }
+}
+
+#[test]
+fn what_is_sensitive_or_not_a_number_can_be_set_and_stay() {
+    let text = "a: !sensitive x\nb: .nan\nc: 1\n";
+    let patches = [
+        Patch::set(route("c"), Value::from("secret").sensitive()),
+        Patch::set(route("d"), f64::NAN),
+    ];
+    insta::assert_snapshot!(apply(text, &tree(text), &patches).unwrap(), @r"
+    a: !sensitive x
+    b: .nan
+    c: <<REDACTED>>
+    d: .nan
+    ");
+}
+
+#[test]
+fn taking_out_what_is_not_there_leaves_the_text() {
+    for text in ["a:\nb: [1, null]\n", "- null\n- 1\n"] {
+        for at in ["a/x", "a/x/y", "b/1/x", "0/x", "7/x", "c/x"] {
+            let patches = [Patch::remove(route(at))];
+            match apply(text, &tree(text), &patches) {
+                Ok(after) => assert_eq!(after, text, "{at}"),
+                Err(error) => assert!(
+                    matches!(error, PatchError::NoSuchPlace { .. }),
+                    "{at}: {error}"
+                ),
+            }
+        }
+    }
+}
+
 /// How the lines become a file: with a byte order mark, with line breaks of Windows, without the
 /// last line break.
 fn file(lines: &[String], mark: bool, windows: bool, ends: bool) -> String {
