@@ -2,12 +2,10 @@
 
 import os
 import pwd
-import shutil
-import socket
-import subprocess
 import sys
 import tempfile
-import time
+
+from measuring import Server, measure
 
 BINARY = os.environ["UNFURL_BIN"]
 FABRIC = os.environ.get("FABRIC_PEER")
@@ -35,68 +33,6 @@ def run(host):
 with ThreadPoolExecutor(%d) as pool:
     list(pool.map(run, hosts))
 """ % AT_A_TIME
-
-
-class Server:
-    """An sshd that answers on all addresses of this machine's own network."""
-
-    def __init__(self, folder):
-        self.key = os.path.join(folder, "id")
-        host_key = os.path.join(folder, "host")
-        for key in (self.key, host_key):
-            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
-        # Start-up files of a shell would take more time than all else.
-        home = os.path.join(folder, "home")
-        os.mkdir(home)
-        config = os.path.join(folder, "sshd_config")
-        with open(config, "w") as file:
-            file.write(
-                f"ListenAddress 0.0.0.0:{self.port}\nHostKey {host_key}\nAuthorizedKeysFile {self.key}.pub\n"
-                "StrictModes no\nUsePAM no\nMaxStartups 500\nMaxSessions 100\nPrintMotd no\nUseDNS no\n"
-                f"PidFile {folder}/sshd.pid\nSubsystem sftp internal-sftp\nSetEnv HOME={home}\n"
-            )
-        if os.getuid() == 0:
-            os.makedirs("/run/sshd", exist_ok=True)
-        sshd = shutil.which("sshd", path=os.environ["PATH"] + ":/usr/sbin:/sbin")
-        if not sshd:
-            sys.exit("error: there is no sshd; install openssh-server")
-        self.process = subprocess.Popen([sshd, "-D", "-e", "-f", config], stderr=subprocess.DEVNULL)
-        self.known = os.path.join(folder, "known_hosts")
-        with open(host_key + ".pub") as file:
-            kind, text = file.read().split()[:2]
-        with open(self.known, "w") as file:
-            file.write(f"[127.0.0.*]:{self.port} {kind} {text}\n")
-        for _ in range(200):
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
-                    return
-            time.sleep(0.05)
-        sys.exit("error: sshd did not start")
-
-    def stop(self):
-        self.process.terminate()
-        self.process.wait()
-
-
-def measure(words, folder, env=None):
-    """Runs a command; gives wall seconds, CPU seconds of it and its children, and its MB."""
-    with open(os.path.join(folder, "messages"), "w+b") as messages:
-        began = time.perf_counter()
-        process = subprocess.Popen(
-            words, cwd=folder, env={**os.environ, **(env or {})}, stdin=subprocess.DEVNULL,
-            stdout=messages, stderr=messages,
-        )
-        _, status, usage = os.wait4(process.pid, 0)
-        wall = time.perf_counter() - began
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
-            messages.seek(0)
-            tail = messages.read().decode(errors="replace")[-2000:]
-            sys.exit(f"error: {words[0]} exits with {process.returncode}:\n{tail}")
-    return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
 def commands(server, hosts, folder):
