@@ -2,7 +2,7 @@
 
 mod arguments;
 
-use super::{Facts, Halt, Verdict, World};
+use super::{ChunkIndex, Facts, Halt, Low, Verdict, World};
 use crate::value::Map;
 
 /// A state module: a row of the table.
@@ -74,6 +74,10 @@ pub struct Call<'a> {
     pub mode: Mode,
     /// What it knows beside facts.
     pub world: &'a World,
+    /// The compiled tree that it is a chunk of, and which one; none if it is called by itself.
+    /// `file.directory` keeps what the states that it requires manage, and `file.managed` takes
+    /// the texts that were accumulated for it.
+    pub chunk: Option<(&'a Low, ChunkIndex)>,
 }
 
 /// Whether anything is changed.
