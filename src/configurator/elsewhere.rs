@@ -180,9 +180,7 @@ impl Run for HostRun {
             }
             (Stage::Runs, ActionResult::Run(output)) => self.ran(task, output),
             (_, ActionResult::Run(output)) => self.not_begun(task, &output),
-            (_, ActionResult::Transfer(output)) => {
-                self.finish(task, &RunOutput::not_run(output.exit))
-            }
+            (_, other) => self.finish(task, &RunOutput::not_run(other.exit().clone())),
         }
     }
 }

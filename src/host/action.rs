@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::change::Change;
+use super::fact::Fact;
 use super::{DEFAULT_KEPT_BYTES, Question, Secret};
 use crate::value::secret_lines;
 
@@ -26,6 +28,10 @@ pub enum Action {
     Put(Put),
     /// Brings a file or a folder from there.
     Get(Get),
+    /// Reads facts, and changes nothing (P2).
+    Read(Vec<Fact>),
+    /// Makes changes, one after the other, until one fails (P2).
+    Change(Vec<Change>),
 }
 
 /// A file or folder that is taken to a machine. What is there is replaced file by file, each at

@@ -39,7 +39,9 @@ pub use executor::{
     Become, Chain, ChainProgress, ChainRun, ChainSpec, Executor, ExecutorError, Nobody, Note, Own,
     Resolved, Spread, Start, Surroundings,
 };
-pub use output::{ActionResult, Exit, Question, RunOutput, Stream, TransferOutput};
+pub use output::{
+    ActionResult, Changed, Exit, Question, ReadOutput, RunOutput, Stream, TransferOutput,
+};
 pub use passwords::Passwords;
 pub use people::{Endpoint, Forward, Forwarding, Terminal};
 pub use place::{Container, Destination, HostKeys, Identities, Place, Route, Secret};

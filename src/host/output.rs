@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::fact::Reading;
 use super::{Action, Captured};
 
 /// The result of an [`super::Action`], of the same kind.
@@ -16,6 +17,10 @@ pub enum ActionResult {
     Run(RunOutput),
     /// What a transfer gave.
     Transfer(TransferOutput),
+    /// What was read.
+    Read(ReadOutput),
+    /// What changes gave.
+    Change(Changed),
 }
 
 impl ActionResult {
@@ -24,6 +29,18 @@ impl ActionResult {
         match self {
             Self::Run(output) => &output.exit,
             Self::Transfer(output) => &output.exit,
+            Self::Read(output) => &output.exit,
+            Self::Change(output) => &output.exit,
+        }
+    }
+
+    /// How long it took.
+    pub fn elapsed(&self) -> Duration {
+        match self {
+            Self::Run(output) => output.elapsed,
+            Self::Transfer(output) => output.elapsed,
+            Self::Read(output) => output.elapsed,
+            Self::Change(output) => output.elapsed,
         }
     }
 
@@ -37,8 +54,42 @@ impl ActionResult {
                 bytes: 0,
                 elapsed: Duration::ZERO,
             }),
+            Action::Read(_) => Self::Read(ReadOutput {
+                exit,
+                readings: Vec::new(),
+                elapsed: Duration::ZERO,
+            }),
+            Action::Change(_) => Self::Change(Changed {
+                exit,
+                outputs: Vec::new(),
+                elapsed: Duration::ZERO,
+            }),
         }
     }
+}
+
+/// What was read of a machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadOutput {
+    /// How it ended; code 0 if there is a reading for each fact.
+    pub exit: Exit,
+    /// What was read, in the order of the facts; fewer than those if the machine was lost.
+    pub readings: Vec<Reading>,
+    /// How long it took.
+    pub elapsed: Duration,
+}
+
+/// What changes gave.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Changed {
+    /// How it ended: code 0 if all was changed, the exit of the change that failed, or why nobody
+    /// knows what became of the first that has no output, such as [`Exit::Failed`] for a machine
+    /// that was lost. Those after it were not begun.
+    pub exit: Exit,
+    /// What each change gave that came to its end, in order. The last of them may have failed.
+    pub outputs: Vec<RunOutput>,
+    /// How long it took.
+    pub elapsed: Duration,
 }
 
 /// What a transfer gave.
@@ -161,6 +212,19 @@ impl Display for Exit {
 }
 
 impl RunOutput {
+    /// The output of what succeeded and said nothing.
+    pub fn ok() -> Self {
+        Self::not_run(Exit::Code(0))
+    }
+
+    /// The output of what failed with a complaint.
+    pub fn complaint(text: impl Into<Vec<u8>>) -> Self {
+        Self {
+            stderr: Captured::of(text),
+            ..Self::not_run(Exit::Code(1))
+        }
+    }
+
     /// The output of a command that never ran.
     pub fn not_run(exit: Exit) -> Self {
         Self {

@@ -134,6 +134,10 @@ impl Pool {
                 ActionResult::not_performed(action, Exit::Failed(why))
             }
             (_, Action::Run(command)) => ActionResult::Run(remote::run(&way, command, call).await),
+            (_, Action::Read(_) | Action::Change(_)) => {
+                let why = format!("{} is not read or changed yet", way.name);
+                ActionResult::not_performed(action, Exit::Failed(why))
+            }
             (Place::Here, _) => ActionResult::Transfer(transfer::here(action).await),
             _ => ActionResult::Transfer(transfer::there(&way, action, call).await),
         }

@@ -28,7 +28,7 @@ pub(super) async fn here(action: &Action) -> TransferOutput {
     let copying = tokio::task::spawn_blocking(move || match &action {
         Action::Put(put) => copy::put(put),
         Action::Get(get) => copy::get(get),
-        Action::Run(_) => Ok(Count::default()),
+        Action::Run(_) | Action::Read(_) | Action::Change(_) => Ok(Count::default()),
     });
     let stopped = || Error::Exit(Exit::Failed("the copy was stopped".to_owned()));
     let result = copying.await.unwrap_or_else(|_| Err(stopped()));
@@ -41,7 +41,7 @@ pub(super) async fn there(way: &Way, action: &Action, mut call: Call) -> Transfe
     let limit = match action {
         Action::Put(put) => put.time_limit,
         Action::Get(get) => get.time_limit,
-        Action::Run(_) => None,
+        Action::Run(_) | Action::Read(_) | Action::Change(_) => None,
     };
     let too_long = async {
         match limit {
@@ -104,7 +104,7 @@ async fn transfer(far: &Far<'_>, action: &Action) -> Result<Count, Error> {
     match action {
         Action::Put(put) => take_there(far, put).await,
         Action::Get(get) => bring(far, get).await,
-        Action::Run(_) => Ok(Count::default()),
+        Action::Run(_) | Action::Read(_) | Action::Change(_) => Ok(Count::default()),
     }
 }
 

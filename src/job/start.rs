@@ -30,11 +30,7 @@ pub(super) enum Next {
 /// Whether nobody has seen how an action ended that had begun: it was cancelled, or the connection
 /// to its machine was lost. One that never began took no time.
 fn was_cut_off(result: &ActionResult) -> bool {
-    let elapsed = match result {
-        ActionResult::Run(output) => output.elapsed,
-        ActionResult::Transfer(output) => output.elapsed,
-    };
-    let lost = matches!(result.exit(), Exit::Failed(_)) && !elapsed.is_zero();
+    let lost = matches!(result.exit(), Exit::Failed(_)) && !result.elapsed().is_zero();
     *result.exit() == Exit::Cancelled || lost
 }
 

@@ -64,7 +64,8 @@ impl Failure {
         };
         let last_line = match result {
             ActionResult::Run(output) => last_line(output),
-            ActionResult::Transfer(_) => None,
+            ActionResult::Transfer(_) | ActionResult::Read(_) => None,
+            ActionResult::Change(changed) => changed.outputs.last().and_then(last_line),
         };
         Self {
             kind,

@@ -78,10 +78,7 @@ impl Runbook {
     fn acted(&mut self, id: usize, result: &ActionResult) -> Result<(), Failure> {
         let task = self.task_of(id);
         let run = self.runs.get_mut(id);
-        run.elapsed += match result {
-            ActionResult::Run(output) => output.elapsed,
-            ActionResult::Transfer(output) => output.elapsed,
-        };
+        run.elapsed += result.elapsed();
         let Some(step) = task.steps.get(run.step) else {
             return Ok(());
         };
@@ -248,5 +245,13 @@ fn value_of(result: &ActionResult, ok: bool, step: &Step) -> Value {
                 ("elapsed", seconds(output.elapsed)),
             ])
         }
+        // No step of a task asks for these.
+        ActionResult::Read(_) | ActionResult::Change(_) => Value::map([
+            ("code", code),
+            ("ok", ok.into()),
+            ("failed", (!ok).into()),
+            ("reason", reason),
+            ("elapsed", seconds(result.elapsed())),
+        ]),
     }
 }

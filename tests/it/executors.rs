@@ -176,7 +176,7 @@ fn as_user(user: &str, chain: Chain, command: Command) -> RunOutput {
     match run.step(Some(result), Instant::now()) {
         unfurl::host::ChainProgress::Done(result) => match *result {
             ActionResult::Run(output) => output,
-            other @ ActionResult::Transfer(_) => panic!("{other:?}"),
+            other => panic!("{other:?}"),
         },
         other => panic!("{other:?}"),
     }

@@ -2,7 +2,8 @@
 
 use std::fmt::{Debug, Formatter};
 
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeStruct as _;
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::fact::{Domain, Setting};
 use crate::value::REDACTED;
@@ -77,8 +78,8 @@ pub enum Change {
     Run(Run),
 }
 
-/// A file that is written.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// A file that is written. What nobody may see of it is never serialized.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
 pub struct Write {
     /// Where.
     pub path: String,
@@ -101,8 +102,9 @@ pub struct Like {
     pub group: Option<String>,
 }
 
-/// A command that changes something.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// A command that changes something. Of one that must not be seen, only what stands for it is
+/// serialized.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
 pub struct Run {
     /// The text for the shell.
     pub text: String,
@@ -149,6 +151,39 @@ impl Like {
     }
 }
 
+impl Serialize for Write {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let bytes: &[u8] = if self.secret { &[] } else { &self.bytes };
+        let mut fields = serializer.serialize_struct("Write", 4)?;
+        fields.serialize_field("path", &self.path)?;
+        fields.serialize_field("bytes", bytes)?;
+        fields.serialize_field("like", &self.like)?;
+        fields.serialize_field("secret", &self.secret)?;
+        fields.end()
+    }
+}
+
+impl Serialize for Run {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut setting = self.setting.clone();
+        if self.shown.is_some() {
+            for (_, value) in &mut setting.env {
+                REDACTED.clone_into(value);
+            }
+        }
+        let stdin = self.stdin.as_ref().filter(|_| self.shown.is_none());
+        let mut fields = serializer.serialize_struct("Run", 7)?;
+        fields.serialize_field("text", self.shown.as_ref().unwrap_or(&self.text))?;
+        fields.serialize_field("setting", &setting)?;
+        fields.serialize_field("stdin", &stdin)?;
+        fields.serialize_field("touches", &self.touches)?;
+        fields.serialize_field("shown", &self.shown)?;
+        fields.serialize_field("good_codes", &self.good_codes)?;
+        fields.serialize_field("keeps_background", &self.keeps_background)?;
+        fields.end()
+    }
+}
+
 impl Debug for Write {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         let mut shown = f.debug_struct("Write");
@@ -168,5 +203,30 @@ impl Debug for Run {
             .field("text", self.shown.as_ref().unwrap_or(&self.text))
             .field("touches", &self.touches)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_may_see_is_neither_serialized_nor_shown() {
+        let write = Write {
+            path: "/etc/key".to_owned(),
+            bytes: b"hunter2".to_vec(),
+            like: Like::default(),
+            secret: true,
+        };
+        let mut run = Run::new("login hunter2");
+        run.shown = Some("login".to_owned());
+        run.stdin = Some(b"hunter2".to_vec());
+        run.setting.env = vec![("TOKEN".to_owned(), "hunter2".to_owned())];
+        let changes = [Change::Write(write), Change::Run(run)];
+        let json = serde_json::to_string(&changes).unwrap();
+        assert!(!json.contains("hunter2"), "{json}");
+        assert!(!json.contains("104,117,110"), "{json}");
+        assert!(!format!("{changes:?}").contains("hunter2"));
+        assert!(serde_json::from_str::<Vec<Change>>(&json).is_ok());
     }
 }

@@ -5,7 +5,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::chain::Own;
-use crate::host::{Action, ActionResult, Captured, Command, Exit, Program, Request, RunOutput};
+use crate::host::{
+    Action, ActionResult, Captured, Changed, Command, Exit, Program, Request, RunOutput,
+};
 
 /// The most bytes that an answer may have.
 const ANSWER_BYTES: usize = 16 << 20;
@@ -100,9 +102,23 @@ fn text_of(value: &Value) -> String {
 /// What a result amounts to.
 fn of_result(result: &Value, action: &Action, elapsed: Duration) -> ActionResult {
     let code = exit_code(result);
-    let Action::Run(_) = action else {
-        return ActionResult::not_performed(action, Exit::Code(code));
-    };
+    match action {
+        Action::Run(_) => {}
+        Action::Read(_) => {
+            let why = "an executor's answer has no facts".to_owned();
+            return ActionResult::not_performed(action, Exit::Failed(why));
+        }
+        Action::Change(changes) if code == 0 => {
+            return ActionResult::Change(Changed {
+                exit: Exit::Code(0),
+                outputs: vec![RunOutput::ok(); changes.len()],
+                elapsed,
+            });
+        }
+        Action::Put(_) | Action::Get(_) | Action::Change(_) => {
+            return ActionResult::not_performed(action, Exit::Code(code));
+        }
+    }
     let (stdout, stderr) = if result.get("code").is_some() {
         let field = |name: &str| result.get(name).map(text_of).unwrap_or_default();
         (field("stdout"), field("stderr"))

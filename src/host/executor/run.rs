@@ -265,11 +265,15 @@ impl ChainRun {
                 return self.end_with(Exit::TimedOut, now);
             }
             let limit = match &mut request.action {
-                Action::Run(command) => &mut command.time_limit,
-                Action::Put(put) => &mut put.time_limit,
-                Action::Get(get) => &mut get.time_limit,
+                Action::Run(command) => Some(&mut command.time_limit),
+                Action::Put(put) => Some(&mut put.time_limit),
+                Action::Get(get) => Some(&mut get.time_limit),
+                // Each of their commands has its own.
+                Action::Read(_) | Action::Change(_) => None,
             };
-            *limit = Some(limit.map_or(left, |limit| limit.min(left)));
+            if let Some(limit) = limit {
+                *limit = Some(limit.map_or(left, |limit| limit.min(left)));
+            }
         }
         ChainProgress::Do(Box::new(request))
     }
@@ -381,6 +385,8 @@ fn described(action: &Action) -> String {
         }
         Action::Put(put) => format!("put `{}`", put.target),
         Action::Get(get) => format!("get `{}`", get.source),
+        Action::Read(facts) => format!("read {} facts", facts.len()),
+        Action::Change(changes) => format!("make {} changes", changes.len()),
     }
 }
 

@@ -38,7 +38,7 @@ async fn run(pool: &Pool, place: &Place, command: Command) -> unfurl::host::RunO
     let (_stop, call) = call();
     match pool.perform(place, &Action::Run(command), call).await {
         ActionResult::Run(output) => output,
-        ActionResult::Transfer(_) => panic!("no command"),
+        other => panic!("no command: {other:?}"),
     }
 }
 

@@ -261,7 +261,7 @@ pub(crate) async fn run(
     let (_stop, call) = call();
     match perform(pool, host, &Action::Run(command), call).await {
         ActionResult::Run(output) => output,
-        ActionResult::Transfer(_) => panic!("a command gave a transfer"),
+        other => panic!("a command gave {other:?}"),
     }
 }
 
@@ -270,7 +270,7 @@ pub(crate) async fn transfer(pool: &Pool, host: &Destination, action: Action) ->
     let (_stop, call) = call();
     match perform(pool, host, &action, call).await {
         ActionResult::Transfer(output) => output,
-        ActionResult::Run(_) => panic!("a transfer gave a command"),
+        other => panic!("a transfer gave {other:?}"),
     }
 }
 
