@@ -10,11 +10,21 @@ use granit_parser::{
 
 use super::build::{Builder, Head, Stop};
 use super::outdent::Padded;
-use super::{Kind, Limits, Node, scalar};
+use super::{Kind, Limits, Node, Schema, scalar};
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources, Span};
 
 /// Reads a text of `sources` as one document; an empty one is null.
 pub fn parse(sources: &Sources, source: SourceId, limits: &Limits) -> Result<Node, Diagnostics> {
+    parse_as(Schema::Core, sources, source, limits)
+}
+
+/// Reads a text of `sources` as one document in which plain scalars mean what a schema says.
+pub fn parse_as(
+    schema: Schema,
+    sources: &Sources,
+    source: SourceId,
+    limits: &Limits,
+) -> Result<Node, Diagnostics> {
     let Some(text) = sources.get(source).map(|source| Arc::clone(&source.text)) else {
         return Err(Diagnostic::error("no text was read from this source").into());
     };
@@ -26,7 +36,7 @@ pub fn parse(sources: &Sources, source: SourceId, limits: &Limits) -> Result<Nod
             .help("split it into files that include each other")
             .into());
     }
-    let failure = match read(&text, source, limits) {
+    let failure = match read(schema, &text, source, limits) {
         Ok(root) => return Ok(root),
         Err(failure) => failure,
     };
@@ -37,7 +47,7 @@ pub fn parse(sources: &Sources, source: SourceId, limits: &Limits) -> Result<Nod
     });
     let mut next = failure.outdented;
     while next.is_some_and(|place| padded.indent(place)) {
-        match read(padded.text(), source, limits) {
+        match read(schema, padded.text(), source, limits) {
             Ok(root) => return Ok(padded.restore(&root)),
             Err(failure) => next = failure.outdented,
         }
@@ -52,8 +62,14 @@ struct Failure {
     outdented: Option<usize>,
 }
 
-fn read(text: &str, source: SourceId, limits: &Limits) -> Result<Node, Failure> {
+fn read(
+    schema: Schema,
+    text: &str,
+    source: SourceId,
+    limits: &Limits,
+) -> Result<Node, Failure> {
     let mut reader = Reader {
+        schema,
         events: Parser::new_from_str_with_options(text, options(limits, text)),
         text,
         source,
@@ -87,6 +103,7 @@ fn options(limits: &Limits, text: &str) -> granit_parser::Options {
 }
 
 struct Reader<'t> {
+    schema: Schema,
     events: Parser<'t, StrInput<'t>>,
     text: &'t str,
     source: SourceId,
@@ -217,7 +234,7 @@ impl<'t> Reader<'t> {
                 let known = if empty {
                     Some(Kind::Null)
                 } else {
-                    scalar::resolve(&text)
+                    self.schema.resolve(&text)
                 };
                 (
                     known.unwrap_or_else(|| Kind::Str(self.builder.share(&text))),
