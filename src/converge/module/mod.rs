@@ -1,6 +1,8 @@
 //! State modules: each is a table of functions.
 
 mod arguments;
+mod command;
+mod service;
 
 use super::{ChunkIndex, Facts, Halt, Low, Verdict, World};
 use crate::value::Map;
@@ -90,7 +92,7 @@ pub enum Mode {
 }
 
 /// The state modules.
-pub static MODULES: ModuleTable = &[];
+pub static MODULES: ModuleTable = &[&service::MODULE];
 
 /// Finds a function; none for the module too if there is no such module.
 pub fn find(state: &str, fun: &str) -> (Option<&'static Module>, Option<&'static Function>) {
