@@ -5,6 +5,7 @@
 //! what came of them. Files of state trees come through [`Roots`].
 
 mod chunk;
+mod diff;
 mod facts;
 mod merge;
 mod module;

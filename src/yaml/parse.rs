@@ -62,12 +62,7 @@ struct Failure {
     outdented: Option<usize>,
 }
 
-fn read(
-    schema: Schema,
-    text: &str,
-    source: SourceId,
-    limits: &Limits,
-) -> Result<Node, Failure> {
+fn read(schema: Schema, text: &str, source: SourceId, limits: &Limits) -> Result<Node, Failure> {
     let mut reader = Reader {
         schema,
         events: Parser::new_from_str_with_options(text, options(limits, text)),

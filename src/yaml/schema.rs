@@ -74,7 +74,11 @@ fn integer(text: &str, rest: &str) -> Option<Kind> {
     }
     if rest.contains(':') {
         let sixty = sexagesimal(rest)?;
-        return Some(Kind::Int(if text.starts_with('-') { -sixty } else { sixty }));
+        return Some(Kind::Int(if text.starts_with('-') {
+            -sixty
+        } else {
+            sixty
+        }));
     }
     let good = rest.starts_with(|c: char| c.is_ascii_digit()) && all(rest, digit);
     good.then(|| scalar::integer(text)).flatten()
@@ -85,7 +89,9 @@ fn sexagesimal(text: &str) -> Option<i64> {
     let mut parts = text.split(':');
     let first = parts.next()?;
     let plain = first.starts_with(|c: char| matches!(c, '1'..='9'))
-        && first.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_');
+        && first
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || byte == b'_');
     if !plain {
         return None;
     }
@@ -107,7 +113,10 @@ fn float(negative: bool, text: &str, signed: bool) -> Option<Kind> {
         None => (text, None),
     };
     let (whole, fraction) = mantissa.split_once('.')?;
-    let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit() || byte == b'_');
+    let digits = |part: &str| {
+        part.bytes()
+            .all(|byte| byte.is_ascii_digit() || byte == b'_')
+    };
     let starts = |part: &str| part.starts_with(|c: char| c.is_ascii_digit());
     let begins = starts(whole) || (whole.is_empty() && !signed && starts(fraction));
     let exponent_fits = exponent.is_none_or(|exponent| {

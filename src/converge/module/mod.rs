@@ -2,6 +2,7 @@
 
 mod arguments;
 mod command;
+mod file;
 mod service;
 
 use super::{ChunkIndex, Facts, Halt, Low, Verdict, World};
@@ -92,7 +93,7 @@ pub enum Mode {
 }
 
 /// The state modules.
-pub static MODULES: ModuleTable = &[&service::MODULE];
+pub static MODULES: ModuleTable = &[&service::MODULE, &file::MODULE];
 
 /// Finds a function; none for the module too if there is no such module.
 pub fn find(state: &str, fun: &str) -> (Option<&'static Module>, Option<&'static Function>) {

@@ -136,9 +136,7 @@ fn keep(call: &Call<'_>, facts: &Facts, wish: Wish) -> Result<Verdict, Halt> {
         let mut comment = format!("The service {name} is already {state}");
         comment.push_str(process_note(&status));
         return match wish.enable {
-            Some(wanted) if wanted != status.is_enabled => {
-                toggle(&wish.service, &status, wanted)
-            }
+            Some(wanted) if wanted != status.is_enabled => toggle(&wish.service, &status, wanted),
             _ if !unmask.is_empty() => {
                 let text = format!("{comment}\nService {name} was unmasked");
                 let changes = Map::new();
@@ -305,11 +303,7 @@ fn start_with_machine(call: &Call<'_>, facts: &Facts, wanted: bool) -> Result<Ve
     toggle(&service, &status, wanted)
 }
 
-fn toggle(
-    service: &Service,
-    before: &Status,
-    wanted: bool,
-) -> Result<Verdict, Halt> {
+fn toggle(service: &Service, before: &Status, wanted: bool) -> Result<Verdict, Halt> {
     let (verb, word) = if wanted {
         (Verb::Enable, "enabled")
     } else {

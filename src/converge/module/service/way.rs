@@ -226,7 +226,6 @@ impl Service {
         }
     }
 
-
     /// The command that masks or unmasks it.
     pub(super) fn mask(&self, word: &str, is_runtime: bool) -> Change {
         let runtime = if is_runtime { "--runtime " } else { "" };

@@ -1,0 +1,301 @@
+//! Differences of texts as Python's `difflib.unified_diff` writes them, since Salt shows those.
+//!
+//! The matching is Ratcliff and Obershelp's: the longest block of equal lines, then the same on
+//! both sides of it. A shortest edit script would often differ from it.
+
+use crate::hash::FoldMap;
+
+/// How many lines around a change are shown.
+const CONTEXT: usize = 3;
+
+/// How many steps the search for equal lines may take; what is not searched then counts as
+/// different.
+const MOST_STEPS: usize = 50_000_000;
+
+/// A second text of at least this many lines is searched without the lines that make up more
+/// than a hundredth of it.
+const POPULAR_FROM: usize = 200;
+
+/// The lines of a unified difference, with nothing if the texts are equal. The first two are the
+/// heads; each of the heads ends with a newline, each other line as it does in the texts.
+pub(super) fn unified(before: &[&str], after: &[&str]) -> Vec<String> {
+    if before == after {
+        return Vec::new();
+    }
+    let mut lines = vec!["--- \n".to_owned(), "+++ \n".to_owned()];
+    for group in grouped(&operations(before, after)) {
+        let (Some(first), Some(last)) = (group.first(), group.last()) else {
+            continue;
+        };
+        lines.push(format!(
+            "@@ -{} +{} @@\n",
+            range(first.before.0, last.before.1),
+            range(first.after.0, last.after.1)
+        ));
+        for step in &group {
+            let mut show = |sign: char, text: &[&str]| {
+                lines.extend(text.iter().map(|line| format!("{sign}{line}")));
+            };
+            if step.equal {
+                show(' ', &before[step.before.0..step.before.1]);
+            } else {
+                show('-', &before[step.before.0..step.before.1]);
+                show('+', &after[step.after.0..step.after.1]);
+            }
+        }
+    }
+    lines
+}
+
+/// The lines of a text, each with its newline.
+pub(super) fn lines(text: &str) -> Vec<&str> {
+    text.split_inclusive('\n').collect()
+}
+
+/// A range of lines as the head of a hunk names it.
+fn range(start: usize, end: usize) -> String {
+    match end - start {
+        0 => format!("{start},0"),
+        1 => format!("{}", start + 1),
+        length => format!("{},{length}", start + 1),
+    }
+}
+
+/// A stretch of both texts: the same lines, or others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Step {
+    equal: bool,
+    before: (usize, usize),
+    after: (usize, usize),
+}
+
+fn operations(before: &[&str], after: &[&str]) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let (mut i, mut j) = (0, 0);
+    for block in Matcher::new(before, after).blocks() {
+        if i < block.before || j < block.after {
+            steps.push(Step {
+                equal: false,
+                before: (i, block.before),
+                after: (j, block.after),
+            });
+        }
+        (i, j) = (block.before + block.length, block.after + block.length);
+        if block.length > 0 {
+            steps.push(Step {
+                equal: true,
+                before: (block.before, i),
+                after: (block.after, j),
+            });
+        }
+    }
+    steps
+}
+
+/// The steps in groups with context around them.
+fn grouped(steps: &[Step]) -> Vec<Vec<Step>> {
+    let mut steps = steps.to_vec();
+    if let Some(first) = steps.first_mut()
+        && first.equal
+    {
+        first.before.0 = first.before.0.max(first.before.1.saturating_sub(CONTEXT));
+        first.after.0 = first.after.0.max(first.after.1.saturating_sub(CONTEXT));
+    }
+    if let Some(last) = steps.last_mut()
+        && last.equal
+    {
+        last.before.1 = last.before.1.min(last.before.0 + CONTEXT);
+        last.after.1 = last.after.1.min(last.after.0 + CONTEXT);
+    }
+    let mut groups = Vec::new();
+    let mut group: Vec<Step> = Vec::new();
+    for step in steps {
+        let mut step = step;
+        if step.equal && step.before.1 - step.before.0 > 2 * CONTEXT {
+            group.push(Step {
+                before: (step.before.0, step.before.0 + CONTEXT),
+                after: (step.after.0, step.after.0 + CONTEXT),
+                ..step
+            });
+            groups.push(std::mem::take(&mut group));
+            step.before.0 = step.before.1 - CONTEXT;
+            step.after.0 = step.after.1 - CONTEXT;
+        }
+        group.push(step);
+    }
+    groups.push(group);
+    groups.retain(|group| group.iter().any(|step| !step.equal));
+    groups
+}
+
+/// Equal lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Block {
+    before: usize,
+    after: usize,
+    length: usize,
+}
+
+/// The part of both texts that is searched.
+#[derive(Debug, Clone, Copy)]
+struct Window {
+    before: (usize, usize),
+    after: (usize, usize),
+}
+
+struct Matcher {
+    before: Vec<u32>,
+    after: Vec<u32>,
+    /// Where each line is in the second text.
+    places: Vec<Vec<usize>>,
+    /// How long the run of equal lines is that ends at a place, by that place and one more.
+    lengths: [Vec<usize>; 2],
+    steps: usize,
+}
+
+impl Matcher {
+    fn new<'a>(before: &[&'a str], after: &[&'a str]) -> Self {
+        let mut numbers: FoldMap<&str, u32> = FoldMap::default();
+        let mut number = |line: &'a str| {
+            let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
+            *numbers.entry(line).or_insert(next)
+        };
+        let before: Vec<u32> = before.iter().map(|line| number(line)).collect();
+        let after: Vec<u32> = after.iter().map(|line| number(line)).collect();
+        let mut places = vec![Vec::new(); numbers.len()];
+        for (place, line) in after.iter().enumerate() {
+            places[*line as usize].push(place);
+        }
+        if after.len() >= POPULAR_FROM {
+            let most = after.len() / 100 + 1;
+            for found in &mut places {
+                if found.len() > most {
+                    found.clear();
+                }
+            }
+        }
+        let lengths = [vec![0; after.len() + 1], vec![0; after.len() + 1]];
+        Self {
+            before,
+            after,
+            places,
+            lengths,
+            steps: 0,
+        }
+    }
+
+    /// All blocks in order, joined where they touch, and an empty one at the end.
+    fn blocks(mut self) -> Vec<Block> {
+        let (before, after) = (self.before.len(), self.after.len());
+        let mut found = Vec::new();
+        let mut todo = vec![Window {
+            before: (0, before),
+            after: (0, after),
+        }];
+        while let Some(window) = todo.pop() {
+            let Some(block) = self.longest(window) else {
+                continue;
+            };
+            found.push(block);
+            let (i, j) = (block.before + block.length, block.after + block.length);
+            if window.before.0 < block.before && window.after.0 < block.after {
+                todo.push(Window {
+                    before: (window.before.0, block.before),
+                    after: (window.after.0, block.after),
+                });
+            }
+            if i < window.before.1 && j < window.after.1 {
+                todo.push(Window {
+                    before: (i, window.before.1),
+                    after: (j, window.after.1),
+                });
+            }
+        }
+        found.sort_unstable();
+        let mut joined: Vec<Block> = Vec::new();
+        for block in found {
+            match joined.last_mut() {
+                Some(last)
+                    if last.before + last.length == block.before
+                        && last.after + last.length == block.after =>
+                {
+                    last.length += block.length;
+                }
+                _ => joined.push(block),
+            }
+        }
+        joined.push(Block {
+            before,
+            after,
+            length: 0,
+        });
+        joined
+    }
+
+    /// The longest block of equal lines in a window: of several, the one that starts first in the
+    /// first text, and then first in the second.
+    fn longest(&mut self, window: Window) -> Option<Block> {
+        let mut best = Block {
+            before: window.before.0,
+            after: window.after.0,
+            length: 0,
+        };
+        let [mut last, mut now] = std::mem::take(&mut self.lengths);
+        let mut touched: Vec<usize> = Vec::new();
+        for i in window.before.0..window.before.1 {
+            if self.steps > MOST_STEPS {
+                break;
+            }
+            let places = &self.places[self.before[i] as usize];
+            let from = places.partition_point(|place| *place < window.after.0);
+            let mut next: Vec<usize> = Vec::new();
+            for j in places[from..].iter().take_while(|j| **j < window.after.1) {
+                self.steps += 1;
+                let length = last[*j] + 1;
+                now[*j + 1] = length;
+                next.push(*j + 1);
+                if length > best.length {
+                    best = Block {
+                        before: i + 1 - length,
+                        after: *j + 1 - length,
+                        length,
+                    };
+                }
+            }
+            self.steps += 1;
+            for place in touched.drain(..) {
+                last[place] = 0;
+            }
+            std::mem::swap(&mut last, &mut now);
+            touched = next;
+        }
+        for place in touched {
+            last[place] = 0;
+        }
+        self.lengths = [last, now];
+        self.extend(&mut best, window);
+        (best.length > 0).then_some(best)
+    }
+
+    /// Lines that are too frequent to be searched for belong to a block they touch.
+    fn extend(&self, best: &mut Block, window: Window) {
+        while best.before > window.before.0
+            && best.after > window.after.0
+            && self.before[best.before - 1] == self.after[best.after - 1]
+        {
+            best.before -= 1;
+            best.after -= 1;
+            best.length += 1;
+        }
+        while best.before + best.length < window.before.1
+            && best.after + best.length < window.after.1
+            && self.before[best.before + best.length] == self.after[best.after + best.length]
+        {
+            best.length += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "diff_tests.rs"]
+mod tests;

@@ -1,0 +1,535 @@
+//! `file.directory`: a folder, who owns it and what is in it, and what may be.
+
+use std::collections::BTreeMap;
+
+use super::pattern::Filter;
+use super::presence::bare;
+use super::recurse::kept_by;
+use super::work::{
+    Owners, Work, at, folders, is_folder, join, named, need, one, parent, put, refuse, to,
+};
+use crate::converge::{Call, Facts, Halt, Mode, Outcome, Requisite, Target, Verdict};
+use crate::host::change::Change;
+use crate::host::fact::{Entry, EntryKind, Fact};
+use crate::value::{Map, Value};
+
+/// The arguments.
+struct Wish {
+    path: String,
+    owners: Owners,
+    dir_mode: Option<u32>,
+    file_mode: Option<u32>,
+    recursion: Option<Recursion>,
+    clean: Option<Filter>,
+    depth: Option<usize>,
+    follow: bool,
+    children_only: bool,
+}
+
+/// What is seen to in what is in the folder.
+struct Recursion {
+    user: bool,
+    group: bool,
+    mode: bool,
+    files: bool,
+    folders: bool,
+    silent: bool,
+}
+
+/// Decides `file.directory`.
+pub(super) fn directory(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
+    let wish = wish(call, facts)?;
+    let path = &wish.path;
+    let listed = wish.recursion.is_some() || wish.clean.is_some();
+    let mut wanted = vec![at(path), to(path), to(parent(path))];
+    wanted.extend(listed.then(|| Fact::Tree(path.clone())));
+    need(facts, wanted)?;
+    let way = make_way(call, path, facts)?;
+    if let Way::Told(outcome, steps) = way {
+        let apply = outcome.clone();
+        return Ok(Work {
+            test: outcome,
+            apply,
+            steps,
+        }
+        .verdict(call.mode));
+    }
+    let (forced, cleared) = match way {
+        Way::Cleared(changes, steps) => (changes, steps),
+        _ => (Map::new(), Vec::new()),
+    };
+    let is_gone = !cleared.is_empty() && call.mode == Mode::Apply;
+    let checked = check(call, &wish, is_gone, facts)?;
+    let mut changes = forced;
+    changes.extend(checked.clone());
+    if call.mode == Mode::Apply && changes.is_empty() {
+        return Ok(Verdict::Done(Outcome::same(correct(path))));
+    }
+    let test = foretold(path, changes.clone(), &checked);
+    let work = if is_gone || !is_folder(path, facts)? || !cleared.is_empty() {
+        created(call, &wish, changes, facts)?
+    } else {
+        updated(call, &wish, changes, facts)?
+    };
+    let (apply, more) = match work {
+        Ok(done) => done,
+        Err(failed) if call.mode == Mode::Apply => return Ok(Verdict::Done(failed)),
+        Err(failed) => (failed, Vec::new()),
+    };
+    let steps = cleared.into_iter().chain(more).collect();
+    Ok(Work { test, apply, steps }.verdict(call.mode))
+}
+
+fn correct(path: &str) -> String {
+    format!("The directory {path} is in the correct state")
+}
+
+fn wish(call: &Call<'_>, facts: &Facts) -> Result<Wish, Halt> {
+    let path = bare(&named(call, facts)?).to_owned();
+    let clean = call.flag("clean", false);
+    let depth = call.int("max_depth")?;
+    if depth.is_some() && clean {
+        return refuse("Cannot specify both max_depth and clean");
+    }
+    let owners = Owners::of(call, facts)?;
+    let dir_mode = match call.mode("dir_mode")? {
+        Some(mode) => Some(mode),
+        None => call.mode("mode")?,
+    };
+    owners.check(call.mode)?;
+    if !path.starts_with('/') {
+        return refuse(format!("Specified file {path} is not an absolute path"));
+    }
+    Ok(Wish {
+        path,
+        owners,
+        dir_mode,
+        file_mode: call.mode("file_mode")?.or(dir_mode),
+        recursion: recursion(call)?,
+        clean: clean.then(|| Filter::excluding(call)).transpose()?,
+        depth: depth.map(|depth| usize::try_from(depth).unwrap_or(0)),
+        follow: call.flag("follow_symlinks", false),
+        children_only: call.flag("children_only", false),
+    })
+}
+
+/// The words of `recurse`.
+const WORDS: [&str; 6] = [
+    "user",
+    "group",
+    "mode",
+    "ignore_files",
+    "ignore_dirs",
+    "silent",
+];
+
+fn recursion(call: &Call<'_>) -> Result<Option<Recursion>, Halt> {
+    let Some(value) = call.arg("recurse").filter(|value| value.is_truthy()) else {
+        return Ok(None);
+    };
+    if value.as_list().is_none() {
+        return refuse("\"recurse\" must be formed as a list of strings");
+    }
+    let words = call.texts("recurse")?;
+    if words.iter().any(|word| !WORDS.contains(&&**word)) {
+        let known = WORDS.map(|word| format!("\"{word}\"")).join(", ");
+        return refuse(format!("Types for \"recurse\" limited to {known}."));
+    }
+    let has = |word: &str| words.iter().any(|it| it == word);
+    if has("ignore_files") && has("ignore_dirs") {
+        return refuse(
+            "Must not specify \"recurse\" options \"ignore_files\" and \"ignore_dirs\" at the \
+             same time.",
+        );
+    }
+    Ok(Some(Recursion {
+        user: has("user"),
+        group: has("group"),
+        mode: has("mode"),
+        files: !has("ignore_files"),
+        folders: !has("ignore_dirs"),
+        silent: has("silent"),
+    }))
+}
+
+/// What becomes of what stands where the folder is to be.
+enum Way {
+    /// It is one, or nothing is there.
+    Free,
+    /// It is taken away, with these changes.
+    Cleared(Map, Vec<Change>),
+    /// A dry run has nothing more to say.
+    Told(Outcome, Vec<Change>),
+}
+
+fn make_way(call: &Call<'_>, path: &str, facts: &Facts) -> Result<Way, Halt> {
+    let is_link = facts
+        .path(path)?
+        .is_some_and(|entry| matches!(entry.kind, EntryKind::Link(_)));
+    let is_file = facts.target(path)?.is_some_and(|entry| !entry.is_folder());
+    let force = call.flag("force", false);
+    let refused_link = is_link && !call.flag("allow_symlink", true);
+    if !(is_file || refused_link || force && is_link) {
+        return Ok(Way::Free);
+    }
+    let is_test = call.mode == Mode::Test;
+    let mut steps = Vec::new();
+    if let Some(backup) = call.text("backupname")? {
+        let mut changes = Map::new();
+        if facts.path(&backup)?.is_some() {
+            if !force {
+                return refuse(format!(
+                    "File exists where the backup target {backup} should go"
+                ));
+            }
+            put(
+                &mut changes,
+                "forced",
+                format!("Existing file at backup path {backup} would be removed"),
+            );
+            steps.push(Change::Remove {
+                path: backup.clone(),
+            });
+        }
+        steps.push(Change::Move {
+            from: path.to_owned(),
+            to: backup.clone(),
+        });
+        if !is_test {
+            return Ok(Way::Cleared(Map::new(), steps));
+        }
+        put(
+            &mut changes,
+            "backup",
+            format!("{path} would be renamed to {backup}"),
+        );
+        changes.insert(path.into(), Value::map([("directory", "new".into())]));
+        let comment = format!("{path} would be backed up and replaced with a new directory");
+        return Ok(Way::Told(Outcome::would(changes, comment), steps));
+    }
+    if force {
+        let what = if is_file { "File" } else { "Symlink" };
+        let how = if is_test { "would be" } else { "was" };
+        let changes = one("forced", format!("{what} {how} forcibly replaced"));
+        steps.push(Change::Remove {
+            path: path.to_owned(),
+        });
+        return Ok(Way::Cleared(changes, steps));
+    }
+    let what = if is_file { "file" } else { "symlink" };
+    refuse(format!("Specified location {path} exists and is a {what}"))
+}
+
+/// What a dry run says.
+fn foretold(path: &str, changes: Map, checked: &Map) -> Outcome {
+    if checked.is_empty() {
+        // What would be forced alone changes nothing that is checked.
+        return Outcome::changed(changes, correct(path));
+    }
+    let mut comment = "The following files will be changed:\n".to_owned();
+    for (file, each) in checked {
+        for (key, value) in each.as_map().into_iter().flatten() {
+            comment.push_str(&format!("{file}: {key} - {value}\n"));
+        }
+    }
+    Outcome::would(changes, comment)
+}
+
+/// One level of a folder: what is in it.
+#[derive(Default)]
+struct Level<'a> {
+    files: Vec<(&'a str, &'a Entry)>,
+    folders: Vec<(&'a str, &'a Entry)>,
+}
+
+/// What is in the folder, level by level as a walk from the top meets it: paths below it.
+fn walked<'a>(wish: &Wish, facts: &'a Facts) -> Result<Vec<Level<'a>>, Halt> {
+    let entries = facts.tree(&wish.path)?.unwrap_or_default();
+    let mut levels: BTreeMap<&str, Level<'a>> = BTreeMap::new();
+    for (below, entry) in entries {
+        let depth = below.matches('/').count() + 1;
+        if wish.depth.is_some_and(|most| depth > most) {
+            continue;
+        }
+        let level = levels.entry(parent(below)).or_default();
+        if entry.is_folder() {
+            level.folders.push((below, entry));
+        } else {
+            level.files.push((below, entry));
+        }
+    }
+    let mut order = Vec::new();
+    let mut todo = vec![""];
+    while let Some(folder) = todo.pop() {
+        if let Some(level) = levels.remove(folder) {
+            todo.extend(level.folders.iter().rev().map(|(below, _)| *below));
+            order.push(level);
+        }
+    }
+    Ok(order)
+}
+
+/// What of an entry differs; a link has no mode of its own.
+fn differ(owners: &Owners, entry: &Entry, mode: Option<u32>) -> (Map, crate::host::change::Like) {
+    let is_link = matches!(entry.kind, EntryKind::Link(_));
+    owners.differ(entry, mode.filter(|_| !is_link))
+}
+
+/// All that differs, by path.
+fn check(call: &Call<'_>, wish: &Wish, is_gone: bool, facts: &Facts) -> Result<Map, Halt> {
+    let path = &wish.path;
+    let mut changes = Map::new();
+    let levels = if is_gone {
+        Vec::new()
+    } else {
+        walked(wish, facts)?
+    };
+    let (mut owners, mut dir_mode) = (wish.owners.clone(), wish.dir_mode);
+    if let Some(recursion) = &wish.recursion {
+        (owners, dir_mode) = narrowed(wish, recursion);
+        for (below, _, differs, _) in children(wish, recursion, &levels) {
+            changes.insert(join(path, below).into(), Value::map(differs));
+        }
+    }
+    let entry = if is_gone {
+        None
+    } else if wish.follow {
+        facts.target(path)?
+    } else {
+        facts.path(path)?
+    };
+    if !wish.children_only {
+        let differs = match entry {
+            Some(entry) => differ(&owners, entry, dir_mode).0,
+            None => one("directory", "new"),
+        };
+        if !differs.is_empty() {
+            changes.insert(path.as_str().into(), Value::map(differs));
+        }
+    }
+    if let Some(filter) = &wish.clean {
+        let keep = keep(call, path, facts)?;
+        for level in &levels {
+            for (below, _) in level.files.iter().chain(&level.folders) {
+                let full = join(path, below);
+                let is_kept = keep.iter().any(|kept| kept.contains(&full));
+                if !is_kept && filter.passes(below) {
+                    let removed = Value::map([("removed", "Removed due to clean".into())]);
+                    changes.insert(full.into(), removed);
+                }
+            }
+        }
+    }
+    if is_gone || !is_folder(path, facts)? {
+        changes.insert(path.as_str().into(), Value::map(one("directory", "new")));
+    }
+    Ok(changes)
+}
+
+/// The owners and the mode of folders that recursion sees to.
+fn narrowed(wish: &Wish, recursion: &Recursion) -> (Owners, Option<u32>) {
+    let owners = Owners {
+        user: wish.owners.user.clone().filter(|_| recursion.user),
+        group: wish.owners.group.clone().filter(|_| recursion.group),
+    };
+    (owners, wish.dir_mode.filter(|_| recursion.mode))
+}
+
+type Child<'a> = (&'a str, &'a Entry, Map, crate::host::change::Like);
+
+/// What is in the folder and differs.
+fn children<'a>(wish: &Wish, recursion: &Recursion, levels: &[Level<'a>]) -> Vec<Child<'a>> {
+    let (owners, dir_mode) = narrowed(wish, recursion);
+    let file_mode = wish.file_mode.filter(|_| recursion.mode);
+    let mut all = Vec::new();
+    for level in levels {
+        let files = level.files.iter().filter(|_| recursion.files);
+        let folders = level.folders.iter().filter(|_| recursion.folders);
+        let files = files.map(|it| (it, file_mode));
+        for ((below, entry), mode) in files.chain(folders.map(|it| (it, dir_mode))) {
+            let (differs, like) = differ(&owners, entry, mode);
+            if !differs.is_empty() {
+                all.push((*below, *entry, differs, like));
+            }
+        }
+    }
+    all
+}
+
+type Made = Result<(Outcome, Vec<Change>), Outcome>;
+
+/// The folder is made.
+fn created(call: &Call<'_>, wish: &Wish, mut changes: Map, facts: &Facts) -> Result<Made, Halt> {
+    let path = &wish.path;
+    let like = wish.owners.like(wish.dir_mode);
+    let mut steps = Vec::new();
+    if !is_folder(parent(path), facts)? {
+        if !call.flag("makedirs", false) {
+            return Ok(Err(Outcome {
+                changes,
+                ..Outcome::failed(format!("No directory to create {path} in"))
+            }));
+        }
+        steps = folders(parent(path), &like, facts)?;
+    }
+    steps.push(Change::Folder {
+        path: path.clone(),
+        parents: false,
+        like,
+    });
+    changes.insert(path.as_str().into(), Value::map(one("directory", "new")));
+    Ok(Ok((Outcome::changed(changes, ""), steps)))
+}
+
+/// The folder is there and brought to what is wished.
+fn updated(call: &Call<'_>, wish: &Wish, mut changes: Map, facts: &Facts) -> Result<Made, Halt> {
+    let path = &wish.path;
+    let mut steps = Vec::new();
+    let mut outcome = Outcome::same("");
+    let entry = if wish.follow {
+        facts.target(path)?
+    } else {
+        facts.path(path)?
+    };
+    if let Some(entry) = entry.filter(|_| !wish.children_only) {
+        let (differs, like) = differ(&wish.owners, entry, wish.dir_mode);
+        if !differs.is_empty() {
+            steps.push(Change::Set {
+                path: path.clone(),
+                like,
+                follow: wish.follow,
+            });
+        }
+        changes.extend(differs);
+    }
+    let levels = walked(wish, facts)?;
+    if let Some(recursion) = &wish.recursion {
+        for (asked, owner, what) in [
+            (recursion.group, &wish.owners.group, "group"),
+            (recursion.user, &wish.owners.user, "user"),
+        ] {
+            if asked && owner.is_none() {
+                outcome = Outcome::failed(lacks(what));
+            }
+        }
+        if recursion.silent {
+            changes = one("recursion", "Changes silenced");
+        }
+        for (below, _, differs, like) in children(wish, recursion, &levels) {
+            steps.push(Change::Set {
+                path: join(path, below),
+                like,
+                follow: wish.follow,
+            });
+            changes.extend(differs);
+        }
+    }
+    if wish.clean.is_some() {
+        let removed = cleaned(call, wish, &levels, facts)?;
+        if !removed.is_empty() {
+            let paths = removed.iter().map(|path| Value::str(path.as_str()));
+            changes.insert("removed".into(), Value::list(paths));
+            outcome.comment = format!("Files cleaned from directory {path}");
+        }
+        steps.extend(removed.into_iter().map(|path| Change::Remove { path }));
+    }
+    if outcome.comment.is_empty() {
+        let below = if wish.children_only { "/*" } else { "" };
+        outcome.comment = format!("Directory {path}{below} updated");
+    }
+    outcome.changes = changes;
+    Ok(Ok((outcome, steps)))
+}
+
+fn lacks(what: &str) -> String {
+    format!("{what} not specified, but configured as a target for recursive ownership management")
+}
+
+/// What is removed: what is kept by no other state, without what is below something removed.
+fn cleaned(
+    call: &Call<'_>,
+    wish: &Wish,
+    levels: &[Level<'_>],
+    facts: &Facts,
+) -> Result<Vec<String>, Halt> {
+    let Some(filter) = &wish.clean else {
+        return Ok(Vec::new());
+    };
+    let keep = keep(call, &wish.path, facts)?;
+    Ok(unkept(
+        &wish.path,
+        &keep,
+        filter,
+        levels.iter().flat_map(|level| {
+            let below = level.folders.iter().chain(&level.files);
+            below.map(|(below, _)| *below)
+        }),
+    ))
+}
+
+/// Which of what is below a folder is neither kept, nor above what is kept, nor excluded, nor
+/// below something that goes. It is given from the top.
+pub(super) fn unkept<'a>(
+    folder: &str,
+    keep: &[String],
+    filter: &Filter,
+    below: impl Iterator<Item = &'a str>,
+) -> Vec<String> {
+    let mut removed: Vec<String> = Vec::new();
+    for below in below {
+        let full = join(folder, below);
+        let inside = format!("{full}/");
+        let is_kept = keep
+            .iter()
+            .any(|kept| *kept == full || kept.starts_with(&inside));
+        let is_below = removed.iter().any(|gone| {
+            full.strip_prefix(gone.as_str())
+                .is_some_and(|rest| rest.starts_with('/'))
+        });
+        if !is_kept && !is_below && filter.passes(below) {
+            removed.push(full);
+        }
+    }
+    removed
+}
+
+/// What other states of files, which this one requires, manage in the folder.
+pub(super) fn keep(call: &Call<'_>, folder: &str, facts: &Facts) -> Result<Vec<String>, Halt> {
+    let Some((low, own)) = call.chunk else {
+        return Ok(Vec::new());
+    };
+    let mut keep = Vec::new();
+    let links = low.chunks.get(own as usize).map(|chunk| &chunk.links);
+    for link in links.into_iter().flatten() {
+        let (Requisite::Require, Target::Set(set)) = (link.kind, link.target) else {
+            continue;
+        };
+        for index in low
+            .sets
+            .get(set as usize)
+            .into_iter()
+            .flat_map(|set| set.iter())
+        {
+            let Some(chunk) = low.chunks.get(*index as usize) else {
+                continue;
+            };
+            if &*chunk.state != "file" {
+                continue;
+            }
+            let path = bare(&chunk.name);
+            let is_inside = super::work::normal(path).starts_with(&format!("{folder}/"));
+            if !is_folder(path, facts)? {
+                keep.push(path.to_owned());
+            } else if is_inside || path == folder {
+                keep.push(path.to_owned());
+                if &*chunk.fun == "recurse" {
+                    keep.extend(kept_by(call, chunk)?);
+                } else {
+                    let below = facts.tree(path)?.unwrap_or_default();
+                    keep.extend(below.iter().map(|(below, _)| join(path, below)));
+                }
+            }
+        }
+    }
+    Ok(keep)
+}

@@ -1,0 +1,146 @@
+//! `file.absent`, `file.exists`, `file.missing` and `file.touch`.
+
+use super::work::{Work, absolute, at, folders, is_folder, named, need, one, parent, refuse, to};
+use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict};
+use crate::host::change::{Change, Like};
+use crate::host::fact::{Domain, Entry, EntryKind};
+
+/// Decides `file.absent`.
+pub(super) fn absent(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
+    let path = absolute(call, facts)?;
+    if path == "/" {
+        return refuse("Refusing to make \"/\" absent");
+    }
+    let bare = bare(&path);
+    let Some(entry) = facts.path(bare)? else {
+        return Ok(Verdict::Done(Outcome::same(format!(
+            "File {path} is not present"
+        ))));
+    };
+    let (kind, shown) = if entry.is_folder() {
+        ("directory", "Directory")
+    } else {
+        ("file", "File")
+    };
+    Ok(Work {
+        test: Outcome::would(
+            one("removed", path.clone()),
+            format!("{shown} {path} is set for removal"),
+        ),
+        apply: Outcome::changed(
+            one("removed", path.clone()),
+            format!("Removed {kind} {path}"),
+        ),
+        steps: vec![Change::Remove {
+            path: bare.to_owned(),
+        }],
+    }
+    .verdict(call.mode))
+}
+
+/// A path without slashes at its end.
+pub(super) fn bare(path: &str) -> &str {
+    let bare = path.trim_end_matches('/');
+    if bare.is_empty() { "/" } else { bare }
+}
+
+/// Decides `file.exists`.
+pub(super) fn exists(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
+    let path = named(call, facts)?;
+    if facts.target(&path)?.is_none() {
+        return refuse(format!("Specified path {path} does not exist"));
+    }
+    Ok(Verdict::Done(Outcome::same(format!("Path {path} exists"))))
+}
+
+/// Decides `file.missing`.
+pub(super) fn missing(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
+    let path = named(call, facts)?;
+    if facts.target(&path)?.is_some() {
+        return refuse(format!("Specified path {path} exists"));
+    }
+    Ok(Verdict::Done(Outcome::same(format!(
+        "Path {path} is missing"
+    ))))
+}
+
+/// Decides `file.touch`. It always changes the times, except in a dry run.
+pub(super) fn touch(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
+    let path = absolute(call, facts)?;
+    let read = call.int("atime")?;
+    let written = call.int("mtime")?;
+    need(facts, [at(&path), to(&path), to(parent(&path))])?;
+    let there = facts.target(&path)?;
+    let test = match there {
+        None => Outcome::would(
+            one("new", path.clone()),
+            format!("File {path} is set to be created"),
+        ),
+        Some(_) if is_set_apart(call, &path, facts)? => Outcome::would(
+            one("touched", path.clone()),
+            format!("Times set to be updated on file {path}"),
+        ),
+        Some(_) => Outcome::changed(
+            one("new", path.clone()),
+            format!("File {path} exists and has the correct times"),
+        ),
+    };
+    let mut steps = Vec::new();
+    if !is_folder(parent(&path), facts)? {
+        if call.flag("makedirs", false) {
+            steps = folders(parent(&path), &Like::default(), facts)?;
+        } else if call.mode == Mode::Apply {
+            return refuse(format!("Directory not present to touch file {path}"));
+        }
+    }
+    steps.push(Change::Touch {
+        path: path.clone(),
+        read,
+        written,
+    });
+    let apply = match there {
+        None => Outcome::changed(
+            one("new", path.clone()),
+            format!("Created empty file {path}"),
+        ),
+        Some(entry) => {
+            let kind = if entry.is_folder() {
+                "directory"
+            } else {
+                "file"
+            };
+            Outcome::changed(
+                one("touched", path.clone()),
+                format!("Updated times on {kind} {path}"),
+            )
+        }
+    };
+    Ok(Work { test, apply, steps }.verdict(call.mode))
+}
+
+/// Whether a time that is asked for is not that of the path itself.
+fn is_set_apart(call: &Call<'_>, path: &str, facts: &Facts) -> Result<bool, Halt> {
+    let Some(entry) = facts.path(path)? else {
+        return Ok(false);
+    };
+    if call
+        .int("mtime")?
+        .is_some_and(|time| time != entry.modified)
+    {
+        return Ok(true);
+    }
+    let Some(read) = call.int("atime")? else {
+        return Ok(false);
+    };
+    let text = format!("stat -c %X -- {}", super::work::quoted(path));
+    Ok(super::work::ask(facts, text, Domain::Path(path.to_owned()))? != read.to_string())
+}
+
+/// What a path is called in messages.
+pub(super) fn kind_of(entry: &Entry) -> &'static str {
+    match entry.kind {
+        EntryKind::File => "File",
+        EntryKind::Folder => "Directory",
+        EntryKind::Link(_) | EntryKind::Other => "File system entry",
+    }
+}

@@ -1,0 +1,403 @@
+//! `file.recurse`: a folder of the state tree with all that is in it.
+
+use std::collections::BTreeSet;
+
+use super::folder::{keep, unkept};
+use super::pattern::Filter;
+use super::place::{Backup, Body, Links, NewShown, Wish, place};
+use super::source::{Source, context, listed, mode_of, rendered, repeats_secrets, tree};
+use super::text::Shown;
+use super::work::{Owners, Work, at, folders, join, named, need, one, parent, refuse, to};
+use crate::converge::{Call, Chunk, Facts, Halt, Mode, Outcome, Verdict};
+use crate::host::change::{Change, Like};
+use crate::host::fact::Fact;
+use crate::value::{Map, Value};
+
+/// The folder of the state tree, and what of it is copied.
+struct Tree {
+    root: String,
+    /// Paths below it, in order.
+    files: Vec<String>,
+}
+
+fn sources(call: &Call<'_>) -> Result<String, Halt> {
+    let sources = call.texts("source")?;
+    for source in &sources {
+        if !source.starts_with("salt://") {
+            return refuse(format!(
+                "Recurse failed: Invalid source '{source}' (must be a salt:// URI)"
+            ));
+        }
+    }
+    for source in &sources {
+        let Source::Tree(path) = Source::parse(source.trim_end_matches('/')) else {
+            continue;
+        };
+        if !listed(call, &path)?.is_empty() {
+            return Ok(path);
+        }
+    }
+    refuse("Recurse failed: none of the specified sources were found")
+}
+
+fn found(call: &Call<'_>) -> Result<Tree, Halt> {
+    let root = sources(call)?;
+    let filter = Filter::of(call)?;
+    let depth = call.int("maxdepth")?;
+    let prefix = if root.is_empty() {
+        String::new()
+    } else {
+        format!("{root}/")
+    };
+    let files = listed(call, &root)?
+        .into_iter()
+        .filter_map(|path| path.strip_prefix(&prefix).map(str::to_owned))
+        .filter(|below| {
+            let level = i64::try_from(below.matches('/').count()).unwrap_or(i64::MAX);
+            depth.is_none_or(|most| level <= most) && filter.passes(below)
+        })
+        .collect();
+    Ok(Tree { root, files })
+}
+
+/// What another state of this kind manages.
+pub(super) fn kept_by(call: &Call<'_>, chunk: &Chunk) -> Result<Vec<String>, Halt> {
+    let other = Call {
+        fun: "recurse",
+        name: &chunk.name,
+        id: &chunk.id,
+        sls: &chunk.sls,
+        args: &chunk.args,
+        ..*call
+    };
+    // A source that is missing manages nothing.
+    match found(&other) {
+        Ok(tree) => Ok(tree.files.iter().map(|it| join(&chunk.name, it)).collect()),
+        Err(Halt::Failed(_)) => Ok(Vec::new()),
+        Err(needs) => Err(needs),
+    }
+}
+
+/// What all parts of a call come to.
+#[derive(Default)]
+struct Sum {
+    test: Map,
+    apply: Map,
+    comments: Vec<(String, String)>,
+    failed: bool,
+    would: bool,
+    steps: Vec<Change>,
+}
+
+/// Decides `file.recurse`.
+pub(super) fn recurse(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
+    let path = super::presence::bare(&named(call, facts)?).to_owned();
+    if call.args.contains_key("mode") {
+        return refuse(
+            "'mode' is not allowed in 'file.recurse'. Please use 'file_mode' and 'dir_mode'.",
+        );
+    }
+    let owners = Owners::of(call, facts)?;
+    owners.check(call.mode)?;
+    if !path.starts_with('/') {
+        return refuse(format!("Specified file {path} is not an absolute path"));
+    }
+    let source = found(call)?;
+    known(&source, &path, call, facts)?;
+    if facts.target(&path)?.is_some_and(|entry| !entry.is_folder()) {
+        return refuse(format!("The path {path} exists and is not a directory"));
+    }
+    let mut sum = Sum::default();
+    make_folders(call, &path, &owners, &source, facts, &mut sum)?;
+    for below in &source.files {
+        file(
+            call,
+            &join(&path, below),
+            &source,
+            below,
+            (&owners, facts),
+            &mut sum,
+        )?;
+    }
+    if call.flag("clean", false) {
+        clean(call, &path, &source, facts, &mut sum)?;
+    }
+    Ok(said(call, &path, sum))
+}
+
+/// Asks for all facts that are needed of the files at once.
+fn known(source: &Tree, path: &str, call: &Call<'_>, facts: &Facts) -> Result<(), Halt> {
+    let mut wanted = vec![at(path), to(path), to(parent(path))];
+    let mut above = BTreeSet::new();
+    for below in &source.files {
+        let full = join(path, below);
+        wanted.extend([at(&full), to(&full), Fact::Digest(full)]);
+        let mut folder = parent(below);
+        while !folder.is_empty() && above.insert(folder) {
+            let full = join(path, folder);
+            wanted.extend([at(&full), to(&full)]);
+            folder = parent(folder);
+        }
+    }
+    if call.flag("clean", false) {
+        wanted.push(Fact::Tree(path.to_owned()));
+    }
+    need(facts, wanted)
+}
+
+/// The folders that have files, from the top.
+fn above(source: &Tree) -> Vec<&str> {
+    let mut all: BTreeSet<&str> = source.files.iter().map(|below| parent(below)).collect();
+    all.insert("");
+    all.into_iter().collect()
+}
+
+fn make_folders(
+    call: &Call<'_>,
+    path: &str,
+    owners: &Owners,
+    source: &Tree,
+    facts: &Facts,
+    sum: &mut Sum,
+) -> Result<(), Halt> {
+    let mode = call.mode("dir_mode")?;
+    let like = owners.like(mode);
+    let mut made: BTreeSet<String> = BTreeSet::new();
+    for below in above(source) {
+        let full = if below.is_empty() {
+            path.to_owned()
+        } else {
+            join(path, below)
+        };
+        let Some(entry) = facts.target(&full)? else {
+            // Folders above the first that is missing are made with it.
+            for step in folders(&full, &like, facts)? {
+                if let Change::Folder { path, .. } = &step
+                    && made.insert(path.clone())
+                {
+                    sum.steps.push(step);
+                }
+            }
+            let changes =
+                Map::from_iter([(full.as_str().into(), Value::map(one("directory", "new")))]);
+            sum.test
+                .insert(full.as_str().into(), Value::map(changes.clone()));
+            sum.would = true;
+            let comment =
+                format!("The following files will be changed:\n{full}: directory - new\n");
+            sum.comments.push((full.clone(), comment));
+            // The folder itself is made before anything is looked at.
+            if full != path {
+                sum.apply.insert(full.into(), Value::map(changes));
+            }
+            continue;
+        };
+        if !entry.is_folder() {
+            return refuse(format!("Specified location {full} exists and is a file"));
+        }
+        let (differs, like) = owners.differ(entry, mode);
+        if differs.is_empty() {
+            continue;
+        }
+        let own = Map::from_iter([(full.as_str().into(), Value::map(differs.clone()))]);
+        let mut comment = "The following files will be changed:\n".to_owned();
+        for (key, value) in &differs {
+            comment.push_str(&format!("{full}: {key} - {value}\n"));
+        }
+        sum.comments.push((full.clone(), comment));
+        sum.would = true;
+        sum.test
+            .insert(full.as_str().into(), Value::map(own.clone()));
+        let flat = own.into_iter().chain(differs);
+        sum.apply.insert(full.as_str().into(), Value::map(flat));
+        sum.steps.push(Change::Set {
+            path: full,
+            like,
+            follow: false,
+        });
+    }
+    Ok(())
+}
+
+fn file(
+    call: &Call<'_>,
+    full: &str,
+    source: &Tree,
+    below: &str,
+    (owners, facts): (&Owners, &Facts),
+    sum: &mut Sum,
+) -> Result<(), Halt> {
+    let name = join(&source.root, below);
+    let name = name.trim_start_matches('/');
+    let Some(bytes) = tree(call, name)? else {
+        return refuse(format!(
+            "Recurse failed: Source file salt://{name} not found"
+        ));
+    };
+    let (bytes, secret) = match call
+        .text("template")?
+        .filter(|it| !it.is_empty())
+        .as_deref()
+    {
+        None => (bytes.to_vec(), false),
+        Some("jinja") => {
+            let text = rendered(call, &bytes, name, &context(call)?, facts)?;
+            let secret = repeats_secrets(call, &text);
+            (text.into_bytes(), secret)
+        }
+        Some(other) => {
+            return refuse(format!(
+                "Specified template format {other} is not supported"
+            ));
+        }
+    };
+    let keeps = call
+        .text("file_mode")?
+        .is_some_and(|mode| mode.eq_ignore_ascii_case("keep"));
+    let mode = if keeps {
+        mode_of(call, &Source::Tree(name.to_owned()), facts)?
+    } else {
+        call.mode("file_mode")?
+    };
+    let is_folder = facts.path(full)?.is_some_and(|entry| entry.is_folder());
+    if is_folder && call.flag("clean", false) {
+        sum.steps.push(Change::Remove {
+            path: full.to_owned(),
+        });
+        return replaced(full, bytes, owners.like(mode), secret, sum);
+    }
+    let wish = Wish {
+        path: full.to_owned(),
+        body: Body::Given(bytes),
+        owners: owners.clone(),
+        mode,
+        // They are made already.
+        parents: None,
+        replace: call.flag("replace", true),
+        shown: Shown::of(call.flag("show_changes", true), secret),
+        new_shown: NewShown::Word,
+        links: if call.flag("follow_symlinks", true) {
+            Links::Followed
+        } else {
+            Links::Replaced
+        },
+        backup: Backup::None,
+        assumed: false,
+    };
+    let wish = Wish {
+        replace: wish.replace || facts.target(full)?.is_none(),
+        backup: super::managed::backup(call)?,
+        ..wish
+    };
+    // The folder is made by then, so that a dry run's leniency about it is right.
+    match place(&wish, Mode::Test, facts) {
+        Ok(work) => join_in(full, work, sum),
+        Err(Halt::Failed(why)) => {
+            sum.failed = true;
+            sum.comments.push((full.to_owned(), why));
+        }
+        Err(needs) => return Err(needs),
+    }
+    Ok(())
+}
+
+/// A folder makes way for a file.
+fn replaced(
+    full: &str,
+    bytes: Vec<u8>,
+    like: Like,
+    secret: bool,
+    sum: &mut Sum,
+) -> Result<(), Halt> {
+    sum.steps.push(Change::Write(crate::host::change::Write {
+        path: full.to_owned(),
+        bytes,
+        like,
+        secret,
+    }));
+    sum.would = true;
+    sum.comments.push((
+        full.to_owned(),
+        format!("Replacing directory {full} with a file"),
+    ));
+    let changes = one("diff", "Replaced directory with a new file");
+    sum.apply.insert(full.into(), Value::map(changes));
+    Ok(())
+}
+
+fn join_in(full: &str, work: Work, sum: &mut Sum) {
+    if work.test.result != Some(true) && !work.test.comment.is_empty() {
+        sum.would |= work.test.result.is_none();
+        sum.comments.push((full.to_owned(), work.test.comment));
+    }
+    for (all, outcome) in [
+        (&mut sum.test, work.test.changes),
+        (&mut sum.apply, work.apply.changes),
+    ] {
+        if !outcome.is_empty() {
+            all.insert(full.into(), Value::map(outcome));
+        }
+    }
+    sum.steps.extend(work.steps);
+}
+
+fn clean(
+    call: &Call<'_>,
+    path: &str,
+    source: &Tree,
+    facts: &Facts,
+    sum: &mut Sum,
+) -> Result<(), Halt> {
+    let mut keep = keep(call, path, facts)?;
+    keep.extend(source.files.iter().map(|below| join(path, below)));
+    let filter = Filter::excluding(call)?;
+    let below = facts.tree(path)?.unwrap_or_default();
+    let removed = unkept(
+        path,
+        &keep,
+        &filter,
+        below.iter().map(|(below, _)| &**below),
+    );
+    if removed.is_empty() {
+        return Ok(());
+    }
+    sum.would = true;
+    sum.comments
+        .push(("removed".to_owned(), removed.join("\n")));
+    let paths = removed.iter().map(|path| Value::str(path.as_str()));
+    sum.apply.insert("removed".into(), Value::list(paths));
+    sum.steps
+        .extend(removed.into_iter().map(|path| Change::Remove { path }));
+    Ok(())
+}
+
+fn said(call: &Call<'_>, path: &str, sum: Sum) -> Verdict {
+    let blocks = sum
+        .comments
+        .iter()
+        .map(|(path, comment)| format!("\n#### {path} ####\n{comment}"));
+    let listing = blocks.collect::<Vec<_>>().join("\n").trim().to_owned();
+    if sum.failed {
+        return Verdict::Done(Outcome {
+            changes: Map::new(),
+            ..Outcome::failed(listing)
+        });
+    }
+    let correct = format!("The directory {path} is in the correct state");
+    let test = if sum.would {
+        Outcome::would(sum.test, listing)
+    } else {
+        Outcome::same(correct.clone())
+    };
+    let apply = if sum.apply.is_empty() && sum.steps.is_empty() {
+        Outcome::same(correct)
+    } else {
+        Outcome::changed(sum.apply, format!("Recursively updated {path}"))
+    };
+    Work {
+        test,
+        apply,
+        steps: sum.steps,
+    }
+    .verdict(call.mode)
+}

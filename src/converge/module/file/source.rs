@@ -1,0 +1,358 @@
+//! Where the content of a file comes from: the state tree, the machine itself, or the web.
+
+use std::sync::Arc;
+
+use super::text::decoded;
+use super::work::{ask, base, quoted, refuse, to};
+use crate::converge::{Call, Facts, Halt, Template};
+use crate::host::fact::Domain;
+use crate::value::{Map, Value};
+
+/// A place that content comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Source {
+    /// A file of the state tree, by its path in it.
+    Tree(String),
+    /// A file of the machine.
+    Machine(String),
+    /// An address that the machine downloads.
+    Web(String),
+}
+
+/// A source and what its content must be like.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Picked {
+    /// As it was written.
+    pub(super) written: String,
+    /// Where it is.
+    pub(super) source: Source,
+    /// Its checksum as it was written.
+    pub(super) hash: Option<String>,
+}
+
+/// A checksum: the program that makes it, and its hex digits in lower case.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Sum {
+    /// The name of the algorithm, such as `sha256`.
+    pub(super) kind: &'static str,
+    /// The digits.
+    pub(super) digits: String,
+}
+
+/// The algorithms and how many hex digits they give.
+const KINDS: [(&str, usize); 6] = [
+    ("md5", 32),
+    ("sha1", 40),
+    ("sha224", 56),
+    ("sha256", 64),
+    ("sha384", 96),
+    ("sha512", 128),
+];
+
+impl Source {
+    /// Reads an address; what has no scheme is a path of the machine.
+    pub(super) fn parse(written: &str) -> Self {
+        if let Some(rest) = written.strip_prefix("salt://") {
+            let path = rest.split_once("?saltenv=").map_or(rest, |(path, _)| path);
+            return Self::Tree(path.trim_start_matches('|').to_owned());
+        }
+        if let Some(path) = written.strip_prefix("file://") {
+            return Self::Machine(path.to_owned());
+        }
+        if ["http://", "https://", "ftp://"]
+            .iter()
+            .any(|scheme| written.starts_with(scheme))
+        {
+            return Self::Web(written.to_owned());
+        }
+        Self::Machine(written.to_owned())
+    }
+}
+
+/// The environment that messages name.
+pub(super) const ENVIRONMENT: &str = "base";
+
+/// The source that a state names, or the first of several that is there.
+pub(super) fn pick(call: &Call<'_>, facts: &Facts) -> Result<Option<Picked>, Halt> {
+    let hash = call.text("source_hash")?.filter(|hash| !hash.is_empty());
+    let Some(source) = call.arg("source").filter(|source| source.is_truthy()) else {
+        return Ok(None);
+    };
+    let Some(several) = source.as_list() else {
+        let written = source.to_string();
+        return Ok(Some(Picked {
+            source: Source::parse(&written),
+            written,
+            hash,
+        }));
+    };
+    for one in several {
+        let (written, hash) = match one.as_map().and_then(|map| map.first()) {
+            Some((written, own)) if own.is_truthy() => (written.to_string(), Some(own.to_string())),
+            Some((written, _)) => (written.to_string(), hash.clone()),
+            None => (one.to_string(), hash.clone()),
+        };
+        let source = Source::parse(&written);
+        if is_there(call, &source, facts)? {
+            return Ok(Some(Picked {
+                written,
+                source,
+                hash,
+            }));
+        }
+    }
+    refuse("Unable to manage file: none of the specified sources were found")
+}
+
+fn is_there(call: &Call<'_>, source: &Source, facts: &Facts) -> Result<bool, Halt> {
+    match source {
+        Source::Tree(path) => Ok(tree(call, path)?.is_some() || !listed(call, path)?.is_empty()),
+        Source::Machine(path) => Ok(path.starts_with('/') && facts.target(path)?.is_some()),
+        Source::Web(address) => {
+            let address = quoted(address);
+            let text = format!(
+                "if command -v curl >/dev/null 2>&1; then curl -fsSIL -o /dev/null {address}; \
+                 else wget -q --spider {address}; fi && echo there"
+            );
+            Ok(!ask(facts, text, Domain::All)?.is_empty())
+        }
+    }
+}
+
+/// A file of the state tree.
+pub(super) fn tree(call: &Call<'_>, path: &str) -> Result<Option<Arc<[u8]>>, Halt> {
+    call.world
+        .roots
+        .read(path)
+        .map_err(|error| Halt::Failed(error.to_string()))
+}
+
+/// The files of a folder of the state tree.
+pub(super) fn listed(call: &Call<'_>, path: &str) -> Result<Vec<String>, Halt> {
+    call.world
+        .roots
+        .list(path)
+        .map_err(|error| Halt::Failed(error.to_string()))
+}
+
+/// The permission bits of a source.
+pub(super) fn mode_of(
+    call: &Call<'_>,
+    source: &Source,
+    facts: &Facts,
+) -> Result<Option<u32>, Halt> {
+    match source {
+        Source::Tree(path) => call
+            .world
+            .roots
+            .mode(path)
+            .map(|mode| mode.map(|mode| mode & 0o7777))
+            .map_err(|error| Halt::Failed(error.to_string())),
+        Source::Machine(path) => Ok(facts.target(path)?.map(|entry| entry.mode)),
+        Source::Web(_) => Ok(None),
+    }
+}
+
+/// The words of a template: the defaults, and the context over them.
+pub(super) fn context(call: &Call<'_>) -> Result<Map, Halt> {
+    let context = match call.arg("context").filter(|it| it.is_truthy()) {
+        None => Map::new(),
+        Some(value) => match value.as_map() {
+            Some(map) => map.clone(),
+            None => return refuse("Context must be formed as a dict"),
+        },
+    };
+    let mut all = match call.arg("defaults").filter(|it| it.is_truthy()) {
+        None => Map::new(),
+        Some(value) => match value.as_map() {
+            Some(map) => map.clone(),
+            None => return refuse("Defaults must be formed as a dict"),
+        },
+    };
+    all.extend(context);
+    Ok(all)
+}
+
+/// Renders a text if the state says that it is a template.
+pub(super) fn rendered(
+    call: &Call<'_>,
+    text: &[u8],
+    path: &str,
+    context: &Map,
+    facts: &Facts,
+) -> Result<String, Halt> {
+    call.world.renderer.render(
+        &Template {
+            text: &decoded(text),
+            path,
+            context,
+        },
+        facts,
+    )
+}
+
+/// Whether a content repeats something that nobody may see.
+pub(super) fn repeats_secrets(call: &Call<'_>, text: &str) -> bool {
+    let mut secrets = Vec::new();
+    call.world.pillar.gather_secrets(&mut secrets);
+    for key in ["context", "defaults"] {
+        if let Some(value) = call.args.get(key) {
+            value.gather_secrets(&mut secrets);
+        }
+    }
+    secrets
+        .iter()
+        .any(|secret| secret.len() >= 3 && text.contains(&**secret))
+}
+
+/// The texts of `source` or `sources`, rendered (they are templates unless said otherwise).
+pub(super) fn texts(call: &Call<'_>, facts: &Facts) -> Result<Option<Vec<String>>, Halt> {
+    let one = call.text("source")?.filter(|it| !it.is_empty());
+    let several = call.texts("sources")?;
+    if one.is_some() && !several.is_empty() {
+        return refuse("source and sources are mutually exclusive");
+    }
+    let is_set = |key| call.arg(key).is_some_and(Value::is_truthy);
+    if is_set("source_hash") && is_set("source_hashes") {
+        return refuse("source_hash and source_hashes are mutually exclusive");
+    }
+    let sources: Vec<String> = one.into_iter().chain(several).collect();
+    if sources.is_empty() {
+        return Ok(None);
+    }
+    let template = call.text("template")?.unwrap_or_else(|| "jinja".to_owned());
+    let context = context(call)?;
+    let mut texts = Vec::new();
+    for written in sources {
+        let Some((bytes, path)) = read(call, &written, facts)? else {
+            return refuse(format!("Failed to load template file {written}"));
+        };
+        let text = if template == "jinja" {
+            rendered(call, &bytes, &path, &context, facts)?
+        } else {
+            return refuse(format!(
+                "Specified template format {template} is not supported"
+            ));
+        };
+        texts.push(text);
+    }
+    Ok(Some(texts))
+}
+
+/// The bytes of a source that is no download, and its path.
+pub(super) fn read(
+    call: &Call<'_>,
+    written: &str,
+    facts: &Facts,
+) -> Result<Option<(Arc<[u8]>, String)>, Halt> {
+    Ok(match Source::parse(written) {
+        Source::Tree(path) => tree(call, &path)?.map(|bytes| (bytes, path)),
+        Source::Machine(path) => facts.content(&path)?.map(|bytes| (Arc::from(bytes), path)),
+        Source::Web(address) => {
+            let text = format!("{} || exit 1", printed(&address));
+            let said = ask(facts, text, Domain::All)?;
+            (!said.is_empty()).then(|| (Arc::from(format!("{said}\n").as_bytes()), address))
+        }
+    })
+}
+
+/// A command that prints what is at an address.
+pub(super) fn printed(address: &str) -> String {
+    let address = quoted(address);
+    format!(
+        "if command -v curl >/dev/null 2>&1; then curl -fsSL {address}; else wget -q -O - {address}; fi"
+    )
+}
+
+/// The checksum that a download must have.
+pub(super) fn sum(
+    call: &Call<'_>,
+    picked: &Picked,
+    path: &str,
+    facts: &Facts,
+) -> Result<Option<Sum>, Halt> {
+    let Some(hash) = &picked.hash else {
+        return Ok(None);
+    };
+    if let Some(sum) = Sum::parse(hash) {
+        return Ok(Some(sum));
+    }
+    let is_file = hash.starts_with('/') || hash.contains("://");
+    let Some((bytes, _)) = (if is_file {
+        read(call, hash, facts)?
+    } else {
+        None
+    }) else {
+        return refuse(format!(
+            "Unable to manage file: Source hash {hash} format is invalid. The supported formats \
+             are: 1) a hash, 2) an expression in the format <hash_type>=<hash>, or 3) either a \
+             path to a local file containing hashes, or a URI of a remote hash file."
+        ));
+    };
+    let names: Vec<String> = [
+        call.text("source_hash_name")?,
+        Some(base(path).to_owned()),
+        Some(base(&picked.written).to_owned()),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    find(&decoded(&bytes), &names).map(Some).ok_or_else(|| {
+        Halt::Failed(format!(
+            "Unable to manage file: Source hash file {hash} contains no checksum of {}",
+            picked.written
+        ))
+    })
+}
+
+impl Sum {
+    /// Reads `sha256=…`, `sha256:…` or the digits alone, which tell the algorithm by their number.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let (kind, digits) = match text.split_once(['=', ':']) {
+            Some((kind, digits)) => (Some(kind.trim().to_ascii_lowercase()), digits.trim()),
+            None => (None, text),
+        };
+        if !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+            return None;
+        }
+        let (found, _) = KINDS
+            .into_iter()
+            .find(|(_, length)| *length == digits.len())?;
+        if kind.is_some_and(|kind| kind != found) {
+            return None;
+        }
+        Some(Self {
+            kind: found,
+            digits: digits.to_ascii_lowercase(),
+        })
+    }
+}
+
+/// The checksum of one of the names in the text of a hash file; the only one if there is one.
+fn find(text: &str, names: &[String]) -> Option<Sum> {
+    let mut all = Vec::new();
+    for line in text.lines() {
+        let words: Vec<&str> = line.split([' ', '\t', '(', ')', '=', '*', ':']).collect();
+        let Some(sum) = words.iter().find_map(|word| Sum::parse(word)) else {
+            continue;
+        };
+        let is_named = |word: &&str| {
+            let word = word.trim_start_matches("./");
+            names.iter().any(|name| word == name || base(word) == name)
+        };
+        if words.iter().any(is_named) {
+            return Some(sum);
+        }
+        all.push(sum);
+    }
+    (all.len() == 1).then(|| all.remove(0))
+}
+
+/// Facts that tell whether a source of the machine is there.
+pub(super) fn wanted(source: &Source) -> Vec<crate::host::fact::Fact> {
+    match source {
+        Source::Machine(path) => vec![to(path)],
+        Source::Tree(_) | Source::Web(_) => Vec::new(),
+    }
+}

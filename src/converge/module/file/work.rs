@@ -1,0 +1,379 @@
+//! What the functions of the `file` module share: paths, owners, modes, and what they give back.
+
+use std::sync::Arc;
+
+use crate::converge::{Call, Deed, Facts, Finish, Halt, Mode, Outcome, Verdict};
+use crate::host::change::{Change, Like};
+use crate::host::fact::{Domain, Entry, EntryKind, Fact, Probe, Setting};
+use crate::value::{Map, Value};
+
+/// What a function would do, and what it says of it in a dry run and after it was done.
+#[derive(Debug, Default)]
+pub(super) struct Work {
+    /// What a dry run says.
+    pub(super) test: Outcome,
+    /// What is said when all steps succeeded.
+    pub(super) apply: Outcome,
+    /// What is done.
+    pub(super) steps: Vec<Change>,
+}
+
+impl Work {
+    /// The same words whether it is a dry run or not, and nothing to do.
+    pub(super) fn settled(outcome: Outcome) -> Self {
+        Self {
+            test: outcome.clone(),
+            apply: outcome,
+            steps: Vec::new(),
+        }
+    }
+
+    /// The verdict.
+    pub(super) fn verdict(self, mode: Mode) -> Verdict {
+        let said = match mode {
+            Mode::Test => &self.test,
+            Mode::Apply => &self.apply,
+        };
+        // A dry run of what Salt says nothing would be changed by, such as a touch, does nothing.
+        let is_idle = mode == Mode::Test && self.test.result.is_some();
+        if self.steps.is_empty() || is_idle {
+            return Verdict::Done(said.clone());
+        }
+        Verdict::Act(Deed {
+            predicted: self.test,
+            steps: self.steps,
+            finish: Finish::Then(self.apply),
+        })
+    }
+}
+
+/// The state fails with this comment, in a dry run too.
+pub(super) fn refuse<T>(comment: impl Into<String>) -> Result<T, Halt> {
+    Err(Halt::Failed(comment.into()))
+}
+
+/// A map of changes with one entry.
+pub(super) fn one(key: &str, value: impl Into<String>) -> Map {
+    let mut changes = Map::new();
+    put(&mut changes, key, value);
+    changes
+}
+
+/// Sets a text in changes.
+pub(super) fn put(changes: &mut Map, key: &str, value: impl Into<String>) {
+    changes.insert(Arc::from(key), Value::str(value.into()));
+}
+
+/// Asks for all of these facts at once, if any is unknown.
+pub(super) fn need(facts: &Facts, wanted: impl IntoIterator<Item = Fact>) -> Result<(), Halt> {
+    let unknown: Vec<Fact> = wanted.into_iter().filter(|fact| !facts.has(fact)).collect();
+    if unknown.is_empty() {
+        Ok(())
+    } else {
+        Err(Halt::Needs(unknown))
+    }
+}
+
+/// What stands at a path itself.
+pub(super) fn at(path: &str) -> Fact {
+    Fact::Path(path.to_owned())
+}
+
+/// What a path leads to.
+pub(super) fn to(path: &str) -> Fact {
+    Fact::Target(path.to_owned())
+}
+
+/// The name as a path: a tilde at its start is the home of who acts on the machine.
+pub(super) fn expanded(name: &str, facts: &Facts) -> Result<String, Halt> {
+    if !name.starts_with('~') {
+        return Ok(name.to_owned());
+    }
+    let (who, rest) = name.split_at(name.find('/').unwrap_or(name.len()));
+    let is_plain = |sign: char| sign.is_alphanumeric() || "_-.~".contains(sign);
+    if !who.chars().all(is_plain) {
+        return Ok(name.to_owned());
+    }
+    let found = ask(facts, format!("printf %s {who}"), Domain::Accounts)?;
+    Ok(format!("{found}{rest}"))
+}
+
+/// The name of the state as an absolute path.
+pub(super) fn absolute(call: &Call<'_>, facts: &Facts) -> Result<String, Halt> {
+    let name = named(call, facts)?;
+    if !name.starts_with('/') {
+        return refuse(format!("Specified file {name} is not an absolute path"));
+    }
+    Ok(name)
+}
+
+/// The name of the state as a path.
+pub(super) fn named(call: &Call<'_>, facts: &Facts) -> Result<String, Halt> {
+    if call.name.is_empty() {
+        return refuse(format!("Must provide name to file.{}", call.fun));
+    }
+    expanded(call.name, facts)
+}
+
+/// The folder that a path is in.
+pub(super) fn parent(path: &str) -> &str {
+    match path.rfind('/') {
+        Some(0) => "/",
+        Some(cut) => path[..cut].trim_end_matches('/'),
+        None => "",
+    }
+}
+
+/// The last name of a path.
+pub(super) fn base(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// A path below a folder.
+pub(super) fn join(folder: &str, below: &str) -> String {
+    if below.starts_with('/') {
+        return below.to_owned();
+    }
+    format!("{}/{below}", folder.trim_end_matches('/'))
+}
+
+/// A path without dots and doubled slashes.
+pub(super) fn normal(path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    let is_absolute = path.starts_with('/');
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." if parts.last().is_some_and(|last| *last != "..") => {
+                parts.pop();
+            }
+            ".." if is_absolute => {}
+            part => parts.push(part),
+        }
+    }
+    let joined = parts.join("/");
+    match (is_absolute, joined.is_empty()) {
+        (true, _) => format!("/{joined}"),
+        (false, true) => ".".to_owned(),
+        (false, false) => joined,
+    }
+}
+
+/// Where a path leads to, through links at its end.
+pub(super) fn resolved(path: &str, facts: &Facts) -> Result<String, Halt> {
+    let mut path = path.to_owned();
+    for _ in 0..40 {
+        let Some(Entry {
+            kind: EntryKind::Link(says),
+            ..
+        }) = facts.path(&path)?
+        else {
+            return Ok(path);
+        };
+        path = normal(&join(parent(&path), says));
+    }
+    refuse(format!("Too many levels of symbolic links at {path}"))
+}
+
+/// Whether a folder is there, or what leads to one.
+pub(super) fn is_folder(path: &str, facts: &Facts) -> Result<bool, Halt> {
+    Ok(facts.target(path)?.is_some_and(Entry::is_folder))
+}
+
+/// The steps that make a folder and those above it that are missing.
+pub(super) fn folders(path: &str, like: &Like, facts: &Facts) -> Result<Vec<Change>, Halt> {
+    let mut steps = Vec::new();
+    let mut path = path;
+    while !path.is_empty() && path != "/" && !is_folder(path, facts)? {
+        steps.push(Change::Folder {
+            path: path.to_owned(),
+            parents: false,
+            like: like.clone(),
+        });
+        path = parent(path);
+    }
+    steps.reverse();
+    Ok(steps)
+}
+
+/// A mode as Salt shows it.
+pub(super) fn octal(mode: u32) -> String {
+    format!("{mode:04o}")
+}
+
+/// The mode of folders made for a file of this mode: who may read it may enter them.
+pub(super) fn entered(mode: u32) -> u32 {
+    let with = |shift: u32| {
+        let part = (mode >> shift) & 7;
+        if part == 0 { 0 } else { (part | 1) << shift }
+    };
+    with(6) | with(3) | with(0)
+}
+
+/// A word as a shell reads it.
+pub(super) fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+/// What a command prints, without its last newline; nothing if it fails.
+pub(super) fn ask(facts: &Facts, text: String, reads: Domain) -> Result<String, Halt> {
+    let probed = facts.probe(Probe {
+        text,
+        setting: Setting::default(),
+        reads,
+    })?;
+    let said = String::from_utf8_lossy(&probed.stdout);
+    Ok(if probed.code == 0 {
+        said.trim_end_matches('\n').to_owned()
+    } else {
+        String::new()
+    })
+}
+
+/// A user or group that something is to have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Owner {
+    /// As it was written.
+    pub(super) written: String,
+    /// Its name; as it was written if there is none.
+    pub(super) name: String,
+    /// Whether there is one.
+    pub(super) exists: bool,
+}
+
+/// Who something is to belong to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Owners {
+    /// The user.
+    pub(super) user: Option<Owner>,
+    /// The group.
+    pub(super) group: Option<Owner>,
+}
+
+/// The probe that gives the name of a user.
+fn user_probe(user: &str) -> String {
+    format!("id -un -- {}", quoted(user))
+}
+
+/// The probe that gives the name of a group.
+fn group_probe(group: &str) -> String {
+    let group = quoted(group);
+    format!(
+        "if command -v getent >/dev/null 2>&1; then getent group {group} | cut -d: -f1; \
+         else awk -F: -v g={group} '$1 == g || $3 == g {{ print $1 }}' /etc/group; fi"
+    )
+}
+
+fn owner(written: String, text: String, facts: &Facts) -> Result<Owner, Halt> {
+    if matches!(&*written, "root" | "0") {
+        return Ok(Owner {
+            written,
+            name: "root".to_owned(),
+            exists: true,
+        });
+    }
+    let found = ask(facts, text, Domain::Accounts)?;
+    let is_number = written.bytes().all(|sign| sign.is_ascii_digit());
+    let exists = !found.is_empty() || is_number;
+    let name = if found.is_empty() {
+        written.clone()
+    } else {
+        found
+    };
+    Ok(Owner {
+        written,
+        name,
+        exists,
+    })
+}
+
+impl Owners {
+    /// A user and a group by name.
+    pub(super) fn named(
+        user: Option<String>,
+        group: Option<String>,
+        facts: &Facts,
+    ) -> Result<Self, Halt> {
+        let user = user.filter(|name| !name.is_empty());
+        let group = group.filter(|name| !name.is_empty());
+        let probe = |text: String| {
+            Fact::Probe(Box::new(Probe {
+                text,
+                setting: Setting::default(),
+                reads: Domain::Accounts,
+            }))
+        };
+        let is_known = |name: &&String| !matches!(&***name, "root" | "0");
+        let users = user.iter().filter(is_known).map(|name| user_probe(name));
+        let groups = group.iter().filter(is_known).map(|name| group_probe(name));
+        need(facts, users.chain(groups).map(probe))?;
+        Ok(Self {
+            user: user
+                .map(|name| owner(name.clone(), user_probe(&name), facts))
+                .transpose()?,
+            group: group
+                .map(|name| owner(name.clone(), group_probe(&name), facts))
+                .transpose()?,
+        })
+    }
+
+    /// Those that a state asks for; `owner` stands for `user`.
+    pub(super) fn of(call: &Call<'_>, facts: &Facts) -> Result<Self, Halt> {
+        let user = match call.text("user")? {
+            Some(user) if !user.is_empty() => Some(user),
+            _ => call.text("owner")?,
+        };
+        Self::named(user, call.text("group")?, facts)
+    }
+
+    /// Who is missing, in Salt's words; nothing in a dry run, in which an earlier state may make
+    /// them.
+    pub(super) fn missing(&self, mode: Mode) -> Option<String> {
+        let mut said = String::new();
+        if let Some(user) = self.user.as_ref().filter(|user| !user.exists) {
+            said.push_str(&format!("User {} is not available ", user.written));
+        }
+        if let Some(group) = self.group.as_ref().filter(|group| !group.exists) {
+            said.push_str(&format!("Group {} is not available", group.written));
+        }
+        (!said.is_empty() && mode == Mode::Apply).then_some(said)
+    }
+
+    /// Fails if somebody is missing.
+    pub(super) fn check(&self, mode: Mode) -> Result<(), Halt> {
+        self.missing(mode).map_or(Ok(()), refuse)
+    }
+
+    /// These owners and a mode.
+    pub(super) fn like(&self, mode: Option<u32>) -> Like {
+        let name = |owner: &Option<Owner>| owner.as_ref().map(|owner| owner.written.clone());
+        Like {
+            mode,
+            user: name(&self.user),
+            group: name(&self.group),
+        }
+    }
+
+    /// What of this differs from what is there, in Salt's order, and as what is to be set.
+    pub(super) fn differ(&self, entry: &Entry, mode: Option<u32>) -> (Map, Like) {
+        let mut changes = Map::new();
+        let mut like = Like::default();
+        if let Some(user) = self.user.as_ref().filter(|user| user.name != entry.user) {
+            put(&mut changes, "user", &*user.written);
+            like.user = Some(user.written.clone());
+        }
+        if let Some(group) = self.group.as_ref().filter(|it| it.name != entry.group) {
+            put(&mut changes, "group", &*group.written);
+            like.group = Some(group.written.clone());
+        }
+        if let Some(mode) = mode.filter(|mode| *mode != entry.mode) {
+            put(&mut changes, "mode", octal(mode));
+            like.mode = Some(mode);
+        }
+        if !like.is_any() && like.mode.is_none() && entry.mode & 0o6000 != 0 {
+            // A change of owner takes these bits away.
+            like.mode = Some(entry.mode);
+        }
+        (changes, like)
+    }
+}
