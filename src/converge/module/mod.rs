@@ -1,9 +1,13 @@
 //! State modules: each is a table of functions.
 
+mod accounts;
 mod arguments;
 mod command;
 mod file;
+mod group;
+mod pkg;
 mod service;
+mod user;
 
 use super::{ChunkIndex, Facts, Halt, Low, Verdict, World};
 use crate::value::Map;
@@ -93,7 +97,13 @@ pub enum Mode {
 }
 
 /// The state modules.
-pub static MODULES: ModuleTable = &[&service::MODULE, &file::MODULE];
+pub static MODULES: ModuleTable = &[
+    &file::MODULE,
+    &group::MODULE,
+    &pkg::MODULE,
+    &service::MODULE,
+    &user::MODULE,
+];
 
 /// Finds a function; none for the module too if there is no such module.
 pub fn find(state: &str, fun: &str) -> (Option<&'static Module>, Option<&'static Function>) {

@@ -71,7 +71,9 @@ impl Packages {
                 self.removed.insert(name);
             }
             "installed" | "triggers-pending" | "triggers-awaited" => {
-                let provides = provides.split(',').filter_map(|it| it.split_whitespace().next());
+                let provides = provides
+                    .split(',')
+                    .filter_map(|it| it.split_whitespace().next());
                 self.provided.extend(provides.map(str::to_owned));
                 self.installed.insert(name, version.to_owned());
             }
@@ -101,7 +103,11 @@ impl Packages {
 
     /// What has changed since, as changes show it.
     pub(super) fn changes_to(&self, after: &Self) -> Map {
-        let names: BTreeSet<&String> = self.installed.keys().chain(after.installed.keys()).collect();
+        let names: BTreeSet<&String> = self
+            .installed
+            .keys()
+            .chain(after.installed.keys())
+            .collect();
         let mut changes = Map::new();
         for name in names {
             let old = self.installed.get(name).map_or("", String::as_str);

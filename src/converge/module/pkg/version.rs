@@ -59,9 +59,7 @@ fn weight(sign: Option<u8>) -> i32 {
 
 fn compare_texts(one: &[u8], other: &[u8]) -> Ordering {
     (0..one.len().max(other.len()))
-        .map(|place| {
-            weight(one.get(place).copied()).cmp(&weight(other.get(place).copied()))
-        })
+        .map(|place| weight(one.get(place).copied()).cmp(&weight(other.get(place).copied())))
         .find(|order| *order != Ordering::Equal)
         .unwrap_or(Ordering::Equal)
 }

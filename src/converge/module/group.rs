@@ -1,0 +1,263 @@
+//! The `group` module: groups and who is in them (P24).
+
+use super::accounts::{Group, Groups, check_name, list};
+use super::command::{act, done, one, quoted, run};
+use super::{Call, Function, Module, Reverse};
+use crate::converge::{Facts, Halt, Outcome, Verdict};
+use crate::host::change::Change;
+use crate::host::fact::Domain;
+use crate::value::{Map, Value};
+
+/// The module.
+pub(super) static MODULE: Module = Module {
+    name: "group",
+    functions: &[
+        Function {
+            name: "present",
+            run: present,
+            required: &[],
+            optional: &[
+                "gid",
+                "system",
+                "addusers",
+                "delusers",
+                "members",
+                "non_unique",
+                "local",
+            ],
+            reverse: Reverse::By("absent"),
+        },
+        Function {
+            name: "absent",
+            run: absent,
+            required: &[],
+            optional: &["local"],
+            reverse: Reverse::Never("its number and members are not known any more"),
+        },
+    ],
+    watch: None,
+    aggregate: None,
+};
+
+/// What a state wants of a group.
+struct Wish {
+    name: String,
+    gid: Option<i64>,
+    members: Option<Vec<String>>,
+    add: Vec<String>,
+    remove: Vec<String>,
+}
+
+impl Wish {
+    fn of(call: &Call<'_>) -> Result<Self, Halt> {
+        check_name(call.name)?;
+        let texts = |key: &str| -> Result<Vec<String>, Halt> {
+            let names = call.texts(key)?;
+            names.iter().try_for_each(|name| check_name(name))?;
+            Ok(names)
+        };
+        let members = match call.arg("members") {
+            Some(_) => Some(texts("members")?),
+            None => None,
+        };
+        Ok(Self {
+            name: call.name.to_owned(),
+            gid: call
+                .int("gid")
+                .map_err(|_| Halt::Failed("Invalid gid".into()))?,
+            members,
+            add: texts("addusers")?,
+            remove: texts("delusers")?,
+        })
+    }
+
+    /// How a group differs from it, in Salt's shape.
+    fn differences(&self, group: &Group) -> Map {
+        let mut changes = Map::new();
+        if let Some(gid) = self.gid.filter(|gid| *gid != 0 && *gid != group.gid) {
+            changes.insert("gid".into(), gid.into());
+        }
+        if let Some(members) = &self.members {
+            let differs = members.iter().any(|it| !group.members.contains(it))
+                || group.members.iter().any(|it| !members.contains(it));
+            if differs && members.is_empty() {
+                changes.insert("delusers".into(), list(&group.members));
+            } else if differs {
+                changes.insert("members".into(), list(members));
+            }
+        }
+        let add = self.add.iter().filter(|it| !group.members.contains(it));
+        let remove = self.remove.iter().filter(|it| group.members.contains(it));
+        for (key, names) in [
+            ("addusers", add.cloned().collect::<Vec<String>>()),
+            ("delusers", remove.cloned().collect()),
+        ] {
+            if !names.is_empty() {
+                changes.insert(key.into(), list(&names));
+            }
+        }
+        changes
+    }
+}
+
+fn present(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
+    let wish = Wish::of(call)?;
+    if wish.members.is_some() && (call.arg("addusers").is_some() || call.arg("delusers").is_some())
+    {
+        return done(Outcome::would(
+            Map::new(),
+            "Error: Conflicting options \"members\" with \"addusers\" and/or \"delusers\" can not be used together. ",
+        ));
+    }
+    if wish.add.iter().any(|name| wish.remove.contains(name)) {
+        return done(Outcome::would(
+            Map::new(),
+            "Error. Same user(s) can not be added and deleted simultaneously",
+        ));
+    }
+    let groups = Groups::of(facts)?;
+    let Some(group) = groups.named(&wish.name) else {
+        return create(call, wish, &groups);
+    };
+    let differences = wish.differences(group);
+    if differences.is_empty() {
+        let comment = format!("Group {} is present and up to date", wish.name);
+        return done(Outcome::same(comment));
+    }
+    let mut comment = String::from("The following group attributes are set to be changed:\n");
+    for (key, value) in &differences {
+        comment = format!("{comment}{key}: {value}\n");
+    }
+    let steps = vec![group_change(change_command(call, &wish, &differences))];
+    let predicted = Outcome::would(Map::new(), comment.clone());
+    act(predicted, steps, move |complaint, facts| {
+        let groups = Groups::of(facts)?;
+        let left = groups
+            .named(&wish.name)
+            .map_or_else(Map::new, |group| wish.differences(group));
+        if complaint.is_none() && left.is_empty() {
+            let changes = one("Final", "All changes applied successfully");
+            return Ok(Outcome::changed(changes, comment.clone()));
+        }
+        let why = complaint.unwrap_or_default();
+        let text = format!("{comment}Some changes could not be applied\n{why}");
+        Ok(Outcome {
+            changes: one("Failed", left),
+            ..Outcome::failed(text.trim_end().to_owned())
+        })
+    })
+}
+
+fn group_change(text: String) -> Change {
+    run(text, [Domain::Accounts])
+}
+
+fn change_command(call: &Call<'_>, wish: &Wish, differences: &Map) -> String {
+    let name = quoted(&wish.name);
+    let mut commands = Vec::new();
+    for (key, value) in differences {
+        let users = value.as_list().map(Vec::as_slice).unwrap_or_default();
+        let each = |option: &str| {
+            let one =
+                |user: &Value| format!("gpasswd {option} {} {name}", quoted(&user.to_string()));
+            users.iter().map(one).collect::<Vec<String>>()
+        };
+        match key.as_ref() {
+            "gid" => {
+                let twice = if call.flag("non_unique", false) {
+                    "-o "
+                } else {
+                    ""
+                };
+                commands.push(format!("groupmod {twice}-g {value} {name}"));
+            }
+            "addusers" => commands.extend(each("-a")),
+            "delusers" => commands.extend(each("-d")),
+            _ => commands.push(members_command(&wish.name, wish.members.as_deref())),
+        }
+    }
+    commands.join(" && ")
+}
+
+fn members_command(name: &str, members: Option<&[String]>) -> String {
+    let members = members.unwrap_or_default().join(",");
+    format!("gpasswd -M {} {}", quoted(&members), quoted(name))
+}
+
+fn create(call: &Call<'_>, wish: Wish, groups: &Groups) -> Result<Verdict, Halt> {
+    let non_unique = call.flag("non_unique", false);
+    if let Some(gid) = wish.gid.filter(|_| !non_unique)
+        && let Some(other) = groups.numbered(gid)
+    {
+        return done(Outcome::failed(format!(
+            "Group {} is not present but gid {gid} is already taken by group {}",
+            wish.name, other.name
+        )));
+    }
+    let mut text = String::from("groupadd");
+    if let Some(gid) = wish.gid {
+        text = format!("{text} -g {gid}");
+    }
+    if non_unique {
+        text.push_str(" -o");
+    }
+    if call.flag("system", false) {
+        text.push_str(" -r");
+    }
+    text = format!("{text} {}", quoted(&wish.name));
+    let members = wish.members.as_ref().filter(|it| !it.is_empty());
+    let members = if wish.add.is_empty() {
+        members
+    } else {
+        Some(&wish.add)
+    };
+    if let Some(members) = members {
+        text = format!("{text} && {}", members_command(&wish.name, Some(members)));
+    }
+    let comment = format!("Group {} set to be added", wish.name);
+    let steps = vec![group_change(text)];
+    act(
+        Outcome::would(Map::new(), comment),
+        steps,
+        move |complaint, facts| {
+            let groups = Groups::of(facts)?;
+            Ok(created(&wish, groups.named(&wish.name), complaint))
+        },
+    )
+}
+
+fn created(wish: &Wish, group: Option<&Group>, complaint: Option<&str>) -> Outcome {
+    let name = &wish.name;
+    let why = complaint.unwrap_or_default();
+    let Some(group) = group else {
+        let text = format!("Failed to create new group {name}\n{why}");
+        return Outcome::failed(text.trim_end().to_owned());
+    };
+    let left = wish.differences(group);
+    if left.is_empty() && complaint.is_none() {
+        return Outcome::changed(group.info(), format!("New group {name} created"));
+    }
+    let text =
+        format!("Group {name} has been created but, some changes could not be applied\n{why}");
+    Outcome {
+        changes: one("Failed", left),
+        ..Outcome::failed(text.trim_end().to_owned())
+    }
+}
+
+fn absent(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
+    check_name(call.name)?;
+    let groups = Groups::of(facts)?;
+    let name = call.name.to_owned();
+    if groups.named(&name).is_none() {
+        return done(Outcome::same("Group not present"));
+    }
+    let predicted = Outcome::would(Map::new(), format!("Group {name} is set for removal"));
+    let steps = vec![group_change(format!("groupdel {}", quoted(&name)))];
+    act(predicted, steps, move |complaint, _| {
+        Ok(match complaint {
+            None => Outcome::changed(one(&name, ""), format!("Removed group {name}")),
+            Some(why) => Outcome::failed(format!("Failed to remove group {name}\n{why}")),
+        })
+    })
+}

@@ -1,0 +1,177 @@
+//! The packages that a state names, and the commands for them.
+
+use super::machine::Packages;
+use super::version::Wanted;
+use crate::converge::Halt;
+use crate::converge::module::Call;
+use crate::converge::module::command::{quoted_all, run};
+use crate::host::change::Change;
+use crate::host::fact::Domain;
+use crate::value::Value;
+
+/// A package as a state names it.
+#[derive(Debug, Clone)]
+pub(super) struct Wish {
+    pub(super) name: String,
+    pub(super) wanted: Wanted,
+    /// The version as written.
+    pub(super) version: Option<String>,
+}
+
+impl Wish {
+    fn new(name: &str, version: Option<String>, allow_updates: bool) -> Self {
+        let written = version.as_deref().map(|text| {
+            let is_plain = !text.starts_with(['<', '>', '=', '!']) && text != "latest";
+            if allow_updates && is_plain && !text.contains('*') {
+                format!(">={text}")
+            } else {
+                text.to_owned()
+            }
+        });
+        Self {
+            name: name.to_owned(),
+            wanted: written.as_deref().map(Wanted::parse).unwrap_or_default(),
+            version,
+        }
+    }
+
+    /// Its name and version as Salt's messages have them.
+    pub(super) fn shown(&self) -> String {
+        match &self.version {
+            None => self.name.clone(),
+            Some(version) if version.starts_with(['<', '>', '=', '!']) => {
+                format!("{}{version}", self.name)
+            }
+            Some(version) => format!("{}={version}", self.name),
+        }
+    }
+
+    /// Whether it is there as wanted, apart from being the latest.
+    pub(super) fn is_met(&self, packages: &Packages, ignore_epoch: bool) -> bool {
+        match packages.version(&self.name) {
+            Some(version) => self.wanted.takes(version, ignore_epoch),
+            // What another package provides has no version of its own.
+            None => self.wanted == Wanted::Any && packages.provides(&self.name),
+        }
+    }
+}
+
+/// The packages that a state names: `pkgs`, or its name with `version`.
+pub(super) fn wishes(call: &Call<'_>) -> Result<Vec<Wish>, Halt> {
+    let allow_updates = call.flag("allow_updates", false);
+    let mut wishes = Vec::new();
+    match call.arg("pkgs") {
+        None => {
+            let version = call.text("version")?;
+            wishes.push(Wish::new(call.name, version, allow_updates));
+        }
+        Some(Value::List(items)) => {
+            for item in items.iter().map(Value::reveal) {
+                take(item, allow_updates, &mut wishes)?;
+            }
+        }
+        Some(other) => take(other, allow_updates, &mut wishes)?,
+    }
+    for wish in &wishes {
+        check_name(&wish.name)?;
+    }
+    Ok(wishes)
+}
+
+fn take(item: &Value, allow_updates: bool, wishes: &mut Vec<Wish>) -> Result<(), Halt> {
+    let mut push = |name: &str, version| {
+        // A package that is named twice is wanted once, with the version that is given.
+        match wishes.iter_mut().find(|wish| wish.name == name) {
+            None => wishes.push(Wish::new(name, version, allow_updates)),
+            Some(wish) if version.is_some() => *wish = Wish::new(name, version, allow_updates),
+            Some(_) => {}
+        }
+    };
+    match item {
+        Value::Map(map) => {
+            for (name, version) in map.iter() {
+                let version = version.reveal();
+                push(name, (!version.is_null()).then(|| version.to_string()));
+            }
+        }
+        Value::Str(text) => {
+            for name in text
+                .split(',')
+                .map(str::trim)
+                .filter(|name| !name.is_empty())
+            {
+                push(name, None);
+            }
+        }
+        other => {
+            return Err(Halt::Failed(format!(
+                "Invalidly formatted 'pkgs' parameter: {} is no package",
+                other.kind()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Only what can be a package's name reaches a command.
+fn check_name(name: &str) -> Result<(), Halt> {
+    let is_good = |sign: char| sign.is_ascii_alphanumeric() || "+-.:_".contains(sign);
+    if !name.is_empty() && !name.starts_with('-') && name.chars().all(is_good) {
+        return Ok(());
+    }
+    Err(Halt::Failed(format!("`{name}` is no name of a package")))
+}
+
+/// What packages may change when they come and go: nearly all but people's homes.
+pub(super) fn touched() -> Vec<Domain> {
+    const FOLDERS: [&str; 9] = [
+        "/etc", "/usr", "/var", "/opt", "/srv", "/run", "/lib", "/bin", "/sbin",
+    ];
+    let folders = FOLDERS.iter().map(|path| Domain::Path((*path).to_owned()));
+    [Domain::Packages, Domain::Services, Domain::Accounts]
+        .into_iter()
+        .chain(folders)
+        .collect()
+}
+
+/// An apt command that asks nothing and keeps configuration that people have edited.
+pub(super) fn apt<'a>(
+    verb: &str,
+    options: &[&str],
+    words: impl IntoIterator<Item = &'a str>,
+) -> String {
+    let mut text = "DEBIAN_FRONTEND=noninteractive APT_LISTCHANGES_FRONTEND=none apt-get -q -y \
+                    -o Dpkg::Options::=--force-confold -o Dpkg::Options::=--force-confdef \
+                    -o DPkg::Lock::Timeout=120"
+        .to_owned();
+    for option in options {
+        text.push(' ');
+        text.push_str(option);
+    }
+    text.push(' ');
+    text.push_str(verb);
+    let words = quoted_all(words);
+    if !words.is_empty() {
+        text.push(' ');
+        text.push_str(&words);
+    }
+    text
+}
+
+/// The same as a change.
+pub(super) fn apt_change(text: String) -> Change {
+    run(text, touched())
+}
+
+/// Fetches the lists of packages, unless that was done lately.
+pub(super) fn refresh(call: &Call<'_>) -> Result<Change, Halt> {
+    let update = "apt-get -q -o DPkg::Lock::Timeout=120 update";
+    let text = match call.int("cache_valid_time")? {
+        Some(seconds) if seconds > 0 => format!(
+            "[ -n \"$(find /var/lib/apt/lists -maxdepth 0 -newermt '-{seconds} seconds')\" ] || {update}"
+        ),
+        _ => update.to_owned(),
+    };
+    let lists = Domain::Path("/var/lib/apt".to_owned());
+    Ok(run(text, [Domain::Packages, lists]))
+}
