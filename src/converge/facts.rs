@@ -288,7 +288,7 @@ fn sha256(bytes: &[u8]) -> String {
 }
 
 /// The parts of the machine that a change touches.
-fn domains(change: &Change) -> Vec<Domain> {
+pub(crate) fn domains(change: &Change) -> Vec<Domain> {
     let path = |path: &String| Domain::Path(path.clone());
     match change {
         Change::Write(Write { path: at, .. })

@@ -6,14 +6,21 @@
 
 mod chunk;
 mod diff;
+mod engine;
+mod execution;
 mod facts;
 mod merge;
 mod module;
 mod roots;
+mod shell;
+mod slot;
 mod verdict;
 mod world;
 
 pub use chunk::{Chunk, ChunkIndex, Link, Low, Ordering, Requisite, SetIndex, Target};
+pub use engine::{
+    Aggregation, DeedId, Engine, Next, Setup, Stamp, StateResult, Summary, to_value,
+};
 pub use facts::Facts;
 pub use merge::{Contradiction, NoOrder, Shared, merge};
 pub use module::{

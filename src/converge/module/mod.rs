@@ -2,11 +2,15 @@
 
 mod accounts;
 mod arguments;
+mod cmd;
 mod command;
+mod environ;
 mod file;
 mod group;
+mod module;
 mod pkg;
 mod service;
+mod test;
 mod user;
 
 use super::{ChunkIndex, Facts, Halt, Low, Verdict, World};
@@ -35,7 +39,7 @@ pub struct Function {
     pub run: StateFn,
     /// The arguments that must be given, beside `name`.
     pub required: &'static [&'static str],
-    /// The arguments that may be given. Others are warned of.
+    /// The arguments that may be given; `*` stands for any. Others are warned of.
     pub optional: &'static [&'static str],
     /// How it is taken back.
     pub reverse: Reverse,
@@ -100,6 +104,7 @@ pub enum Mode {
 pub static MODULES: ModuleTable = &[
     &file::MODULE,
     &group::MODULE,
+    &module::MODULE,
     &pkg::MODULE,
     &service::MODULE,
     &user::MODULE,
@@ -107,7 +112,16 @@ pub static MODULES: ModuleTable = &[
 
 /// Finds a function; none for the module too if there is no such module.
 pub fn find(state: &str, fun: &str) -> (Option<&'static Module>, Option<&'static Function>) {
-    let module = MODULES.iter().find(|module| module.name == state).copied();
+    find_in(MODULES, state, fun)
+}
+
+/// Finds a function in a table.
+pub(crate) fn find_in(
+    modules: ModuleTable,
+    state: &str,
+    fun: &str,
+) -> (Option<&'static Module>, Option<&'static Function>) {
+    let module = modules.iter().find(|module| module.name == state).copied();
     let function = module.and_then(|module| module.functions.iter().find(|it| it.name == fun));
     (module, function)
 }

@@ -1,0 +1,230 @@
+//! One state on its way from its conditions to its result: the function is asked, its changes are
+//! handed out, and what came of them is judged (S32–S35, S43–S45).
+
+use super::Engine;
+use super::decide::judged;
+use super::engine::Owner;
+use super::setup::{Next, Stamp};
+use crate::converge::facts::domains;
+use crate::converge::{ChunkIndex, Facts, Finish, Outcome, Verdict};
+use crate::host::change::Change;
+use crate::host::fact::Domain;
+use crate::host::{Exit, RunOutput};
+use crate::value::Map;
+
+/// What a function is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// To bring its state about; `watched` if something that it watches has changed.
+    Run {
+        watched: bool,
+    },
+    /// To react to what it watches, after it changed nothing itself (S23).
+    Watch,
+    /// To react to what it listens to, at the end (S30).
+    Listen,
+    /// To say what it would do (S24). The answer counts for `of`; `watched` if it would react.
+    Test {
+        of: ChunkIndex,
+        watched: bool,
+    },
+}
+
+impl Purpose {
+    pub(super) fn test_of(chunk: ChunkIndex) -> Self {
+        Self::Test {
+            of: chunk,
+            watched: false,
+        }
+    }
+
+    pub(super) fn is_test(self) -> bool {
+        matches!(self, Self::Test { .. })
+    }
+}
+
+/// A state on its way.
+pub(super) struct Doing {
+    pub(super) chunk: ChunkIndex,
+    pub(super) purpose: Purpose,
+    pub(super) stage: Stage,
+    /// The arguments, where several calls were made one.
+    pub(super) args: Option<Map>,
+    /// Its number, if it has one before it ends.
+    pub(super) number: Option<u32>,
+    pub(super) begun: Stamp,
+    pub(super) attempts: i64,
+    /// What the attempts before said.
+    pub(super) notes: Vec<String>,
+    pub(super) doubtful: bool,
+    pub(super) warnings: Vec<String>,
+}
+
+/// How far it has come.
+pub(super) enum Stage {
+    /// Its conditions and its function are asked.
+    Decide,
+    /// Its function is asked; its conditions are met.
+    Ask,
+    /// Its changes are made.
+    Acting(Acting),
+    /// What came of them is judged.
+    Judge(Acting, Vec<RunOutput>),
+    /// `check_cmd` is asked.
+    Check(Outcome),
+    /// It waits for the next attempt.
+    Asleep,
+}
+
+/// Changes on their way.
+pub(super) struct Acting {
+    pub(super) touched: Vec<Domain>,
+    /// The exit codes that are no failure, for each step.
+    pub(super) good: Vec<Vec<i32>>,
+    pub(super) finish: Finish,
+}
+
+impl Acting {
+    pub(super) fn of(steps: &[Change], finish: Finish) -> Self {
+        let good = |change: &Change| match change {
+            Change::Run(run) => run.good_codes.clone(),
+            _ => Vec::new(),
+        };
+        Self {
+            touched: steps.iter().flat_map(domains).collect(),
+            good: steps.iter().map(good).collect(),
+            finish,
+        }
+    }
+
+    /// The first output that says a failure, or none if all steps succeeded.
+    pub(super) fn failure<'a>(&self, outputs: &'a [RunOutput]) -> Option<Option<&'a RunOutput>> {
+        for (place, good) in self.good.iter().enumerate() {
+            match outputs.get(place) {
+                Some(output) if is_good(output, good) => {}
+                output => return Some(output),
+            }
+        }
+        None
+    }
+}
+
+fn is_good(output: &RunOutput, good: &[i32]) -> bool {
+    output.exit.is_ok() || output.exit.code().is_some_and(|code| good.contains(&code))
+}
+
+/// What a failed step says: its complaint, else what it printed, else how it ended.
+pub(super) fn complaint(output: Option<&RunOutput>) -> String {
+    let Some(output) = output else {
+        return "the change was not made".to_owned();
+    };
+    let texts = [&output.stderr.head, &output.stdout.head];
+    let mut said = texts.into_iter().map(|bytes| String::from_utf8_lossy(bytes).trim().to_owned());
+    match (&output.exit, said.find(|text| !text.is_empty())) {
+        (Exit::Code(_) | Exit::Signal(_), Some(text)) => text,
+        (exit, Some(text)) => format!("{exit}: {text}"),
+        (exit, None) => exit.to_string(),
+    }
+}
+
+/// How a step of a state ended.
+pub(super) enum Advance {
+    /// This is next.
+    Next(Next),
+    /// It waits for what was asked for.
+    Waits,
+    /// It goes on beside others (S37).
+    Parallel,
+    /// It is over.
+    Over(Outcome),
+}
+
+/// What was decided.
+pub(super) enum Decided {
+    /// It is not to run.
+    Skip(Outcome),
+    /// It cannot run; nothing else is asked.
+    Wrong(Outcome),
+    /// Its conditions are met, and it runs beside others.
+    Parallel,
+    /// What its function says.
+    Said(Verdict, Vec<String>),
+}
+
+impl Doing {
+    pub(super) fn new(chunk: ChunkIndex, purpose: Purpose, now: Stamp) -> Self {
+        Self {
+            chunk,
+            purpose,
+            stage: Stage::Decide,
+            args: None,
+            number: None,
+            begun: now,
+            attempts: 0,
+            notes: Vec::new(),
+            doubtful: false,
+            warnings: Vec::new(),
+        }
+    }
+}
+
+impl Engine {
+    /// Goes on with a state until it needs something.
+    pub(super) fn advance_doing(
+        &mut self,
+        doing: &mut Doing,
+        owner: Owner,
+        facts: &mut Facts,
+    ) -> Advance {
+        loop {
+            let stage = std::mem::replace(&mut doing.stage, Stage::Decide);
+            match stage {
+                Stage::Decide | Stage::Ask => {
+                    let fresh = matches!(stage, Stage::Decide);
+                    match self.decide_now(doing, fresh, facts) {
+                        Err(needs) => {
+                            doing.stage = stage;
+                            return Advance::Next(Next::Read(needs));
+                        }
+                        Ok(Decided::Wrong(outcome)) => return Advance::Over(outcome),
+                        Ok(Decided::Skip(outcome)) => doing.stage = Stage::Check(outcome),
+                        Ok(Decided::Parallel) => {
+                            doing.stage = Stage::Ask;
+                            return Advance::Parallel;
+                        }
+                        Ok(Decided::Said(verdict, warnings)) => {
+                            doing.warnings = warnings;
+                            if let Some(next) = self.take_verdict(doing, owner, verdict, facts) {
+                                return Advance::Next(next);
+                            }
+                        }
+                    }
+                }
+                Stage::Acting(_) | Stage::Asleep => {
+                    doing.stage = stage;
+                    return Advance::Waits;
+                }
+                Stage::Judge(acting, outputs) => match judged(&acting, &outputs, facts) {
+                    Ok(outcome) => doing.stage = Stage::Check(outcome),
+                    Err(needs) => {
+                        doing.stage = Stage::Judge(acting, outputs);
+                        return Advance::Next(Next::Read(needs));
+                    }
+                },
+                Stage::Check(outcome) => match self.checked(doing, outcome.clone(), facts) {
+                    Ok(checked) => {
+                        let outcome = self.settled(doing, checked);
+                        match self.again(doing, outcome, owner) {
+                            Ok(outcome) => return Advance::Over(outcome),
+                            Err(pause) => return Advance::Next(pause),
+                        }
+                    }
+                    Err(needs) => {
+                        doing.stage = Stage::Check(outcome);
+                        return Advance::Next(Next::Read(needs));
+                    }
+                },
+            }
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! What each chunk waits for, made ready for running.
+
+use crate::converge::module::find_in;
+use crate::converge::{ChunkIndex, Link, Low, ModuleTable, Requisite, Target};
+use crate::hash::FoldMap;
+
+/// The place of a set of chunks: those of the low data, then those made here.
+pub(super) type Set = u32;
+
+/// What a chunk asks of others, in the order in which the classic ordering looks at it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Kind {
+    Require,
+    RequireAny,
+    Watch,
+    WatchAny,
+    Prereq,
+    Onfail,
+    OnfailAny,
+    OnfailAll,
+    Onchanges,
+    OnchangesAny,
+    /// The other side of `prereq`: what goes before a chunk that it has tested.
+    Prerequired,
+}
+
+impl Kind {
+    /// The word that people write.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Require => "require",
+            Self::RequireAny => "require_any",
+            Self::Watch => "watch",
+            Self::WatchAny => "watch_any",
+            Self::Prereq => "prereq",
+            Self::Onfail => "onfail",
+            Self::OnfailAny => "onfail_any",
+            Self::OnfailAll => "onfail_all",
+            Self::Onchanges => "onchanges",
+            Self::OnchangesAny => "onchanges_any",
+            Self::Prerequired => "prerequired",
+        }
+    }
+}
+
+/// One thing that a chunk waits for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Need {
+    pub(super) kind: Kind,
+    /// None if it leads to nothing.
+    pub(super) set: Option<Set>,
+    /// Its place among the links of the chunk.
+    pub(super) link: u32,
+}
+
+/// What all chunks wait for.
+#[derive(Debug, Default)]
+pub(super) struct Graph {
+    needs: Vec<Need>,
+    /// Where the needs of each chunk begin; one more at the end.
+    starts: Vec<u32>,
+    sets: Vec<Box<[ChunkIndex]>>,
+    /// Whether a chunk has a set of those that go before it.
+    prerequired: Vec<bool>,
+}
+
+impl Graph {
+    /// Makes low data ready. Disabled chunks are as if they were not there (S41).
+    pub(super) fn of(low: &Low, modules: ModuleTable, disabled: &[bool]) -> Self {
+        let mut graph = Self {
+            sets: low.sets.iter().map(|set| without(set, disabled)).collect(),
+            prerequired: vec![false; low.chunks.len()],
+            ..Self::default()
+        };
+        let before = graph.add_prerequired(low);
+        for (at, chunk) in low.chunks.iter().enumerate() {
+            graph.starts.push(count(graph.needs.len()));
+            let first = graph.needs.len();
+            let watches = || find_in(modules, &chunk.state, &chunk.fun).0.is_some_and(|it| it.watch.is_some());
+            for (place, link) in chunk.links.iter().enumerate() {
+                let Some(kind) = kind_of(link.kind, watches) else {
+                    continue;
+                };
+                let set = graph.target(low, link);
+                let link = count(place);
+                graph.needs.push(Need { kind, set, link });
+            }
+            for set in before.get(&count(at)).into_iter().flatten() {
+                graph.needs.push(Need {
+                    kind: Kind::Prerequired,
+                    set: Some(*set),
+                    link: 0,
+                });
+            }
+            // What became a `require` goes after what was one.
+            graph.needs[first..].sort_by_key(|need| {
+                let link = chunk.links.get(need.link as usize);
+                let moved = matches!(need.kind, Kind::Require | Kind::RequireAny)
+                    && link.is_some_and(|it| !matches!(it.kind, Requisite::Require | Requisite::RequireAny));
+                (need.kind, moved)
+            });
+        }
+        graph.starts.push(count(graph.needs.len()));
+        graph
+    }
+
+    /// Makes a set of the holders of each set that a `prereq` leads to, and gives the sets that
+    /// go before each chunk.
+    fn add_prerequired(&mut self, low: &Low) -> FoldMap<ChunkIndex, Vec<Set>> {
+        let mut holders: Vec<(Set, Vec<ChunkIndex>)> = Vec::new();
+        let mut places: FoldMap<Set, usize> = FoldMap::default();
+        for (at, chunk) in low.chunks.iter().enumerate() {
+            for link in chunk.links.iter().filter(|it| it.kind == Requisite::Prereq) {
+                let Target::Set(set) = link.target else {
+                    continue;
+                };
+                let place = *places.entry(set).or_insert_with(|| {
+                    holders.push((set, Vec::new()));
+                    holders.len() - 1
+                });
+                holders[place].1.push(count(at));
+            }
+        }
+        let mut before: FoldMap<ChunkIndex, Vec<Set>> = FoldMap::default();
+        for (set, chunks) in holders {
+            let new = count(self.sets.len());
+            self.sets.push(chunks.into());
+            for chunk in &self.sets[set as usize] {
+                self.prerequired[*chunk as usize] = true;
+                before.entry(*chunk).or_default().push(new);
+            }
+        }
+        before
+    }
+
+    fn target(&self, low: &Low, link: &Link) -> Option<Set> {
+        let Target::Set(set) = link.target else {
+            return None;
+        };
+        let gone = self.items(set).is_empty() && !low.sets[set as usize].is_empty();
+        let whole = link.written.get("sls").is_some();
+        (!gone || whole).then_some(set)
+    }
+
+    /// What a chunk waits for.
+    pub(super) fn needs(&self, chunk: ChunkIndex) -> &[Need] {
+        let at = chunk as usize;
+        &self.needs[self.starts[at] as usize..self.starts[at + 1] as usize]
+    }
+
+    /// The chunks of a set.
+    pub(super) fn items(&self, set: Set) -> &[ChunkIndex] {
+        &self.sets[set as usize]
+    }
+
+    /// How many sets there are.
+    pub(super) fn sets(&self) -> usize {
+        self.sets.len()
+    }
+
+    /// Whether a chunk is tested by another that goes before it.
+    pub(super) fn is_prerequired(&self, chunk: ChunkIndex) -> bool {
+        self.prerequired[chunk as usize]
+    }
+}
+
+fn without(set: &[ChunkIndex], disabled: &[bool]) -> Box<[ChunkIndex]> {
+    let stays = |chunk: &ChunkIndex| !disabled.get(*chunk as usize).copied().unwrap_or(false);
+    set.iter().copied().filter(stays).collect()
+}
+
+/// A `watch` of a module that cannot watch is a `require` (S23).
+fn kind_of(requisite: Requisite, watches: impl Fn() -> bool) -> Option<Kind> {
+    Some(match requisite {
+        Requisite::Require => Kind::Require,
+        Requisite::RequireAny => Kind::RequireAny,
+        Requisite::Watch if watches() => Kind::Watch,
+        Requisite::Watch => Kind::Require,
+        Requisite::WatchAny if watches() => Kind::WatchAny,
+        Requisite::WatchAny => Kind::RequireAny,
+        Requisite::Prereq => Kind::Prereq,
+        Requisite::Onfail => Kind::Onfail,
+        Requisite::OnfailAny => Kind::OnfailAny,
+        Requisite::OnfailAll => Kind::OnfailAll,
+        Requisite::Onchanges => Kind::Onchanges,
+        Requisite::OnchangesAny => Kind::OnchangesAny,
+        Requisite::Listen => return None,
+    })
+}
+
+/// A count as it is stored.
+pub(super) fn count(number: usize) -> u32 {
+    u32::try_from(number).expect("there are fewer than four thousand million states and links")
+}

@@ -1,0 +1,25 @@
+//! Runs the states of one machine by their requisites (S22–S45): a pure state machine that says
+//! which facts it needs and which changes are due, and is told what came of them.
+
+mod aggregate;
+mod ahead;
+mod arguments;
+mod conditions;
+mod decide;
+mod doing;
+mod engine;
+mod frame;
+mod graph;
+mod listen;
+mod result;
+mod retry;
+mod setup;
+mod standing;
+mod survey;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use decide::ENVIRON;
+pub use engine::Engine;
+pub use result::{StateResult, Summary, to_value};
+pub use setup::{Aggregation, DeedId, Next, Setup, Stamp};

@@ -1,0 +1,132 @@
+//! How an engine is set up, and what it says is next.
+
+use std::time::Duration;
+
+use crate::converge::{ChunkIndex, MODULES, Mode, ModuleTable};
+use crate::host::change::Change;
+use crate::host::fact::Fact;
+
+/// How the states of a machine are run.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    /// Whether anything is changed (S44).
+    pub mode: Mode,
+    /// Whether a failed state ends the run, where the state does not say (S36).
+    pub failhard: bool,
+    /// How many states with `parallel` run at a time; 0 for any number (S37).
+    pub max_parallel: usize,
+    /// Which modules join calls (S40).
+    pub aggregate: Aggregation,
+    /// Patterns of functions that must not run (S41).
+    pub disabled: Vec<String>,
+    /// How many consecutive states may have their changes handed out as one list, each assuming
+    /// that those before it succeed; 0 for one at a time.
+    pub ahead: usize,
+    /// The state modules.
+    pub modules: ModuleTable,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self {
+            mode: Mode::Apply,
+            failhard: false,
+            max_parallel: 0,
+            aggregate: Aggregation::Never,
+            disabled: Vec::new(),
+            ahead: 0,
+            modules: MODULES,
+        }
+    }
+}
+
+/// Which modules make one call of several (S40), where a state does not say.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Aggregation {
+    /// None.
+    #[default]
+    Never,
+    /// All that can.
+    Always,
+    /// These.
+    Modules(Vec<String>),
+}
+
+/// A moment, in microseconds since the start of 1970 by the clock on the wall. The engine has no
+/// clock of its own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Stamp(pub i64);
+
+impl Stamp {
+    /// The time of day, such as `14:03:09.000417` (S43).
+    pub fn time_of_day(self) -> String {
+        let micros = self.0.rem_euclid(86_400_000_000);
+        let seconds = micros / 1_000_000;
+        let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
+        let (seconds, micros) = (seconds % 60, micros % 1_000_000);
+        format!("{hours:02}:{minutes:02}:{seconds:02}.{micros:06}")
+    }
+
+    /// How long it is since an earlier moment; nothing if that is later.
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+
+    /// A later moment.
+    #[must_use]
+    pub fn after(self, time: Duration) -> Self {
+        let micros = i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
+        Self(self.0.saturating_add(micros))
+    }
+}
+
+/// Names changes, or a pause, that an engine has asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DeedId(pub(super) u64);
+
+/// What is next on a machine.
+#[derive(Debug)]
+pub enum Next {
+    /// These facts are to be read and learned ([`crate::converge::Facts::learn`]); then the
+    /// engine is asked again. What cannot be read is learned as failed.
+    Read(Vec<Fact>),
+    /// These changes are due, in order, until one fails; then [`super::Engine::changed`]. The
+    /// engine may be asked again before that, for states that run in parallel.
+    Change {
+        /// Their name.
+        deed: DeedId,
+        /// What is changed.
+        changes: Vec<Change>,
+        /// The state they are for, the first of them if they are for several.
+        chunk: ChunkIndex,
+    },
+    /// So much time is to pass before [`super::Engine::slept`] (S35).
+    Sleep {
+        /// The name of the pause.
+        deed: DeedId,
+        /// How long it takes.
+        time: Duration,
+        /// The state that is tried again after it.
+        chunk: ChunkIndex,
+    },
+    /// Nothing can be done until something that was asked for has ended.
+    Wait,
+    /// The next state lies beyond the gate.
+    AtGate,
+    /// All has a result.
+    Done,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_of_day_has_microseconds() {
+        let noon = Stamp(12 * 3_600_000_000 + 7);
+        assert_eq!(noon.time_of_day(), "12:00:00.000007");
+        assert_eq!(Stamp(-1).time_of_day(), "23:59:59.999999");
+        assert_eq!(noon.since(Stamp(7)), Duration::from_secs(12 * 3600));
+        assert_eq!(Stamp(0).since(noon), Duration::ZERO);
+    }
+}

@@ -1,0 +1,456 @@
+//! The state module `cmd`: commands and scripts that are run.
+
+use std::sync::Arc;
+
+use super::{Call, Function, Module, Reverse};
+use crate::converge::shell::{output, quoted, setting};
+use crate::converge::{Deed, Facts, Finish, Halt, Mode, Outcome, Template, Verdict};
+use crate::host::change::{Change, Like, Run, Write};
+use crate::host::{Exit, RunOutput};
+use crate::value::{Map, REDACTED, Value, hex};
+
+/// The module.
+pub(super) static CMD: Module = Module {
+    name: "cmd",
+    functions: &[
+        function("run", run, RUN),
+        function("wait", |_, _| Ok(nothing()), RUN),
+        function("watch", |_, _| Ok(nothing()), RUN),
+        function("script", script, SCRIPT),
+        function("wait_script", |_, _| Ok(nothing()), SCRIPT),
+        function("call", call, &["*"]),
+        function("wait_call", |_, _| Ok(nothing()), &["*"]),
+    ],
+    watch: Some(mod_watch),
+    aggregate: None,
+};
+
+const RUN: &[&str] = &[
+    "cwd", "root", "runas", "password", "shell", "env", "prepend_path", "umask", "stateful",
+    "output_loglevel", "hide_output", "timeout", "ignore_timeout", "use_vt", "bg",
+    "success_retcodes", "success_stdout", "success_stderr", "stdin", "python_shell", "rstrip", "*",
+];
+
+const SCRIPT: &[&str] = &[
+    "source", "template", "cwd", "root", "runas", "password", "shell", "env", "umask", "stateful",
+    "timeout", "use_vt", "output_loglevel", "hide_output", "defaults", "context", "args", "bg",
+    "success_retcodes", "success_stdout", "success_stderr", "ignore_timeout", "*",
+];
+
+const fn function(
+    name: &'static str,
+    run: super::StateFn,
+    optional: &'static [&'static str],
+) -> Function {
+    Function {
+        name,
+        run,
+        required: &[],
+        optional,
+        reverse: Reverse::Never("what a command did is not known"),
+    }
+}
+
+fn nothing() -> Verdict {
+    Verdict::Done(Outcome::same(""))
+}
+
+/// Whether a command tells by its output what it changed.
+fn is_stateful(call: &Call<'_>) -> bool {
+    match call.arg("stateful") {
+        Some(Value::Bool(truth)) => *truth,
+        Some(Value::List(items)) => !items.is_empty(),
+        _ => false,
+    }
+}
+
+/// The command that a dry run runs instead, which changes nothing.
+fn test_name(call: &Call<'_>) -> Option<String> {
+    let Some(Value::List(items)) = call.arg("stateful") else {
+        return None;
+    };
+    Some(items.first()?.get("test_name")?.to_string())
+}
+
+/// What a dry run says.
+fn predicted(call: &Call<'_>, quote: char) -> Outcome {
+    let comment = format!("Command {quote}{}{quote} would have been executed", call.name);
+    if is_stateful(call) {
+        return Outcome::would(Map::new(), "");
+    }
+    let changes = match quote {
+        '"' => Map::from_iter([("cmd".into(), call.name.into())]),
+        _ => Map::new(),
+    };
+    Outcome::would(changes, comment)
+}
+
+/// The working folder that is asked for and is not there.
+fn lost_folder(call: &Call<'_>, facts: &Facts) -> Result<Option<Outcome>, Halt> {
+    let Some(cwd) = call.text("cwd")?.filter(|cwd| !cwd.is_empty()) else {
+        return Ok(None);
+    };
+    let is_there = facts.target(&cwd)?.is_some_and(crate::host::fact::Entry::is_folder);
+    let comment = format!("Desired working directory \"{cwd}\" is not available");
+    Ok((!is_there).then(|| Outcome::failed(comment)))
+}
+
+fn run(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
+    let tested = test_name(call).filter(|_| call.mode == Mode::Test);
+    if let (Mode::Apply, Some(lost)) = (call.mode, lost_folder(call, facts)?) {
+        return Ok(Verdict::Done(lost));
+    }
+    let mut command = command(call, call.name.to_owned())?;
+    if let Some(root) = call.text("root")? {
+        let shell = command.setting.shell.as_deref().unwrap_or("/bin/sh");
+        command.text = format!("chroot {} {} -c {}", quoted(&root), quoted(shell), quoted(&command.text));
+    }
+    if let Some(name) = tested {
+        // What is run in a dry run is said to change nothing.
+        return tested_run(call, &command, &name, facts);
+    }
+    let told = Told::of(call, "\"");
+    Ok(Verdict::Act(Deed {
+        predicted: predicted(call, '"'),
+        steps: vec![Change::Run(command)],
+        finish: Finish::Ask(Box::new(move |outputs, _| Ok(told.outcome(outputs.first())))),
+    }))
+}
+
+fn tested_run(call: &Call<'_>, command: &Run, name: &str, facts: &Facts) -> Result<Verdict, Halt> {
+    let probe = crate::converge::shell::probe(name, command.setting.clone());
+    let probed = facts.probe(probe)?;
+    let output = RunOutput {
+        stdout: crate::host::Captured::of(probed.stdout.clone()),
+        stderr: crate::host::Captured::of(probed.stderr.clone()),
+        ..RunOutput::not_run(Exit::Code(probed.code))
+    };
+    let mut outcome = Told::of(call, "\"").outcome(Some(&output));
+    if probed.code == 0 && !outcome.changes.is_empty() {
+        outcome.result = None;
+    }
+    Ok(Verdict::Done(outcome))
+}
+
+/// A command with the arguments that say how it is run.
+fn command(call: &Call<'_>, text: String) -> Result<Run, Halt> {
+    let mut command = Run::new(text);
+    command.setting = setting(|key| call.args.get(key))?;
+    let is_background = call.flag("bg", false);
+    command.keeps_background = is_background;
+    if is_background {
+        command.text = format!("{{ {}\n}} </dev/null >/dev/null 2>&1 &", command.text);
+    }
+    if let Some(paths) = call.arg("prepend_path") {
+        let paths = match paths {
+            Value::List(_) => call.texts("prepend_path")?.join(":"),
+            other => other.to_string(),
+        };
+        command.text = format!("PATH={}:\"$PATH\"; export PATH\n{}", quoted(&paths), command.text);
+    }
+    command.stdin = call.text("stdin")?.map(String::into_bytes);
+    command.good_codes = good_codes(call);
+    let hides = ["env", "stdin", "name"].iter().any(|key| call.is_sensitive(key));
+    command.shown = hides.then(|| REDACTED.to_owned());
+    Ok(command)
+}
+
+fn good_codes(call: &Call<'_>) -> Vec<i32> {
+    let code = |value: &Value| i32::try_from(value.as_int()?).ok();
+    match call.arg("success_retcodes") {
+        Some(Value::List(codes)) => codes.iter().filter_map(|it| code(it)).collect(),
+        Some(one) => code(one).into_iter().collect(),
+        None => Vec::new(),
+    }
+}
+
+/// What is told of a command that has run.
+struct Told {
+    comment: String,
+    stateful: bool,
+    hidden: bool,
+    is_background: bool,
+    ignores_timeout: bool,
+    good_codes: Vec<i32>,
+    good_stdout: Vec<String>,
+    good_stderr: Vec<String>,
+    time_limit: Option<std::time::Duration>,
+}
+
+impl Told {
+    fn of(call: &Call<'_>, quote: &str) -> Self {
+        let limit = setting(|key| call.args.get(key)).ok().and_then(|it| it.time_limit);
+        Self {
+            comment: format!("Command {quote}{}{quote} run", call.name),
+            stateful: is_stateful(call),
+            hidden: call.flag("hide_output", false),
+            is_background: call.flag("bg", false),
+            ignores_timeout: call.flag("ignore_timeout", false),
+            good_codes: good_codes(call),
+            good_stdout: call.texts("success_stdout").unwrap_or_default(),
+            good_stderr: call.texts("success_stderr").unwrap_or_default(),
+            time_limit: limit,
+        }
+    }
+
+    fn outcome(&self, run: Option<&RunOutput>) -> Outcome {
+        let Some(run) = run else {
+            return Outcome::failed("the command was not run");
+        };
+        let (mut stdout, mut stderr) = (output(&run.stdout.head), output(&run.stderr.head));
+        let mut code = match &run.exit {
+            Exit::Code(_) | Exit::Signal(_) => run.exit.code().unwrap_or(1),
+            Exit::TimedOut => {
+                let seconds = self.time_limit.map_or(0.0, |it| it.as_secs_f64());
+                stdout = format!("Timed out after {seconds} seconds");
+                i32::from(!self.ignores_timeout)
+            }
+            other => return Outcome::failed(other.to_string()),
+        };
+        let good = self.good_codes.contains(&code)
+            || self.good_stdout.contains(&stdout)
+            || self.good_stderr.contains(&stderr);
+        if good {
+            code = 0;
+        }
+        if self.hidden {
+            stdout.clear();
+            stderr.clear();
+        }
+        let changes = if self.is_background {
+            Map::from_iter([("pid".into(), 0.into())])
+        } else {
+            Map::from_iter([
+                ("pid".into(), 0.into()),
+                ("retcode".into(), i64::from(code).into()),
+                ("stdout".into(), stdout.into()),
+                ("stderr".into(), stderr.into()),
+            ])
+        };
+        let outcome = Outcome {
+            result: Some(code == 0),
+            ..Outcome::changed(changes, self.comment.clone())
+        };
+        if self.stateful { reread(outcome) } else { outcome }
+    }
+}
+
+/// Reads an outcome from what a stateful command printed: a JSON object, or a last line of
+/// `name=value` pairs, with `changed` and `comment`.
+fn reread(mut outcome: Outcome) -> Outcome {
+    let printed = std::mem::take(&mut outcome.changes);
+    outcome.comment.clear();
+    let text = |key: &str| printed.get(key).map(Value::to_string).unwrap_or_default();
+    let stdout = text("stdout");
+    if stdout.is_empty() {
+        outcome.comment = text("stderr");
+        return outcome;
+    }
+    let failed = |mut outcome: Outcome, comment: &str, changes: Map| {
+        comment.clone_into(&mut outcome.comment);
+        outcome.result = Some(false);
+        outcome.changes = changes;
+        outcome
+    };
+    let (data, rest) = match serde_json::from_str::<serde_json::Value>(&stdout) {
+        Ok(serde_json::Value::Object(object)) => {
+            let word = |value: &serde_json::Value| match value {
+                serde_json::Value::String(text) => Value::str(text.as_str()),
+                serde_json::Value::Bool(truth) => (*truth).into(),
+                serde_json::Value::Number(number) => match number.as_i64() {
+                    Some(number) => number.into(),
+                    None => number.to_string().into(),
+                },
+                other => other.to_string().into(),
+            };
+            let data: Map = object.iter().map(|(key, value)| (Arc::from(key.as_str()), word(value))).collect();
+            (Some(data), String::new())
+        }
+        Ok(_) => {
+            let comment = "script JSON output must be a JSON object (e.g., {})!";
+            return failed(outcome, comment, Map::new());
+        }
+        Err(_) => {
+            let (before, last) = stdout.rsplit_once('\n').unwrap_or(("", &stdout));
+            (pairs(last), before.to_owned())
+        }
+    };
+    let Some(mut data) = data else {
+        let comment = "Failed parsing script output! Stdout must be JSON or a line of name=value pairs.";
+        return failed(outcome, comment, printed);
+    };
+    let changed = data.get("changed").map_or("no".to_owned(), Value::to_string).to_lowercase();
+    if let Some(comment) = data.shift_remove("comment") {
+        outcome.comment = comment.to_string();
+    }
+    match changed.as_str() {
+        "true" | "yes" | "1" => {
+            for (key, value) in printed {
+                data.entry(key).or_insert(value);
+            }
+            data.insert("stdout".into(), rest.into());
+            outcome.changes = data;
+        }
+        "false" | "no" | "0" => {}
+        other => {
+            let comment = format!("Failed parsing boolean value: {other}");
+            return failed(outcome, &comment, Map::new());
+        }
+    }
+    outcome
+}
+
+/// Reads `name=value` pairs, whose values may stand in quotes.
+fn pairs(line: &str) -> Option<Map> {
+    let mut found = Map::new();
+    let mut word = String::new();
+    let mut quote: Option<char> = None;
+    let mut words = Vec::new();
+    for it in line.trim().chars().chain([' ']) {
+        match quote {
+            Some(mark) if it == mark => quote = None,
+            None if it == '"' || it == '\'' => quote = Some(it),
+            None if it.is_whitespace() => {
+                if !word.is_empty() {
+                    words.push(std::mem::take(&mut word));
+                }
+            }
+            _ => word.push(it),
+        }
+    }
+    for word in words {
+        let (key, value) = word.split_once('=')?;
+        if value.contains('=') {
+            return None;
+        }
+        found.insert(key.into(), value.into());
+    }
+    Some(found)
+}
+
+fn script(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
+    if let (Mode::Apply, Some(lost)) = (call.mode, lost_folder(call, facts)?) {
+        return Ok(Verdict::Done(lost));
+    }
+    for key in ["context", "defaults"] {
+        if call.arg(key).is_some_and(|it| it.is_truthy() && it.as_map().is_none()) {
+            return Ok(Verdict::Done(Outcome::failed(format!(
+                "Invalidly-formatted '{key}' parameter. Must be formed as a dict."
+            ))));
+        }
+    }
+    let source = match call.text("source")? {
+        Some(source) => source,
+        None => call.name.split_whitespace().next().unwrap_or_default().to_owned(),
+    };
+    let args = match call.text("args")? {
+        Some(args) => args,
+        None => call.name.split_once(' ').map_or("", |(_, args)| args).to_owned(),
+    };
+    let mut steps = Vec::new();
+    let lost = |reason: String| Ok(Verdict::Done(Outcome::failed(reason)));
+    let path = if let Some(path) = source.strip_prefix("salt://") {
+        if call.mode == Mode::Test {
+            let predicted = predicted(call, '\'');
+            return Ok(would(call, predicted));
+        }
+        let bytes = match call.world.roots.read(path.split('?').next().unwrap_or(path)) {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => {
+                let comment = format!("Unable to cache script {source} from saltenv 'base'");
+                return lost(comment);
+            }
+            Err(error) => return lost(error.to_string()),
+        };
+        let bytes = rendered(call, &bytes, path, facts)?;
+        let at = beside(call, &bytes);
+        steps.push(Change::Write(Write {
+            path: at.clone(),
+            bytes,
+            like: Like {
+                mode: Some(0o500),
+                user: call.text("runas")?,
+                group: None,
+            },
+            secret: true,
+        }));
+        Some(at)
+    } else {
+        None
+    };
+    let text = path.as_deref().map_or_else(|| quoted(&source), quoted);
+    let mut text = format!("{text} {args}").trim().to_owned();
+    if let Some(path) = &path {
+        // It goes when it has run, however it ends.
+        text = format!("trap 'rm -f {path}' EXIT\n{text}");
+    }
+    steps.push(Change::Run(command(call, text)?));
+    let told = Told::of(call, "'");
+    Ok(Verdict::Act(Deed {
+        predicted: predicted(call, '\''),
+        finish: Finish::Ask(Box::new(move |outputs, _| {
+            Ok(told.outcome(outputs.last()))
+        })),
+        steps,
+    }))
+}
+
+/// What a dry run says of a script that it does not read.
+fn would(call: &Call<'_>, predicted: Outcome) -> Verdict {
+    let comment = predicted.comment.clone();
+    Verdict::Act(Deed {
+        predicted,
+        steps: vec![Change::Run(Run::new(format!(": {}", quoted(call.name))))],
+        finish: Finish::Then(Outcome::same(comment)),
+    })
+}
+
+fn rendered(call: &Call<'_>, bytes: &[u8], path: &str, facts: &Facts) -> Result<Vec<u8>, Halt> {
+    match call.text("template")?.as_deref() {
+        None | Some("") => return Ok(bytes.to_vec()),
+        Some("jinja") => {}
+        Some(other) => {
+            return Err(Halt::Failed(format!("there is no template engine `{other}`: use jinja")));
+        }
+    }
+    let mut context = Map::new();
+    for key in ["defaults", "context"] {
+        if let Some(map) = call.arg(key).and_then(Value::as_map) {
+            context.extend(map.iter().map(|(key, value)| (Arc::clone(key), value.clone())));
+        }
+    }
+    let template = Template {
+        text: &String::from_utf8_lossy(bytes),
+        path,
+        context: &context,
+    };
+    Ok(call.world.renderer.render(&template, facts)?.into_bytes())
+}
+
+/// Where a script stands while it runs: the name tells what it is for, and no other has it.
+fn beside(call: &Call<'_>, bytes: &[u8]) -> String {
+    use sha2::Digest as _;
+    let mut digest = sha2::Sha256::new();
+    for part in [call.id, call.sls, call.name] {
+        digest.update(part);
+        digest.update([0]);
+    }
+    digest.update(bytes);
+    let name = hex(&digest.finalize());
+    format!("/tmp/.unfurl-script-{}", &name[..32])
+}
+
+fn call(call: &Call<'_>, _: &Facts) -> Result<Verdict, Halt> {
+    Err(Halt::Failed(format!(
+        "cmd.{} calls a Python function, which there is not: use cmd.run or cmd.script",
+        call.fun
+    )))
+}
+
+fn mod_watch(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
+    match call.fun {
+        "wait" | "run" | "watch" => run(call, facts),
+        "wait_script" | "script" => script(call, facts),
+        _ => self::call(call, facts),
+    }
+}

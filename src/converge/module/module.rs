@@ -1,0 +1,355 @@
+//! The state module `module`: functions of execution modules, called as states.
+
+use std::sync::Arc;
+
+use super::{Call, Function, Module, Reverse};
+use crate::converge::execution::{Asked, ask, is_known};
+use crate::converge::shell::{output, quoted, setting};
+use crate::converge::{Deed, Facts, Finish, Halt, Mode, Outcome, Verdict};
+use crate::host::RunOutput;
+use crate::host::change::{Change, Run};
+use crate::host::fact::Domain;
+use crate::value::{Map, Value};
+
+/// The module.
+pub(super) static MODULE: Module = Module {
+    name: "module",
+    functions: &[
+        Function {
+            name: "run",
+            run,
+            required: &[],
+            optional: &["*"],
+            reverse: NEVER,
+        },
+        Function {
+            name: "wait",
+            run: |_, _| Ok(Verdict::Done(Outcome::same(""))),
+            required: &[],
+            optional: &["*"],
+            reverse: NEVER,
+        },
+    ],
+    watch: Some(run),
+    aggregate: None,
+};
+
+const NEVER: Reverse = Reverse::Never("what a function did is not known");
+
+/// A function that changes something: its name, the command that does it, and how its answer is
+/// made of what the command gave.
+type Doer = (&'static str, fn(&Given) -> Result<Run, Halt>, Answer);
+
+/// How a command answers.
+#[derive(Debug, Clone, Copy)]
+enum Answer {
+    /// With what it printed.
+    Text,
+    /// With its exit code.
+    Code,
+    /// With all that it gave.
+    All,
+    /// With whether it succeeded.
+    Success,
+}
+
+static DOERS: &[Doer] = &[
+    ("cmd.retcode", command, Answer::Code),
+    ("cmd.run", merged_command, Answer::Text),
+    ("cmd.run_all", command, Answer::All),
+    ("cmd.run_stdout", command, Answer::Text),
+    ("cmd.shell", merged_command, Answer::Text),
+    ("file.makedirs", |it| on_path(it, "mkdir -p -- \"$(dirname -- {})\""), Answer::Success),
+    ("file.mkdir", |it| on_path(it, "mkdir -p -- {}"), Answer::Success),
+    ("file.remove", |it| on_path(it, "rm -rf -- {}"), Answer::Success),
+    ("file.touch", |it| on_path(it, "touch -- {}"), Answer::Success),
+    ("service.disable", |it| service(it, "disable"), Answer::Success),
+    ("service.enable", |it| service(it, "enable"), Answer::Success),
+    ("service.reload", |it| service(it, "reload"), Answer::Success),
+    ("service.restart", |it| service(it, "restart"), Answer::Success),
+    ("service.start", |it| service(it, "start"), Answer::Success),
+    ("service.stop", |it| service(it, "stop"), Answer::Success),
+    ("service.systemctl_reload", |_| Ok(services("systemctl daemon-reload".into())), Answer::Success),
+    ("test.sleep", |it| Ok(Run::new(format!("sleep {}", quoted(&it.text("length")?)))), Answer::Success),
+];
+
+/// The arguments of a function.
+struct Given {
+    args: Vec<Value>,
+    named: Map,
+}
+
+impl Given {
+    /// The first argument.
+    fn text(&self, name: &str) -> Result<String, Halt> {
+        let found = self.named.get(name).or_else(|| self.args.first());
+        let missing = || Halt::Failed(format!("The following arguments are missing: {name}"));
+        Ok(found.ok_or_else(missing)?.reveal().to_string())
+    }
+}
+
+fn command(given: &Given) -> Result<Run, Halt> {
+    let mut run = Run::new(given.text("cmd")?);
+    run.setting = setting(|key| given.named.get(key))?;
+    Ok(run)
+}
+
+fn merged_command(given: &Given) -> Result<Run, Halt> {
+    let mut run = command(given)?;
+    run.text = format!("{{ {}\n}} 2>&1", run.text);
+    Ok(run)
+}
+
+fn on_path(given: &Given, text: &str) -> Result<Run, Halt> {
+    let path = given.named.get("name").or_else(|| given.named.get("path"));
+    let path = match path {
+        Some(path) => path.to_string(),
+        None => given.text("path")?,
+    };
+    let run = Run::new(text.replace("{}", &quoted(&path)));
+    Ok(run.touching([Domain::Path(path)]))
+}
+
+fn service(given: &Given, verb: &str) -> Result<Run, Halt> {
+    let name = quoted(&given.text("name")?);
+    let other = match verb {
+        "enable" => format!("update-rc.d {name} enable"),
+        "disable" => format!("update-rc.d {name} disable"),
+        _ => format!("service {name} {verb}"),
+    };
+    let text = format!(
+        "if [ -d /run/systemd/system ]; then systemctl {verb} {name}; else {other}; fi"
+    );
+    Ok(services(text))
+}
+
+fn services(text: String) -> Run {
+    Run::new(text)
+}
+
+fn run(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
+    let passed_over = |key: &str| matches!(key, "name" | "__reqs__" | "sfun" | "returner");
+    let keys: Vec<&Arc<str>> = call.args.keys().filter(|key| !passed_over(key)).collect();
+    let is_old = keys.is_empty() || keys.iter().any(|key| !key.contains('.'));
+    let functions = if is_old {
+        vec![(call.name.to_owned(), old_arguments(call))]
+    } else {
+        let given = |key: &&Arc<str>| (key.to_string(), new_arguments(&call.args[&***key]));
+        keys.iter().map(given).collect()
+    };
+    let form = if is_old { Form::Old } else { Form::New };
+    let name = |key: &str| key.split(':').next().unwrap_or(key).to_owned();
+    let is_there = |key: &String| {
+        let name = name(key);
+        is_known(&name) || doer(&name).is_some()
+    };
+    let missing: Vec<String> = functions.iter().map(|(key, _)| name(key)).filter(|it| !is_there(it)).collect();
+    if !missing.is_empty() {
+        return Ok(Verdict::Done(Outcome::failed(form.missing(&missing))));
+    }
+    let names: Vec<String> = functions.iter().map(|(key, _)| name(key)).collect();
+    if call.mode == Mode::Test {
+        return Ok(would(&functions, form.would(&names)));
+    }
+    let mut steps = Vec::new();
+    let mut answers: Vec<(String, Step)> = Vec::new();
+    for (key, given) in functions {
+        let fun = name(&key);
+        if let Some((_, make, answer)) = doer(&fun) {
+            let mut run = make(&given)?;
+            // Its failure is told with the others.
+            run.good_codes = (0..=255).collect();
+            answers.push((key, Step::Change(steps.len(), *answer)));
+            steps.push(Change::Run(run));
+            continue;
+        }
+        let asked = Asked {
+            fun: &fun,
+            args: &given.args,
+            named: &given.named,
+            world: call.world,
+            facts,
+        };
+        match ask(&asked) {
+            Some(Ok(answer)) => answers.push((key, Step::Known(answer))),
+            Some(Err(halt)) => return Err(halt),
+            None => return Err(Halt::Failed(form.missing(&[fun]))),
+        }
+    }
+    Ok(Verdict::Act(Deed {
+        predicted: Outcome::would(Map::new(), form.would(&names)),
+        steps,
+        finish: Finish::Ask(Box::new(move |outputs, _| Ok(form.outcome(&answers, outputs)))),
+    }))
+}
+
+fn doer(fun: &str) -> Option<&'static Doer> {
+    DOERS.iter().find(|(name, ..)| *name == fun)
+}
+
+/// What a dry run says: the functions that only look have no part in what would be changed.
+fn would(functions: &[(String, Given)], comment: String) -> Verdict {
+    let changes = functions.iter().filter_map(|(key, given)| {
+        let (_, make, _) = doer(key.split(':').next().unwrap_or(key))?;
+        make(given).ok().map(Change::Run)
+    });
+    Verdict::Act(Deed {
+        predicted: Outcome::would(Map::new(), comment.clone()),
+        steps: changes.collect(),
+        finish: Finish::Then(Outcome::same(comment)),
+    })
+}
+
+/// What one function gives.
+enum Step {
+    Known(Value),
+    /// The place of its change.
+    Change(usize, Answer),
+}
+
+/// The two forms in which functions are written.
+#[derive(Debug, Clone, Copy)]
+enum Form {
+    /// One function, by name.
+    Old,
+    /// Functions as keys, with lists of arguments.
+    New,
+}
+
+impl Form {
+    fn missing(self, names: &[String]) -> String {
+        match self {
+            Self::Old => format!("Module function {} is not available", names.join(", ")),
+            Self::New => {
+                let plural = if names.len() > 1 { "True" } else { "" };
+                format!("Unavailable function{plural}: {}.", names.join(", "))
+            }
+        }
+    }
+
+    fn would(self, names: &[String]) -> String {
+        match self {
+            Self::Old => format!("Module function {} is set to execute", names.join(", ")),
+            Self::New => {
+                let plural = if names.len() > 1 { "True" } else { "" };
+                format!("Function{plural} {} to be executed.", names.join(", "))
+            }
+        }
+    }
+
+    fn outcome(self, answers: &[(String, Step)], outputs: &[RunOutput]) -> Outcome {
+        let mut outcome = Outcome::same("");
+        let (mut failures, mut successes) = (Vec::new(), Vec::new());
+        for (key, step) in answers {
+            let value = match step {
+                Step::Known(value) => value.clone(),
+                Step::Change(place, answer) => match outputs.get(*place) {
+                    Some(output) => answered(*answer, output),
+                    None => {
+                        failures.push(format!("'{key}' failed: it was not run"));
+                        continue;
+                    }
+                },
+            };
+            let is_good = is_good(&value);
+            if let Self::Old = self {
+                outcome.changes.insert("ret".into(), value);
+                outcome.comment = format!("Module function {key} executed");
+                outcome.result = Some(is_good);
+                return outcome;
+            }
+            if is_good {
+                let said = value.get("comment").map_or_else(
+                    || if value.as_map().is_some() { "Success".to_owned() } else { value.to_string() },
+                    Value::to_string,
+                );
+                successes.push(format!("{key}: {said}"));
+                outcome.changes.insert(Arc::from(key.as_str()), value);
+            } else if value.as_map().is_some() {
+                let said = value.get("comment").map(Value::to_string);
+                let said = said.unwrap_or_else(|| "(error message N/A)".to_owned());
+                failures.push(format!("'{key}' failed: {said}"));
+            } else {
+                failures.push(format!("'{key}': {value}"));
+            }
+        }
+        outcome.result = Some(failures.is_empty());
+        failures.extend(successes);
+        outcome.comment = failures.join(", ");
+        outcome
+    }
+}
+
+fn answered(answer: Answer, run: &RunOutput) -> Value {
+    let code = i64::from(run.exit.code().unwrap_or(1));
+    let stdout = || Value::from(output(&run.stdout.head));
+    match answer {
+        Answer::Text => stdout(),
+        Answer::Code => code.into(),
+        Answer::Success => (code == 0).into(),
+        Answer::All => Value::map([
+            ("pid", 0.into()),
+            ("retcode", code.into()),
+            ("stdout", stdout()),
+            ("stderr", output(&run.stderr.head).into()),
+        ]),
+    }
+}
+
+/// False, and a map that says failure at any depth, are failures.
+fn is_good(value: &Value) -> bool {
+    match value.reveal() {
+        Value::Bool(truth) => *truth,
+        Value::Map(map) => map.iter().all(|(key, value)| match (&**key, value.reveal()) {
+            ("result", Value::Bool(false)) => false,
+            ("retcode", code) => code.as_int() == Some(0),
+            (_, inner @ Value::Map(_)) => is_good(inner),
+            _ => true,
+        }),
+        _ => true,
+    }
+}
+
+/// `m_name`, `m_fun` and so on stand for arguments whose names have another meaning here.
+fn old_arguments(call: &Call<'_>) -> Given {
+    let mut given = Given {
+        args: Vec::new(),
+        named: Map::new(),
+    };
+    for (key, value) in call.args {
+        match (&**key, value.reveal()) {
+            ("name" | "__reqs__" | "sfun" | "returner", _) => {}
+            ("args", Value::List(items)) => given.args.extend(items.iter().cloned()),
+            ("kwargs", Value::Map(map)) => {
+                given.named.extend(map.iter().map(|(key, value)| (Arc::clone(key), value.clone())));
+            }
+            (key, _) => {
+                let key = key.strip_prefix("m_").unwrap_or(key);
+                given.named.insert(Arc::from(key), value.clone());
+            }
+        }
+    }
+    given
+}
+
+/// A list of values and of maps of named ones.
+fn new_arguments(written: &Value) -> Given {
+    let mut given = Given {
+        args: Vec::new(),
+        named: Map::new(),
+    };
+    let items = match written.reveal() {
+        Value::Null => return given,
+        Value::List(items) => items.to_vec(),
+        one => vec![one.clone()],
+    };
+    for item in items {
+        match item.reveal() {
+            Value::Map(map) => {
+                given.named.extend(map.iter().map(|(key, value)| (Arc::clone(key), value.clone())));
+            }
+            _ => given.args.push(item),
+        }
+    }
+    given
+}

@@ -1,0 +1,203 @@
+//! The state module `test`: states that only say something.
+
+use std::fmt::Write as _;
+
+use super::{Call, Function, Module, Reverse};
+use crate::converge::execution::traverse;
+use crate::converge::{Facts, Halt, Mode, Outcome, Verdict};
+use crate::value::{Map, Value};
+
+/// The module.
+pub(super) static TEST: Module = Module {
+    name: "test",
+    functions: &[
+        function("nop", |call, _| Ok(success(call)), ANY),
+        function("succeed_without_changes", |call, _| Ok(success(call)), ANY),
+        function("fail_without_changes", fail_without_changes, ANY),
+        function("succeed_with_changes", |call, _| Ok(with_changes(call, true)), ANY),
+        function("fail_with_changes", |call, _| Ok(with_changes(call, false)), ANY),
+        function(
+            "configurable_test_state",
+            configurable,
+            &["changes", "result", "comment", "warnings", "allow_test_mode_failure"],
+        ),
+        function("show_notification", show_notification, &["text", "*"]),
+        function(
+            "check_pillar",
+            check_pillar,
+            &["present", "boolean", "integer", "string", "listing", "dictionary", "verbose"],
+        ),
+        function("mod_watch", mod_watch, ANY),
+    ],
+    watch: Some(mod_watch),
+    aggregate: None,
+};
+
+const ANY: &[&str] = &["*"];
+
+const fn function(
+    name: &'static str,
+    run: super::StateFn,
+    optional: &'static [&'static str],
+) -> Function {
+    Function {
+        name,
+        run,
+        required: &[],
+        optional,
+        reverse: Reverse::Nothing,
+    }
+}
+
+fn pretended() -> Map {
+    let change = Value::map([("old", "Unchanged"), ("new", "Something pretended to change")].map(|(key, text)| (key, Value::str(text))));
+    Map::from_iter([("testing".into(), change)])
+}
+
+fn comment(call: &Call<'_>, otherwise: &str) -> String {
+    call.arg("comment").map_or_else(|| otherwise.to_owned(), Value::to_string)
+}
+
+fn success(call: &Call<'_>) -> Verdict {
+    Verdict::Done(Outcome::same(comment(call, "Success!")))
+}
+
+fn fail_without_changes(call: &Call<'_>, _: &Facts) -> Result<Verdict, Halt> {
+    Ok(Verdict::Done(Outcome::failed(match call.mode {
+        Mode::Apply => comment(call, "Failure!"),
+        Mode::Test => "If we weren't testing, this would be a failure!".to_owned(),
+    })))
+}
+
+fn with_changes(call: &Call<'_>, good: bool) -> Verdict {
+    let (otherwise, would) = if good {
+        ("Success!", "successful with changes")
+    } else {
+        ("Failure!", "failed with changes")
+    };
+    Verdict::Done(match call.mode {
+        Mode::Apply => Outcome {
+            result: Some(good),
+            ..Outcome::changed(pretended(), comment(call, otherwise))
+        },
+        Mode::Test => {
+            Outcome::would(pretended(), format!("If we weren't testing, this would be {would}"))
+        }
+    })
+}
+
+/// True, false, or one of them at random.
+fn choice(call: &Call<'_>, key: &str) -> Result<bool, Halt> {
+    match call.args.get(key).map(Value::reveal) {
+        None => Ok(true),
+        Some(Value::Bool(truth)) => Ok(*truth),
+        Some(other) if other.to_string().eq_ignore_ascii_case("random") => {
+            // Without chance, so that a run can be repeated: it depends on the name.
+            Ok(call.name.bytes().fold(0u8, u8::wrapping_add) % 2 == 0)
+        }
+        Some(_) => Err(Halt::Failed(format!(
+            "You have specified the state option '{key}' with invalid arguments. It must be \
+             either True, False, or 'Random'"
+        ))),
+    }
+}
+
+fn configurable(call: &Call<'_>, _: &Facts) -> Result<Verdict, Halt> {
+    let changes = choice(call, "changes")?;
+    let result = choice(call, "result")?;
+    let warnings = match call.arg("warnings") {
+        None => Vec::new(),
+        Some(Value::Str(_) | Value::List(_)) => call.texts("warnings")?,
+        Some(_) => {
+            return Err(Halt::Failed(
+                "You have specified the state option 'warnings' with invalid arguments. It must \
+                 be a string or a list of strings"
+                    .to_owned(),
+            ));
+        }
+    };
+    let mut outcome = Outcome {
+        result: Some(result),
+        changes: if changes { pretended() } else { Map::new() },
+        comment: comment(call, ""),
+        warnings,
+        ..Outcome::default()
+    };
+    if call.mode == Mode::Test {
+        let unchanged = call.args.get("changes").map(Value::reveal) == Some(&Value::Bool(false));
+        outcome.result = unchanged.then_some(true);
+        if !result && call.flag("allow_test_mode_failure", false) {
+            outcome.result = Some(false);
+        }
+        if outcome.comment.is_empty() {
+            "This is a test".clone_into(&mut outcome.comment);
+        }
+    }
+    Ok(Verdict::Done(outcome))
+}
+
+fn show_notification(call: &Call<'_>, _: &Facts) -> Result<Verdict, Halt> {
+    match call.arg("text").filter(|it| it.is_truthy()) {
+        Some(text) => Ok(Verdict::Done(Outcome::same(text.to_string()))),
+        None => Err(Halt::Failed("Missing required argument text.".to_owned())),
+    }
+}
+
+/// What a value of pillar must be: the argument, its name in messages, and the check.
+type Kind = (&'static str, &'static str, fn(&Value) -> bool);
+
+const KINDS: [Kind; 6] = [
+    ("present", "", |_| true),
+    ("boolean", "<class 'bool'>", |it| matches!(it, Value::Bool(_))),
+    ("integer", "<class 'int'>", |it| {
+        matches!(it, Value::Int(_) | Value::Big(_) | Value::Bool(_))
+    }),
+    ("string", "(<class 'str'>,)", |it| matches!(it, Value::Str(_))),
+    ("listing", "<class 'list'>", |it| matches!(it, Value::List(_))),
+    ("dictionary", "<class 'dict'>", |it| matches!(it, Value::Map(_))),
+];
+
+fn check_pillar(call: &Call<'_>, _: &Facts) -> Result<Verdict, Halt> {
+    if !KINDS.iter().any(|(key, ..)| call.flag(key, false)) {
+        return Err(Halt::Failed("Missing required argument text.".to_owned()));
+    }
+    let (mut failed, mut fine) = (String::new(), String::new());
+    for (argument, kind, fits) in KINDS {
+        for key in call.texts(argument)? {
+            let _ = match traverse(&call.world.pillar, &key, ":") {
+                None | Some(Value::Null) => writeln!(failed, "Pillar key \"{key}\" is missing."),
+                Some(value) if fits(value.reveal()) => writeln!(fine, "- {key} ({kind})"),
+                Some(_) => writeln!(failed, "Pillar key \"{key}\" is not {kind}."),
+            };
+        }
+    }
+    let is_fine = failed.is_empty();
+    let mut comment = failed;
+    if call.flag("verbose", false) && !fine.is_empty() {
+        comment.push_str("Those keys passed the check:\n");
+        comment.push_str(&fine);
+    }
+    Ok(Verdict::Done(Outcome {
+        result: Some(is_fine),
+        ..Outcome::same(comment)
+    }))
+}
+
+fn mod_watch(call: &Call<'_>, _: &Facts) -> Result<Verdict, Halt> {
+    let changes = match call.arg("changes") {
+        Some(Value::Map(map)) => Map::clone(map),
+        _ => {
+            let changed = call.args.get("__reqs__").cloned();
+            let changed = changed.unwrap_or_else(|| Value::list([]));
+            Map::from_iter([("Requisites with changes".into(), changed)])
+        }
+    };
+    let result = match call.args.get("result").map(Value::reveal) {
+        None => Some(true),
+        Some(other) => other.as_bool(),
+    };
+    Ok(Verdict::Done(Outcome {
+        result,
+        ..Outcome::changed(changes, comment(call, "Watch statement fired."))
+    }))
+}
