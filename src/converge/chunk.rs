@@ -48,6 +48,20 @@ pub struct Chunk {
     pub span: Span,
 }
 
+impl Chunk {
+    /// The key of its result: `module_|-id_|-name_|-function` (S43).
+    pub fn tag(&self) -> String {
+        let Self {
+            state,
+            id,
+            name,
+            fun,
+            ..
+        } = self;
+        format!("{state}_|-{id}_|-{name}_|-{fun}")
+    }
+}
+
 /// A requisite of a chunk and what it leads to.
 #[derive(Debug, Clone)]
 pub struct Link {
@@ -124,13 +138,13 @@ impl Requisite {
 /// A compiled state tree.
 #[derive(Debug, Clone, Default)]
 pub struct Low {
-    /// The chunks in the order of definition.
+    /// The chunks by order, equal ones by module, name and function (S15).
     pub chunks: Vec<Chunk>,
-    /// All chunks in run order: for [`Ordering::Classic`] sorted by order and label, before
-    /// requisites call anything earlier; for [`Ordering::Dag`] the final order.
+    /// All chunks in run order: for [`Ordering::Classic`] as they stand, before requisites call
+    /// anything earlier; for [`Ordering::Dag`] the final order.
     pub order: Vec<ChunkIndex>,
-    /// The sets of chunks that links lead to, each in the order of definition. Equal targets share
-    /// one set.
+    /// The sets of chunks that links lead to, each in the order of [`Low::chunks`]. Equal targets
+    /// share one set.
     pub sets: Vec<Box<[ChunkIndex]>>,
     /// How the order was made.
     pub ordering: Ordering,

@@ -8,9 +8,11 @@ mod chunk;
 mod diff;
 mod engine;
 mod execution;
+mod compile;
 mod facts;
 mod merge;
 mod module;
+mod render;
 mod roots;
 mod shell;
 mod slot;
@@ -21,11 +23,13 @@ pub use chunk::{Chunk, ChunkIndex, Link, Low, Ordering, Requisite, SetIndex, Tar
 pub use engine::{
     Aggregation, DeedId, Engine, Next, Setup, Stamp, StateResult, Summary, to_value,
 };
+pub use compile::{Compiled, Glob, Problem, Request, Stop, Targets, Turn, Word, compile};
 pub use facts::Facts;
 pub use merge::{Contradiction, NoOrder, Shared, merge};
 pub use module::{
     Aggregate, Call, Function, MODULES, Mode, Module, ModuleTable, Reverse, StateFn, find,
 };
+pub use render::{Machine, Renderer};
 pub use roots::{Roots, RootsError};
 pub use verdict::{Deed, Finish, Halt, Judge, Outcome, Verdict};
 pub use world::{Render, Template, World};

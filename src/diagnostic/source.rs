@@ -92,6 +92,14 @@ impl Sources {
         id
     }
 
+    /// Puts another text in place of one, such as one with secrets covered. Spans stay, so it should
+    /// be as long.
+    pub fn replace(&mut self, id: SourceId, change: impl FnOnce(&str) -> String) {
+        if let Some(source) = self.0.get_mut(id.0 as usize) {
+            source.text = change(&source.text).into();
+        }
+    }
+
     /// The text of an id.
     pub fn get(&self, id: SourceId) -> Option<&Source> {
         self.0.get(id.0 as usize)

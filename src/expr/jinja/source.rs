@@ -9,6 +9,7 @@
 use std::borrow::Cow;
 
 use super::limits::CHECK;
+use super::own::OWN;
 
 /// The variable that takes what the check gives.
 const KEPT: &str = "__kept";
@@ -23,15 +24,34 @@ impl Default for Delimiters {
     }
 }
 
+/// What a backslash in a string of `{{ … }}` does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Backslashes {
+    /// It stands for itself, as Ansible has it.
+    Literal,
+    /// It escapes the next character, as Jinja has it. Documents have tags of Salt, too, and what
+    /// they bind can be changed.
+    Escape,
+}
+
 /// The text to compile: in `{{ … }}` a backslash in a string stands for itself, and what a tag
 /// binds is checked.
 pub(super) fn prepared<'a>(text: &'a str, delimiters: &Delimiters) -> Cow<'a, str> {
+    prepared_as(Backslashes::Literal, text, delimiters)
+}
+
+/// The text to compile: what a tag binds is checked.
+pub(super) fn prepared_as<'a>(
+    backslashes: Backslashes,
+    text: &'a str,
+    delimiters: &Delimiters,
+) -> Cow<'a, str> {
     let [block, variable, comment] = &delimiters.0;
-    let binds = ["set", "for", "with", "macro"]
+    let binds = ["set", "for", "with", "macro", "import_", "load_"]
         .iter()
         .any(|word| text.contains(word));
     let is_plain = !binds || !text.contains(block[0].as_str());
-    if is_plain && !text.contains('\\') {
+    if is_plain && (backslashes == Backslashes::Escape || !text.contains('\\')) {
         return Cow::Borrowed(text);
     }
     let mut scanner = Scanner {
@@ -39,6 +59,7 @@ pub(super) fn prepared<'a>(text: &'a str, delimiters: &Delimiters) -> Cow<'a, st
         done: String::with_capacity(text.len() + 64),
         block: [&block[0], &block[1]],
         captures: Vec::new(),
+        backslashes,
     };
     let kinds = [variable, comment, block];
     // Where each kind begins next; looked up again only once that is passed.
@@ -76,6 +97,7 @@ struct Scanner<'a> {
     block: [&'a str; 2],
     /// What `{% set name %}` blocks that are open will bind.
     captures: Vec<String>,
+    backslashes: Backslashes,
 }
 
 impl Scanner<'_> {
@@ -87,6 +109,9 @@ impl Scanner<'_> {
     /// Copies an expression up to what ends it, backslashes doubled.
     fn variable(&mut self, end: &str) {
         let length = expression_length(self.rest, end);
+        if self.backslashes == Backslashes::Escape {
+            return self.copy(length);
+        }
         let (mut expression, rest) = self.rest.split_at(length);
         self.rest = rest;
         while let Some(start) = expression.find(['\'', '"']) {
@@ -122,6 +147,13 @@ impl Scanner<'_> {
         let body = body.trim_end_matches(['-', '+']).trim();
         if name == "raw" {
             return self.raw();
+        }
+        if self.backslashes == Backslashes::Escape
+            && let Some(tag) = salt_tag(inner, name, body)
+        {
+            self.done.push_str(&tag);
+            self.rest = &self.rest[length..];
+            return;
         }
         let bound = match name {
             "set" => match split_at_equals(body) {
@@ -164,6 +196,48 @@ impl Scanner<'_> {
         }
         self.copy(if from == 0 { self.rest.len() } else { from });
     }
+}
+
+/// What stands for a tag of Salt's own, or for one that binds a name to what can be changed.
+fn salt_tag(inner: &str, name: &str, body: &str) -> Option<String> {
+    let start = if inner.starts_with('-') { "-" } else { "" };
+    let end = if inner.ends_with('-') { "-" } else { "" };
+    let loads = |format: &str| {
+        let name = body.strip_prefix("as")?.trim();
+        Some(format!("{start} set {name} | load_{format} {end}"))
+    };
+    match name {
+        "set" => {
+            let target = split_at_equals(body)?;
+            let value = body[target.len()..].trim_start().strip_prefix('=')?;
+            Some(format!(
+                "{start} set {target} = {OWN}({value}) %}}{{% set {KEPT} = {CHECK}({target}) {end}"
+            ))
+        }
+        "load_yaml" => loads("yaml"),
+        "load_json" => loads("json"),
+        "load_text" => loads("text"),
+        "endload" => Some(format!("{start} endset {end}")),
+        "import_yaml" | "import_json" | "import_text" => {
+            let body = body.trim_end_matches("with context").trim_end();
+            let (path, name) = body.rsplit_once(" as ")?;
+            let format = format_of(inner)?;
+            let name = name.trim();
+            Some(format!(
+                "{start} set {name} | load_{format} %}}{{% include {} %}}{{% endset %}}{{% set {name} = {OWN}({name}) {end}",
+                path.trim()
+            ))
+        }
+        _ => None,
+    }
+}
+
+/// What the file of an `import_…` tag holds.
+fn format_of(inner: &str) -> Option<&'static str> {
+    let (_, rest) = inner.split_once("import_")?;
+    ["yaml", "json", "text"]
+        .into_iter()
+        .find(|format| rest.starts_with(format))
 }
 
 /// How long an expression is, up to what ends it: not within strings or brackets.

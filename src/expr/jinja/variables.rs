@@ -176,7 +176,7 @@ impl Object for Names {
 
 /// `__unfurl`: the functions of expressions, for templates.
 #[derive(Debug)]
-pub(super) struct Functions(Arc<Variables>);
+pub(super) struct Functions(pub(super) Arc<Variables>);
 
 impl Object for Functions {
     fn repr(self: &Arc<Self>) -> ObjectRepr {

@@ -1,0 +1,397 @@
+//! One order for all chunks before anything runs (S16): each after what it requires, of those that
+//! are free the one with the lowest number first. What an early chunk requires is lifted to just
+//! before it.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::order::Number;
+use super::problem::Problem;
+use crate::converge::{Chunk, ChunkIndex, Low, Requisite, Target, find};
+use crate::dag::{Cycle, find_cycle};
+use crate::diagnostic::{Diagnostic, Span};
+use crate::hash::FoldMap;
+
+/// A chunk in the order, or the test of one that a `prereq` asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Turn {
+    /// The chunk.
+    pub chunk: ChunkIndex,
+    /// Whether only what it would change is asked.
+    pub is_test: bool,
+}
+
+/// How heavy a requisite is where chunks are lifted.
+fn weight(kind: Requisite) -> u8 {
+    match kind {
+        Requisite::Onfail => 0,
+        Requisite::OnfailAny => 1,
+        Requisite::OnfailAll => 2,
+        Requisite::Require => 3,
+        Requisite::RequireAny => 4,
+        Requisite::Onchanges => 5,
+        Requisite::OnchangesAny => 6,
+        Requisite::Watch => 7,
+        Requisite::WatchAny => 8,
+        Requisite::Prereq => 9,
+        Requisite::Listen => 10,
+    }
+}
+
+/// Something that may lift what it depends on.
+#[derive(Debug, Clone, Copy)]
+struct Lift {
+    /// When it was said: the place in high data, then that of the kind of requisite.
+    time: (u32, u8),
+    weight: u8,
+    order: f64,
+}
+
+struct Graph<'a> {
+    low: &'a Low,
+    numbers: &'a [Number],
+    /// When each chunk was declared.
+    times: &'a [u32],
+    /// The sets that each chunk waits for.
+    inputs: Vec<Vec<u32>>,
+    /// The sets that each chunk is in, of those somebody waits for.
+    within: Vec<Vec<u32>>,
+    /// The chunks that wait for each set, and their tests.
+    dependents: Vec<Vec<ChunkIndex>>,
+    lifts: Vec<Vec<Lift>>,
+    /// The node of each chunk's test.
+    tests: FoldMap<ChunkIndex, usize>,
+    /// The chunks that tests are of.
+    tested: Vec<ChunkIndex>,
+    /// Edges that a `prereq` makes between nodes.
+    edges: Vec<(usize, usize)>,
+    /// What a chunk's own `prereq` lifts.
+    own_lifts: FoldMap<usize, Vec<Lift>>,
+}
+
+/// The order of all chunks, with the tests that `prereq` asks for.
+pub(super) fn order(
+    low: &Low,
+    numbers: &[Number],
+    times: &[u32],
+) -> Result<Vec<Turn>, Box<Diagnostic>> {
+    let mut graph = Graph {
+        low,
+        numbers,
+        times,
+        inputs: vec![Vec::new(); low.chunks.len()],
+        within: vec![Vec::new(); low.chunks.len()],
+        dependents: vec![Vec::new(); low.sets.len()],
+        lifts: vec![Vec::new(); low.sets.len()],
+        tests: FoldMap::default(),
+        tested: Vec::new(),
+        edges: Vec::new(),
+        own_lifts: FoldMap::default(),
+    };
+    graph.read();
+    graph.sort()
+}
+
+/// A `watch` of a module that cannot be told of changes is a `require` (S23).
+fn effective(chunk: &Chunk, kind: Requisite) -> Requisite {
+    let watches = || {
+        find(&chunk.state, "")
+            .0
+            .is_some_and(|module| module.watch.is_some())
+    };
+    match kind {
+        Requisite::Watch if !watches() => Requisite::Require,
+        Requisite::WatchAny if !watches() => Requisite::RequireAny,
+        other => other,
+    }
+}
+
+impl Graph<'_> {
+    /// Reads all links in the order in which they were declared.
+    fn read(&mut self) {
+        let mut declared: Vec<ChunkIndex> = self.low.order.clone();
+        declared.sort_unstable_by_key(|index| self.times[*index as usize]);
+        for index in declared {
+            let place = index as usize;
+            let chunk = &self.low.chunks[place];
+            let mut links: Vec<(Requisite, u32)> = chunk
+                .links
+                .iter()
+                .filter(|link| link.kind != Requisite::Listen)
+                .filter_map(|link| match link.target {
+                    Target::Set(set) => Some((effective(chunk, link.kind), set)),
+                    Target::Missing => None,
+                })
+                .collect();
+            links.sort_by_key(|(kind, _)| *kind);
+            for (kind, set) in links {
+                if kind == Requisite::Prereq {
+                    for target in &self.low.sets[set as usize] {
+                        self.prereq(index, *target);
+                    }
+                    continue;
+                }
+                if !self.inputs[place].contains(&set) {
+                    self.inputs[place].push(set);
+                    self.dependents[set as usize].push(index);
+                }
+                let time = (self.times[place], kind as u8);
+                let order = self.numbers[place].state;
+                let weight = weight(kind);
+                self.lifts[set as usize].push(Lift {
+                    time,
+                    weight,
+                    order,
+                });
+            }
+        }
+        for (set, dependents) in (0..).zip(&self.dependents) {
+            if !dependents.is_empty() {
+                for member in &self.low.sets[set as usize] {
+                    self.within[*member as usize].push(set);
+                }
+            }
+        }
+    }
+
+    /// The target is tested, then the chunk runs, then the target.
+    fn prereq(&mut self, chunk: ChunkIndex, target: ChunkIndex) {
+        let count = self.low.chunks.len();
+        let own = chunk as usize;
+        let test = *self.tests.entry(target).or_insert_with(|| {
+            self.tested.push(target);
+            count + self.tested.len() - 1
+        });
+        let time = (self.times[own], Requisite::Prereq as u8);
+        self.edges.push((test, own));
+        self.edges.push((own, target as usize));
+        let order = |of: ChunkIndex| self.numbers[of as usize].state;
+        let (to_chunk, to_target) = (order(chunk), order(target));
+        let mut lift = |node, kind, order| {
+            let weight = weight(kind);
+            self.own_lifts.entry(node).or_default().push(Lift {
+                time,
+                weight,
+                order,
+            });
+        };
+        lift(test, Requisite::Prereq, to_chunk);
+        lift(own, Requisite::Require, to_target);
+        if let Some(own_test) = self.tests.get(&chunk) {
+            self.edges.push((test, *own_test));
+            lift(test, Requisite::Prereq, to_chunk);
+        }
+    }
+
+    fn chunk_of(&self, node: usize) -> ChunkIndex {
+        let count = self.low.chunks.len();
+        match node.checked_sub(count) {
+            Some(test) => self.tested[test],
+            None => ChunkIndex::try_from(node).unwrap_or(ChunkIndex::MAX),
+        }
+    }
+
+    fn sort(&self) -> Result<Vec<Turn>, Box<Diagnostic>> {
+        let (chunks, nodes) = (
+            self.low.chunks.len(),
+            self.low.chunks.len() + self.tested.len(),
+        );
+        let mut waits = vec![0_usize; nodes];
+        let mut after: FoldMap<usize, Vec<usize>> = FoldMap::default();
+        let mut left: Vec<usize> = self.low.sets.iter().map(|set| set.len()).collect();
+        for node in 0..nodes {
+            let inputs = &self.inputs[self.chunk_of(node) as usize];
+            waits[node] = inputs.iter().filter(|set| left[**set as usize] > 0).count();
+        }
+        for (from, to) in &self.edges {
+            waits[*to] += 1;
+            after.entry(*from).or_default().push(*to);
+        }
+        let keys = self.keys(nodes);
+        let mut free: BinaryHeap<Reverse<(Key, usize)>> = BinaryHeap::with_capacity(nodes);
+        let push = |free: &mut BinaryHeap<_>, node: usize| free.push(Reverse((keys[node], node)));
+        for node in (0..nodes).filter(|node| waits[*node] == 0) {
+            push(&mut free, node);
+        }
+        let mut turns = Vec::with_capacity(nodes);
+        let mut done = vec![false; nodes];
+        while let Some(Reverse((_, node))) = free.pop() {
+            done[node] = true;
+            let chunk = self.chunk_of(node);
+            turns.push(Turn {
+                chunk,
+                is_test: node >= chunks,
+            });
+            let mut met = |free: &mut BinaryHeap<_>, node: usize| {
+                waits[node] -= 1;
+                if waits[node] == 0 {
+                    push(free, node);
+                }
+            };
+            for next in after.get(&node).into_iter().flatten() {
+                met(&mut free, *next);
+            }
+            if node >= chunks {
+                continue;
+            }
+            for set in &self.within[node] {
+                left[*set as usize] -= 1;
+                if left[*set as usize] > 0 {
+                    continue;
+                }
+                for dependent in &self.dependents[*set as usize] {
+                    met(&mut free, *dependent as usize);
+                    if let Some(test) = self.tests.get(dependent) {
+                        met(&mut free, *test);
+                    }
+                }
+            }
+        }
+        if turns.len() == nodes {
+            Ok(turns)
+        } else {
+            Err(Box::new(self.cycle(&done)))
+        }
+    }
+
+    /// What nodes are sorted by.
+    fn keys(&self, nodes: usize) -> Vec<Key> {
+        let uniform: Vec<Option<(u8, f64)>> =
+            self.lifts.iter().map(|lifts| uniform(lifts)).collect();
+        let rank = self.ranks(nodes);
+        (0..nodes)
+            .map(|node| {
+                let own = self.numbers[self.chunk_of(node) as usize].own;
+                let lifted = self.lifted(node, &uniform);
+                Key(bits(own.min(lifted)), bits(own), rank[node])
+            })
+            .collect()
+    }
+
+    /// The number to which a node is lifted; infinity if to none.
+    fn lifted(&self, node: usize, uniform: &[Option<(u8, f64)>]) -> f64 {
+        let own = self.own_lifts.get(&node);
+        let sets = if node < self.low.chunks.len() {
+            &*self.within[node]
+        } else {
+            &[]
+        };
+        let mut all: Option<(u8, f64)> = None;
+        let same = own.is_none()
+            && sets.iter().all(|set| match (uniform[*set as usize], all) {
+                (None, _) => false,
+                (Some(set), None) => {
+                    all = Some(set);
+                    true
+                }
+                (Some((weight, order)), Some((known, lowest))) => {
+                    all = Some((known, lowest.min(order)));
+                    weight == known
+                }
+            });
+        if same {
+            return all.map_or(f64::INFINITY, |(_, order)| order);
+        }
+        let mut lifts: Vec<Lift> = own.cloned().unwrap_or_default();
+        lifts.extend(sets.iter().flat_map(|set| &self.lifts[*set as usize]));
+        lifts.sort_by_key(|lift| lift.time);
+        lowest(&lifts)
+    }
+
+    /// The places of nodes by module, name and function, then by their whole names.
+    fn ranks(&self, nodes: usize) -> Vec<u32> {
+        let names: Vec<(String, String)> = (0..nodes)
+            .map(|node| {
+                let chunk = &self.low.chunks[self.chunk_of(node) as usize];
+                let test = if node < self.low.chunks.len() {
+                    ""
+                } else {
+                    "_|-__prereq_test__"
+                };
+                let label = [&*chunk.state, &*chunk.name, &*chunk.fun].concat();
+                (label, chunk.tag() + test)
+            })
+            .collect();
+        let mut sorted: Vec<usize> = (0..nodes).collect();
+        sorted.sort_by(|a, b| names[*a].cmp(&names[*b]));
+        let mut ranks = vec![0; nodes];
+        for (rank, node) in (0..).zip(sorted) {
+            ranks[node] = rank;
+        }
+        ranks
+    }
+
+    /// Names the states that wait for each other.
+    fn cycle(&self, done: &[bool]) -> Diagnostic {
+        let before = |node: usize| -> Vec<usize> {
+            let chunk = self.chunk_of(node) as usize;
+            let sets = self.inputs[chunk].iter();
+            let members = sets.flat_map(|set| &self.low.sets[*set as usize]);
+            let mut nodes: Vec<usize> = members.map(|member| *member as usize).collect();
+            let made = self.edges.iter().filter(|(_, to)| *to == node);
+            nodes.extend(made.map(|(from, _)| *from));
+            nodes.retain(|node| !done[*node]);
+            nodes
+        };
+        let left = (0..done.len()).filter(|node| !done[*node]);
+        let Some(Cycle(cycle)) = find_cycle(left, before) else {
+            return Diagnostic::error(Problem::Recursive {
+                edges: String::new(),
+            });
+        };
+        let mut edges = Vec::new();
+        let mut spans = Vec::new();
+        for (place, node) in cycle.iter().enumerate() {
+            let next = cycle[(place + 1) % cycle.len()];
+            let (from, to) = (self.chunk_of(*node), self.chunk_of(next));
+            let chunk = &self.low.chunks[from as usize];
+            let to_chunk = &self.low.chunks[to as usize];
+            let link = chunk.links.iter().find(|link| match link.target {
+                Target::Set(set) => self.low.sets[set as usize].contains(&to),
+                Target::Missing => false,
+            });
+            // The edge back that a `prereq` makes is said by the other one.
+            let (word, span) =
+                link.map_or(("prereq", chunk.span), |link| (link.kind.word(), link.span));
+            edges.push(format!("`{}` {word} `{}`", chunk.id, to_chunk.id));
+            spans.push(span);
+        }
+        let edges = edges.join(", ");
+        let diagnostic = Diagnostic::error(Problem::Recursive { edges });
+        let told = |diagnostic: Diagnostic, span: Span| diagnostic.label(span, "");
+        spans.into_iter().fold(diagnostic, told)
+    }
+}
+
+/// The lowest number among lifts that are all of one weight.
+fn uniform(lifts: &[Lift]) -> Option<(u8, f64)> {
+    let first = lifts.first()?;
+    let same = lifts.iter().all(|lift| lift.weight == first.weight);
+    same.then(|| (first.weight, lowest(lifts)))
+}
+
+/// The lowest number among those that are at least as heavy as all before them.
+fn lowest(lifts: &[Lift]) -> f64 {
+    let (mut heaviest, mut lowest) = (0, f64::INFINITY);
+    for lift in lifts {
+        if lift.weight >= heaviest {
+            heaviest = lift.weight;
+            lowest = lowest.min(lift.order);
+        }
+    }
+    lowest
+}
+
+/// What a node is sorted by: where it is lifted to, its own number, its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Key(u64, u64, u32);
+
+/// A number as one that sorts alike.
+fn bits(number: f64) -> u64 {
+    let bits = number.to_bits();
+    if bits >> 63 == 0 {
+        bits | (1 << 63)
+    } else {
+        !bits
+    }
+}

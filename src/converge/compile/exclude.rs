@@ -1,0 +1,37 @@
+//! What is left out (S9).
+
+use std::sync::Arc;
+
+use super::glob::Glob;
+use super::high::{Exclusion, High};
+use crate::hash::FoldSet;
+
+impl High {
+    /// Takes out what is excluded.
+    pub(super) fn apply_exclusions(&mut self) {
+        let exclusions = std::mem::take(&mut self.exclusions);
+        if exclusions.is_empty() {
+            return;
+        }
+        let mut ids: FoldSet<Arc<str>> = FoldSet::default();
+        let mut patterns = Vec::new();
+        for exclusion in exclusions {
+            match exclusion {
+                Exclusion::Id(id) => drop(ids.insert(id)),
+                Exclusion::Sls(name) => patterns.push(Glob::new(&name)),
+            }
+        }
+        let out = |sls: &str| patterns.iter().any(|pattern| pattern.matches(sls));
+        let files: Vec<bool> = self.files.iter().map(|file| out(&file.sls)).collect();
+        self.ids.retain(|id, body| {
+            !ids.contains(id) && !files.get(body.file).copied().unwrap_or(false)
+        });
+    }
+
+    /// Whether an SLS is excluded by its very name: what it extends is not extended.
+    pub(super) fn excludes(&self, sls: &str) -> bool {
+        let names =
+            |exclusion: &Exclusion| matches!(exclusion, Exclusion::Sls(name) if **name == *sls);
+        self.exclusions.iter().any(names)
+    }
+}

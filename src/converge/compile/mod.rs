@@ -1,0 +1,28 @@
+//! State files to an order: include, extend, exclude, requisites, chunks, run order (S1–S31).
+
+mod dag;
+mod exclude;
+mod extend;
+mod glob;
+mod high;
+mod inject;
+mod lower;
+mod matcher;
+mod names;
+mod order;
+mod pipeline;
+mod problem;
+mod read;
+mod request;
+mod resolve;
+mod show;
+mod top;
+mod tree;
+mod verify;
+
+pub use dag::Turn;
+pub use glob::Glob;
+pub use names::Word;
+pub use pipeline::compile;
+pub use problem::Problem;
+pub use request::{Compiled, Request, Stop, Targets};

@@ -1,0 +1,320 @@
+//! Salt's own filters.
+
+use std::fmt::Write as _;
+
+use regex::{Regex, RegexBuilder};
+
+use super::merge::looked_up;
+use super::nowhere::parse_yaml;
+use crate::value::{Map, Value};
+use crate::yaml::{Kind, Schema, emit};
+
+/// Their names.
+pub(super) const NAMES: &[&str] = &[
+    "yaml",
+    "json",
+    "load_yaml",
+    "load_json",
+    "load_text",
+    "yaml_encode",
+    "yaml_dquote",
+    "yaml_squote",
+    "sequence",
+    "to_bool",
+    "to_num",
+    "is_list",
+    "regex_match",
+    "regex_search",
+    "regex_replace",
+    "traverse",
+    "dict_to_sls_yaml_params",
+];
+
+/// Filters a value, the first argument.
+pub(super) fn filter(name: &str, args: &[Value], named: &Map) -> Result<Value, String> {
+    let null = Value::Null;
+    let subject = args.first().unwrap_or(&null).reveal();
+    let arg = |place: usize, key: &str| args.get(place).or_else(|| named.get(key));
+    let flag = |place: usize, key: &str, otherwise: bool| {
+        arg(place, key).map_or(otherwise, Value::is_truthy)
+    };
+    let given = match name {
+        "yaml" if flag(1, "flow_style", true) => flow(subject).into(),
+        "yaml" => emit(subject, 0).trim_end().into(),
+        "json" => json(subject, arg(2, "indent").and_then(Value::as_int))?.into(),
+        "load_yaml" => parse_yaml(&subject.to_string())?,
+        "load_json" => {
+            let text = subject.to_string();
+            serde_json::from_str::<serde_json::Value>(&text).map_err(|error| error.to_string())?;
+            parse_yaml(&text)?
+        }
+        "load_text" => subject.clone(),
+        "yaml_encode" => encoded(subject)?.into(),
+        "yaml_dquote" => double_quoted(&subject.to_string()).into(),
+        "yaml_squote" => single_quoted(&subject.to_string()).into(),
+        "sequence" => match subject {
+            Value::List(_) => subject.clone(),
+            one => Value::list([one.clone()]),
+        },
+        "to_bool" => truth(subject).into(),
+        "to_num" => number(subject),
+        "is_list" => matches!(subject, Value::List(_)).into(),
+        "regex_match" | "regex_search" => {
+            let pattern = arg(1, "rgx").map(ToString::to_string).unwrap_or_default();
+            let whole = name == "regex_match";
+            let (case, lines) = (flag(2, "ignorecase", false), flag(3, "multiline", false));
+            groups(&subject.to_string(), &pattern, whole, (case, lines))?
+        }
+        "regex_replace" => {
+            let pattern = arg(1, "rgx").map(ToString::to_string).unwrap_or_default();
+            let value = arg(2, "val").map(ToString::to_string).unwrap_or_default();
+            let regex = regex(
+                &pattern,
+                (flag(3, "ignorecase", false), flag(4, "multiline", false)),
+            )?;
+            let text = subject.to_string();
+            regex
+                .replace_all(&text, &*replacement(&value))
+                .into_owned()
+                .into()
+        }
+        "traverse" => {
+            let path = arg(1, "key").map(ToString::to_string).unwrap_or_default();
+            let delimiter = arg(3, "delimiter").map_or_else(|| ":".to_owned(), ToString::to_string);
+            let found = looked_up(subject, &path, &delimiter);
+            found
+                .or_else(|| arg(2, "default").cloned())
+                .unwrap_or_default()
+        }
+        "dict_to_sls_yaml_params" => {
+            let map = subject.as_map().into_iter().flatten();
+            let items = map.map(|(key, value)| Value::map([(key.as_ref(), value.clone())]));
+            flow(&Value::list(items)).into()
+        }
+        other => return Err(format!("there is no filter `{other}`")),
+    };
+    Ok(given)
+}
+
+fn json(value: &Value, indent: Option<i64>) -> Result<String, String> {
+    let text = match indent {
+        Some(_) => serde_json::to_string_pretty(value),
+        None => serde_json::to_string(value),
+    };
+    let text = text.map_err(|error| error.to_string())?;
+    Ok(if indent.is_some() {
+        text
+    } else {
+        spaced(&text)
+    })
+}
+
+/// JSON as Python writes it: with a space behind each comma and colon.
+fn spaced(text: &str) -> String {
+    let mut done = String::with_capacity(text.len() + 16);
+    let (mut quoted, mut escaped) = (false, false);
+    for character in text.chars() {
+        done.push(character);
+        match character {
+            _ if escaped => escaped = false,
+            '\\' if quoted => escaped = true,
+            '"' => quoted = !quoted,
+            ',' | ':' if !quoted => done.push(' '),
+            _ => {}
+        }
+    }
+    done
+}
+
+/// YAML on one line.
+fn flow(value: &Value) -> String {
+    match value.reveal() {
+        Value::List(items) => {
+            let items: Vec<String> = items.iter().map(flow).collect();
+            format!("[{}]", items.join(", "))
+        }
+        Value::Map(map) => {
+            let pair = |(key, value): (&std::sync::Arc<str>, &Value)| {
+                format!("{}: {}", flow_text(key), flow(value))
+            };
+            let pairs: Vec<String> = map.iter().map(pair).collect();
+            format!("{{{}}}", pairs.join(", "))
+        }
+        Value::Str(text) => flow_text(text),
+        Value::Null => "null".to_owned(),
+        Value::Bool(truth) => truth.to_string(),
+        other => other.to_string(),
+    }
+}
+
+fn flow_text(text: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "_./-+@=()$ ".contains(c);
+    let begins = text.starts_with(|c: char| c.is_alphanumeric() || "_./(+$".contains(c));
+    let is_plain = begins
+        && text.chars().all(plain)
+        && !text.ends_with(' ')
+        && Schema::Salt.resolve(text).is_none();
+    if is_plain {
+        return text.to_owned();
+    }
+    if text.contains(char::is_control) {
+        return double_quoted(text);
+    }
+    single_quoted(text)
+}
+
+fn single_quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+fn double_quoted(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for character in text.chars() {
+        match character {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            '\n' => quoted.push_str("\\n"),
+            '\t' => quoted.push_str("\\t"),
+            '\r' => quoted.push_str("\\r"),
+            control if control.is_control() => {
+                // Writing to a string cannot fail.
+                let _ = write!(quoted, "\\x{:02x}", u32::from(control));
+            }
+            other => quoted.push(other),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+/// A single value as YAML.
+fn encoded(value: &Value) -> Result<String, String> {
+    match value {
+        Value::List(_) | Value::Map(_) => Err("`yaml_encode` takes a single value".to_owned()),
+        Value::Str(text) => Ok(double_quoted(text)),
+        other => Ok(flow(other)),
+    }
+}
+
+fn truth(value: &Value) -> bool {
+    match value {
+        Value::Str(text) => matches!(&*text.to_lowercase(), "yes" | "1" | "true"),
+        Value::Int(number) => *number > 0,
+        Value::Float(number) => *number > 0.0,
+        other => other.is_truthy(),
+    }
+}
+
+fn number(value: &Value) -> Value {
+    match value {
+        Value::Str(text) => match Schema::Core.resolve(text.trim()) {
+            Some(Kind::Int(number)) => number.into(),
+            Some(Kind::Float(number)) => number.into(),
+            _ => value.clone(),
+        },
+        other => other.clone(),
+    }
+}
+
+fn regex(pattern: &str, (case, lines): (bool, bool)) -> Result<Regex, String> {
+    let pattern = pattern.replace("(?P<", "(?<").replace("\\Z", "\\z");
+    RegexBuilder::new(&pattern)
+        .case_insensitive(case)
+        .multi_line(lines)
+        .size_limit(1 << 22)
+        .build()
+        .map_err(|error| format!("cannot use the regular expression: {error}"))
+}
+
+/// The groups of the first place that fits; nothing if none does.
+fn groups(text: &str, pattern: &str, whole: bool, flags: (bool, bool)) -> Result<Value, String> {
+    let anchored = if whole {
+        format!("\\A(?:{pattern})")
+    } else {
+        pattern.to_owned()
+    };
+    let Some(found) = regex(&anchored, flags)?.captures(text) else {
+        return Ok(Value::Null);
+    };
+    let groups = found.iter().skip(1);
+    let text = |group: Option<regex::Match<'_>>| group.map(|group| Value::from(group.as_str()));
+    Ok(Value::list(
+        groups.map(|group| text(group).unwrap_or_default()),
+    ))
+}
+
+/// Python's `\1` and `\g<name>` as the engine writes them.
+fn replacement(text: &str) -> String {
+    let mut done = String::new();
+    let mut rest = text.chars().peekable();
+    while let Some(character) = rest.next() {
+        match (character, rest.peek()) {
+            ('$', _) => done.push_str("$$"),
+            ('\\', Some('g')) => {
+                rest.next();
+                let name: String = rest.by_ref().skip(1).take_while(|c| *c != '>').collect();
+                let _ = write!(done, "${{{name}}}");
+            }
+            ('\\', Some(digit)) if digit.is_ascii_digit() => {
+                let _ = write!(done, "${{{digit}}}");
+                rest.next();
+            }
+            ('\\', Some('\\')) => {
+                done.push('\\');
+                rest.next();
+            }
+            ('\\', Some('n')) => {
+                done.push('\n');
+                rest.next();
+            }
+            (other, _) => done.push(other),
+        }
+    }
+    done
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(name: &str, args: &[Value]) -> Value {
+        filter(name, args, &Map::new()).unwrap()
+    }
+
+    #[test]
+    fn values_are_written_as_yaml_on_one_line() {
+        let value = Value::map([
+            (
+                "a",
+                Value::list([1.into(), "x y".into(), "yes".into(), "it's".into()]),
+            ),
+            ("b: c", Value::Null),
+            ("t", true.into()),
+        ]);
+        let flow = one("yaml", &[value]);
+        assert_eq!(
+            flow.to_string(),
+            "{a: [1, x y, 'yes', 'it''s'], 'b: c': null, t: true}"
+        );
+        assert_eq!(
+            one("yaml_dquote", &["a\"\n".into()]).to_string(),
+            r#""a\"\n""#
+        );
+    }
+
+    #[test]
+    fn regular_expressions_give_groups_as_in_salt() {
+        let found = one("regex_search", &["web-12".into(), r"(\w+)-(\d+)".into()]);
+        assert_eq!(found.to_string(), "['web', '12']");
+        assert_eq!(
+            one("regex_match", &["x web".into(), "web".into()]),
+            Value::Null
+        );
+        let replaced = one(
+            "regex_replace",
+            &["a1".into(), "(.)1".into(), r"\1$2".into()],
+        );
+        assert_eq!(replaced.to_string(), "a$2");
+    }
+}

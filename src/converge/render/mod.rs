@@ -1,0 +1,17 @@
+//! Renders state files and templates: Jinja, then YAML, with Salt's words and functions (S11).
+
+mod call;
+mod filters;
+mod functions;
+mod machine;
+mod merge;
+mod nowhere;
+mod renderer;
+mod secrets;
+mod sls;
+
+pub use renderer::{Machine, Renderer};
+
+pub(super) use merge::looked_up;
+pub(super) use renderer::Fault;
+pub(super) use sls::{Rendered, SlsName};

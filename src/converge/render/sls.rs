@@ -1,0 +1,235 @@
+//! A state file to what it says: Jinja, then YAML or JSON.
+
+use std::sync::Arc;
+
+use super::renderer::{Fault, Halted, Renderer};
+use crate::converge::Facts;
+use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources, Span};
+use crate::expr::Flaw;
+use crate::value::{Map, Value};
+use crate::yaml::{Kind, Limits, Mapping, Node, Schema, parse_as};
+
+/// An SLS and where it is.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::converge) struct SlsName<'a> {
+    /// Its name; empty for a template that is none.
+    pub(in crate::converge) sls: &'a str,
+    /// Its path in the state tree.
+    pub(in crate::converge) path: &'a str,
+}
+
+/// What a state file says.
+#[derive(Debug)]
+pub(in crate::converge) struct Rendered {
+    pub(in crate::converge) root: Node,
+}
+
+/// The steps that a first line `#!jinja|yaml` names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Pipe {
+    jinja: bool,
+    json: bool,
+}
+
+impl Pipe {
+    fn of(text: &str) -> Result<Self, String> {
+        let mut pipe = Self {
+            jinja: true,
+            json: false,
+        };
+        let Some(line) = text.strip_prefix("#!") else {
+            return Ok(pipe);
+        };
+        let line = line.lines().next().unwrap_or_default().trim();
+        if line.starts_with('/') {
+            return Ok(pipe);
+        }
+        pipe.jinja = false;
+        for step in line.split('|') {
+            match step.split_whitespace().next() {
+                Some("jinja") => pipe.jinja = true,
+                Some("yaml") => {}
+                Some("json") => pipe.json = true,
+                other => {
+                    let name = other.unwrap_or_default();
+                    return Err(format!(
+                        "there is no renderer `{name}`: there are jinja, yaml and json"
+                    ));
+                }
+            }
+        }
+        Ok(pipe)
+    }
+}
+
+/// The words that say where a template is.
+pub(super) fn words(sls: &str, path: &str) -> Map {
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let root = path
+        .split('/')
+        .next()
+        .filter(|_| !folder.is_empty())
+        .unwrap_or(".");
+    let words = [
+        ("sls", sls.to_owned()),
+        ("slspath", folder.to_owned()),
+        ("slsdotpath", folder.replace('/', ".")),
+        ("slscolonpath", folder.replace('/', ":")),
+        ("sls_path", folder.replace('/', "_")),
+        ("tplpath", path.to_owned()),
+        ("tplfile", path.to_owned()),
+        (
+            "tpldir",
+            if folder.is_empty() { "." } else { folder }.to_owned(),
+        ),
+        ("tpldot", folder.replace('/', ".")),
+        ("tplroot", root.to_owned()),
+    ];
+    words
+        .into_iter()
+        .map(|(name, value)| (name.into(), Value::from(value)))
+        .collect()
+}
+
+impl Renderer {
+    /// Renders a state file. What it was read from is added to the sources.
+    pub(in crate::converge) fn sls(
+        &self,
+        name: &SlsName<'_>,
+        text: &Arc<str>,
+        sources: &mut Sources,
+        facts: &Facts,
+    ) -> Result<Rendered, Fault> {
+        let written = sources.add(name.path, Arc::clone(text), None);
+        let fail = |problem: String| {
+            let start = Span::new(written, 0, 0);
+            Fault::Failed(Diagnostic::error(problem).label(start, "").into())
+        };
+        let pipe = Pipe::of(text).map_err(fail)?;
+        let has_jinja = ["{{", "{%", "{#"].iter().any(|mark| text.contains(mark));
+        let (mut source, mut secret) = (written, false);
+        if pipe.jinja && has_jinja {
+            let document = self.document(name.path, text, &words(name.sls, name.path), facts);
+            let document = document.map_err(|halted| match halted {
+                Halted::Needs(facts) => Fault::Needs(facts),
+                Halted::Flawed(flaw) => Fault::Failed(self.flawed(flaw, written, sources).into()),
+            })?;
+            secret = document.sensitive && !self.secrets.is_empty();
+            if document.text != **text {
+                let path = format!("{} (rendered)", name.path);
+                source = sources.add(path, document.text, None);
+            }
+        }
+        if pipe.json {
+            let text = sources.get(source).map(|source| Arc::clone(&source.text));
+            let checked = serde_json::from_str::<serde_json::Value>(&without_shebang(
+                text.as_deref().unwrap_or_default(),
+            ));
+            if let Err(error) = checked {
+                return Err(fail(format!("this is no JSON: {error}")));
+            }
+        }
+        let root = self.parse(source, secret, sources);
+        root.map(|root| Rendered { root }).map_err(Fault::Failed)
+    }
+
+    fn parse(
+        &self,
+        source: SourceId,
+        secret: bool,
+        sources: &mut Sources,
+    ) -> Result<Node, Diagnostics> {
+        let parsed = parse_as(Schema::Salt, sources, source, &Limits::default());
+        let mut root = parsed.map_err(|problems| {
+            problems
+                .into_iter()
+                .map(conflicting)
+                .collect::<Diagnostics>()
+        });
+        if secret {
+            root = root.map(|root| self.marked(&root));
+            sources.replace(source, |text| self.secrets.cover(text));
+        }
+        root
+    }
+
+    /// The tree with the texts marked that hold something sensitive.
+    fn marked(&self, node: &Node) -> Node {
+        let (kind, tag) = match node.kind() {
+            Kind::Seq(items) => {
+                let items = items.iter().map(|item| self.marked(item)).collect();
+                (Kind::Seq(items), None)
+            }
+            Kind::Map(map) => {
+                let entries = map.iter().map(|(key, entry)| {
+                    let mut entry = entry.clone();
+                    entry.value = self.marked(&entry.value);
+                    (Arc::clone(key), entry)
+                });
+                (Kind::Map(entries.collect::<Mapping>()), None)
+            }
+            kind => {
+                let marked = matches!(self.secrets.mark(node.to_value()), Value::Sensitive(_));
+                (kind.clone(), marked.then(|| "!sensitive".into()))
+            }
+        };
+        Node::new(kind, node.span(), tag)
+    }
+
+    /// A flaw of a template, at its line.
+    fn flawed(&self, flaw: Flaw, written: SourceId, sources: &mut Sources) -> Diagnostic {
+        let Flaw {
+            problem,
+            template,
+            line,
+        } = flaw;
+        let own = sources
+            .get(written)
+            .map(|source| source.path.to_string_lossy().into_owned());
+        let mut source = written;
+        if let Some(path) = template.filter(|path| own.as_ref() != Some(path))
+            && let Ok(Some(bytes)) = self.roots().read(&path)
+        {
+            source = sources.add(path, String::from_utf8_lossy(&bytes).into_owned(), None);
+        }
+        let diagnostic = Diagnostic::error(problem);
+        let text = sources.get(source).map(|source| Arc::clone(&source.text));
+        match (text, line) {
+            (Some(text), Some(line)) => diagnostic.label(line_of(&text, line, source), ""),
+            _ => diagnostic.label(Span::new(source, 0, 0), ""),
+        }
+    }
+}
+
+/// Salt's word for a key that is there twice.
+fn conflicting(mut diagnostic: Diagnostic) -> Diagnostic {
+    if let Some(rest) = diagnostic.message.strip_prefix("the key ")
+        && let Some(id) = rest.strip_suffix(" is there twice")
+    {
+        diagnostic.message = format!("found conflicting ID {id}");
+    }
+    diagnostic
+}
+
+fn without_shebang(text: &str) -> String {
+    match text
+        .strip_prefix("#!")
+        .and_then(|rest| rest.split_once('\n'))
+    {
+        Some((_, rest)) => rest.to_owned(),
+        None => text.to_owned(),
+    }
+}
+
+/// The place of a line, without the blanks in front.
+fn line_of(text: &str, line: usize, source: SourceId) -> Span {
+    let start: usize = text
+        .split_inclusive('\n')
+        .take(line.saturating_sub(1))
+        .map(str::len)
+        .sum();
+    let line = text[start..].lines().next().unwrap_or_default();
+    let blanks = line.len() - line.trim_start().len();
+    let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+    Span::new(source, place(start + blanks), place(start + line.len()))
+}

@@ -1,0 +1,334 @@
+//! Documents made by templates: text in, text out, with files, functions and filters of others.
+
+use std::error::Error as _;
+use std::fmt::{Debug, Formatter};
+use std::sync::Arc;
+
+use minijinja::value::{Kwargs, Object, ObjectRepr, Rest, Value as JinjaValue, from_args};
+use minijinja::{Environment, Error as JinjaError, ErrorKind, Output, State, UndefinedBehavior};
+
+use crate::expr::context::Context;
+use crate::expr::evaluator::Evaluator;
+use crate::expr::item::{Item, Scene};
+use crate::expr::memo::Memo;
+use crate::expr::scope::Scope;
+use crate::expr::world::World;
+use crate::value::{Handle, Map, Value};
+
+use super::source::{Backslashes, Delimiters, prepared_as};
+use super::variables::{Functions, Variables};
+use super::{checks, filters, limits, methods, own};
+
+/// How many steps a rendering may take.
+const FUEL: u64 = 50_000_000;
+
+/// How deep templates may include each other and macros may call.
+const DEPTH: usize = 100;
+
+/// What documents have beside their variables.
+pub trait Library: Send + Sync {
+    /// The text of a template; none if there is no such file.
+    fn load(&self, path: &str) -> Result<Option<String>, String>;
+
+    /// Calls a function, `module.function`.
+    fn call(&self, function: &str, args: &[Value], named: &Map) -> Result<Value, String>;
+
+    /// The names of its filters.
+    fn filters(&self) -> &'static [&'static str];
+
+    /// Filters a value, the first argument.
+    fn filter(&self, name: &str, args: &[Value], named: &Map) -> Result<Value, String>;
+}
+
+/// Renders documents. Templates that it has loaded are kept.
+pub struct Documents {
+    environment: Environment<'static>,
+    variables: Arc<Variables>,
+}
+
+/// What came of a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Document {
+    /// The text.
+    pub text: String,
+    /// Whether a sensitive value was at hand.
+    pub sensitive: bool,
+}
+
+/// A document that cannot be rendered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Flaw {
+    /// What is wrong, in lower case.
+    pub problem: String,
+    /// The template that it is in: the document's name, or the path of what it includes.
+    pub template: Option<String>,
+    /// The line, counted from 1.
+    pub line: Option<usize>,
+}
+
+impl Debug for Documents {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Documents").finish_non_exhaustive()
+    }
+}
+
+impl Documents {
+    /// Makes a renderer with variables that all documents have. `functions` is the name under which
+    /// templates reach the functions of the library.
+    pub fn new(
+        (scope, world): (Arc<dyn Scope>, Arc<dyn World>),
+        library: &Arc<dyn Library>,
+        functions: &'static str,
+        words: &Map,
+    ) -> Self {
+        let memo = Arc::new(Memo::default());
+        let evaluator = Evaluator::safe(scope, world, memo);
+        let scene = Scene::new(Context::new(Handle(0)));
+        let variables = Variables::new(evaluator, scene);
+        let mut environment = Environment::new();
+        environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        environment.set_fuel(Some(FUEL));
+        environment.set_recursion_limit(DEPTH);
+        environment.set_debug(false);
+        environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
+        environment.set_unknown_method_callback(methods::call);
+        environment.set_formatter(format);
+        environment.set_path_join_callback(|name, parent| join(name, parent).into());
+        filters::add(&mut environment);
+        checks::add(&mut environment);
+        environment.add_function(own::OWN, own::own);
+        let loader = Arc::clone(library);
+        environment.set_loader(move |path| {
+            let text = loader.load(path).map_err(filters::failed)?;
+            Ok(text.map(|text| prepared_text(&text)))
+        });
+        for name in library.filters() {
+            let library = Arc::clone(library);
+            let filter =
+                move |state: &State, subject: JinjaValue, args: Rest<JinjaValue>, named: Kwargs| {
+                    let variables = Variables::of(state)?;
+                    let mut all = vec![variables.open(&subject)?];
+                    for arg in args.iter() {
+                        all.push(variables.open(arg)?);
+                    }
+                    let named = opened(&variables, &named)?;
+                    let given = library
+                        .filter(name, &all, &named)
+                        .map_err(filters::failed)?;
+                    Ok::<_, JinjaError>(variables.give(Item::Value(given)))
+                };
+            environment.add_filter(*name, filter);
+        }
+        let calls = Module {
+            library: Arc::clone(library),
+            prefix: String::new(),
+        };
+        environment.add_global(functions, JinjaValue::from_object(calls));
+        environment.add_global(
+            "__unfurl",
+            JinjaValue::from_object(Functions(Arc::clone(&variables))),
+        );
+        for (name, value) in words {
+            let value = variables.give(Item::Value(value.clone()));
+            environment.add_global(name.to_string(), value);
+        }
+        Self {
+            environment,
+            variables,
+        }
+    }
+
+    /// Renders a text with more variables; `name` is its path, from which others are relative.
+    pub fn render(&self, name: &str, text: &str, words: &Map) -> Result<Document, Flaw> {
+        let tracker = self.variables.evaluator.tracker();
+        let outer = tracker.begin_notes();
+        let context: JinjaValue = words
+            .iter()
+            .map(|(name, value)| {
+                (
+                    name.to_string(),
+                    self.variables.give(Item::Value(value.clone())),
+                )
+            })
+            .collect();
+        let prepared = prepared_text(text);
+        let template = self.environment.template_from_named_str(name, &prepared);
+        let rendered = template.and_then(|template| template.render(context));
+        let notes = tracker.end_notes(outer);
+        match rendered {
+            Ok(mut done) => {
+                // The engine drops the last line break.
+                if text.ends_with('\n') && prepared.ends_with('\n') {
+                    done.push('\n');
+                }
+                Ok(Document {
+                    text: done,
+                    sensitive: notes.sensitive,
+                })
+            }
+            Err(error) => Err(flaw(&error, notes.missing)),
+        }
+    }
+}
+
+/// The text that is compiled.
+fn prepared_text(text: &str) -> String {
+    prepared_as(Backslashes::Escape, text, &Delimiters::default()).into_owned()
+}
+
+/// A path that begins with dots is relative to the template that names it.
+fn join(name: &str, parent: &str) -> String {
+    let name = name.strip_prefix("salt://").unwrap_or(name);
+    if !name.starts_with("./") && !name.starts_with("../") {
+        return name.to_owned();
+    }
+    let mut parts: Vec<&str> = parent.split('/').collect();
+    parts.pop();
+    for part in name.split('/') {
+        match part {
+            "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+fn opened(variables: &Arc<Variables>, named: &Kwargs) -> Result<Map, JinjaError> {
+    let mut map = Map::new();
+    for name in named.args() {
+        let value: JinjaValue = named.get(name)?;
+        map.insert(name.into(), variables.open(&value)?);
+    }
+    Ok(map)
+}
+
+/// Puts a value out the way Python's `str` does.
+fn format(output: &mut Output, state: &mut State, value: &JinjaValue) -> Result<(), JinjaError> {
+    if value.is_undefined() {
+        return Err(ErrorKind::UndefinedError.into());
+    }
+    let emitted = state.get_or_insert_extension(Emitted::default()).0;
+    let length = match value.as_str() {
+        Some(text) => {
+            output.write_str(text)?;
+            text.len()
+        }
+        None => {
+            let text = Variables::of(state)?.open(value)?.to_string();
+            output.write_str(&text)?;
+            text.len()
+        }
+    };
+    let total = emitted + length;
+    if total > limits::OUTPUT {
+        return Err(filters::failed("the template puts out too much"));
+    }
+    state.get_or_insert_extension(Emitted::default()).0 = total;
+    Ok(())
+}
+
+/// How much a rendering has put out.
+#[derive(Debug, Default)]
+struct Emitted(usize);
+
+/// What went wrong, and where: an error within others says it best.
+fn flaw(error: &JinjaError, missing: Option<String>) -> Flaw {
+    let mut innermost = error;
+    let mut source = error.source();
+    while let Some(next) = source {
+        if let Some(inner) = next.downcast_ref::<JinjaError>() {
+            innermost = inner;
+        }
+        source = next.source();
+    }
+    let problem = match innermost.kind() {
+        ErrorKind::UndefinedError => {
+            missing.unwrap_or_else(|| "something undefined is used".to_owned())
+        }
+        ErrorKind::SyntaxError => {
+            let detail = innermost.detail().unwrap_or_default();
+            format!("Jinja syntax error: {detail}")
+        }
+        kind => innermost
+            .detail()
+            .map_or_else(|| kind.to_string(), str::to_owned),
+    };
+    Flaw {
+        problem,
+        template: innermost.name().or_else(|| error.name()).map(str::to_owned),
+        line: innermost.line().or_else(|| error.line()),
+    }
+}
+
+/// The functions of the library: `salt['a.b'](…)` and `salt.a.b(…)`.
+struct Module {
+    library: Arc<dyn Library>,
+    /// The module; empty for all of them.
+    prefix: String,
+}
+
+impl Debug for Module {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Module").field(&self.prefix).finish()
+    }
+}
+
+impl Module {
+    fn run(
+        &self,
+        state: &State<'_, '_>,
+        function: &str,
+        args: &[JinjaValue],
+    ) -> Result<JinjaValue, JinjaError> {
+        let variables = Variables::of(state)?;
+        let (args, named): (&[JinjaValue], Kwargs) = from_args(args)?;
+        let args: Vec<Value> = args
+            .iter()
+            .map(|arg| variables.take(arg))
+            .collect::<Result<_, _>>()?;
+        let named = opened(&variables, &named)?;
+        let given = self
+            .library
+            .call(function, &args, &named)
+            .map_err(filters::failed)?;
+        Ok(variables.give(Item::Value(given)))
+    }
+
+    fn full(&self, name: &str) -> String {
+        if self.prefix.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{}.{name}", self.prefix)
+        }
+    }
+}
+
+impl Object for Module {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Plain
+    }
+
+    fn get_value(self: &Arc<Self>, key: &JinjaValue) -> Option<JinjaValue> {
+        let prefix = self.full(key.as_str()?);
+        let library = Arc::clone(&self.library);
+        Some(JinjaValue::from_object(Self { library, prefix }))
+    }
+
+    fn call(
+        self: &Arc<Self>,
+        state: &mut State<'_, '_>,
+        args: &[JinjaValue],
+    ) -> Result<JinjaValue, JinjaError> {
+        self.run(state, &self.prefix, args)
+    }
+
+    fn call_method(
+        self: &Arc<Self>,
+        state: &mut State<'_, '_>,
+        method: &str,
+        args: &[JinjaValue],
+    ) -> Result<JinjaValue, JinjaError> {
+        self.run(state, &self.full(method), args)
+    }
+}
