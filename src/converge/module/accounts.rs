@@ -1,8 +1,8 @@
 //! What a machine says of its users and groups.
 
-use super::command::{answer, asked, quoted};
+use super::command::{all_known, answer, asked, question, quoted};
 use crate::converge::{Facts, Halt};
-use crate::host::fact::Domain;
+use crate::host::fact::{Domain, Fact};
 use crate::value::{Map, Value};
 
 /// A group.
@@ -49,7 +49,7 @@ pub(super) struct Groups(pub(super) Vec<Group>);
 impl Groups {
     /// Those of the machine.
     pub(super) fn of(facts: &Facts) -> Result<Self, Halt> {
-        let probed = asked(facts, "getent group || true", Domain::Accounts)?;
+        let probed = asked(facts, GROUPS, Domain::Accounts)?;
         let text = answer(probed);
         Ok(Self(text.lines().filter_map(read_group).collect()))
     }
@@ -116,15 +116,27 @@ pub(super) fn list(items: &[String]) -> Value {
     Value::list(items.iter().map(|item| Value::from(item.as_str())))
 }
 
+const GROUPS: &str = "getent group || true";
+
 /// A user of the machine; none if there is none by this name.
 pub(super) fn user(facts: &Facts, name: &str) -> Result<Option<User>, Halt> {
+    let probed = asked(facts, user_question(name), Domain::Accounts)?;
+    Ok(read_user(&answer(probed)))
+}
+
+/// Asks for a user and all groups at once.
+pub(super) fn ask(facts: &Facts, name: &str) -> Result<(), Halt> {
+    let texts = [GROUPS.to_owned(), user_question(name)];
+    let fact = |text| Fact::Probe(Box::new(question(text, Domain::Accounts)));
+    all_known(facts, texts.map(fact))
+}
+
+fn user_question(name: &str) -> String {
     let name = quoted(name);
-    let text = format!(
+    format!(
         "u=$(getent passwd {name}) || exit 0; echo \"$u\"; getent shadow {name} || echo; \
          h=${{u%:*}}; [ -d \"${{h##*:}}\" ] && echo home; exit 0"
-    );
-    let probed = asked(facts, text, Domain::Accounts)?;
-    Ok(read_user(&answer(probed)))
+    )
 }
 
 fn read_user(text: &str) -> Option<User> {

@@ -4,12 +4,14 @@ mod accounts;
 mod arguments;
 mod cmd;
 mod command;
+mod cron;
 mod environ;
 mod file;
 mod group;
 mod module;
 mod pkg;
 mod service;
+mod ssh_auth;
 mod test;
 mod user;
 
@@ -102,11 +104,13 @@ pub enum Mode {
 
 /// The state modules.
 pub static MODULES: ModuleTable = &[
+    &cron::MODULE,
     &file::MODULE,
     &group::MODULE,
     &module::MODULE,
     &pkg::MODULE,
     &service::MODULE,
+    &ssh_auth::MODULE,
     &user::MODULE,
 ];
 

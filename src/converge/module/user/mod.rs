@@ -3,7 +3,7 @@
 mod hash;
 mod wish;
 
-use super::accounts::{DAYS, GECOS, Groups, User, check_name, user};
+use super::accounts::{DAYS, GECOS, Groups, User, ask, check_name, user};
 use super::command::{act, done, one, quoted, run};
 use super::{Call, Function, Mode, Module, Reverse};
 use crate::converge::{Facts, Halt, Outcome, Verdict};
@@ -74,6 +74,7 @@ const OPTIONS: &[&str] = &[
 
 fn present(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     let mut wish = Wish::of(call)?;
+    ask(facts, &wish.name)?;
     let groups = Groups::of(facts)?;
     let is_missing = |name: &&String| groups.named(name).is_none();
     let missing: Vec<String> = wish
@@ -127,6 +128,7 @@ fn change(
     let steps = change_steps(&wish, &before, differences);
     let info = before.info(groups);
     act(predicted, steps, move |complaint, facts| {
+        ask(facts, &wish.name)?;
         let groups = Groups::of(facts)?;
         let Some(after) = user(facts, &wish.name)? else {
             return Ok(Outcome::failed(format!("User {} is gone", wish.name)));
@@ -279,6 +281,7 @@ fn create(wish: Wish, groups: &Groups, missing: &[String]) -> Result<Verdict, Ha
     steps.extend(password_step(&wish));
     steps.extend(days_step(&wish, |_| true));
     act(predicted, steps, move |complaint, facts| {
+        ask(facts, &wish.name)?;
         let groups = Groups::of(facts)?;
         Ok(created(
             &wish,
@@ -384,6 +387,7 @@ fn created(wish: &Wish, user: Option<&User>, groups: &Groups, complaint: Option<
 fn absent(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     check_name(call.name)?;
     let name = call.name.to_owned();
+    ask(facts, &name)?;
     let Some(before) = user(facts, &name)? else {
         return done(Outcome::same(format!("User {name} is not present")));
     };
@@ -401,8 +405,8 @@ fn absent(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     let steps = vec![run(format!("{text} {}", quoted(&name)), touches)];
     act(predicted, steps, move |complaint, facts| {
         let after = Groups::of(facts)?;
-        if let Some(why) = complaint.filter(|_| matches!(user(facts, &name), Ok(Some(_)) | Err(_)))
-        {
+        let is_left = user(facts, &name)?.is_some();
+        if let Some(why) = complaint.filter(|_| is_left) {
             return Ok(Outcome::failed(format!(
                 "Failed to remove user {name}\n{why}"
             )));

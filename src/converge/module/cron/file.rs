@@ -1,0 +1,89 @@
+//! A whole crontab comes from a file of the state tree.
+
+use super::{crontab, install, user};
+use crate::converge::diff;
+use crate::converge::module::Call;
+use crate::converge::module::command::{act, done, one};
+use crate::converge::{Facts, Halt, Outcome, Template, Verdict};
+use crate::value::Map;
+
+/// Brings a user's crontab to be that of a file.
+pub(super) fn file(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
+    let user = user(call)?;
+    let is = crontab(facts, &user)?;
+    if !call.flag("replace", true) && !is.trim().is_empty() {
+        let comment = format!("User {user} already has a crontab. No changes made");
+        return done(Outcome::same(comment));
+    }
+    let wanted = match wanted(call, facts)? {
+        Ok(text) => text,
+        Err(comment) => return done(Outcome::failed(comment)),
+    };
+    if is == wanted {
+        let comment = format!("Crontab for user {user} is in the correct state");
+        return done(Outcome::same(comment));
+    }
+    let changes = one("diff", difference(&is, &wanted));
+    let predicted = Outcome::would(
+        changes.clone(),
+        format!("Crontab for user {user} is set to be updated"),
+    );
+    let steps = vec![install(&user, &wanted)];
+    act(predicted, steps, move |complaint, _| {
+        Ok(match complaint {
+            None => Outcome::changed(
+                changes.clone(),
+                format!("Crontab for user {user} was updated"),
+            ),
+            Some(why) => Outcome::failed(format!(
+                "Unable to update user {user} crontab. Error: {why}"
+            )),
+        })
+    })
+}
+
+/// The text of the file, rendered if it is a template; or why there is none.
+fn wanted(call: &Call<'_>, facts: &Facts) -> Result<Result<String, String>, Halt> {
+    let Some(path) = call.name.strip_prefix("salt://") else {
+        return Ok(Err(format!(
+            "Unable to manage file: `{}` is no file of the state tree: write salt://…",
+            call.name
+        )));
+    };
+    let read = call.world.roots.read(path);
+    let Some(bytes) = read.map_err(|error| Halt::Failed(error.to_string()))? else {
+        return Ok(Err(format!("Source file {} not found", call.name)));
+    };
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let text = match call.text("template")?.as_deref() {
+        None => text,
+        Some("jinja") => {
+            let mut context = Map::new();
+            for key in ["defaults", "context"] {
+                let map = call.arg(key).and_then(crate::value::Value::as_map);
+                context.extend(map.cloned().unwrap_or_default());
+            }
+            let template = Template {
+                text: &text,
+                path,
+                context: &context,
+            };
+            call.world.renderer.render(&template, facts)?
+        }
+        Some(other) => {
+            return Ok(Err(format!(
+                "Specified template format {other} is not supported"
+            )));
+        }
+    };
+    // A crontab whose last line has no end is refused.
+    Ok(Ok(if text.is_empty() || text.ends_with('\n') {
+        text
+    } else {
+        text + "\n"
+    }))
+}
+
+fn difference(before: &str, after: &str) -> String {
+    diff::unified(&diff::lines(before), &diff::lines(after)).concat()
+}

@@ -1,0 +1,179 @@
+//! Keys of an `authorized_keys` file: its lines, and what they say.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// `options kind key comment`: the kind begins like those of OpenSSH.
+static LINE: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^(.*?)\s?((?:sk-)?(?:ssh-|ecds)[\w@.-]+\s.+)$").expect("it is a pattern")
+});
+
+/// A key that lets somebody in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Key {
+    pub(super) kind: String,
+    pub(super) key: String,
+    pub(super) comment: String,
+    pub(super) options: Vec<String>,
+}
+
+impl Key {
+    /// Reads a line; none if it is no key.
+    pub(super) fn read(line: &str) -> Option<Self> {
+        let found = LINE.captures(line.trim())?;
+        let mut words = found[2].split_whitespace();
+        let (kind, key) = (words.next()?.to_owned(), words.next()?.to_owned());
+        let words: Vec<&str> = words.collect();
+        let options = found.get(1).map_or("", |it| it.as_str());
+        Some(Self {
+            kind,
+            key,
+            comment: words.join(" "),
+            options: split_options(options),
+        })
+    }
+
+    /// It as a line.
+    pub(super) fn line(&self) -> String {
+        let mut line = String::new();
+        if !self.options.is_empty() {
+            line = format!("{} ", self.options.join(","));
+        }
+        line = format!("{line}{} {} {}", self.kind, self.key, self.comment);
+        line.trim_end().to_owned()
+    }
+
+    /// Whether the key itself can be one.
+    pub(super) fn is_valid(&self) -> bool {
+        is_base64(&self.key)
+    }
+}
+
+/// Whether it is the text of bytes: letters of base64, filled up to fours.
+fn is_base64(text: &str) -> bool {
+    let letters = text.trim_end_matches('=');
+    let is_letter = |sign: u8| sign.is_ascii_alphanumeric() || sign == b'+' || sign == b'/';
+    !text.is_empty()
+        && text.len().is_multiple_of(4)
+        && text.len() - letters.len() <= 2
+        && letters.bytes().all(is_letter)
+}
+
+/// Options have commas between them, and in quotes within them.
+pub(super) fn split_options(text: &str) -> Vec<String> {
+    let mut options = vec![String::new()];
+    let mut is_quoted = false;
+    for sign in text.trim().chars() {
+        if sign == '"' {
+            is_quoted = !is_quoted;
+        }
+        if sign == ',' && !is_quoted {
+            options.push(String::new());
+        } else if let Some(last) = options.last_mut() {
+            last.push(sign);
+        }
+    }
+    options.retain(|option| !option.is_empty());
+    options
+}
+
+/// The kind of a key as it stands in a file: short names are spelled out.
+pub(super) fn full_kind(kind: &str) -> Option<String> {
+    Some(match kind {
+        "r" | "rsa" | "ssh-rsa" => "ssh-rsa".to_owned(),
+        "d" | "dsa" | "dss" | "ssh-dss" => "ssh-dss".to_owned(),
+        "ecdsa" => "ecdsa-sha2-nistp256".to_owned(),
+        "ed25519" | "ssh-ed25519" => "ssh-ed25519".to_owned(),
+        other if other.starts_with("ecds") || other.starts_with("ssh-") => other.to_owned(),
+        other if other.starts_with("sk-") => other.to_owned(),
+        _ => return None,
+    })
+}
+
+/// How a file stands to a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    Same,
+    Differs,
+    Missing,
+}
+
+/// How a file stands to a key.
+pub(super) fn standing(file: &str, wanted: &Key) -> Standing {
+    let found = file
+        .lines()
+        .filter(|line| !line.trim_start().starts_with('#'))
+        .filter_map(Key::read)
+        .find(|key| key.key == wanted.key);
+    match found {
+        None => Standing::Missing,
+        Some(key) if key.line() == wanted.line() => Standing::Same,
+        Some(_) => Standing::Differs,
+    }
+}
+
+/// The file with the key in it, once.
+pub(super) fn with(file: &str, wanted: &Key) -> String {
+    let mut lines: Vec<String> = file.lines().map(str::to_owned).collect();
+    match lines.iter().position(|line| is_of(line, &wanted.key)) {
+        Some(place) => lines[place] = wanted.line(),
+        None => lines.push(wanted.line()),
+    }
+    lines.join("\n") + "\n"
+}
+
+/// The file without the key.
+pub(super) fn without(file: &str, key: &str) -> String {
+    let lines = file.lines().filter(|line| !is_of(line, key));
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
+fn is_of(line: &str, key: &str) -> bool {
+    !line.trim_start().starts_with('#') && Key::read(line).is_some_and(|it| it.key == key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_options_a_kind_a_key_and_a_comment() {
+        let line = "from=\"10.0.0.1,10.0.0.2\",no-pty ssh-ed25519 AAAA ann at home";
+        let key = Key::read(line).unwrap();
+        assert_eq!(key.options, ["from=\"10.0.0.1,10.0.0.2\"", "no-pty"]);
+        assert_eq!(
+            (key.kind.as_str(), key.key.as_str()),
+            ("ssh-ed25519", "AAAA")
+        );
+        assert_eq!(key.comment, "ann at home");
+        assert_eq!(key.line(), line);
+        assert_eq!(Key::read("# nothing"), None);
+        assert!(Key::read("sk-ssh-ed25519@openssh.com AAAA").is_some());
+        assert!(Key::read("ecdsa-sha2-nistp256 AAAA").is_some());
+    }
+
+    #[test]
+    fn a_key_is_put_in_place_of_itself_and_taken_out() {
+        let file = "# mine\nssh-rsa AAAA one\nssh-rsa BBBB two\n";
+        let wanted = Key::read("ssh-rsa AAAA new").unwrap();
+        assert_eq!(standing(file, &wanted), Standing::Differs);
+        let changed = with(file, &wanted);
+        assert_eq!(changed, "# mine\nssh-rsa AAAA new\nssh-rsa BBBB two\n");
+        assert_eq!(standing(&changed, &wanted), Standing::Same);
+        assert_eq!(without(&changed, "AAAA"), "# mine\nssh-rsa BBBB two\n");
+        let other = Key::read("ssh-rsa CCCC").unwrap();
+        assert_eq!(
+            with("ssh-rsa AAAA one", &other),
+            "ssh-rsa AAAA one\nssh-rsa CCCC\n"
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_a_key_is_none() {
+        assert!(is_base64("AAAA") && is_base64("AAA=") && is_base64("AA=="));
+        assert!(!is_base64("AAA") && !is_base64("") && !is_base64("A===") && !is_base64("AA!A"));
+        assert_eq!(full_kind("ed25519").as_deref(), Some("ssh-ed25519"));
+        assert_eq!(full_kind("nosuch"), None);
+    }
+}
