@@ -14,6 +14,7 @@ use super::reboot::RebootArgs;
 use super::route::RUN_HOSTS;
 use super::run::RunArgs;
 use super::run_hosts::RunHostsArgs;
+use super::state::{OpArgs, StateArgs};
 use super::task::TaskArgs;
 use super::visit::{ForwardArgs, ShellArgs};
 
@@ -99,6 +100,8 @@ pub(super) enum Command {
     #[command(name = RUN_HOSTS, hide = true)]
     RunHosts(RunHostsArgs),
     Task(TaskArgs),
+    State(StateArgs),
+    Op(OpArgs),
     Put(PutArgs),
     Get(GetArgs),
     Reboot(RebootArgs),

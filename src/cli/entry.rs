@@ -10,7 +10,7 @@ use super::reboot::reboot;
 use super::route::route;
 use super::run_hosts::run_hosts;
 use super::{
-    explain, export, git, history, host_files, inspect, job, lock, misc, run, task, visit,
+    explain, export, git, history, host_files, inspect, job, lock, misc, run, state, task, visit,
 };
 use crate::plan::Workflow;
 use crate::runner::{GUARD_COMMAND, stand_guard};
@@ -78,6 +78,8 @@ fn start() -> ExitCode {
         Command::Shell(args) => visit::shell(&args, global, &output),
         Command::Forward(args) => visit::forward(&args, global, &output),
         Command::Task(args) => task::task(&args, global, &output),
+        Command::State(args) => state::state(&args, global, &output),
+        Command::Op(args) => state::op(&args, global, &output),
         Command::Explain(args) => explain::explain(args, global, &output),
         Command::History(args) => history::history(&args, global, &output),
         Command::Status(args) => inspect::status(&args, global, &output),

@@ -21,6 +21,7 @@ mod route;
 mod run;
 mod run_hosts;
 mod screen;
+mod state;
 mod task;
 mod views;
 mod visit;

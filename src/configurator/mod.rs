@@ -1,10 +1,12 @@
-//! Ways to implement an operation: shell, template, delegate, task. Each decides and runs nothing.
+//! Ways to implement an operation: shell, template, delegate, task, states. Each decides and runs nothing.
 
 mod delegate;
 mod elsewhere;
 mod registry;
 mod result;
 mod shell;
+mod state_tree;
+mod states;
 mod task;
 mod task_file;
 mod template;

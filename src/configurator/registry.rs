@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::delegate::Delegate;
 use super::shell::Shell;
+use super::states::States;
 use super::task::NamedTask;
 use super::template::Template;
 use crate::task::Configurator;
@@ -23,6 +24,7 @@ pub fn find(name: &str) -> Option<Arc<dyn Configurator>> {
         "Template" | "unfurl.configurators.TemplateConfigurator" => Arc::new(Template),
         "Delegate" | "unfurl.configurators.DelegateConfigurator" => Arc::new(Delegate),
         "Task" | "unfurl.configurators.task.TaskConfigurator" => Arc::new(NamedTask),
+        "States" | "unfurl.configurators.states.StatesConfigurator" => Arc::new(States),
         _ => return None,
     })
 }
@@ -54,7 +56,7 @@ pub fn choose(operation: &Operation) -> Result<(Arc<dyn Configurator>, Map), Str
             };
             find(name).map(|configurator| (configurator, inputs)).ok_or_else(|| {
                 let from = wanted_by(implementation);
-                format!("there is no configurator `{name}`{from}; known are Shell, Cmd, Template, Delegate, Task")
+                format!("there is no configurator `{name}`{from}; known are Shell, Cmd, Template, Delegate, Task, States")
             })
         }
         ImplementationKind::Command(command) => Ok(command_on(implementation, command, inputs)),

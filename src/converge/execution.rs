@@ -29,13 +29,21 @@ static FUNCTIONS: &[(&str, Answer)] = &[
     ("cmd.retcode", |it| Ok(i64::from(run(it, "")?.code).into())),
     ("cmd.run", |it| Ok(output(&run(it, " 2>&1")?.stdout).into())),
     ("cmd.run_all", |it| Ok(all(run(it, "")?))),
-    ("cmd.run_stderr", |it| Ok(output(&run(it, "")?.stderr).into())),
-    ("cmd.run_stdout", |it| Ok(output(&run(it, "")?.stdout).into())),
-    ("cmd.shell", |it| Ok(output(&run(it, " 2>&1")?.stdout).into())),
+    ("cmd.run_stderr", |it| {
+        Ok(output(&run(it, "")?.stderr).into())
+    }),
+    ("cmd.run_stdout", |it| {
+        Ok(output(&run(it, "")?.stdout).into())
+    }),
+    ("cmd.shell", |it| {
+        Ok(output(&run(it, " 2>&1")?.stdout).into())
+    }),
     ("cmd.which", |it| Ok(which(it)?.into())),
     ("config.get", |it| Ok(config(it))),
     ("environ.get", environ),
-    ("environ.has_value", |it| Ok(environ(it)?.is_truthy().into())),
+    ("environ.has_value", |it| {
+        Ok(environ(it)?.is_truthy().into())
+    }),
     ("file.contains", |it| {
         let text = it.text(1, "text")?;
         Ok(content(it, "path")?.contains(&text).into())
@@ -46,13 +54,19 @@ static FUNCTIONS: &[(&str, Answer)] = &[
     ("file.file_exists", |it| {
         Ok(target(it, "path")?.is_some_and(Entry::is_file).into())
     }),
-    ("file.get_group", |it| Ok(target(it, "path")?.map(|at| at.group.clone()).into())),
+    ("file.get_group", |it| {
+        Ok(target(it, "path")?.map(|at| at.group.clone()).into())
+    }),
     ("file.get_hash", hash),
     ("file.get_mode", |it| {
-        Ok(target(it, "path")?.map(|at| format!("{:04o}", at.mode)).into())
+        Ok(target(it, "path")?
+            .map(|at| format!("{:04o}", at.mode))
+            .into())
     }),
     ("file.get_sum", hash),
-    ("file.get_user", |it| Ok(target(it, "path")?.map(|at| at.user.clone()).into())),
+    ("file.get_user", |it| {
+        Ok(target(it, "path")?.map(|at| at.user.clone()).into())
+    }),
     ("file.is_link", |it| Ok(link(it)?.is_some().into())),
     ("file.path_exists_glob", |it| {
         let pattern = it.text(0, "path")?;
@@ -63,7 +77,9 @@ static FUNCTIONS: &[(&str, Answer)] = &[
     ("file.read", |it| Ok(content(it, "path")?.into())),
     ("file.readlink", |it| Ok(link(it)?.into())),
     ("grains.get", |it| look_up(it, &it.world.grains)),
-    ("grains.has_value", |it| Ok(look_up(it, &it.world.grains)?.is_truthy().into())),
+    ("grains.has_value", |it| {
+        Ok(look_up(it, &it.world.grains)?.is_truthy().into())
+    }),
     ("grains.items", |it| Ok(it.world.grains.clone())),
     ("pillar.get", |it| look_up(it, &it.world.pillar)),
     ("pillar.items", |it| Ok(it.world.pillar.clone())),
@@ -74,7 +90,10 @@ static FUNCTIONS: &[(&str, Answer)] = &[
     }),
     ("test.arg", |it| {
         let args = Value::list(it.args.iter().cloned());
-        Ok(Value::map([("args", args), ("kwargs", it.named.clone().into())]))
+        Ok(Value::map([
+            ("args", args),
+            ("kwargs", it.named.clone().into()),
+        ]))
     }),
     ("test.echo", |it| Ok(it.text(0, "text")?.into())),
     ("test.false", |_| Ok(false.into())),
@@ -92,7 +111,9 @@ pub(crate) fn ask(asked: &Asked<'_>) -> Option<Result<Value, Halt>> {
 
 /// Whether there is a function of that name.
 pub(crate) fn is_known(fun: &str) -> bool {
-    FUNCTIONS.binary_search_by_key(&fun, |(name, _)| name).is_ok()
+    FUNCTIONS
+        .binary_search_by_key(&fun, |(name, _)| name)
+        .is_ok()
 }
 
 impl<'a> Asked<'a> {
@@ -102,7 +123,11 @@ impl<'a> Asked<'a> {
 
     fn text(&self, place: usize, name: &str) -> Result<String, Halt> {
         let missing = || Halt::Failed(format!("{} takes `{name}`, which is missing", self.fun));
-        Ok(self.arg(place, name).ok_or_else(missing)?.reveal().to_string())
+        Ok(self
+            .arg(place, name)
+            .ok_or_else(missing)?
+            .reveal()
+            .to_string())
     }
 }
 
@@ -127,15 +152,25 @@ pub(crate) fn traverse(value: &Value, path: &str, delimiter: &str) -> Option<Val
 
 fn look_up(asked: &Asked<'_>, all: &Value) -> Result<Value, Halt> {
     let key = asked.text(0, "key")?;
-    let delimiter = asked.arg(2, "delimiter").map_or(":".to_owned(), Value::to_string);
-    let default = || asked.arg(1, "default").cloned().unwrap_or_else(|| "".into());
+    let delimiter = asked
+        .arg(2, "delimiter")
+        .map_or(":".to_owned(), Value::to_string);
+    let default = || {
+        asked
+            .arg(1, "default")
+            .cloned()
+            .unwrap_or_else(|| "".into())
+    };
     Ok(traverse(all, &key, &delimiter).unwrap_or_else(default))
 }
 
 /// Settings first, then grains, then pillar.
 fn config(asked: &Asked<'_>) -> Value {
     let world = asked.world;
-    let key = asked.arg(0, "key").map(Value::to_string).unwrap_or_default();
+    let key = asked
+        .arg(0, "key")
+        .map(Value::to_string)
+        .unwrap_or_default();
     [&world.options, &world.grains, &world.pillar]
         .into_iter()
         .find_map(|it| traverse(it, &key, ":"))
@@ -145,8 +180,14 @@ fn config(asked: &Asked<'_>) -> Value {
 
 fn run<'a>(asked: &Asked<'a>, after: &str) -> Result<&'a Probed, Halt> {
     let text = asked.text(0, "cmd")?;
-    let text = if after.is_empty() { text } else { format!("{{ {text}\n}}{after}") };
-    asked.facts.probe(probe(text, setting(|key| asked.named.get(key))?))
+    let text = if after.is_empty() {
+        text
+    } else {
+        format!("{{ {text}\n}}{after}")
+    };
+    asked
+        .facts
+        .probe(probe(text, setting(|key| asked.named.get(key))?))
 }
 
 fn all(probed: &Probed) -> Value {
@@ -159,18 +200,29 @@ fn all(probed: &Probed) -> Value {
 }
 
 fn which(asked: &Asked<'_>) -> Result<String, Halt> {
-    let text = format!("command -v -- {}", super::shell::quoted(&asked.text(0, "cmd")?));
+    let text = format!(
+        "command -v -- {}",
+        super::shell::quoted(&asked.text(0, "cmd")?)
+    );
     let found = asked.facts.probe(probe(text, setting(|_| None)?))?;
     Ok(output(&found.stdout))
 }
 
 fn environ(asked: &Asked<'_>) -> Result<Value, Halt> {
-    let text = format!("printenv -- {}", super::shell::quoted(&asked.text(0, "key")?));
-    let found = asked.facts.probe(probe(text, setting(|key| asked.named.get(key))?))?;
+    let text = format!(
+        "printenv -- {}",
+        super::shell::quoted(&asked.text(0, "key")?)
+    );
+    let found = asked
+        .facts
+        .probe(probe(text, setting(|key| asked.named.get(key))?))?;
     if found.code == 0 {
         return Ok(output(&found.stdout).into());
     }
-    Ok(asked.arg(1, "default").cloned().unwrap_or_else(|| "".into()))
+    Ok(asked
+        .arg(1, "default")
+        .cloned()
+        .unwrap_or_else(|| "".into()))
 }
 
 fn target<'a>(asked: &Asked<'a>, name: &str) -> Result<Option<&'a Entry>, Halt> {
@@ -194,7 +246,9 @@ fn content(asked: &Asked<'_>, name: &str) -> Result<String, Halt> {
 }
 
 fn hash(asked: &Asked<'_>) -> Result<Value, Halt> {
-    let form = asked.arg(1, "form").map_or("sha256".to_owned(), Value::to_string);
+    let form = asked
+        .arg(1, "form")
+        .map_or("sha256".to_owned(), Value::to_string);
     let path = asked.text(0, "path")?;
     if form == "sha256" {
         return Ok(asked.facts.digest(&path)?.unwrap_or_default().into());
@@ -203,7 +257,10 @@ fn hash(asked: &Asked<'_>) -> Result<Value, Halt> {
         "md5" | "sha1" | "sha224" | "sha384" | "sha512" => format!("{form}sum"),
         _ => return Err(Halt::Failed(format!("{} knows no `{form}`", asked.fun))),
     };
-    let mut sum = probe(format!("{program} < {}", super::shell::quoted(&path)), setting(|_| None)?);
+    let mut sum = probe(
+        format!("{program} < {}", super::shell::quoted(&path)),
+        setting(|_| None)?,
+    );
     sum.reads = crate::host::fact::Domain::Path(path);
     let found = match asked.facts.get(&Fact::Probe(Box::new(sum)))? {
         crate::host::fact::Reading::Probe(found) => output(&found.stdout),

@@ -5,14 +5,16 @@
 //! what came of them. Files of state trees come through [`Roots`].
 
 mod chunk;
+mod compile;
 mod diff;
 mod engine;
 mod execution;
-mod compile;
 mod facts;
+mod ground;
 mod merge;
 mod module;
 mod render;
+mod reverse;
 mod roots;
 mod shell;
 mod slot;
@@ -20,16 +22,16 @@ mod verdict;
 mod world;
 
 pub use chunk::{Chunk, ChunkIndex, Link, Low, Ordering, Requisite, SetIndex, Target};
-pub use engine::{
-    Aggregation, DeedId, Engine, Next, Setup, Stamp, StateResult, Summary, to_value,
-};
 pub use compile::{Compiled, Glob, Problem, Request, Stop, Targets, Turn, Word, compile};
+pub use engine::{Aggregation, DeedId, Engine, Next, Setup, Stamp, StateResult, Summary, to_value};
 pub use facts::Facts;
+pub use ground::{Ground, Prepared};
 pub use merge::{Contradiction, NoOrder, Shared, merge};
 pub use module::{
     Aggregate, Call, Function, MODULES, Mode, Module, ModuleTable, Reverse, StateFn, find,
 };
 pub use render::{Machine, Renderer};
+pub use reverse::reversed;
 pub use roots::{Roots, RootsError};
 pub use verdict::{Deed, Finish, Halt, Judge, Outcome, Verdict};
 pub use world::{Render, Template, World};

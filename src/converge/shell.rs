@@ -40,15 +40,23 @@ fn time_limit(written: Option<&Value>) -> Result<Option<Duration>, Halt> {
         return Ok(None);
     };
     let seconds = match written {
-        Value::Int(seconds) => Duration::try_from_secs_f64(f64::from(i32::try_from(*seconds).unwrap_or(i32::MAX))).ok(),
+        Value::Int(seconds) => {
+            Duration::try_from_secs_f64(f64::from(i32::try_from(*seconds).unwrap_or(i32::MAX))).ok()
+        }
         Value::Float(seconds) => Duration::try_from_secs_f64(*seconds).ok(),
-        Value::Str(text) => text.trim().parse().ok().and_then(|it| Duration::try_from_secs_f64(it).ok()),
+        Value::Str(text) => text
+            .trim()
+            .parse()
+            .ok()
+            .and_then(|it| Duration::try_from_secs_f64(it).ok()),
         _ => None,
     };
     match seconds {
         Some(time) if time.is_zero() => Ok(None),
         Some(time) => Ok(Some(time)),
-        None => Err(Halt::Failed(format!("`timeout: {written}` is no number of seconds"))),
+        None => Err(Halt::Failed(format!(
+            "`timeout: {written}` is no number of seconds"
+        ))),
     }
 }
 
@@ -120,14 +128,20 @@ mod tests {
             ("runas".into(), "web".into()),
             ("umask".into(), Value::str("027")),
             ("timeout".into(), 5.into()),
-            ("env".into(), Value::list(["A=1".into(), Value::map([("B", 2.into())])])),
+            (
+                "env".into(),
+                Value::list(["A=1".into(), Value::map([("B", 2.into())])]),
+            ),
         ]);
         let setting = setting(|key| args.get(key)).unwrap();
         assert_eq!(setting.cwd.as_deref(), Some("/srv"));
         assert_eq!(setting.user.as_deref(), Some("web"));
         assert_eq!(setting.umask, Some(0o27));
         assert_eq!(setting.time_limit, Some(Duration::from_secs(5)));
-        let env = [("A".to_owned(), "1".to_owned()), ("B".to_owned(), "2".to_owned())];
+        let env = [
+            ("A".to_owned(), "1".to_owned()),
+            ("B".to_owned(), "2".to_owned()),
+        ];
         assert_eq!(setting.env, env);
     }
 

@@ -126,14 +126,18 @@ fn parse(spec: &str) -> Option<Parsed> {
             }
             (None, ',' | ')') if open.is_empty() => {
                 if let Some(key) = key.take() {
-                    parsed.named.insert(key.into(), std::mem::take(&mut word).into());
+                    parsed
+                        .named
+                        .insert(key.into(), std::mem::take(&mut word).into());
                 } else if is_word || !word.is_empty() {
                     parsed.args.push(std::mem::take(&mut word).into());
                 }
                 is_word = false;
                 if it == ')' {
                     let after = &rest[at + 1..];
-                    let (path, suffix) = after.split_once('~').map_or((after, None), |(path, suffix)| (path, Some(suffix)));
+                    let (path, suffix) = after
+                        .split_once('~')
+                        .map_or((after, None), |(path, suffix)| (path, Some(suffix)));
                     path.trim().clone_into(&mut parsed.path);
                     parsed.suffix = suffix.map(|it| unquoted(it.trim()).to_owned());
                     return (!parsed.fun.is_empty()).then_some(parsed);

@@ -167,6 +167,18 @@ impl Local {
         Ok(heard)
     }
 
+    /// Waits for the next result, or an interruption, for so long at most; none if nothing came.
+    pub fn recv_within(&self, time: Duration) -> Result<Option<Heard>, Error> {
+        match self.results.recv_timeout(time) {
+            Ok(heard) => {
+                self.was_read(&heard);
+                Ok(Some(heard))
+            }
+            Err(results::RecvTimeoutError::Timeout) => Ok(None),
+            Err(results::RecvTimeoutError::Disconnected) => Err(Error::Gone),
+        }
+    }
+
     /// Gives what there is to hear already.
     pub fn try_recv(&self) -> Result<Option<Heard>, Error> {
         match self.results.try_recv() {

@@ -203,6 +203,7 @@ const CONFIGURATORS: &[(&str, &str)] = &[
     ("Template", "unfurl.configurators.TemplateConfigurator"),
     ("Delegate", "unfurl.configurators.DelegateConfigurator"),
     ("Task", "unfurl.configurators.task.TaskConfigurator"),
+    ("States", "unfurl.configurators.states.StatesConfigurator"),
     (
         "Ansible",
         "unfurl.configurators.ansible.AnsibleConfigurator",

@@ -17,7 +17,14 @@ use crate::value::{Map, Value};
 const MOST: usize = 500;
 
 /// Words after which it is not known whether a state runs, or how often.
-const CONDITIONS: [&str; 6] = ["unless", "onlyif", "creates", "check_cmd", "retry", "parallel"];
+const CONDITIONS: [&str; 6] = [
+    "unless",
+    "onlyif",
+    "creates",
+    "check_cmd",
+    "retry",
+    "parallel",
+];
 
 /// The chunks whose calls may be joined, by module and function.
 #[derive(Debug, Default)]
@@ -33,7 +40,11 @@ impl Candidates {
         for (at, chunk) in low.chunks.iter().enumerate() {
             if may_join(chunk, setup) {
                 let function = (Arc::clone(&chunk.state), Arc::clone(&chunk.fun));
-                found.by_function.entry(function).or_default().push(count(at));
+                found
+                    .by_function
+                    .entry(function)
+                    .or_default()
+                    .push(count(at));
             }
         }
         if !found.by_function.is_empty() {
@@ -57,7 +68,11 @@ fn may_join(chunk: &Chunk, setup: &Setup) -> bool {
         let (module, _) = find_in(setup.modules, &chunk.state, &chunk.fun);
         module.is_some_and(|it| it.aggregate.is_some())
     };
-    joins && can() && !CONDITIONS.iter().any(|word| chunk.keywords.contains_key(*word))
+    joins
+        && can()
+        && !CONDITIONS
+            .iter()
+            .any(|word| chunk.keywords.contains_key(*word))
 }
 
 impl Engine {
@@ -95,7 +110,10 @@ impl Engine {
             args.insert("name".into(), Value::Str(Arc::clone(&chunk.name)));
             args
         };
-        let maps: Vec<Map> = std::iter::once(&doing.chunk).chain(&others).map(named).collect();
+        let maps: Vec<Map> = std::iter::once(&doing.chunk)
+            .chain(&others)
+            .map(named)
+            .collect();
         let refs: Vec<&Map> = maps.iter().collect();
         let (module, _) = find_in(self.setup.modules, &chunk.state, &chunk.fun);
         let joined = module?.aggregate?(&refs)?;

@@ -24,7 +24,11 @@ pub(super) fn function_of(
     let mut missing = String::new();
     for key in function.required {
         if !chunk.args.contains_key(*key) && !chunk.keywords.contains_key(*key) {
-            let _ = writeln!(missing, "Missing parameter {key} for state {}.{}", chunk.state, chunk.fun);
+            let _ = writeln!(
+                missing,
+                "Missing parameter {key} for state {}.{}",
+                chunk.state, chunk.fun
+            );
         }
     }
     if missing.is_empty() {
@@ -70,10 +74,12 @@ pub(super) fn merged<'a>(
         return args;
     }
     if &*chunk.state == "environ" {
-        args.to_mut().insert("__environ__".into(), environ.clone().into());
+        args.to_mut()
+            .insert("__environ__".into(), environ.clone().into());
     } else if takes("env") {
         let given = chunk.args.get("env").cloned();
-        args.to_mut().insert("env".into(), environment(given.as_ref(), environ));
+        args.to_mut()
+            .insert("env".into(), environment(given.as_ref(), environ));
     }
     args
 }

@@ -13,7 +13,15 @@ use crate::host::fact::{Fact, Setting};
 use crate::value::{Map, Value};
 
 /// The options of commands that a state's own apply to.
-const OPTIONS: [&str; 7] = ["cwd", "root", "runas", "env", "umask", "timeout", "success_retcodes"];
+const OPTIONS: [&str; 7] = [
+    "cwd",
+    "root",
+    "runas",
+    "env",
+    "umask",
+    "timeout",
+    "success_retcodes",
+];
 
 /// The conditions of a chunk.
 #[derive(Debug, Clone, Copy)]
@@ -45,8 +53,11 @@ impl<'a> Conditions<'a> {
     pub(super) fn skip(&self) -> Result<Option<Outcome>, Halt> {
         let mut needs: Vec<Fact> = Vec::new();
         let mut said: Vec<Said> = Vec::new();
-        let forms: [(&str, fn(&Self, &Value) -> Result<Said, Halt>); 3] =
-            [("onlyif", Self::onlyif), ("unless", Self::unless), ("creates", Self::creates)];
+        let forms: [(&str, fn(&Self, &Value) -> Result<Said, Halt>); 3] = [
+            ("onlyif", Self::onlyif),
+            ("unless", Self::unless),
+            ("creates", Self::creates),
+        ];
         for (word, check) in forms {
             let Some(written) = self.chunk.keywords.get(word) else {
                 continue;
@@ -162,7 +173,9 @@ impl<'a> Conditions<'a> {
         let commands = entries(written.reveal(), "check_cmd")?;
         let plain = || setting(|_| None);
         for entry in commands.iter() {
-            let found = self.facts.probe(probe(entry.reveal().to_string(), plain()?));
+            let found = self
+                .facts
+                .probe(probe(entry.reveal().to_string(), plain()?));
             let code = match found {
                 Ok(found) => found.code,
                 Err(Halt::Failed(_)) => 1,
@@ -195,8 +208,7 @@ impl<'a> Conditions<'a> {
     }
 
     fn setting(&self) -> Result<Setting, Halt> {
-        let env = (!self.environ.is_empty())
-            .then(|| environment(self.option("env"), self.environ));
+        let env = (!self.environ.is_empty()).then(|| environment(self.option("env"), self.environ));
         setting(|key| match (&env, key) {
             (Some(env), "env") => Some(env),
             _ => self.option(key),
@@ -215,7 +227,9 @@ impl<'a> Conditions<'a> {
 
     fn written(&self, key: &str) -> Option<&'a Value> {
         let Chunk { args, keywords, .. } = self.chunk;
-        args.get(key).or_else(|| keywords.get(key)).map(Value::reveal)
+        args.get(key)
+            .or_else(|| keywords.get(key))
+            .map(Value::reveal)
     }
 
     /// What `{fun: module.function, …}` gives; none without `fun`.
@@ -245,12 +259,18 @@ impl<'a> Conditions<'a> {
             world: self.world,
             facts: self.facts,
         };
-        let unknown = || Err(Halt::Failed(format!("An exception occurred in this state: '{fun}' is not available")));
+        let unknown = || {
+            Err(Halt::Failed(format!(
+                "An exception occurred in this state: '{fun}' is not available"
+            )))
+        };
         let answer = ask(&asked).unwrap_or_else(unknown)?;
-        Ok(Some(match written.get("get_return").map(Value::to_string) {
-            Some(path) if !path.is_empty() => traverse(&answer, &path, ":").unwrap_or_default(),
-            _ => answer,
-        }))
+        Ok(Some(
+            match written.get("get_return").map(Value::to_string) {
+                Some(path) if !path.is_empty() => traverse(&answer, &path, ":").unwrap_or_default(),
+                _ => answer,
+            },
+        ))
     }
 }
 

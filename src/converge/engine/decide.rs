@@ -31,7 +31,11 @@ struct Ways<'a> {
 
 impl Engine {
     fn mode_of(&self, purpose: Purpose) -> Mode {
-        if purpose.is_test() { Mode::Test } else { self.setup.mode }
+        if purpose.is_test() {
+            Mode::Test
+        } else {
+            self.setup.mode
+        }
     }
 
     pub(super) fn decide_now(
@@ -61,7 +65,11 @@ impl Engine {
             Err(comment) => return Ok(Decided::Wrong(Outcome::failed(comment))),
         };
         let watches = matches!(doing.purpose, Purpose::Watch | Purpose::Listen);
-        let run = if watches { module.watch } else { Some(function.run) };
+        let run = if watches {
+            module.watch
+        } else {
+            Some(function.run)
+        };
         let Some(run) = run else {
             let comment = not_found(self.setup.modules, chunk, "mod_watch");
             return Ok(Decided::Wrong(Outcome::failed(comment)));
@@ -73,7 +81,8 @@ impl Engine {
             Some(Err(Halt::Failed(comment))) => return Ok(Decided::Skip(Outcome::failed(comment))),
             Some(Err(Halt::Needs(needs))) => Some(needs),
         };
-        let beside = fresh && self.is_parallel(chunk) && matches!(doing.purpose, Purpose::Run { .. });
+        let beside =
+            fresh && self.is_parallel(chunk) && matches!(doing.purpose, Purpose::Run { .. });
         if beside {
             return needs.map_or(Ok(Decided::Parallel), Err);
         }
@@ -91,9 +100,10 @@ impl Engine {
             }
             (Some(needs), _) | (None, Err(Halt::Needs(needs))) => Err(needs),
             (None, Ok(verdict)) => Ok(Decided::Said(verdict, warnings(chunk, function))),
-            (None, Err(Halt::Failed(comment))) => {
-                Ok(Decided::Said(Verdict::Done(Outcome::failed(comment)), Vec::new()))
-            }
+            (None, Err(Halt::Failed(comment))) => Ok(Decided::Said(
+                Verdict::Done(Outcome::failed(comment)),
+                Vec::new(),
+            )),
         }
     }
 
@@ -142,6 +152,7 @@ impl Engine {
             args: &args,
             mode: self.mode_of(doing.purpose),
             world: &self.world,
+            chunk: Some((&self.low, doing.chunk)),
         };
         (ways.run)(&call, facts)
     }

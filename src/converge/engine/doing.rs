@@ -16,18 +16,13 @@ use crate::value::Map;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// To bring its state about; `watched` if something that it watches has changed.
-    Run {
-        watched: bool,
-    },
+    Run { watched: bool },
     /// To react to what it watches, after it changed nothing itself (S23).
     Watch,
     /// To react to what it listens to, at the end (S30).
     Listen,
     /// To say what it would do (S24). The answer counts for `of`; `watched` if it would react.
-    Test {
-        of: ChunkIndex,
-        watched: bool,
-    },
+    Test { of: ChunkIndex, watched: bool },
 }
 
 impl Purpose {
@@ -119,7 +114,9 @@ pub(super) fn complaint(output: Option<&RunOutput>) -> String {
         return "the change was not made".to_owned();
     };
     let texts = [&output.stderr.head, &output.stdout.head];
-    let mut said = texts.into_iter().map(|bytes| String::from_utf8_lossy(bytes).trim().to_owned());
+    let mut said = texts
+        .into_iter()
+        .map(|bytes| String::from_utf8_lossy(bytes).trim().to_owned());
     match (&output.exit, said.find(|text| !text.is_empty())) {
         (Exit::Code(_) | Exit::Signal(_), Some(text)) => text,
         (exit, Some(text)) => format!("{exit}: {text}"),

@@ -507,7 +507,11 @@ impl Engine {
             None => self.find_listeners(),
         };
         let failed = listeners.last.is_some_and(|_| self.is_failed_listener());
-        let next = if failed { None } else { listeners.chunks.pop_front() };
+        let next = if failed {
+            None
+        } else {
+            listeners.chunks.pop_front()
+        };
         if let Some(chunk) = next {
             listeners.last = Some(chunk);
             self.listeners = Some(listeners);

@@ -275,7 +275,8 @@ impl Engine {
             });
             while let Some(target) = items.and_then(|it| it.get(frame.item as usize)) {
                 frame.item += 1;
-                let tested = need.kind == Kind::Prereq && !classic && self.tested.contains_key(target);
+                let tested =
+                    need.kind == Kind::Prereq && !classic && self.tested.contains_key(target);
                 if matches!(self.ran[*target as usize], Ran::No) && !tested {
                     frame.called = Some(*target);
                     return Some(*target);

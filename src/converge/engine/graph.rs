@@ -76,7 +76,11 @@ impl Graph {
         for (at, chunk) in low.chunks.iter().enumerate() {
             graph.starts.push(count(graph.needs.len()));
             let first = graph.needs.len();
-            let watches = || find_in(modules, &chunk.state, &chunk.fun).0.is_some_and(|it| it.watch.is_some());
+            let watches = || {
+                find_in(modules, &chunk.state, &chunk.fun)
+                    .0
+                    .is_some_and(|it| it.watch.is_some())
+            };
             for (place, link) in chunk.links.iter().enumerate() {
                 let Some(kind) = kind_of(link.kind, watches) else {
                     continue;
@@ -96,7 +100,9 @@ impl Graph {
             graph.needs[first..].sort_by_key(|need| {
                 let link = chunk.links.get(need.link as usize);
                 let moved = matches!(need.kind, Kind::Require | Kind::RequireAny)
-                    && link.is_some_and(|it| !matches!(it.kind, Requisite::Require | Requisite::RequireAny));
+                    && link.is_some_and(|it| {
+                        !matches!(it.kind, Requisite::Require | Requisite::RequireAny)
+                    });
                 (need.kind, moved)
             });
         }

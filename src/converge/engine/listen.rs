@@ -42,9 +42,10 @@ impl Engine {
                     Target::Missing => {
                         let first = link.written.as_map().and_then(|map| map.first());
                         if let Some((state, id)) = first {
-                            let comment =
-                                format!("Referenced state {state}: {id} does not exist");
-                            found.lost.push(((state.to_string(), id.to_string()), comment));
+                            let comment = format!("Referenced state {state}: {id} does not exist");
+                            found
+                                .lost
+                                .push(((state.to_string(), id.to_string()), comment));
                         }
                     }
                 }
@@ -58,10 +59,13 @@ impl Engine {
     }
 
     fn has_changed(&self, set: SetIndex) -> bool {
-        self.graph.items(set).iter().any(|chunk| match self.ran[*chunk as usize] {
-            Ran::Done(place) => self.results[place as usize].is_changed(),
-            Ran::No | Ran::Pending => false,
-        })
+        self.graph
+            .items(set)
+            .iter()
+            .any(|chunk| match self.ran[*chunk as usize] {
+                Ran::Done(place) => self.results[place as usize].is_changed(),
+                Ran::No | Ran::Pending => false,
+            })
     }
 
     /// What of that which a state watches has changed, the first few.
@@ -71,7 +75,12 @@ impl Engine {
             if need.kind != super::graph::Kind::Watch {
                 continue;
             }
-            for chunk in need.set.map_or(&[][..], |set| self.graph.items(set)).iter().take(64) {
+            for chunk in need
+                .set
+                .map_or(&[][..], |set| self.graph.items(set))
+                .iter()
+                .take(64)
+            {
                 let changed = match self.ran[*chunk as usize] {
                     Ran::Done(place) => self.results[place as usize].is_changed(),
                     Ran::No | Ran::Pending => false,
@@ -87,7 +96,12 @@ impl Engine {
 }
 
 /// The entry of a `listen` that leads nowhere.
-pub(super) fn lost(link: &(String, String), comment: String, number: u32, now: Stamp) -> StateResult {
+pub(super) fn lost(
+    link: &(String, String),
+    comment: String,
+    number: u32,
+    now: Stamp,
+) -> StateResult {
     let (state, id) = link;
     StateResult {
         chunk: None,

@@ -76,7 +76,9 @@ impl Tree {
     fn state(&mut self, id: &str, fun: &str, args: &str, keywords: &str) -> &mut Self {
         let (state, fun) = fun.split_once('.').unwrap();
         let mut args = yaml(args);
-        let name = args.shift_remove("name").map_or(id.to_owned(), |it| it.to_string());
+        let name = args
+            .shift_remove("name")
+            .map_or(id.to_owned(), |it| it.to_string());
         self.low.chunks.push(Chunk {
             id: id.into(),
             sls: "main".into(),
@@ -101,7 +103,8 @@ impl Tree {
 
     /// Gives the last state a requisite; `target` may name several IDs.
     fn on(&mut self, kind: Requisite, target: &str) -> &mut Self {
-        self.links.push((self.low.chunks.len() - 1, kind, target.to_owned()));
+        self.links
+            .push((self.low.chunks.len() - 1, kind, target.to_owned()));
         self
     }
 
@@ -251,7 +254,10 @@ fn shown(engine: &Engine) -> Vec<String> {
         };
         let changed = if it.is_changed() { " changed" } else { "" };
         let skipped = if it.skipped { " skipped" } else { "" };
-        format!("{} {result}{changed}{skipped}: {}", it.id, it.outcome.comment)
+        format!(
+            "{} {result}{changed}{skipped}: {}",
+            it.id, it.outcome.comment
+        )
     };
     results.iter().map(show).collect()
 }
@@ -286,7 +292,12 @@ fn a_chain_of_a_hundred_thousand_requires_runs_backwards() {
     drive(&mut engine, &mut Machine::default(), &mut Facts::default());
     assert_eq!(engine.results().len(), LENGTH);
     assert_eq!(&*engine.results()[0].id, "s99999");
-    assert!(engine.results().iter().all(|it| it.outcome.result == Some(true)));
+    assert!(
+        engine
+            .results()
+            .iter()
+            .all(|it| it.outcome.result == Some(true))
+    );
 }
 
 #[test]
@@ -316,7 +327,8 @@ fn a_set_is_counted_once_for_all_that_require_it() {
 fn what_is_required_runs_first_and_a_failure_is_passed_on() {
     let mut tree = Tree::default();
     tree.add("a", "test.nop").on(Requisite::Require, "b");
-    tree.add("b", "test.fail_without_changes").on(Requisite::Require, "c");
+    tree.add("b", "test.fail_without_changes")
+        .on(Requisite::Require, "c");
     tree.add("c", "test.nop");
     insta::assert_debug_snapshot!(run(&tree), @r"");
 }

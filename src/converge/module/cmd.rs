@@ -26,15 +26,54 @@ pub(super) static CMD: Module = Module {
 };
 
 const RUN: &[&str] = &[
-    "cwd", "root", "runas", "password", "shell", "env", "prepend_path", "umask", "stateful",
-    "output_loglevel", "hide_output", "timeout", "ignore_timeout", "use_vt", "bg",
-    "success_retcodes", "success_stdout", "success_stderr", "stdin", "python_shell", "rstrip", "*",
+    "cwd",
+    "root",
+    "runas",
+    "password",
+    "shell",
+    "env",
+    "prepend_path",
+    "umask",
+    "stateful",
+    "output_loglevel",
+    "hide_output",
+    "timeout",
+    "ignore_timeout",
+    "use_vt",
+    "bg",
+    "success_retcodes",
+    "success_stdout",
+    "success_stderr",
+    "stdin",
+    "python_shell",
+    "rstrip",
+    "*",
 ];
 
 const SCRIPT: &[&str] = &[
-    "source", "template", "cwd", "root", "runas", "password", "shell", "env", "umask", "stateful",
-    "timeout", "use_vt", "output_loglevel", "hide_output", "defaults", "context", "args", "bg",
-    "success_retcodes", "success_stdout", "success_stderr", "ignore_timeout", "*",
+    "source",
+    "template",
+    "cwd",
+    "root",
+    "runas",
+    "password",
+    "shell",
+    "env",
+    "umask",
+    "stateful",
+    "timeout",
+    "use_vt",
+    "output_loglevel",
+    "hide_output",
+    "defaults",
+    "context",
+    "args",
+    "bg",
+    "success_retcodes",
+    "success_stdout",
+    "success_stderr",
+    "ignore_timeout",
+    "*",
 ];
 
 const fn function(
@@ -74,7 +113,10 @@ fn test_name(call: &Call<'_>) -> Option<String> {
 
 /// What a dry run says.
 fn predicted(call: &Call<'_>, quote: char) -> Outcome {
-    let comment = format!("Command {quote}{}{quote} would have been executed", call.name);
+    let comment = format!(
+        "Command {quote}{}{quote} would have been executed",
+        call.name
+    );
     if is_stateful(call) {
         return Outcome::would(Map::new(), "");
     }
@@ -90,7 +132,9 @@ fn lost_folder(call: &Call<'_>, facts: &Facts) -> Result<Option<Outcome>, Halt> 
     let Some(cwd) = call.text("cwd")?.filter(|cwd| !cwd.is_empty()) else {
         return Ok(None);
     };
-    let is_there = facts.target(&cwd)?.is_some_and(crate::host::fact::Entry::is_folder);
+    let is_there = facts
+        .target(&cwd)?
+        .is_some_and(crate::host::fact::Entry::is_folder);
     let comment = format!("Desired working directory \"{cwd}\" is not available");
     Ok((!is_there).then(|| Outcome::failed(comment)))
 }
@@ -103,7 +147,12 @@ fn run(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     let mut command = command(call, call.name.to_owned())?;
     if let Some(root) = call.text("root")? {
         let shell = command.setting.shell.as_deref().unwrap_or("/bin/sh");
-        command.text = format!("chroot {} {} -c {}", quoted(&root), quoted(shell), quoted(&command.text));
+        command.text = format!(
+            "chroot {} {} -c {}",
+            quoted(&root),
+            quoted(shell),
+            quoted(&command.text)
+        );
     }
     if let Some(name) = tested {
         // What is run in a dry run is said to change nothing.
@@ -113,7 +162,9 @@ fn run(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     Ok(Verdict::Act(Deed {
         predicted: predicted(call, '"'),
         steps: vec![Change::Run(command)],
-        finish: Finish::Ask(Box::new(move |outputs, _| Ok(told.outcome(outputs.first())))),
+        finish: Finish::Ask(Box::new(
+            move |outputs, _| Ok(told.outcome(outputs.first())),
+        )),
     }))
 }
 
@@ -146,11 +197,17 @@ fn command(call: &Call<'_>, text: String) -> Result<Run, Halt> {
             Value::List(_) => call.texts("prepend_path")?.join(":"),
             other => other.to_string(),
         };
-        command.text = format!("PATH={}:\"$PATH\"; export PATH\n{}", quoted(&paths), command.text);
+        command.text = format!(
+            "PATH={}:\"$PATH\"; export PATH\n{}",
+            quoted(&paths),
+            command.text
+        );
     }
     command.stdin = call.text("stdin")?.map(String::into_bytes);
     command.good_codes = good_codes(call);
-    let hides = ["env", "stdin", "name"].iter().any(|key| call.is_sensitive(key));
+    let hides = ["env", "stdin", "name"]
+        .iter()
+        .any(|key| call.is_sensitive(key));
     command.shown = hides.then(|| REDACTED.to_owned());
     Ok(command)
 }
@@ -179,7 +236,9 @@ struct Told {
 
 impl Told {
     fn of(call: &Call<'_>, quote: &str) -> Self {
-        let limit = setting(|key| call.args.get(key)).ok().and_then(|it| it.time_limit);
+        let limit = setting(|key| call.args.get(key))
+            .ok()
+            .and_then(|it| it.time_limit);
         Self {
             comment: format!("Command {quote}{}{quote} run", call.name),
             stateful: is_stateful(call),
@@ -231,7 +290,11 @@ impl Told {
             result: Some(code == 0),
             ..Outcome::changed(changes, self.comment.clone())
         };
-        if self.stateful { reread(outcome) } else { outcome }
+        if self.stateful {
+            reread(outcome)
+        } else {
+            outcome
+        }
     }
 }
 
@@ -263,7 +326,10 @@ fn reread(mut outcome: Outcome) -> Outcome {
                 },
                 other => other.to_string().into(),
             };
-            let data: Map = object.iter().map(|(key, value)| (Arc::from(key.as_str()), word(value))).collect();
+            let data: Map = object
+                .iter()
+                .map(|(key, value)| (Arc::from(key.as_str()), word(value)))
+                .collect();
             (Some(data), String::new())
         }
         Ok(_) => {
@@ -276,10 +342,14 @@ fn reread(mut outcome: Outcome) -> Outcome {
         }
     };
     let Some(mut data) = data else {
-        let comment = "Failed parsing script output! Stdout must be JSON or a line of name=value pairs.";
+        let comment =
+            "Failed parsing script output! Stdout must be JSON or a line of name=value pairs.";
         return failed(outcome, comment, printed);
     };
-    let changed = data.get("changed").map_or("no".to_owned(), Value::to_string).to_lowercase();
+    let changed = data
+        .get("changed")
+        .map_or("no".to_owned(), Value::to_string)
+        .to_lowercase();
     if let Some(comment) = data.shift_remove("comment") {
         outcome.comment = comment.to_string();
     }
@@ -333,7 +403,10 @@ fn script(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
         return Ok(Verdict::Done(lost));
     }
     for key in ["context", "defaults"] {
-        if call.arg(key).is_some_and(|it| it.is_truthy() && it.as_map().is_none()) {
+        if call
+            .arg(key)
+            .is_some_and(|it| it.is_truthy() && it.as_map().is_none())
+        {
             return Ok(Verdict::Done(Outcome::failed(format!(
                 "Invalidly-formatted '{key}' parameter. Must be formed as a dict."
             ))));
@@ -341,11 +414,20 @@ fn script(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     }
     let source = match call.text("source")? {
         Some(source) => source,
-        None => call.name.split_whitespace().next().unwrap_or_default().to_owned(),
+        None => call
+            .name
+            .split_whitespace()
+            .next()
+            .unwrap_or_default()
+            .to_owned(),
     };
     let args = match call.text("args")? {
         Some(args) => args,
-        None => call.name.split_once(' ').map_or("", |(_, args)| args).to_owned(),
+        None => call
+            .name
+            .split_once(' ')
+            .map_or("", |(_, args)| args)
+            .to_owned(),
     };
     let mut steps = Vec::new();
     let lost = |reason: String| Ok(Verdict::Done(Outcome::failed(reason)));
@@ -354,7 +436,11 @@ fn script(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
             let predicted = predicted(call, '\'');
             return Ok(would(call, predicted));
         }
-        let bytes = match call.world.roots.read(path.split('?').next().unwrap_or(path)) {
+        let bytes = match call
+            .world
+            .roots
+            .read(path.split('?').next().unwrap_or(path))
+        {
             Ok(Some(bytes)) => bytes,
             Ok(None) => {
                 let comment = format!("Unable to cache script {source} from saltenv 'base'");
@@ -388,9 +474,7 @@ fn script(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     let told = Told::of(call, "'");
     Ok(Verdict::Act(Deed {
         predicted: predicted(call, '\''),
-        finish: Finish::Ask(Box::new(move |outputs, _| {
-            Ok(told.outcome(outputs.last()))
-        })),
+        finish: Finish::Ask(Box::new(move |outputs, _| Ok(told.outcome(outputs.last())))),
         steps,
     }))
 }
@@ -410,13 +494,18 @@ fn rendered(call: &Call<'_>, bytes: &[u8], path: &str, facts: &Facts) -> Result<
         None | Some("") => return Ok(bytes.to_vec()),
         Some("jinja") => {}
         Some(other) => {
-            return Err(Halt::Failed(format!("there is no template engine `{other}`: use jinja")));
+            return Err(Halt::Failed(format!(
+                "there is no template engine `{other}`: use jinja"
+            )));
         }
     }
     let mut context = Map::new();
     for key in ["defaults", "context"] {
         if let Some(map) = call.arg(key).and_then(Value::as_map) {
-            context.extend(map.iter().map(|(key, value)| (Arc::clone(key), value.clone())));
+            context.extend(
+                map.iter()
+                    .map(|(key, value)| (Arc::clone(key), value.clone())),
+            );
         }
     }
     let template = Template {

@@ -55,7 +55,9 @@ fn setenv(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
             (true, Some(_)) if unsets => Some(Value::Null),
             (true, None) if unsets => None,
             (true, now) => (now.as_deref() != Some("")).then(|| Value::str("")),
-            (false, now) => (now.unwrap_or_default() != value.reveal().to_string()).then(|| value.clone()),
+            (false, now) => {
+                (now.unwrap_or_default() != value.reveal().to_string()).then(|| value.clone())
+            }
         };
         if let Some(change) = change {
             changes.insert(Arc::clone(key), change);
@@ -65,8 +67,12 @@ fn setenv(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
         return Err(Halt::Needs(needs));
     }
     let outcome = match (changes.is_empty(), call.mode) {
-        (true, Mode::Apply) => Outcome::same("Environ values were already set with the correct values"),
-        (true, Mode::Test) => Outcome::same("Environ values are already set with the correct values"),
+        (true, Mode::Apply) => {
+            Outcome::same("Environ values were already set with the correct values")
+        }
+        (true, Mode::Test) => {
+            Outcome::same("Environ values are already set with the correct values")
+        }
         (false, mode) => {
             let comment = match mode {
                 Mode::Apply => "Environ values were set",

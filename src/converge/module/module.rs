@@ -59,18 +59,58 @@ static DOERS: &[Doer] = &[
     ("cmd.run_all", command, Answer::All),
     ("cmd.run_stdout", command, Answer::Text),
     ("cmd.shell", merged_command, Answer::Text),
-    ("file.makedirs", |it| on_path(it, "mkdir -p -- \"$(dirname -- {})\""), Answer::Success),
-    ("file.mkdir", |it| on_path(it, "mkdir -p -- {}"), Answer::Success),
-    ("file.remove", |it| on_path(it, "rm -rf -- {}"), Answer::Success),
-    ("file.touch", |it| on_path(it, "touch -- {}"), Answer::Success),
-    ("service.disable", |it| service(it, "disable"), Answer::Success),
-    ("service.enable", |it| service(it, "enable"), Answer::Success),
-    ("service.reload", |it| service(it, "reload"), Answer::Success),
-    ("service.restart", |it| service(it, "restart"), Answer::Success),
+    (
+        "file.makedirs",
+        |it| on_path(it, "mkdir -p -- \"$(dirname -- {})\""),
+        Answer::Success,
+    ),
+    (
+        "file.mkdir",
+        |it| on_path(it, "mkdir -p -- {}"),
+        Answer::Success,
+    ),
+    (
+        "file.remove",
+        |it| on_path(it, "rm -rf -- {}"),
+        Answer::Success,
+    ),
+    (
+        "file.touch",
+        |it| on_path(it, "touch -- {}"),
+        Answer::Success,
+    ),
+    (
+        "service.disable",
+        |it| service(it, "disable"),
+        Answer::Success,
+    ),
+    (
+        "service.enable",
+        |it| service(it, "enable"),
+        Answer::Success,
+    ),
+    (
+        "service.reload",
+        |it| service(it, "reload"),
+        Answer::Success,
+    ),
+    (
+        "service.restart",
+        |it| service(it, "restart"),
+        Answer::Success,
+    ),
     ("service.start", |it| service(it, "start"), Answer::Success),
     ("service.stop", |it| service(it, "stop"), Answer::Success),
-    ("service.systemctl_reload", |_| Ok(services("systemctl daemon-reload".into())), Answer::Success),
-    ("test.sleep", |it| Ok(Run::new(format!("sleep {}", quoted(&it.text("length")?)))), Answer::Success),
+    (
+        "service.systemctl_reload",
+        |_| Ok(services("systemctl daemon-reload".into())),
+        Answer::Success,
+    ),
+    (
+        "test.sleep",
+        |it| Ok(Run::new(format!("sleep {}", quoted(&it.text("length")?)))),
+        Answer::Success,
+    ),
 ];
 
 /// The arguments of a function.
@@ -117,9 +157,8 @@ fn service(given: &Given, verb: &str) -> Result<Run, Halt> {
         "disable" => format!("update-rc.d {name} disable"),
         _ => format!("service {name} {verb}"),
     };
-    let text = format!(
-        "if [ -d /run/systemd/system ]; then systemctl {verb} {name}; else {other}; fi"
-    );
+    let text =
+        format!("if [ -d /run/systemd/system ]; then systemctl {verb} {name}; else {other}; fi");
     Ok(services(text))
 }
 
@@ -143,7 +182,11 @@ fn run(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
         let name = name(key);
         is_known(&name) || doer(&name).is_some()
     };
-    let missing: Vec<String> = functions.iter().map(|(key, _)| name(key)).filter(|it| !is_there(it)).collect();
+    let missing: Vec<String> = functions
+        .iter()
+        .map(|(key, _)| name(key))
+        .filter(|it| !is_there(it))
+        .collect();
     if !missing.is_empty() {
         return Ok(Verdict::Done(Outcome::failed(form.missing(&missing))));
     }
@@ -179,7 +222,9 @@ fn run(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     Ok(Verdict::Act(Deed {
         predicted: Outcome::would(Map::new(), form.would(&names)),
         steps,
-        finish: Finish::Ask(Box::new(move |outputs, _| Ok(form.outcome(&answers, outputs)))),
+        finish: Finish::Ask(Box::new(move |outputs, _| {
+            Ok(form.outcome(&answers, outputs))
+        })),
     }))
 }
 
@@ -260,7 +305,13 @@ impl Form {
             }
             if is_good {
                 let said = value.get("comment").map_or_else(
-                    || if value.as_map().is_some() { "Success".to_owned() } else { value.to_string() },
+                    || {
+                        if value.as_map().is_some() {
+                            "Success".to_owned()
+                        } else {
+                            value.to_string()
+                        }
+                    },
                     Value::to_string,
                 );
                 successes.push(format!("{key}: {said}"));
@@ -300,12 +351,14 @@ fn answered(answer: Answer, run: &RunOutput) -> Value {
 fn is_good(value: &Value) -> bool {
     match value.reveal() {
         Value::Bool(truth) => *truth,
-        Value::Map(map) => map.iter().all(|(key, value)| match (&**key, value.reveal()) {
-            ("result", Value::Bool(false)) => false,
-            ("retcode", code) => code.as_int() == Some(0),
-            (_, inner @ Value::Map(_)) => is_good(inner),
-            _ => true,
-        }),
+        Value::Map(map) => map
+            .iter()
+            .all(|(key, value)| match (&**key, value.reveal()) {
+                ("result", Value::Bool(false)) => false,
+                ("retcode", code) => code.as_int() == Some(0),
+                (_, inner @ Value::Map(_)) => is_good(inner),
+                _ => true,
+            }),
         _ => true,
     }
 }
@@ -321,7 +374,10 @@ fn old_arguments(call: &Call<'_>) -> Given {
             ("name" | "__reqs__" | "sfun" | "returner", _) => {}
             ("args", Value::List(items)) => given.args.extend(items.iter().cloned()),
             ("kwargs", Value::Map(map)) => {
-                given.named.extend(map.iter().map(|(key, value)| (Arc::clone(key), value.clone())));
+                given.named.extend(
+                    map.iter()
+                        .map(|(key, value)| (Arc::clone(key), value.clone())),
+                );
             }
             (key, _) => {
                 let key = key.strip_prefix("m_").unwrap_or(key);
@@ -346,7 +402,10 @@ fn new_arguments(written: &Value) -> Given {
     for item in items {
         match item.reveal() {
             Value::Map(map) => {
-                given.named.extend(map.iter().map(|(key, value)| (Arc::clone(key), value.clone())));
+                given.named.extend(
+                    map.iter()
+                        .map(|(key, value)| (Arc::clone(key), value.clone())),
+                );
             }
             _ => given.args.push(item),
         }

@@ -14,18 +14,40 @@ pub(super) static TEST: Module = Module {
         function("nop", |call, _| Ok(success(call)), ANY),
         function("succeed_without_changes", |call, _| Ok(success(call)), ANY),
         function("fail_without_changes", fail_without_changes, ANY),
-        function("succeed_with_changes", |call, _| Ok(with_changes(call, true)), ANY),
-        function("fail_with_changes", |call, _| Ok(with_changes(call, false)), ANY),
+        function(
+            "succeed_with_changes",
+            |call, _| Ok(with_changes(call, true)),
+            ANY,
+        ),
+        function(
+            "fail_with_changes",
+            |call, _| Ok(with_changes(call, false)),
+            ANY,
+        ),
         function(
             "configurable_test_state",
             configurable,
-            &["changes", "result", "comment", "warnings", "allow_test_mode_failure"],
+            &[
+                "changes",
+                "result",
+                "comment",
+                "warnings",
+                "allow_test_mode_failure",
+            ],
         ),
         function("show_notification", show_notification, &["text", "*"]),
         function(
             "check_pillar",
             check_pillar,
-            &["present", "boolean", "integer", "string", "listing", "dictionary", "verbose"],
+            &[
+                "present",
+                "boolean",
+                "integer",
+                "string",
+                "listing",
+                "dictionary",
+                "verbose",
+            ],
         ),
         function("mod_watch", mod_watch, ANY),
     ],
@@ -50,12 +72,19 @@ const fn function(
 }
 
 fn pretended() -> Map {
-    let change = Value::map([("old", "Unchanged"), ("new", "Something pretended to change")].map(|(key, text)| (key, Value::str(text))));
+    let change = Value::map(
+        [
+            ("old", "Unchanged"),
+            ("new", "Something pretended to change"),
+        ]
+        .map(|(key, text)| (key, Value::str(text))),
+    );
     Map::from_iter([("testing".into(), change)])
 }
 
 fn comment(call: &Call<'_>, otherwise: &str) -> String {
-    call.arg("comment").map_or_else(|| otherwise.to_owned(), Value::to_string)
+    call.arg("comment")
+        .map_or_else(|| otherwise.to_owned(), Value::to_string)
 }
 
 fn success(call: &Call<'_>) -> Verdict {
@@ -80,9 +109,10 @@ fn with_changes(call: &Call<'_>, good: bool) -> Verdict {
             result: Some(good),
             ..Outcome::changed(pretended(), comment(call, otherwise))
         },
-        Mode::Test => {
-            Outcome::would(pretended(), format!("If we weren't testing, this would be {would}"))
-        }
+        Mode::Test => Outcome::would(
+            pretended(),
+            format!("If we weren't testing, this would be {would}"),
+        ),
     })
 }
 
@@ -148,13 +178,21 @@ type Kind = (&'static str, &'static str, fn(&Value) -> bool);
 
 const KINDS: [Kind; 6] = [
     ("present", "", |_| true),
-    ("boolean", "<class 'bool'>", |it| matches!(it, Value::Bool(_))),
+    ("boolean", "<class 'bool'>", |it| {
+        matches!(it, Value::Bool(_))
+    }),
     ("integer", "<class 'int'>", |it| {
         matches!(it, Value::Int(_) | Value::Big(_) | Value::Bool(_))
     }),
-    ("string", "(<class 'str'>,)", |it| matches!(it, Value::Str(_))),
-    ("listing", "<class 'list'>", |it| matches!(it, Value::List(_))),
-    ("dictionary", "<class 'dict'>", |it| matches!(it, Value::Map(_))),
+    ("string", "(<class 'str'>,)", |it| {
+        matches!(it, Value::Str(_))
+    }),
+    ("listing", "<class 'list'>", |it| {
+        matches!(it, Value::List(_))
+    }),
+    ("dictionary", "<class 'dict'>", |it| {
+        matches!(it, Value::Map(_))
+    }),
 ];
 
 fn check_pillar(call: &Call<'_>, _: &Facts) -> Result<Verdict, Halt> {

@@ -14,7 +14,7 @@ use super::sshd::{Sshd, free_port, user};
 use crate::support::{Run, TestEnv};
 
 /// The options that lead to a server.
-fn options(sshd: &Sshd) -> Vec<String> {
+pub(super) fn options(sshd: &Sshd) -> Vec<String> {
     let path = |name: &str| sshd.path(name).display().to_string();
     let words = [
         "--no-ssh-config",
@@ -31,7 +31,7 @@ fn options(sshd: &Sshd) -> Vec<String> {
 }
 
 /// The addresses of a server, as hosts.
-fn hosts(sshd: &Sshd, count: u8) -> String {
+pub(super) fn hosts(sshd: &Sshd, count: u8) -> String {
     let all = (1..=count).map(|last| format!("127.0.0.{last}:{}", sshd.port));
     all.collect::<Vec<_>>().join(",")
 }

@@ -9,5 +9,6 @@ mod network;
 mod people;
 mod routes;
 pub(crate) mod sshd;
+mod states;
 mod transport;
 mod unreachable;

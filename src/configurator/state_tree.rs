@@ -1,0 +1,106 @@
+//! The state tree of an operation, read whole, with what stands for its texts.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::converge::{Roots, RootsError};
+use crate::expr::World;
+use crate::value::{Map, Value};
+
+/// The folder of state files beside the ensemble, if an operation names none.
+const USUAL_ROOT: &str = "states";
+/// The most bytes that a state tree may have.
+const MOST_BYTES: usize = 256 << 20;
+/// The most files.
+const MOST_FILES: usize = 100_000;
+/// The permission bits of files whose own nobody asked for.
+const USUAL_MODE: u32 = 0o644;
+
+/// The files of a state tree.
+#[derive(Debug, Default)]
+pub(super) struct StateTree {
+    files: BTreeMap<String, Arc<[u8]>>,
+    /// The digest of each file, by its path in the tree.
+    pub(super) digests: Map,
+}
+
+impl StateTree {
+    /// Reads the tree that an operation names (`file_root`), or else `states` beside the ensemble.
+    pub(super) fn read(
+        stated: Option<&Value>,
+        world: &dyn World,
+        base: &Path,
+    ) -> Result<Self, String> {
+        let plain = |text: &&str| !text.is_empty() && !text.contains("{{") && !text.contains("{%");
+        let root = match stated {
+            None => USUAL_ROOT,
+            Some(stated) => stated
+                .as_str()
+                .filter(plain)
+                .ok_or("`file_root` must be a path, and no expression")?,
+        };
+        let root = base.join(root);
+        if !world.is_dir(&root) {
+            return Err(format!(
+                "there is no folder `{}` with state files",
+                root.display()
+            ));
+        }
+        let mut tree = Self::default();
+        let mut bytes = 0;
+        let mut waiting = vec![root.clone()];
+        while let Some(folder) = waiting.pop() {
+            for path in world.list(&folder)? {
+                if world.is_dir(&path) {
+                    if !world.is_link(&path) {
+                        waiting.push(path);
+                    }
+                    continue;
+                }
+                bytes += tree.add(&root, &path, world)?;
+                if bytes > MOST_BYTES || tree.files.len() > MOST_FILES {
+                    return Err(format!(
+                        "`{}` is too large for a state tree",
+                        root.display()
+                    ));
+                }
+            }
+        }
+        tree.digests.sort_keys();
+        Ok(tree)
+    }
+
+    fn add(&mut self, root: &Path, path: &PathBuf, world: &dyn World) -> Result<usize, String> {
+        let below = path.strip_prefix(root).unwrap_or(path);
+        let name = below.to_string_lossy().into_owned();
+        let bytes = world.read(path)?;
+        let digest = world.content_digest(path).unwrap_or_default();
+        self.digests.insert(name.as_str().into(), digest.into());
+        let length = bytes.len();
+        self.files.insert(name, bytes.into());
+        Ok(length)
+    }
+}
+
+impl Roots for StateTree {
+    fn read(&self, path: &str) -> Result<Option<Arc<[u8]>>, RootsError> {
+        Ok(self.files.get(path.trim_start_matches('/')).cloned())
+    }
+
+    fn list(&self, folder: &str) -> Result<Vec<String>, RootsError> {
+        let folder = folder.trim_matches('/');
+        let below = |path: &&String| {
+            folder.is_empty()
+                || path
+                    .strip_prefix(folder)
+                    .is_some_and(|rest| rest.starts_with('/'))
+        };
+        Ok(self.files.keys().filter(below).cloned().collect())
+    }
+
+    fn mode(&self, path: &str) -> Result<Option<u32>, RootsError> {
+        let has = self.files.contains_key(path.trim_start_matches('/'));
+        Ok(has.then_some(USUAL_MODE))
+    }
+}

@@ -1,0 +1,47 @@
+//! States taken back: what a module can reverse, in the opposite order.
+
+use std::sync::Arc;
+
+use super::{Chunk, ChunkIndex, Low, Reverse, find};
+
+/// The states that take back those of a tree, the last first, and what cannot be taken back, in
+/// words.
+pub fn reversed(low: &Low) -> (Arc<Low>, Vec<String>) {
+    let (mut chunks, mut kept): (Vec<Chunk>, Vec<String>) = (Vec::new(), Vec::new());
+    for index in low.order.iter().rev() {
+        let chunk = &low.chunks[*index as usize];
+        let (_, function) = find(&chunk.state, &chunk.fun);
+        match function.map(|function| function.reverse) {
+            Some(Reverse::By(fun)) => {
+                let mut back = chunk.clone();
+                back.fun = fun.into();
+                back.links.clear();
+                back.keywords.clear();
+                if let (_, Some(other)) = find(&chunk.state, fun) {
+                    let takes =
+                        |key: &str| other.required.contains(&key) || other.optional.contains(&key);
+                    back.args.retain(|key, _| takes(key));
+                }
+                chunks.push(back);
+            }
+            Some(Reverse::Nothing) => {}
+            Some(Reverse::Never(why)) => kept.push(format!(
+                "{} ({}.{}) is not taken back: {why}",
+                chunk.id, chunk.state, chunk.fun
+            )),
+            None => kept.push(format!(
+                "{} ({}.{}) is not taken back: there is no such function",
+                chunk.id, chunk.state, chunk.fun
+            )),
+        }
+    }
+    let count = ChunkIndex::try_from(chunks.len()).unwrap_or(ChunkIndex::MAX);
+    let low = Low {
+        order: (0..count).collect(),
+        chunks,
+        sets: Vec::new(),
+        ordering: low.ordering,
+        has_links: false,
+    };
+    (Arc::new(low), kept)
+}

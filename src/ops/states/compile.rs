@@ -1,0 +1,160 @@
+//! The states of machines, as files describe them or as they were typed.
+
+use std::sync::Arc;
+
+use super::hosts::StateHost;
+use super::request::{StatesRequest, What};
+use super::roots::FolderRoots;
+use crate::converge::{Aggregation, Ground, Mode, Roots, RootsError, Setup, Targets};
+use crate::value::{Map, Value};
+use crate::yaml::emit;
+
+/// The state file that stands for a typed state.
+const TYPED: &str = "op";
+const TYPED_PATH: &str = "op.sls";
+
+/// Says what the states of each machine are made from.
+pub(super) struct Compiler<'a> {
+    request: &'a StatesRequest,
+    roots: Arc<dyn Roots>,
+    /// Whether nothing runs after that.
+    pub(super) only_compiles: bool,
+}
+
+impl<'a> Compiler<'a> {
+    pub(super) fn new(request: &'a StatesRequest) -> Self {
+        let folders = FolderRoots::new(request.tree.roots.clone());
+        let roots: Arc<dyn Roots> = match &request.tree.what {
+            What::One {
+                function,
+                arguments,
+            } => Arc::new(Typed {
+                text: typed(function, arguments).into_bytes().into(),
+                folders,
+            }),
+            What::Top | What::Sls(_) => Arc::new(folders),
+        };
+        Self {
+            request,
+            roots,
+            only_compiles: false,
+        }
+    }
+
+    /// What the states of a machine are made from.
+    pub(super) fn ground(&self, host: &StateHost) -> Ground {
+        let tree = &self.request.tree;
+        Ground {
+            id: Arc::clone(&host.name),
+            roots: Arc::clone(&self.roots),
+            pillar: host.pillar(&tree.pillar),
+            grains: tree.grains.clone(),
+            options: tree.options.clone().into(),
+            targets: match &tree.what {
+                What::Top => Targets::Highstate,
+                What::Sls(names) => Targets::Sls(names.clone()),
+                What::One { .. } => Targets::Sls(vec![TYPED.to_owned()]),
+            },
+            ordering: tree.ordering,
+        }
+    }
+
+    /// How the states of a machine run. One whose states have no requisites leaves the run where a
+    /// state fails (P34).
+    pub(super) fn setup(&self, has_links: bool) -> Setup {
+        let options = &self.request.tree.options;
+        let option = |key: &str| options.get(key).map(Value::reveal);
+        let failhard = option("failhard").is_some_and(Value::is_truthy);
+        let names = |key: &str| -> Vec<String> {
+            let list = option(key).and_then(Value::as_list).into_iter().flatten();
+            list.filter_map(|item| item.as_str().map(str::to_owned))
+                .collect()
+        };
+        let aggregate = match option("state_aggregate") {
+            Some(Value::Bool(true)) => Aggregation::Always,
+            Some(Value::List(_)) => Aggregation::Modules(names("state_aggregate")),
+            _ => Aggregation::Never,
+        };
+        let most = option("state_max_parallel").and_then(Value::as_int);
+        Setup {
+            mode: if self.request.test {
+                Mode::Test
+            } else {
+                Mode::Apply
+            },
+            failhard: failhard || (self.request.over_hosts && !has_links),
+            max_parallel: most
+                .and_then(|most| usize::try_from(most).ok())
+                .unwrap_or(0),
+            aggregate,
+            disabled: names("state_runs_disabled"),
+            ..Setup::default()
+        }
+    }
+}
+
+/// A typed state as a state file.
+fn typed(function: &str, arguments: &Map) -> String {
+    let arguments = arguments
+        .iter()
+        .map(|(key, value)| Value::map([(Arc::clone(key), value.clone())]));
+    let id = arguments.clone().find_map(|argument| {
+        let name = argument.get("name")?.as_str()?.to_owned();
+        Some(name)
+    });
+    let id = id.unwrap_or_else(|| function.to_owned());
+    let declared = Value::map([(function, Value::list(arguments))]);
+    let tree = Value::map([(id.as_str(), declared)]);
+    format!("#!yaml\n{}", emit(&tree, 0))
+}
+
+/// A typed state over a state tree.
+struct Typed {
+    text: Arc<[u8]>,
+    folders: FolderRoots,
+}
+
+impl Roots for Typed {
+    fn read(&self, path: &str) -> Result<Option<Arc<[u8]>>, RootsError> {
+        if path == TYPED_PATH {
+            return Ok(Some(Arc::clone(&self.text)));
+        }
+        self.folders.read(path)
+    }
+
+    fn list(&self, folder: &str) -> Result<Vec<String>, RootsError> {
+        let mut all = self.folders.list(folder)?;
+        if folder.is_empty() {
+            all.push(TYPED_PATH.to_owned());
+            all.sort_unstable();
+            all.dedup();
+        }
+        Ok(all)
+    }
+
+    fn mode(&self, path: &str) -> Result<Option<u32>, RootsError> {
+        self.folders.mode(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_typed_state_is_a_state_file() {
+        let arguments: Map = [
+            ("name".into(), "/a: b".into()),
+            ("mode".into(), "0644".into()),
+        ]
+        .into_iter()
+        .collect();
+        insta::assert_snapshot!(typed("file.managed", &arguments), @r"
+        #!yaml
+        '/a: b':
+          file.managed:
+          - name: '/a: b'
+          - mode: '0644'
+        ");
+    }
+}
