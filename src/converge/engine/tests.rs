@@ -8,12 +8,16 @@ use crate::converge::{
     Chunk, ChunkIndex, Deed, Facts, Finish, Halt, Link, Low, Mode, Ordering, Outcome, Render,
     Requisite, Roots, RootsError, Target, Template, Verdict, World,
 };
-use crate::diagnostic::Span;
+use crate::diagnostic::{Sources, Span};
 use crate::hash::FoldMap;
 use crate::host::change::{Change, Run};
 use crate::host::fact::{Fact, Probed, Reading};
 use crate::host::{Captured, Exit, RunOutput};
 use crate::value::{Map, Value};
+
+fn span() -> Span {
+    Span::new(Sources::default().add("main.sls", ""), 0, 0)
+}
 
 struct NoFiles;
 
@@ -90,7 +94,7 @@ impl Tree {
             args,
             keywords: yaml(keywords),
             links: Vec::new(),
-            span: Span::default(),
+            span: span(),
         });
         let at = ChunkIndex::try_from(self.low.chunks.len() - 1).unwrap();
         self.low.order.push(at);
@@ -133,7 +137,7 @@ impl Tree {
                 kind: *kind,
                 target,
                 written: Value::map([(state, ids[0].into())]),
-                span: Span::default(),
+                span: span(),
             });
         }
         low.has_links = !self.links.is_empty();
@@ -285,7 +289,7 @@ fn a_chain_of_a_hundred_thousand_requires_runs_backwards() {
             kind: Requisite::Require,
             target: Target::Set(next - 1),
             written: Value::Null,
-            span: Span::default(),
+            span: span(),
         });
     }
     let mut engine = Engine::new(Arc::new(low), world(), Setup::default());
@@ -314,7 +318,7 @@ fn a_set_is_counted_once_for_all_that_require_it() {
             kind: Requisite::Require,
             target: Target::Set(0),
             written: Value::Null,
-            span: Span::default(),
+            span: span(),
         });
     }
     let mut engine = Engine::new(Arc::new(low), world(), Setup::default());

@@ -10,7 +10,7 @@ use crate::host::{Exit, RunOutput};
 use crate::value::{Map, REDACTED, Value, hex};
 
 /// The module.
-pub(super) static CMD: Module = Module {
+pub(super) static MODULE: Module = Module {
     name: "cmd",
     functions: &[
         function("run", run, RUN),
