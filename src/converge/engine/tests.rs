@@ -16,7 +16,7 @@ use crate::host::{Captured, Exit, RunOutput};
 use crate::value::{Map, Value};
 
 fn span() -> Span {
-    Span::new(Sources::default().add("main.sls", ""), 0, 0)
+    Span::new(Sources::default().add("main.sls", "", None), 0, 0)
 }
 
 struct NoFiles;

@@ -104,13 +104,16 @@ pub enum Mode {
 
 /// The state modules.
 pub static MODULES: ModuleTable = &[
+    &cmd::MODULE,
     &cron::MODULE,
+    &environ::MODULE,
     &file::MODULE,
     &group::MODULE,
     &module::MODULE,
     &pkg::MODULE,
     &service::MODULE,
     &ssh_auth::MODULE,
+    &test::MODULE,
     &user::MODULE,
 ];
 
