@@ -44,6 +44,7 @@ mod remote_operations;
 mod repos;
 mod run;
 mod runbook;
+mod salt;
 mod schemas;
 mod ssh_config;
 mod support;

@@ -1,0 +1,189 @@
+//! The cases: trees that real Salt compiled and ran.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+use unfurl::converge::{Machine, Ordering, Request, Roots, RootsError, Targets};
+use unfurl::value::Value;
+
+/// A case.
+pub(super) struct Case {
+    pub(super) name: String,
+    pub(super) folder: PathBuf,
+    pub(super) case: Json,
+    expected: Json,
+}
+
+/// All cases; none, said in one line, where the shared folder is not there.
+#[expect(clippy::print_stderr, reason = "a test says what it passes over")]
+pub(super) fn cases() -> Vec<Case> {
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared");
+    let shared = std::env::var_os("SHARED").map_or_else(beside, PathBuf::from);
+    let corpus = shared.join("corpus/salt");
+    if !corpus.is_dir() {
+        let is_ci = std::env::var("CI").as_deref() == Ok("true");
+        assert!(!is_ci, "the corpus is missing: {}", corpus.display());
+        eprintln!("There is no {}, so it is passed over.", corpus.display());
+        return Vec::new();
+    }
+    let mut cases: Vec<Case> = fs::read_dir(corpus)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|folder| folder.join("expected.json").is_file())
+        .map(|folder| Case {
+            name: folder.file_name().unwrap().to_string_lossy().into_owned(),
+            case: json(&folder.join("case.json")),
+            expected: json(&folder.join("expected.json")),
+            folder,
+        })
+        .collect();
+    cases.sort_by(|a, b| a.name.cmp(&b.name));
+    cases
+}
+
+fn json(path: &Path) -> Json {
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// JSON as a value.
+pub(super) fn value(json: &Json) -> Value {
+    match json {
+        Json::Null => Value::Null,
+        Json::Bool(truth) => (*truth).into(),
+        Json::Number(number) => number
+            .as_i64()
+            .map_or_else(|| number.as_f64().unwrap().into(), Value::Int),
+        Json::String(text) => text.as_str().into(),
+        Json::Array(items) => Value::list(items.iter().map(value)),
+        Json::Object(map) => Value::map(map.iter().map(|(key, item)| (key.as_str(), value(item)))),
+    }
+}
+
+impl Case {
+    /// What Salt gave with an ordering.
+    pub(super) fn expected(&self, ordering: Ordering) -> &Json {
+        let classic = &self.expected["others"]["3006.28"];
+        if ordering == Ordering::Classic && classic.is_object() {
+            classic
+        } else {
+            &self.expected["expect"]
+        }
+    }
+
+    /// What is compiled.
+    pub(super) fn request(&self, ordering: Ordering) -> Request {
+        let targets = match &self.case["target"] {
+            Json::Array(names) => {
+                let name = |name: &Json| name.as_str().unwrap().to_owned();
+                Targets::Sls(names.iter().map(name).collect())
+            }
+            _ => Targets::Highstate,
+        };
+        Request {
+            targets,
+            ordering,
+            exclude: Vec::new(),
+        }
+    }
+
+    /// The machine, with `folder` in place of the token in all files.
+    pub(super) fn machine(&self, folder: &Path) -> Machine {
+        let mut files = BTreeMap::new();
+        gather(&self.folder, &self.folder, &mut files);
+        let folder = folder.to_string_lossy();
+        for text in files.values_mut() {
+            *text = text.replace("__TMP__", &folder);
+        }
+        let options = files
+            .get("minion.yaml")
+            .map_or_else(String::new, Clone::clone);
+        let options: Json = serde_yaml_like(&options);
+        Machine {
+            id: "golden".into(),
+            roots: Arc::new(Files(files)),
+            grains: Value::map([("role", "web".into()), ("id", "golden".into())]),
+            pillar: value(&self.case["pillar"]),
+            options: value(&options),
+        }
+    }
+}
+
+/// The few settings of cases: `key: value`, or `key: [a, b]`.
+fn serde_yaml_like(text: &str) -> Json {
+    let mut map = serde_json::Map::new();
+    for line in text.lines() {
+        let Some((key, rest)) = line.split_once(':') else {
+            continue;
+        };
+        let rest = rest.trim();
+        let scalar = |text: &str| match text.trim() {
+            "True" | "true" => Json::Bool(true),
+            "False" | "false" => Json::Bool(false),
+            text => text.parse::<i64>().map_or_else(|_| text.into(), Json::from),
+        };
+        let list = rest
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'));
+        let item = match list {
+            Some(items) => Json::Array(items.split(',').map(scalar).collect()),
+            None => scalar(rest),
+        };
+        map.insert(key.trim().to_owned(), item);
+    }
+    Json::Object(map)
+}
+
+fn gather(root: &Path, folder: &Path, files: &mut BTreeMap<String, String>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path
+            .strip_prefix(root)
+            .unwrap()
+            .to_string_lossy()
+            .into_owned();
+        if path.is_dir() {
+            if name != "seed" {
+                gather(root, &path, files);
+            }
+        } else {
+            files.insert(
+                name,
+                String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned(),
+            );
+        }
+    }
+}
+
+/// State files in memory.
+pub(super) struct Files(pub(super) BTreeMap<String, String>);
+
+impl Files {
+    /// Files by path.
+    pub(super) fn of(files: &[(&str, &str)]) -> Self {
+        let own = |(path, text): &(&str, &str)| ((*path).to_owned(), (*text).to_owned());
+        Self(files.iter().map(own).collect())
+    }
+}
+
+impl Roots for Files {
+    fn read(&self, path: &str) -> Result<Option<Arc<[u8]>>, RootsError> {
+        Ok(self.0.get(path).map(|text| text.as_bytes().into()))
+    }
+
+    fn list(&self, folder: &str) -> Result<Vec<String>, RootsError> {
+        let below = if folder.is_empty() {
+            String::new()
+        } else {
+            format!("{folder}/")
+        };
+        let paths = self.0.keys().filter(|path| path.starts_with(&below));
+        Ok(paths.cloned().collect())
+    }
+
+    fn mode(&self, path: &str) -> Result<Option<u32>, RootsError> {
+        Ok(self.0.get(path).map(|_| 0o644))
+    }
+}

@@ -1,0 +1,4 @@
+//! What real Salt made of small state trees, and what this program makes of them.
+
+mod compile;
+mod corpus;
