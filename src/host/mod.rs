@@ -4,6 +4,8 @@
 
 mod action;
 mod address;
+mod base64;
+pub(crate) mod batch;
 pub mod book;
 mod capture;
 pub mod change;
@@ -14,6 +16,7 @@ pub mod fact;
 mod far;
 pub mod inventory;
 mod lane;
+pub(crate) mod native;
 mod output;
 mod passwords;
 mod people;

@@ -13,7 +13,7 @@ use super::lane::{Lane, is_same_way};
 use super::ssh::{AnyFuture, Connection, Failure, Keys, Ways};
 use super::way::Way;
 use super::{
-    Action, ActionResult, Address, Destination, Exit, Place, Stop, Stream, remote, transfer,
+    Action, ActionResult, Address, Destination, Exit, Place, Stop, Stream, batch, remote, transfer,
 };
 
 /// How long all connections together may take to be closed.
@@ -129,15 +129,18 @@ impl Pool {
     pub async fn perform(&self, place: &Place, action: &Action, call: Call) -> ActionResult {
         let way = Way::new(&self.inner, place);
         match (place, action) {
-            (Place::Here, Action::Run(_)) => {
+            (Place::Here, Action::Run(_) | Action::Read(_) | Action::Change(_)) => {
                 let why = "commands of this machine do not come here".to_owned();
                 ActionResult::not_performed(action, Exit::Failed(why))
             }
             (_, Action::Run(command)) => ActionResult::Run(remote::run(&way, command, call).await),
-            (_, Action::Read(_) | Action::Change(_)) => {
-                let why = format!("{} is not read or changed yet", way.name);
-                ActionResult::not_performed(action, Exit::Failed(why))
-            }
+            (_, Action::Read(_) | Action::Change(_)) => match batch::command(action) {
+                Some(command) => {
+                    let output = remote::run(&way, &command, call).await;
+                    batch::result(action, &output)
+                }
+                None => ActionResult::not_performed(action, Exit::Code(0)),
+            },
             (Place::Here, _) => ActionResult::Transfer(transfer::here(action).await),
             _ => ActionResult::Transfer(transfer::there(&way, action, call).await),
         }

@@ -5,6 +5,7 @@ mod chain;
 mod elsewhere;
 mod guard;
 mod local;
+mod machine;
 mod perform;
 mod program;
 mod redact;

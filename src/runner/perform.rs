@@ -12,6 +12,7 @@ use super::chain::Chained;
 use super::elsewhere::Elsewhere;
 use super::guard::Guard;
 use super::local::{Heard, Limits, OutputSink};
+use super::machine::Machine;
 use super::restart::Restart;
 use super::running::Running;
 use crate::host::{Action, ActionResult, Exit, Place, Pool, Request, RunOutput, Stream};
@@ -117,6 +118,16 @@ impl Hands {
                 id,
                 echo: echo.filter(|_| command.echo),
                 command,
+                limits: Arc::clone(&self.limits),
+                guard: self.guard.clone(),
+            })),
+            Request {
+                place: Place::Here,
+                action: action @ (Action::Read(_) | Action::Change(_)),
+                ..
+            } => Work::Machine(Box::new(Machine {
+                id,
+                action,
                 limits: Arc::clone(&self.limits),
                 guard: self.guard.clone(),
             })),
@@ -295,6 +306,7 @@ pub(super) struct Ends {
 /// An action on its way.
 pub(super) enum Work {
     Here(Box<Running>),
+    Machine(Box<Machine>),
     Elsewhere(Box<Elsewhere>),
 }
 
@@ -307,6 +319,7 @@ impl Work {
         };
         let result = match self {
             Self::Here(running) => ActionResult::Run(running.run(ends).await),
+            Self::Machine(machine) => machine.perform(ends).await,
             Self::Elsewhere(elsewhere) => elsewhere.perform(ends).await,
         };
         drop(turn);
@@ -316,6 +329,7 @@ impl Work {
     fn cancelled(&self) -> ActionResult {
         match self {
             Self::Here(_) => ActionResult::Run(RunOutput::not_run(Exit::Cancelled)),
+            Self::Machine(it) => ActionResult::not_performed(&it.action, Exit::Cancelled),
             Self::Elsewhere(it) => ActionResult::not_performed(&it.request.action, Exit::Cancelled),
         }
     }

@@ -9,6 +9,7 @@ use super::shift::Shift;
 use super::splay;
 use crate::host::{
     Action, ActionResult, Captured, Command, Container, Exit, HostParts, Place, Program, Request,
+    batch,
 };
 use crate::system::env::Env;
 use crate::value::{REDACTED, without_secrets};
@@ -181,7 +182,7 @@ impl ChainRun {
         executor: &Executor,
         shifted: impl FnOnce(Shift<'_>, Command) -> Result<Command, String>,
     ) -> Result<Action, String> {
-        let Action::Run(command) = &self.request.action else {
+        let Some(command) = self.asked_command() else {
             let name = executor.name();
             return Err(format!(
                 "`{name}` runs commands, and transfers no files: put them where a command can \
@@ -198,7 +199,23 @@ impl ChainRun {
                 .is_here()
                 .then_some(&self.start.environment),
         };
-        shifted(shift, command.clone()).map(Action::Run)
+        shifted(shift, command).map(Action::Run)
+    }
+
+    /// The command that is asked for, or that reads or changes all that is asked for.
+    fn asked_command(&self) -> Option<Command> {
+        let action = &self.request.action;
+        if let Action::Run(command) = action {
+            return Some(command.clone());
+        }
+        let mut command = batch::command(action)?;
+        if self.request.place.is_here() {
+            let variables = self.start.environment.all().iter();
+            let variables = variables.map(|(name, value)| (name.clone(), value.clone()));
+            command.env = variables.collect();
+            command.cwd = "/".into();
+        }
+        Some(command)
     }
 
     /// Whose password is asked for.
@@ -309,6 +326,12 @@ impl ChainRun {
 
     /// Ends the chain, unless a `retry` goes on.
     fn end(&mut self, result: ActionResult, now: Instant) -> ChainProgress {
+        let result = match (self.without_marks(result), &self.request.action) {
+            (ActionResult::Run(output), action @ (Action::Read(_) | Action::Change(_))) => {
+                batch::result(action, &output)
+            }
+            (result, _) => result,
+        };
         while let Some(frame) = self.frames.pop() {
             let Frame::Retry { at, left, interval } = frame else {
                 continue;
@@ -327,12 +350,12 @@ impl ChainRun {
             self.at = at;
             return self.wait(interval, now);
         }
-        ChainProgress::Done(Box::new(self.without_marks(result)))
+        ChainProgress::Done(Box::new(result))
     }
 
     /// The result without the questions that were asked of us alone.
     fn without_marks(&self, mut result: ActionResult) -> ActionResult {
-        let shifts = |it: &Executor| matches!(it, Executor::Sudo(_));
+        let shifts = |it: &Executor| matches!(it, Executor::Sudo(_) | Executor::Su(_));
         if let ActionResult::Run(output) = &mut result
             && self.chain.executors().iter().any(shifts)
         {

@@ -99,8 +99,7 @@ impl Shift<'_> {
             }
             answers.push(self.answer("Password: ".to_owned(), to.password.clone()));
         } else if to.password.is_some() {
-            let why = "`su` would take the command's input for a password";
-            return Err(format!("{why}: use `sudo`"));
+            return self.su_with_input(command, to, &text);
         }
         let text = format!("exec {text}");
         let argv = ["su", "-s", DEFAULT_SHELL, "-c", &text, &to.user];
@@ -108,6 +107,25 @@ impl Shift<'_> {
         let (stdin, env) = (command.stdin.clone(), kept_environment(&command));
         let mut command = self.shifted(command, argv, answers);
         (command.stdin, command.env) = (stdin, env);
+        Ok(command)
+    }
+
+    /// The same where the input must not be taken for the password: it comes once the command is
+    /// there.
+    fn su_with_input(&self, command: Command, to: &Become, text: &str) -> Result<Command, String> {
+        let input = input_of(&command)?;
+        let ready = quote_for_shell(&self.ready());
+        let length = input.len();
+        let text = format!("printf %s {ready} >&2; head -c {length} | {{ exec {text}; }}");
+        let answers = vec![
+            self.answer("Password: ".to_owned(), to.password.clone()),
+            self.answer(self.ready(), Some(Secret::new(input))),
+        ];
+        let argv = ["su", "-s", DEFAULT_SHELL, "-c", &text, &to.user];
+        let argv = argv.map(String::from).to_vec();
+        let env = kept_environment(&command);
+        let mut command = self.shifted(command, argv, answers);
+        command.env = env;
         Ok(command)
     }
 

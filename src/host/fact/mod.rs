@@ -25,6 +25,12 @@ pub enum Fact {
 /// The most bytes of a file that are read as a fact.
 pub const MOST_CONTENT: u64 = 16 << 20;
 
+/// The most bytes that are kept of what a probe prints.
+pub const MOST_PRINTED: usize = 4 << 20;
+
+/// The most bytes that are kept of what a probe complains.
+pub const MOST_COMPLAINED: usize = 64 << 10;
+
 /// A command that changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Probe {
@@ -97,9 +103,9 @@ pub enum Reading {
 pub struct Probed {
     /// The exit code, as a shell gives it for a signal; 124 if it ran too long.
     pub code: i32,
-    /// What it printed, the first 4 MiB.
+    /// What it printed, the first [`MOST_PRINTED`] bytes.
     pub stdout: Vec<u8>,
-    /// What it complained, the first 64 KiB.
+    /// What it complained, the first [`MOST_COMPLAINED`] bytes.
     pub stderr: Vec<u8>,
 }
 

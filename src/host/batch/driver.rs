@@ -1,0 +1,238 @@
+//! What all scripts begin with: functions of the shell for facts and changes.
+//!
+//! It must do in dash, bash and the shell of busybox. Nothing but the functions here writes to the
+//! standard output, in words that end with a zero byte; whoever cannot write any more, since the
+//! connection is gone, ends after the change that is under way. What is temporary goes when the
+//! shell ends, also by a signal.
+
+/// The beginning: the language of messages, what is cleaned up, and how results are told.
+pub(super) const BASE: &str = r#"_l=${LC_ALL+x}${LC_ALL-}
+LC_ALL=C; export LC_ALL
+_o=$(umask)
+umask 022
+_T= _h=
+q() {
+_q=$?
+[ -z "$_h" ] || rm -rf -- "$_h"
+[ -z "$_T" ] || rm -rf -- "$_T"
+exit $_q
+}
+trap q EXIT
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 141' PIPE
+trap 'exit 143' TERM
+p() { printf '%s\0' "$@" || exit 1; }
+l() {
+trap - EXIT HUP INT PIPE TERM
+umask "$_o"
+case $_l in x*) LC_ALL=${_l#x};; *) unset LC_ALL;; esac
+}
+t() {
+[ -z "$_T" ] || return 0
+for _q in "${TMPDIR:-/tmp}" /var/tmp /dev/shm /run; do
+_T=$(mktemp -d "$_q/unfurl.XXXXXX" 2>/dev/null) && return 0
+done
+_T=
+echo 'no temporary folder can be made' >&2
+exit 1
+}
+r() {
+_a=0 _b=0 _w=0
+[ ! -s "$_T/o" ] || _a=$(($(wc -c <"$_T/o")))
+[ ! -s "$_T/e" ] || _b=$(($(wc -c <"$_T/e")))
+p "$1" "$2" "$_a" "$_b"
+g o "$_a" "$3" "$4"
+g e "$_b" "$5" "$6"
+}
+g() {
+[ "$2" -gt 0 ] || return 0
+if [ "$2" -le $(($3 + $4)) ]; then head -c "$2" <"$_T/$1"; return; fi
+head -c "$3" <"$_T/$1"
+[ "$4" -eq 0 ] || head -c "$2" <"$_T/$1" | tail -c "$4"
+}
+"#;
+
+/// What is needed where a command has a user.
+pub(super) const USER: &str = "_me=$(id -un) _id=$(id -u)\n";
+
+/// What reads facts. `P` and `L` look at what stands at paths and what they lead to, `H` and `J`
+/// give digests, `C` contents and `T` folders; each begins with the number of its first fact.
+pub(super) const READS: &str = r#"F='%f %u %g %s %Y %U:%G'
+if command -v base64 >/dev/null 2>&1; then b() { base64; }; p b
+else b() { od -An -v -tx1; }; p o; fi
+command -v stat >/dev/null 2>&1 || { echo 'there is no program `stat`' >&2; exit 1; }
+P() {
+_i=$1 _n=; shift
+for _p do
+shift
+if [ -L "$_p" ]; then
+p "k$_i"; readlink -- "$_p"; printf '\0'
+set -- "$@" "$_p"; _n="$_n $_i"
+elif [ -e "$_p" ]; then set -- "$@" "$_p"; _n="$_n $_i"
+else p "a$_i"; fi
+_i=$((_i + 1))
+done
+s -c "$@"
+}
+L() {
+_i=$1 _n=; shift
+for _p do
+shift
+if [ -e "$_p" ]; then set -- "$@" "$_p"; _n="$_n $_i"; else p "a$_i"; fi
+_i=$((_i + 1))
+done
+s -Lc "$@"
+}
+s() {
+_f=$1; shift
+[ $# -gt 0 ] || return 0
+p "s$_n"; stat "$_f" "$F" -- "$@" 2>/dev/null; _c=$?; printf '\0'
+[ $_c -ne 0 ] || return 0
+for _i in $_n; do
+p "s$_i"; stat "$_f" "$F" -- "$1" 2>/dev/null; printf '\0'
+shift
+done
+}
+H() {
+_i=$1 _n=; shift
+for _p do
+shift
+if [ ! -f "$_p" ]; then p "a$_i"
+elif [ ! -r "$_p" ]; then p "u$_i"
+else set -- "$@" "$_p"; _n="$_n $_i"; fi
+_i=$((_i + 1))
+done
+[ $# -gt 0 ] || return 0
+p "h$_n"; sha256sum -- "$@" 2>/dev/null; _c=$?; printf '\0'
+[ $_c -ne 0 ] || return 0
+for _i in $_n; do J "$_i" "$1"; shift; done
+}
+J() {
+if [ ! -f "$2" ]; then p "a$1"
+elif [ ! -r "$2" ]; then p "u$1"
+else p "h$1"; { sha256sum || shasum -a 256 || openssl dgst -r -sha256; } 2>/dev/null <"$2"; printf '\0'; fi
+}
+C() {
+if [ ! -f "$2" ]; then p "a$1"
+elif [ ! -r "$2" ]; then p "u$1"
+else p "c$1"; head -c "$3" <"$2" | b; printf '\0'; fi
+}
+T() {
+if [ ! -d "$2" ]; then p "a$1"; return; fi
+p "t$1"
+( CDPATH= cd -- "$2" && F=$F exec find . ! -name . -exec sh -c "$I" sh {} + ) 2>/dev/null </dev/null
+p .
+}
+I='n() {
+printf "n%s\0" $#; stat -c "$F" -- "$@"; _c=$?; printf "\0"
+[ $_c -eq 0 ] || return
+printf "%s\0" "$@"
+for _p do if [ -L "$_p" ]; then readlink -- "$_p"; printf "\0"; fi; done
+}
+n "$@" || for _p do n "$_p"; done'
+export I
+"#;
+
+/// What makes changes: each function gets the number of its change and tells that it was made, or
+/// what the program complained, and then ends all.
+pub(super) const CHANGES: &str = r#"k() { _h=; p "k$1"; }
+f() {
+[ -z "$_h" ] || rm -rf -- "$_h"
+_h=; p "f$1" "$2"; exit 0
+}
+d() { if [ -d "$2" ] && [ ! -L "$2" ]; then f "$1" "$2: Is a directory"; fi; }
+n() { case $2 in */*) _h=${2%/*}/.unfurl-$M-$1;; *) _h=.unfurl-$M-$1;; esac; }
+v() {
+if [ -L "$3" ] && [ -d "$3" ]; then
+if mv -f -T -- "$2" "$3" 2>/dev/null; then return; fi
+rm -f -- "$3"
+fi
+_e=$(mv -f -- "$2" "$3" 2>&1) || f "$1" "$_e"
+}
+o() {
+_w=$3; [ -z "$4" ] || _w=$_w:$4
+[ -z "$_w" ] || _e=$(chown $5 -- "$_w" "$2" 2>&1) || f "$1" "$_e"
+}
+W() {
+d "$1" "$2"
+_m= _u=
+if [ -f "$2" ] && [ ! -L "$2" ]; then
+if [ -z "$3" ] || [ -z "$4" ] || [ -z "$5" ]; then
+_w=$(stat -c '%a %u:%g' -- "$2" 2>/dev/null) && _m=${_w%% *} _u=${_w#* }
+fi
+fi
+n "$1" "$2"
+umask 077; set -C
+{ c >"$_h"; } 2>/dev/null || {
+rm -f -- "$_h"
+_e=$( { c 2>/dev/null | cat >"$_h"; } 2>&1 ) || f "$1" "$_e"
+[ -z "$_e" ] || f "$1" "$_e"
+}
+set +C; umask 022
+_g=n; case $_h in */*) [ ! -g "${_h%/*}" ] || _g=y;; *) [ ! -g . ] || _g=y;; esac
+_w=${_u:-$Z}
+[ -z "$_u" ] || [ "$_w$_g" = "${Z}n" ] || chown -- "$_w" "$_h" 2>/dev/null || :
+case $_w$_g/$4:$5 in
+0:0n/root:root|0:0n/root:|0:0n/:root|0:0n/0:0) ;;
+*) o "$1" "$_h" "$4" "$5" '';;
+esac
+_m=${3:-${_m:-644}}
+case $_m in 600|0600) ;; *) _e=$(chmod -- "$_m" "$_h" 2>&1) || f "$1" "$_e";; esac
+v "$1" "$_h" "$2"
+k "$1"
+}
+D() {
+if [ -d "$2" ]; then S "$1" "$2" y "$4" "$5" "$6"; return; fi
+if [ "$3" = y ]; then
+case $2 in */*) _w=${2%/*};; *) _w=;; esac
+[ -z "$_w" ] || [ -d "$_w" ] || _e=$(mkdir -p -- "$_w" 2>&1) || f "$1" "$_e"
+fi
+_w=${4:-755}; [ -z "$5$6" ] || _w=700
+_e=$(mkdir -m "$_w" -- "$2" 2>&1) || f "$1" "$_e"
+if [ -n "$5$6" ]; then
+_h=$2
+o "$1" "$2" "$5" "$6" ''
+_e=$(chmod -- "${4:-755}" "$2" 2>&1) || f "$1" "$_e"
+fi
+k "$1"
+}
+N() {
+d "$1" "$2"
+n "$1" "$2"
+_e=$(ln $4 -- "$3" "$_h" 2>&1) || f "$1" "$_e"
+o "$1" "$_h" "$5" "$6" -h
+if [ "$_h" -ef "$2" ] && [ ! -L "$2" ] && [ ! -L "$_h" ]; then rm -f -- "$_h"; else v "$1" "$_h" "$2"; fi
+k "$1"
+}
+R() { _e=$(rm -rf -- "$2" 2>&1) || f "$1" "$_e"; k "$1"; }
+S() {
+_w=-h; [ "$3" = n ] || _w=
+o "$1" "$2" "$5" "$6" "$_w"
+if [ -n "$4" ] && { [ "$3" = y ] || [ ! -L "$2" ]; }; then _e=$(chmod -- "$4" "$2" 2>&1) || f "$1" "$_e"; fi
+k "$1"
+}
+V() { d "$1" "$3"; v "$1" "$2" "$3"; k "$1"; }
+K() {
+d "$1" "$3"
+n "$1" "$3"
+if [ -d "$2" ]; then
+if [ -e "$3" ] || [ -L "$3" ]; then f "$1" "$3: File exists"; fi
+if [ "$4" = y ]; then _w=-a; else _w=-rP; fi
+_e=$(cp $_w -- "$2/." "$_h" 2>&1) || f "$1" "$_e"
+[ "$4" = y ] || chmod -R ug-s -- "$_h"
+else
+if [ "$4" = y ]; then _w=-pL; else _w=-L; fi
+_e=$(cp $_w -- "$2" "$_h" 2>&1) || f "$1" "$_e"
+if [ "$4" = n ] && { [ -u "$_h" ] || [ -g "$_h" ]; }; then chmod ug-s -- "$_h"; fi
+fi
+v "$1" "$_h" "$3"
+k "$1"
+}
+U() {
+[ -e "$2" ] || _e=$( { : >"$2"; } 2>&1 ) || f "$1" "$_e"
+_e=$(touch -a ${3:+-d "$3"} -- "$2" 2>&1) || f "$1" "$_e"
+_e=$(touch -m ${4:+-d "$4"} -- "$2" 2>&1) || f "$1" "$_e"
+k "$1"
+}
+"#;

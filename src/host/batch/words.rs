@@ -1,0 +1,82 @@
+//! Words and bytes as a POSIX shell reads them.
+
+use std::fmt::Write as _;
+
+use crate::host::base64::{base64, from_base64};
+pub(super) use crate::host::script::quoted;
+
+/// The longest text that one `printf` writes, in bytes.
+const PIECE: usize = 32 << 10;
+/// From so many bytes on, what is no text is sent as base64: a third longer, not four times.
+const MANY: usize = 16 << 10;
+
+/// A path as a word that no program takes for an option or for its input.
+pub(super) fn path(path: &str) -> String {
+    let trimmed = path.trim_end_matches('/');
+    let path = if trimmed.is_empty() { path } else { trimmed };
+    if path.starts_with('/') {
+        quoted(path)
+    } else {
+        quoted(&format!("./{path}"))
+    }
+}
+
+/// A shell function `c` that writes bytes. Text goes as it is, so that no program is started.
+pub(super) fn content(bytes: &[u8]) -> String {
+    let mut text = "c() {\n".to_owned();
+    match std::str::from_utf8(bytes) {
+        Ok(all) if !all.contains('\0') => {
+            let mut rest = all;
+            while !rest.is_empty() {
+                let (piece, next) = rest.split_at(rest.floor_char_boundary(PIECE));
+                write!(text, "printf %s {} && ", quoted(piece)).ok();
+                rest = next;
+            }
+            text.push_str(":\n}\n");
+        }
+        _ if bytes.len() >= MANY => {
+            text.push_str("base64 -d <<'E'\n");
+            let encoded = base64(bytes);
+            for line in encoded.as_bytes().chunks(76) {
+                text.push_str(&String::from_utf8_lossy(line));
+                text.push('\n');
+            }
+            text.push_str("E\n}\n");
+        }
+        _ => {
+            for piece in bytes.chunks(PIECE / 4) {
+                text.push_str("printf '");
+                for byte in piece {
+                    match byte {
+                        b'%' => text.push_str("%%"),
+                        b' '..=b'~' if !b"'\\".contains(byte) => text.push(char::from(*byte)),
+                        _ => {
+                            write!(text, "\\{byte:03o}").ok();
+                        }
+                    }
+                }
+                text.push_str("' && ");
+            }
+            text.push_str(":\n}\n");
+        }
+    }
+    text
+}
+
+/// The bytes of a text that is base64, or octets in hexadecimal digits, with spaces anywhere.
+pub(super) fn decoded(text: &[u8], is_hex: bool) -> Option<Vec<u8>> {
+    let plain: Vec<u8> = text
+        .iter()
+        .copied()
+        .filter(|byte| !byte.is_ascii_whitespace())
+        .collect();
+    if is_hex {
+        let digit = |byte: &u8| char::from(*byte).to_digit(16);
+        let pair = |pair: &[u8]| {
+            let [high, low] = pair else { return None };
+            u8::try_from(digit(high)? * 16 + digit(low)?).ok()
+        };
+        return plain.chunks(2).map(pair).collect();
+    }
+    from_base64(std::str::from_utf8(&plain).ok()?)
+}

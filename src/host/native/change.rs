@@ -1,0 +1,285 @@
+//! Makes one change on this machine. A file is written beside and renamed; it is not synced, as
+//! other tools of this kind do not: after a crash of the machine states are applied again.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "changes that states describe are made here, with the owners that they ask for"
+)]
+
+use std::fs::{DirBuilder, File, FileTimes, Metadata, OpenOptions, Permissions};
+use std::io::ErrorKind;
+use std::os::unix::fs::{
+    DirBuilderExt as _, MetadataExt, OpenOptionsExt as _, PermissionsExt as _, chown, fchown,
+    lchown, symlink,
+};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use nix::errno::Errno;
+
+use super::names::Owner;
+use super::{Names, copy};
+use crate::host::change::{Change, Like, Write};
+use crate::system::clock;
+use crate::system::fault::{self, Call};
+
+/// The permission bits of a new file that asks for none.
+pub(crate) const FILE_MODE: u32 = 0o644;
+/// The permission bits of a new folder that asks for none.
+pub(crate) const FOLDER_MODE: u32 = 0o755;
+/// The permission bits of a file that is not whole yet.
+const OWN_MODE: u32 = 0o600;
+
+/// Makes a change that is no command, or says why it could not.
+///
+/// # Errors
+///
+/// What was to be done, where, and what the system said.
+pub(crate) fn apply(change: &Change, names: &mut Names) -> Result<(), String> {
+    let (what, path) = subject(change);
+    made(change, names).map_err(|error| format!("could not {what} `{path}`: {}", why(&error)))
+}
+
+/// What a change does, and to what, as messages say it.
+pub(crate) fn subject(change: &Change) -> (&'static str, &str) {
+    match change {
+        Change::Write(write) => ("write", &write.path),
+        Change::Folder { path, .. } => ("make the folder", path),
+        Change::Link { path, .. } => ("make the link", path),
+        Change::Remove { path } => ("remove", path),
+        Change::Set { path, .. } => ("set the owner or mode of", path),
+        Change::Move { from, .. } => ("move", from),
+        Change::Copy { from, .. } => ("copy", from),
+        Change::Touch { path, .. } => ("touch", path),
+        Change::Run(run) => ("run", run.shown.as_ref().unwrap_or(&run.text)),
+    }
+}
+
+/// What the system said, without its number.
+pub(super) fn why(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    let end = text.find(" (os error").unwrap_or(text.len());
+    text[..end].to_owned()
+}
+
+fn made(change: &Change, names: &mut Names) -> std::io::Result<()> {
+    match change {
+        Change::Write(it) => write(it, owner(names, &it.like)?),
+        Change::Folder {
+            path,
+            parents,
+            like,
+        } => make_folder(Path::new(path), *parents, like, owner(names, like)?),
+        Change::Link {
+            path,
+            target,
+            hard,
+            like,
+        } => link(Path::new(path), target, *hard, owner(names, like)?),
+        Change::Remove { path } => remove(Path::new(path)),
+        Change::Set { path, like, follow } => {
+            set(Path::new(path), like, *follow, owner(names, like)?)
+        }
+        Change::Move { from, to } => rename(Path::new(from), Path::new(to)),
+        Change::Copy { from, to, preserve } => copy::copy(from.as_ref(), to.as_ref(), *preserve),
+        Change::Touch {
+            path,
+            read,
+            written,
+        } => touch(Path::new(path), *read, *written),
+        Change::Run(_) => Err(because(Errno::ENOTSUP)),
+    }
+}
+
+/// An error as the system itself gives it.
+pub(super) fn because(reason: Errno) -> std::io::Error {
+    std::io::Error::from_raw_os_error(reason as i32)
+}
+
+fn owner(names: &mut Names, like: &Like) -> std::io::Result<Owner> {
+    names.owner(like).map_err(std::io::Error::other)
+}
+
+/// A hidden name in the same folder, which nobody else has.
+pub(super) fn beside(path: &Path) -> PathBuf {
+    path.with_file_name(format!(".unfurl-{}", ulid::Ulid::generate()))
+}
+
+fn is_folder(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir())
+}
+
+fn write(it: &Write, owner: Owner) -> std::io::Result<()> {
+    let path = Path::new(&it.path);
+    let old = std::fs::symlink_metadata(path).ok();
+    if old.as_ref().is_some_and(Metadata::is_dir) {
+        return Err(because(Errno::EISDIR));
+    }
+    let old = old.filter(Metadata::is_file);
+    let new = beside(path);
+    let result = write_new(&new, it, owner, old.as_ref()).and_then(|()| move_over(&new, path));
+    if result.is_err() {
+        // What is told is the first error.
+        std::fs::remove_file(&new).ok();
+    }
+    result
+}
+
+fn move_over(new: &Path, path: &Path) -> std::io::Result<()> {
+    fault::call(Call::Rename(new, path), || std::fs::rename(new, path))
+}
+
+fn write_new(new: &Path, it: &Write, owner: Owner, old: Option<&Metadata>) -> std::io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(OWN_MODE);
+    let file = fault::call(Call::Open(new), || options.open(new))?;
+    fault::write_all(&file, new, &it.bytes)?;
+    let is = file.metadata()?;
+    let kept = Owner {
+        user: owner.user.or(old.map(MetadataExt::uid)),
+        group: owner.group.or(old.map(MetadataExt::gid)),
+    };
+    let differs = |wanted: Option<u32>, is: u32| wanted.filter(|wanted| *wanted != is);
+    let (user, group) = (differs(kept.user, is.uid()), differs(kept.group, is.gid()));
+    if user.is_some() || group.is_some() {
+        let given = fchown(&file, user, group);
+        // Who may not give files away may still replace them where nobody asked for the owner.
+        if owner.user.is_some() || owner.group.is_some() {
+            given?;
+        }
+    }
+    let old_mode = old.map(|old| old.mode() & 0o7777);
+    let mode = it.like.mode.or(old_mode).unwrap_or(FILE_MODE);
+    if mode != is.mode() & 0o7777 || user.is_some() || group.is_some() {
+        file.set_permissions(Permissions::from_mode(mode))?;
+    }
+    Ok(())
+}
+
+fn make_folder(path: &Path, parents: bool, like: &Like, owner: Owner) -> std::io::Result<()> {
+    if path.is_dir() {
+        return set(path, like, true, owner);
+    }
+    if parents && let Some(above) = path.parent().filter(|it| !it.as_os_str().is_empty()) {
+        make_parents(above)?;
+    }
+    let create = || DirBuilder::new().mode(0o700).create(path);
+    fault::call(Call::MakeFolder(path), create)?;
+    let like = Like {
+        mode: like.mode.or(Some(FOLDER_MODE)),
+        ..Like::default()
+    };
+    let result = set(path, &like, true, owner);
+    if result.is_err() {
+        std::fs::remove_dir(path).ok();
+    }
+    result
+}
+
+fn make_parents(folder: &Path) -> std::io::Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    if let Some(above) = folder.parent().filter(|it| !it.as_os_str().is_empty()) {
+        make_parents(above)?;
+    }
+    match DirBuilder::new().mode(FOLDER_MODE).create(folder) {
+        // Not less than is usual, whatever this process keeps from others.
+        Ok(()) => std::fs::set_permissions(folder, Permissions::from_mode(FOLDER_MODE)),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn link(path: &Path, target: &str, hard: bool, owner: Owner) -> std::io::Result<()> {
+    if is_folder(path) {
+        return Err(because(Errno::EISDIR));
+    }
+    let new = beside(path);
+    if hard {
+        fault::call(Call::Link(&new), || std::fs::hard_link(target, &new))?;
+    } else {
+        fault::call(Call::Link(&new), || symlink(target, &new))?;
+    }
+    let owned = if owner == Owner::default() {
+        Ok(())
+    } else {
+        lchown(&new, owner.user, owner.group)
+    };
+    let result = owned.and_then(|()| move_over(&new, path));
+    // It is left where it failed, and where both were names of one file already.
+    std::fs::remove_file(&new).ok();
+    result
+}
+
+fn remove(path: &Path) -> std::io::Result<()> {
+    let result = if is_folder(path) {
+        fault::call(Call::RemoveTree(path), || std::fs::remove_dir_all(path))
+    } else {
+        fault::call(Call::Unlink(path), || std::fs::remove_file(path))
+    };
+    match result {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+fn set(path: &Path, like: &Like, follow: bool, owner: Owner) -> std::io::Result<()> {
+    if owner != Owner::default() {
+        if follow {
+            chown(path, owner.user, owner.group)?;
+        } else {
+            lchown(path, owner.user, owner.group)?;
+        }
+    }
+    match like.mode {
+        // A link has no permission bits of its own.
+        Some(mode) if follow || !path.is_symlink() => {
+            std::fs::set_permissions(path, Permissions::from_mode(mode))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn rename(from: &Path, to: &Path) -> std::io::Result<()> {
+    if is_folder(to) {
+        return Err(because(Errno::EISDIR));
+    }
+    match move_over(from, to) {
+        Err(error) if error.kind() == ErrorKind::CrossesDevices => {
+            copy::copy(from, to, true)?;
+            remove(from)
+        }
+        other => other,
+    }
+}
+
+fn touch(path: &Path, read: Option<i64>, written: Option<i64>) -> std::io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(OWN_MODE);
+    let file = match options.open(path) {
+        Ok(file) => {
+            file.set_permissions(Permissions::from_mode(FILE_MODE))?;
+            file
+        }
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => File::open(path)?,
+        Err(error) => return Err(error),
+    };
+    let times = FileTimes::new()
+        .set_accessed(time(read))
+        .set_modified(time(written));
+    file.set_times(times)
+}
+
+/// A time in seconds since 1970; now if none.
+fn time(seconds: Option<i64>) -> SystemTime {
+    let Some(seconds) = seconds else {
+        return clock::now().into();
+    };
+    let distance = Duration::from_secs(seconds.unsigned_abs());
+    let time = if seconds < 0 {
+        SystemTime::UNIX_EPOCH.checked_sub(distance)
+    } else {
+        SystemTime::UNIX_EPOCH.checked_add(distance)
+    };
+    time.unwrap_or(SystemTime::UNIX_EPOCH)
+}

@@ -1,0 +1,123 @@
+//! The commands of facts and changes, as this machine runs them.
+
+use crate::host::change::Run;
+use crate::host::fact::{Probe, Probed, Setting};
+use crate::host::{Background, Captured, Command, Exit, Program, RunOutput};
+use crate::host::{batch, fact};
+use crate::system::env::Env;
+use crate::system::user;
+
+/// What a command that changes nothing is kept of, in bytes, of both its outputs.
+const PROBE_KEPT: usize = 2 * fact::MOST_PRINTED;
+
+/// The command of a probe.
+pub(crate) fn probe_command(probe: &Probe, env: &Env) -> Command {
+    let mut command = command(&probe.setting, &probe.text, None, env);
+    command.kept_bytes = PROBE_KEPT;
+    command
+}
+
+/// The command of a change.
+pub(crate) fn run_command(run: &Run, env: &Env) -> Command {
+    let mut command = command(&run.setting, &run.text, run.stdin.as_deref(), env);
+    if run.shown.is_some() {
+        command.secrets.push(run.text.clone());
+        if let Program::Shell { secret, .. } = &mut command.program {
+            *secret = true;
+        }
+    }
+    if run.keeps_background {
+        command.background = Background::Keep;
+    }
+    command
+}
+
+/// What a probe gave, of the output of its command.
+pub(crate) fn probed(output: &RunOutput) -> Result<Probed, String> {
+    let code = match &output.exit {
+        Exit::TimedOut => 124,
+        Exit::NotFound(_) => 127,
+        exit => match exit.code() {
+            Some(code) => code,
+            None => return Err(exit.to_string()),
+        },
+    };
+    let first = |captured: &Captured, most: usize| {
+        let mut bytes = captured.head.clone();
+        bytes.truncate(most);
+        bytes
+    };
+    Ok(Probed {
+        code,
+        stdout: first(&output.stdout, fact::MOST_PRINTED),
+        stderr: first(&output.stderr, fact::MOST_COMPLAINED),
+    })
+}
+
+fn command(setting: &Setting, text: &str, stdin: Option<&[u8]>, env: &Env) -> Command {
+    let own = user::name();
+    let other = setting.user.as_deref().filter(|name| {
+        let is_own = *name == own || name.parse() == Ok(user::id());
+        !is_own
+    });
+    let home = || {
+        let home = env.non_empty("HOME").map(str::to_owned);
+        home.filter(|home| std::path::Path::new(home).is_dir())
+            .unwrap_or_else(|| "/".to_owned())
+    };
+    let mut command = match other {
+        Some(name) => as_user(name, setting, text, stdin),
+        None => plain(setting, text, stdin),
+    };
+    command.cwd = match (&setting.cwd, other) {
+        (Some(folder), None) => folder.into(),
+        (_, Some(_)) => "/".into(),
+        (None, None) => home().into(),
+    };
+    let variables = env.all().iter();
+    let variables = variables.map(|(name, value)| (name.clone(), value.clone()));
+    command.env = variables.collect();
+    if other.is_none() {
+        command.env.extend(setting.env.iter().cloned());
+    }
+    command.time_limit = setting.time_limit;
+    command
+}
+
+fn plain(setting: &Setting, text: &str, stdin: Option<&[u8]>) -> Command {
+    let text = match setting.umask {
+        Some(umask) => format!("umask {umask:04o}\n{text}"),
+        None => text.to_owned(),
+    };
+    let program = Program::Shell {
+        text,
+        shell: setting.shell.clone(),
+        secret: false,
+    };
+    let mut command = Command::new(program, "");
+    command.stdin = stdin.map(<[u8]>::to_vec);
+    command
+}
+
+/// A command that another user runs. What it is goes through its input, where no list of
+/// processes shows it.
+fn as_user(name: &str, setting: &Setting, text: &str, stdin: Option<&[u8]>) -> Command {
+    let script = batch::inner_script(setting, text);
+    let read = format!(
+        "_t=$(dd bs=1 count={} 2>/dev/null); eval \"$_t\"",
+        script.len()
+    );
+    let shell = "/bin/sh".to_owned();
+    let words = if user::id() == 0 {
+        let words = ["su", "-s", &shell, "-c", &read, "--", name];
+        words.map(str::to_owned).to_vec()
+    } else {
+        let words = ["sudo", "-n", "-H", "-u", name, "--", &shell, "-c", &read];
+        words.map(str::to_owned).to_vec()
+    };
+    let mut input = script.into_bytes();
+    input.extend_from_slice(stdin.unwrap_or_default());
+    let mut command = Command::new(Program::Argv(words), "/");
+    command.stdin = Some(input);
+    command
+}

@@ -1,0 +1,14 @@
+//! Reads facts and makes changes on this machine, in this process.
+
+mod change;
+mod command;
+mod copy;
+mod failure;
+mod names;
+mod read;
+
+pub(crate) use change::{apply, subject};
+pub(crate) use command::{probe_command, probed, run_command};
+pub(crate) use failure::failure;
+pub(crate) use names::Names;
+pub(crate) use read::{not_read, read};

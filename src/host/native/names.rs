@@ -1,0 +1,79 @@
+//! The names and numbers of users and groups, each looked up once.
+
+use std::collections::HashMap;
+
+use nix::unistd::{Gid, Group, Uid, User};
+
+use crate::host::change::Like;
+
+/// Names and numbers that were looked up. A list of users may be far away, on a directory server.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    users: HashMap<u32, String>,
+    groups: HashMap<u32, String>,
+    user_ids: HashMap<String, Option<u32>>,
+    group_ids: HashMap<String, Option<u32>>,
+}
+
+/// Who is to own something, by number; none keeps it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Owner {
+    pub(super) user: Option<u32>,
+    pub(super) group: Option<u32>,
+}
+
+impl Names {
+    /// The name of a user; the number where it has none.
+    pub(super) fn user(&mut self, id: u32) -> &str {
+        self.users.entry(id).or_insert_with(|| {
+            let user = User::from_uid(Uid::from_raw(id)).ok().flatten();
+            user.map_or_else(|| id.to_string(), |user| user.name)
+        })
+    }
+
+    /// The name of a group; the number where it has none.
+    pub(super) fn group(&mut self, id: u32) -> &str {
+        self.groups.entry(id).or_insert_with(|| {
+            let group = Group::from_gid(Gid::from_raw(id)).ok().flatten();
+            group.map_or_else(|| id.to_string(), |group| group.name)
+        })
+    }
+
+    /// The owner that is asked for, or why there is none.
+    pub(super) fn owner(&mut self, like: &Like) -> Result<Owner, String> {
+        let user = like.user.as_deref().filter(|name| !name.is_empty());
+        let group = like.group.as_deref().filter(|name| !name.is_empty());
+        Ok(Owner {
+            user: user.map(|name| self.user_id(name)).transpose()?,
+            group: group.map(|name| self.group_id(name)).transpose()?,
+        })
+    }
+
+    fn user_id(&mut self, name: &str) -> Result<u32, String> {
+        let look_up = || {
+            let user = User::from_name(name).ok().flatten();
+            user.map_or_else(|| name.parse().ok(), |user| Some(user.uid.as_raw()))
+        };
+        let found = *self.user_ids.entry(name.to_owned()).or_insert_with(look_up);
+        // It may be made by the next change.
+        if found.is_none() {
+            self.user_ids.remove(name);
+        }
+        found.ok_or_else(|| format!("invalid user: `{name}`"))
+    }
+
+    fn group_id(&mut self, name: &str) -> Result<u32, String> {
+        let look_up = || {
+            let group = Group::from_name(name).ok().flatten();
+            group.map_or_else(|| name.parse().ok(), |group| Some(group.gid.as_raw()))
+        };
+        let found = *self
+            .group_ids
+            .entry(name.to_owned())
+            .or_insert_with(look_up);
+        if found.is_none() {
+            self.group_ids.remove(name);
+        }
+        found.ok_or_else(|| format!("invalid group: `{name}`"))
+    }
+}

@@ -1,0 +1,124 @@
+//! Reads one fact of this machine.
+
+use std::fs::{File, Metadata};
+use std::io::Read as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use sha2::{Digest as _, Sha256};
+
+use super::Names;
+use crate::host::fact::{Entry, EntryKind, Fact, MOST_CONTENT, Reading};
+use crate::value::hex;
+
+/// The permission bits of a mode.
+const PERMISSIONS: u32 = 0o7777;
+/// How much of a file is read at a time for its digest, in bytes.
+const PIECE: usize = 256 << 10;
+
+/// Reads a fact; none for one that a command gives.
+pub(crate) fn read(fact: &Fact, names: &mut Names) -> Option<Reading> {
+    Some(match fact {
+        Fact::Path(path) => entry_at(Path::new(path), std::fs::symlink_metadata(path), names),
+        Fact::Target(path) => entry_at(Path::new(path), std::fs::metadata(path), names),
+        Fact::Digest(path) => of_file(path, digest),
+        Fact::Content(path) => of_file(path, content),
+        Fact::Tree(path) => tree(Path::new(path), names),
+        Fact::Probe(_) => return None,
+    })
+}
+
+/// What cannot be looked at is not there, as for a shell.
+fn entry_at(path: &Path, metadata: std::io::Result<Metadata>, names: &mut Names) -> Reading {
+    match metadata {
+        Ok(metadata) => Reading::Entry(entry(path, &metadata, names)),
+        Err(_) => Reading::Absent,
+    }
+}
+
+fn entry(path: &Path, metadata: &Metadata, names: &mut Names) -> Entry {
+    let file_type = metadata.file_type();
+    let kind = if file_type.is_file() {
+        EntryKind::File
+    } else if file_type.is_dir() {
+        EntryKind::Folder
+    } else if file_type.is_symlink() {
+        let says = std::fs::read_link(path).unwrap_or_default();
+        EntryKind::Link(says.to_string_lossy().into_owned())
+    } else {
+        EntryKind::Other
+    };
+    Entry {
+        kind,
+        mode: metadata.mode() & PERMISSIONS,
+        user: names.user(metadata.uid()).to_owned(),
+        group: names.group(metadata.gid()).to_owned(),
+        size: metadata.size(),
+        modified: metadata.mtime(),
+    }
+}
+
+/// Reads a file, if there is one: opening anything else could wait for ever.
+fn of_file(path: &str, read: fn(File, u64) -> std::io::Result<Reading>) -> Reading {
+    let length = match std::fs::metadata(path) {
+        Ok(metadata) if metadata.is_file() => metadata.len(),
+        _ => return Reading::Absent,
+    };
+    let result = File::open(path).and_then(|file| read(file, length));
+    result.unwrap_or_else(|error| Reading::Failed(not_read(path, &super::change::why(&error))))
+}
+
+/// Why a file was not read.
+pub(crate) fn not_read(path: &str, why: &str) -> String {
+    format!("could not read `{path}`: {why}")
+}
+
+fn digest(mut file: File, length: u64) -> std::io::Result<Reading> {
+    let mut hash = Sha256::new();
+    let room = usize::try_from(length.saturating_add(1)).unwrap_or(PIECE);
+    let mut piece = vec![0; room.clamp(1, PIECE)];
+    loop {
+        match file.read(&mut piece)? {
+            0 => return Ok(Reading::Digest(hex(&hash.finalize()))),
+            count => hash.update(&piece[..count]),
+        }
+    }
+}
+
+fn content(file: File, length: u64) -> std::io::Result<Reading> {
+    let room = usize::try_from(length.min(MOST_CONTENT)).unwrap_or(0);
+    let mut bytes = Vec::with_capacity(room);
+    file.take(MOST_CONTENT).read_to_end(&mut bytes)?;
+    Ok(Reading::Content(bytes))
+}
+
+/// All that is in a folder; what of it cannot be listed is left out.
+fn tree(root: &Path, names: &mut Names) -> Reading {
+    if !root.is_dir() {
+        return Reading::Absent;
+    }
+    let mut found = Vec::new();
+    let mut folders = vec![(root.to_owned(), String::new())];
+    while let Some((folder, below)) = folders.pop() {
+        let Ok(items) = std::fs::read_dir(&folder) else {
+            continue;
+        };
+        for item in items.flatten() {
+            let Ok(metadata) = item.metadata() else {
+                continue;
+            };
+            let name = item.file_name();
+            let mut path = below.clone();
+            if !path.is_empty() {
+                path.push('/');
+            }
+            path.push_str(&name.to_string_lossy());
+            if metadata.is_dir() {
+                folders.push((item.path(), path.clone()));
+            }
+            found.push((path, entry(&item.path(), &metadata, names)));
+        }
+    }
+    found.sort_by(|one, other| one.0.cmp(&other.0));
+    Reading::Tree(found)
+}
