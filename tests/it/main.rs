@@ -47,6 +47,7 @@ mod runbook;
 mod salt;
 mod schemas;
 mod ssh_config;
+mod states;
 mod support;
 mod task_operations;
 mod teardown;

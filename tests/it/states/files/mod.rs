@@ -1,0 +1,460 @@
+//! The state module `file`, each case run three times in a folder of its own (a dry run, and
+//! twice for good) and compared with what Salt 3008.3 answered: `cases` says what is done,
+//! `answers.json` what Salt made of it, `differs.yaml` where we differ on purpose, and why.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, lchown, symlink};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use nix::unistd::{Group, User};
+use serde_json::{Map as JsonMap, Value as Json, json};
+use unfurl::converge::{
+    Call, Chunk, Facts, Finish, Halt, Link, Low, Mode, Outcome, Render, Requisite, Roots,
+    RootsError, Target, Template, Verdict, World, find,
+};
+use unfurl::diagnostic::Span;
+use unfurl::value::{Map, Value};
+
+use super::hands;
+
+/// The state tree that the cases share.
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/states/files")
+}
+
+#[derive(Debug)]
+struct Tree(PathBuf);
+
+impl Roots for Tree {
+    fn read(&self, path: &str) -> Result<Option<Arc<[u8]>>, RootsError> {
+        Ok(fs::read(self.0.join(path)).ok().map(Arc::from))
+    }
+
+    fn list(&self, folder: &str) -> Result<Vec<String>, RootsError> {
+        let mut all = Vec::new();
+        let mut todo = vec![self.0.join(folder)];
+        while let Some(folder) = todo.pop() {
+            for item in fs::read_dir(folder).into_iter().flatten() {
+                let path = item.unwrap().path();
+                if path.is_dir() {
+                    todo.push(path);
+                } else {
+                    let path = path.strip_prefix(&self.0).unwrap();
+                    all.push(path.to_str().unwrap().to_owned());
+                }
+            }
+        }
+        all.sort();
+        Ok(all)
+    }
+
+    fn mode(&self, path: &str) -> Result<Option<u32>, RootsError> {
+        Ok(fs::metadata(self.0.join(path)).ok().map(|meta| meta.mode()))
+    }
+}
+
+/// Renders with the grains of the cases.
+#[derive(Debug)]
+struct Renderer;
+
+impl Render for Renderer {
+    fn render(&self, request: &Template<'_>, _: &Facts) -> Result<String, Halt> {
+        let mut engine = minijinja::Environment::new();
+        let syntax = minijinja::syntax::SyntaxConfig::builder()
+            .keep_trailing_newline(true)
+            .build();
+        engine.set_syntax(syntax.unwrap());
+        let mut words: BTreeMap<String, Json> = request
+            .context
+            .iter()
+            .map(|(key, value)| (key.to_string(), to_json(value)))
+            .collect();
+        words.insert("grains".to_owned(), json!({"role": "web"}));
+        engine
+            .render_str(request.text, minijinja::Value::from_serialize(&words))
+            .map_err(|error| Halt::Failed(error.to_string()))
+    }
+}
+
+fn world() -> World {
+    World {
+        id: "golden".into(),
+        roots: Arc::new(Tree(folder().join("root"))),
+        renderer: Arc::new(Renderer),
+        grains: to_value(&json!({"role": "web", "lines": ["g1", "g2"]})),
+        pillar: to_value(&json!({
+            "motd": "hello pillar\n", "deep": {"key": "deep value"},
+            "data": {"b": 2, "a": [1, "x"]}, "lines": ["p1", "p2"],
+        })),
+        options: Value::Null,
+    }
+}
+
+fn to_value(json: &Json) -> Value {
+    match json {
+        Json::Null => Value::Null,
+        Json::Bool(truth) => Value::Bool(*truth),
+        Json::Number(number) => number
+            .as_i64()
+            .map_or_else(|| Value::Float(number.as_f64().unwrap()), Value::Int),
+        Json::String(text) => Value::str(text.as_str()),
+        Json::Array(items) => Value::list(items.iter().map(to_value)),
+        Json::Object(map) => Value::map(map.iter().map(|(key, value)| (&**key, to_value(value)))),
+    }
+}
+
+fn to_json(value: &Value) -> Json {
+    match value.reveal() {
+        Value::Null => Json::Null,
+        Value::Bool(truth) => json!(truth),
+        Value::Int(number) => json!(number),
+        Value::Float(number) => json!(number),
+        Value::List(items) => items.iter().map(to_json).collect(),
+        Value::Map(map) => map_json(map),
+        other => json!(other.to_string()),
+    }
+}
+
+fn map_json(map: &Map) -> Json {
+    let pairs = map
+        .iter()
+        .map(|(key, value)| (key.to_string(), to_json(value)));
+    Json::Object(pairs.collect())
+}
+
+/// One case in its folder.
+struct Case {
+    name: String,
+    said: Json,
+    tmp: tempfile::TempDir,
+}
+
+/// The part of a path that stands for the folder of a case.
+const TOKEN: &str = "__TMP__";
+
+impl Case {
+    fn filled(&self, json: &Json) -> Json {
+        let tmp = self.tmp.path().to_str().unwrap();
+        serde_json::from_str(&json.to_string().replace(TOKEN, tmp)).unwrap()
+    }
+
+    fn folded(&self, json: &Json) -> Json {
+        let tmp = self.tmp.path().to_str().unwrap();
+        serde_json::from_str(&json.to_string().replace(tmp, TOKEN)).unwrap()
+    }
+
+    fn seed(&self) {
+        let Some(seed) = self.said["seed"].as_object() else {
+            return;
+        };
+        for (below, what) in seed {
+            let path = self.tmp.path().join(below);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            let what = self.filled(what);
+            let what = match &what {
+                Json::String(text) => json!({ "text": text }),
+                other => other.clone(),
+            };
+            let mode = |otherwise| {
+                let mode = what["mode"].as_str().unwrap_or(otherwise);
+                fs::Permissions::from_mode(u32::from_str_radix(mode, 8).unwrap())
+            };
+            if let Some(target) = what["link"].as_str() {
+                symlink(target, &path).unwrap();
+            } else if let Some(text) = what["text"].as_str() {
+                fs::write(&path, text).unwrap();
+                fs::set_permissions(&path, mode("0644")).unwrap();
+            } else if let Some(digits) = what["hex"].as_str() {
+                let bytes = (0..digits.len() / 2)
+                    .map(|at| u8::from_str_radix(&digits[at * 2..at * 2 + 2], 16).unwrap());
+                fs::write(&path, bytes.collect::<Vec<u8>>()).unwrap();
+                fs::set_permissions(&path, mode("0644")).unwrap();
+            } else {
+                fs::create_dir_all(&path).unwrap();
+                fs::set_permissions(&path, mode("0755")).unwrap();
+            }
+            let user = what["user"]
+                .as_str()
+                .map(|it| User::from_name(it).unwrap().unwrap().uid);
+            let group = what["group"]
+                .as_str()
+                .map(|it| Group::from_name(it).unwrap().unwrap().gid);
+            let (user, group) = (
+                user.map(nix::unistd::Uid::as_raw),
+                group.map(nix::unistd::Gid::as_raw),
+            );
+            lchown(&path, user, group).unwrap();
+            if let Some(time) = what["mtime"].as_i64() {
+                let time = format!("@{time}");
+                let mut touch = std::process::Command::new("touch");
+                touch.args(["-d", &time]).arg(&path).status().unwrap();
+            }
+        }
+    }
+
+    /// What is in the folder.
+    fn look(&self) -> Json {
+        let mut all = BTreeMap::new();
+        let mut todo = vec![self.tmp.path().to_owned()];
+        while let Some(folder) = todo.pop() {
+            for item in fs::read_dir(folder).unwrap() {
+                let path = item.unwrap().path();
+                let meta = fs::symlink_metadata(&path).unwrap();
+                let mode = format!("{:04o}", meta.mode() & 0o7777);
+                let mut what = if meta.is_symlink() {
+                    json!({"link": fs::read_link(&path).unwrap().to_str().unwrap()})
+                } else if meta.is_dir() {
+                    todo.push(path.clone());
+                    json!({ "folder": mode })
+                } else {
+                    let bytes = fs::read(&path).unwrap();
+                    match String::from_utf8(bytes) {
+                        Ok(text) => json!({"text": text, "mode": mode}),
+                        Err(error) => {
+                            json!({"hex": unfurl::value::hex(error.as_bytes()), "mode": mode})
+                        }
+                    }
+                };
+                let user = User::from_uid(meta.uid().into()).unwrap().unwrap().name;
+                let group = Group::from_gid(meta.gid().into()).unwrap().unwrap().name;
+                if (&*user, &*group) != ("root", "root") {
+                    what["own"] = json!(format!("{user}:{group}"));
+                }
+                let below = path.strip_prefix(self.tmp.path()).unwrap();
+                all.insert(below.to_str().unwrap().to_owned(), what);
+            }
+        }
+        self.folded(&json!(all))
+    }
+
+    /// Runs all states of the case.
+    fn run(&self, mode: Mode) -> Json {
+        let low = self.low();
+        let world = world();
+        let mut facts = Facts::default();
+        let mut rows = Vec::new();
+        for (index, chunk) in low.chunks.iter().enumerate() {
+            let call = Call {
+                state: &chunk.state,
+                fun: &chunk.fun,
+                name: &chunk.name,
+                id: &chunk.id,
+                sls: &chunk.sls,
+                args: &chunk.args,
+                mode,
+                world: &world,
+                chunk: Some((&low, u32::try_from(index).unwrap())),
+            };
+            let outcome = self.decided(&call, &mut facts);
+            let mut row = json!({
+                "id": &*chunk.id, "result": outcome.result,
+                "changes": map_json(&outcome.changes), "comment": outcome.comment,
+            });
+            if !outcome.warnings.is_empty() {
+                row["warnings"] = json!(outcome.warnings);
+            }
+            if outcome.skip_watch {
+                row["skip_watch"] = json!(true);
+            }
+            rows.push(row);
+        }
+        self.folded(&json!(rows))
+    }
+
+    fn decided(&self, call: &Call<'_>, facts: &mut Facts) -> Outcome {
+        let (_, Some(function)) = find(call.state, call.fun) else {
+            panic!("{}: no {}.{}", self.name, call.state, call.fun);
+        };
+        for key in call.args.keys() {
+            let known = function.required.iter().chain(function.optional);
+            assert!(
+                known.into_iter().any(|it| *it == &**key),
+                "{}: `{key}` is no argument of {}",
+                self.name,
+                call.fun
+            );
+        }
+        let verdict = known(facts, |facts| (function.run)(call, facts));
+        let deed = match verdict {
+            Ok(Verdict::Done(outcome)) => return outcome,
+            Ok(Verdict::Act(deed)) => deed,
+            Err(why) => return Outcome::failed(why),
+        };
+        if call.mode == Mode::Test {
+            deed.steps.iter().for_each(|step| facts.predict(step));
+            return deed.predicted;
+        }
+        let outputs = hands::make(&deed.steps);
+        deed.steps.iter().for_each(|step| facts.stale(step));
+        match deed.finish {
+            Finish::Ask(judge) => {
+                known(facts, |facts| judge(&outputs, facts)).unwrap_or_else(Outcome::failed)
+            }
+            Finish::Then(outcome) => match outputs.iter().find(|output| !output.exit.is_ok()) {
+                Some(failed) => Outcome::failed(failed.stderr.text()),
+                None => outcome,
+            },
+        }
+    }
+
+    /// The states with what they ask of each other.
+    fn low(&self) -> Low {
+        let mut low = Low::default();
+        let states = self.filled(&self.said["states"]);
+        let mut asked: Vec<(u32, Requisite, u32)> = Vec::new();
+        for (index, state) in states.as_array().unwrap().iter().enumerate() {
+            let index = u32::try_from(index).unwrap();
+            let (function, args) = state.as_object().unwrap().iter().next().unwrap();
+            let mut args = args.as_object().cloned().unwrap_or_default();
+            for (key, kind) in [
+                ("require", Requisite::Require),
+                ("require_in", Requisite::Require),
+                ("watch_in", Requisite::Watch),
+            ] {
+                for other in args
+                    .shift_remove(key)
+                    .iter()
+                    .flat_map(|it| it.as_array().unwrap())
+                {
+                    let id = other.as_object().unwrap().values().next().unwrap();
+                    let other: u32 = id.as_str().unwrap()[1..].parse().unwrap();
+                    asked.push(match key {
+                        "require" => (index, kind, other),
+                        _ => (other, kind, index),
+                    });
+                }
+            }
+            let name = args.shift_remove("name");
+            let (module, fun) = function.split_once('.').unwrap();
+            let Value::Map(args) = to_value(&Json::Object(args)) else {
+                panic!("arguments are a map");
+            };
+            low.chunks.push(Chunk {
+                id: format!("s{index}").into(),
+                sls: "main".into(),
+                env: "base".into(),
+                state: module.into(),
+                fun: fun.into(),
+                name: name.unwrap().as_str().unwrap().into(),
+                order: Value::Int(index.into()),
+                args: (*args).clone(),
+                keywords: Map::new(),
+                links: Vec::new(),
+                span: Span::NONE,
+            });
+        }
+        for (from, kind, to) in asked {
+            let set = u32::try_from(low.sets.len()).unwrap();
+            low.sets.push(Box::new([to]));
+            low.chunks[from as usize].links.push(Link {
+                kind,
+                target: Target::Set(set),
+                written: Value::Null,
+                span: Span::NONE,
+            });
+        }
+        low
+    }
+}
+
+/// Asks again and again until all facts are known.
+fn known<T>(facts: &mut Facts, ask: impl Fn(&Facts) -> Result<T, Halt>) -> Result<T, String> {
+    for _ in 0..50 {
+        match ask(facts) {
+            Ok(told) => return Ok(told),
+            Err(Halt::Failed(why)) => return Err(why),
+            Err(Halt::Needs(wanted)) => {
+                for fact in wanted {
+                    let reading = hands::read(&fact);
+                    facts.learn(fact, reading);
+                }
+            }
+        }
+    }
+    panic!("it asks for facts without end");
+}
+
+/// Salt lists some things in the order of its sets and folders.
+fn sorted(rows: &Json) -> Json {
+    let mut rows = rows.clone();
+    for row in rows.as_array_mut().into_iter().flatten() {
+        if let Some(removed) = row["changes"]["removed"].as_array_mut() {
+            removed.sort_by_key(ToString::to_string);
+        }
+        let comment = row["comment"].as_str().unwrap().to_owned();
+        if comment.contains("####") {
+            let mut parts: Vec<&str> = comment.split('\n').filter(|it| !it.is_empty()).collect();
+            parts.sort_unstable();
+            row["comment"] = json!(parts);
+        }
+    }
+    rows
+}
+
+/// Runs the cases of one file.
+fn check(file: &str) {
+    let text = fs::read_to_string(folder().join("cases").join(file)).unwrap();
+    let cases: Vec<Json> = serde_yaml::from_str(&text).unwrap();
+    let answers = fs::read_to_string(folder().join("answers.json")).unwrap();
+    let answers: Json = serde_json::from_str(&answers).unwrap();
+    let differs = fs::read_to_string(folder().join("differs.yaml")).unwrap();
+    let differs: JsonMap<String, Json> = serde_yaml::from_str(&differs).unwrap();
+    let mut wrong = Vec::new();
+    for said in cases {
+        let name = said["it"].as_str().unwrap().to_owned();
+        let mut answer = answers[&name].clone();
+        assert!(answer.is_object(), "{name}: Salt was not asked");
+        if let Some(own) = differs.get(&name) {
+            for (key, value) in own.as_object().unwrap() {
+                answer[key] = value.clone();
+            }
+        }
+        let new = || Case {
+            name: name.clone(),
+            said: said.clone(),
+            tmp: tempfile::tempdir().unwrap(),
+        };
+        let case = new();
+        fs::set_permissions(case.tmp.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        case.seed();
+        let before = case.look();
+        let mut got = vec![("test", case.run(Mode::Test))];
+        got.push(("untouched", json!(case.look() == before)));
+        got.push(("first", case.run(Mode::Apply)));
+        got.push(("after", case.look()));
+        got.push(("second", case.run(Mode::Apply)));
+        for (key, got) in got {
+            let wanted = match key {
+                "untouched" => json!(true),
+                _ => answer[key].clone(),
+            };
+            let is_same = match key {
+                "after" | "untouched" => wanted == got,
+                _ => sorted(&wanted) == sorted(&got),
+            };
+            if !is_same {
+                wrong.push(format!(
+                    "{name}\n  {key}\n    is     {got}\n    wanted {wanted}"
+                ));
+            }
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} differ\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+}
+
+#[test]
+fn managed_files_are_what_salt_makes_of_them() {
+    check("managed.yaml");
+}
+
+#[test]
+fn folders_and_links_are_what_salt_makes_of_them() {
+    check("folders.yaml");
+}

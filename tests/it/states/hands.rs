@@ -1,0 +1,239 @@
+//! Reads facts of this machine and makes changes on it, for tests of state modules: the plainest
+//! way that is true to what the words say.
+
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use nix::unistd::{Group, User};
+use sha2::Digest as _;
+use unfurl::host::change::{Change, Like, Run};
+use unfurl::host::fact::{Entry, EntryKind, Fact, Probed, Reading};
+use unfurl::host::{Captured, Exit, RunOutput};
+
+/// Reads one fact.
+pub(crate) fn read(fact: &Fact) -> Reading {
+    match fact {
+        Fact::Path(path) => fs::symlink_metadata(path).map_or(Reading::Absent, |meta| {
+            Reading::Entry(entry(Path::new(path), &meta))
+        }),
+        Fact::Target(path) => fs::metadata(path).map_or(Reading::Absent, |meta| {
+            Reading::Entry(entry(Path::new(path), &meta))
+        }),
+        Fact::Digest(path) => fs::read(path).map_or(Reading::Absent, |bytes| {
+            Reading::Digest(unfurl::value::hex(&sha2::Sha256::digest(&bytes)))
+        }),
+        Fact::Content(path) => fs::read(path).map_or(Reading::Absent, Reading::Content),
+        Fact::Tree(path) => {
+            if !Path::new(path).is_dir() {
+                return Reading::Absent;
+            }
+            let mut all = Vec::new();
+            walk(Path::new(path), "", &mut all);
+            all.sort_by(|a, b| a.0.cmp(&b.0));
+            Reading::Tree(all)
+        }
+        Fact::Probe(probe) => {
+            let output = Command::new("/bin/sh")
+                .args(["-c", &probe.text])
+                .stdin(Stdio::null())
+                .output()
+                .unwrap();
+            Reading::Probe(Probed {
+                code: output.status.code().unwrap(),
+                stdout: output.stdout,
+                stderr: output.stderr,
+            })
+        }
+    }
+}
+
+fn walk(folder: &Path, below: &str, all: &mut Vec<(String, Entry)>) {
+    for item in fs::read_dir(folder).unwrap() {
+        let item = item.unwrap();
+        let name = item.file_name().into_string().unwrap();
+        let path = if below.is_empty() {
+            name
+        } else {
+            format!("{below}/{name}")
+        };
+        let meta = item.metadata().unwrap();
+        all.push((path.clone(), entry(&item.path(), &meta)));
+        if meta.is_dir() {
+            walk(&item.path(), &path, all);
+        }
+    }
+}
+
+fn entry(path: &Path, meta: &fs::Metadata) -> Entry {
+    let kind = if meta.is_file() {
+        EntryKind::File
+    } else if meta.is_dir() {
+        EntryKind::Folder
+    } else if meta.is_symlink() {
+        EntryKind::Link(fs::read_link(path).unwrap().to_str().unwrap().to_owned())
+    } else {
+        EntryKind::Other
+    };
+    let user = User::from_uid(meta.uid().into()).unwrap();
+    let group = Group::from_gid(meta.gid().into()).unwrap();
+    Entry {
+        kind,
+        mode: meta.permissions().mode() & 0o7777,
+        user: user.map_or(meta.uid().to_string(), |user| user.name),
+        group: group.map_or(meta.gid().to_string(), |group| group.name),
+        size: meta.size(),
+        modified: meta.mtime(),
+    }
+}
+
+/// Makes changes until one fails.
+pub(crate) fn make(changes: &[Change]) -> Vec<RunOutput> {
+    let mut outputs = Vec::new();
+    for change in changes {
+        let output = if let Change::Run(run) = change {
+            ran(run)
+        } else {
+            let (exit, said) = match made(change) {
+                Ok(()) => (Exit::Code(0), String::new()),
+                Err(error) => (Exit::Code(1), error.to_string()),
+            };
+            RunOutput {
+                stderr: Captured::of(said),
+                ..RunOutput::not_run(exit)
+            }
+        };
+        let failed = !output.exit.is_ok();
+        outputs.push(output);
+        if failed {
+            break;
+        }
+    }
+    outputs
+}
+
+fn ran(run: &Run) -> RunOutput {
+    let mut child = Command::new("/bin/sh")
+        .args(["-c", &run.text])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    // Who does not read is ended by nobody.
+    input
+        .write_all(run.stdin.as_deref().unwrap_or_default())
+        .ok();
+    drop(input);
+    let output = child.wait_with_output().unwrap();
+    RunOutput {
+        stdout: Captured::of(output.stdout),
+        stderr: Captured::of(output.stderr),
+        ..RunOutput::not_run(Exit::Code(output.status.code().unwrap()))
+    }
+}
+
+fn made(change: &Change) -> std::io::Result<()> {
+    match change {
+        Change::Write(write) => {
+            let path = Path::new(&write.path);
+            let before = fs::symlink_metadata(path)
+                .ok()
+                .filter(fs::Metadata::is_file);
+            let beside = format!("{}.new", write.path);
+            fs::write(&beside, &write.bytes)?;
+            if let Some(before) = before {
+                fs::set_permissions(&beside, before.permissions())?;
+                std::os::unix::fs::chown(&beside, Some(before.uid()), Some(before.gid()))?;
+            }
+            set(&beside, &write.like, true)?;
+            fs::rename(&beside, path)
+        }
+        Change::Folder {
+            path,
+            parents,
+            like,
+        } => {
+            if !Path::new(path).is_dir() {
+                if *parents {
+                    fs::create_dir_all(path)?;
+                } else {
+                    fs::create_dir(path)?;
+                }
+            }
+            set(path, like, true)
+        }
+        Change::Link {
+            path,
+            target,
+            hard,
+            like,
+        } => {
+            fs::remove_file(path).ok();
+            if *hard {
+                fs::hard_link(target, path)?;
+            } else {
+                symlink(target, path)?;
+            }
+            set(path, like, false)
+        }
+        Change::Remove { path } => match fs::symlink_metadata(path) {
+            Ok(meta) if meta.is_dir() => fs::remove_dir_all(path),
+            Ok(_) => fs::remove_file(path),
+            Err(_) => Ok(()),
+        },
+        Change::Set { path, like, follow } => set(path, like, *follow),
+        Change::Move { from, to } => fs::rename(from, to),
+        Change::Copy { from, to, preserve } => {
+            let how = if *preserve { "-a" } else { "-R" };
+            let mut copy = Command::new("cp");
+            let done = copy.args([how, "-T", "--", from, to]).output()?;
+            if done.status.success() {
+                return Ok(());
+            }
+            Err(std::io::Error::other(
+                String::from_utf8_lossy(&done.stderr).into_owned(),
+            ))
+        }
+        Change::Touch {
+            path,
+            read,
+            written,
+        } => {
+            let touch = |flag: &str, time: &Option<i64>| {
+                let time = time.map_or("now".to_owned(), |time| format!("@{time}"));
+                Command::new("touch")
+                    .args([flag, "-d", &time, path])
+                    .output()
+            };
+            touch("-a", read)?;
+            touch("-m", written).map(|_| ())
+        }
+        Change::Run(_) => Ok(()),
+    }
+}
+
+fn set(path: &str, like: &Like, follow: bool) -> std::io::Result<()> {
+    let user = like.user.as_ref().map(|name| {
+        name.parse()
+            .unwrap_or_else(|_| User::from_name(name).unwrap().unwrap().uid.as_raw())
+    });
+    let group = like.group.as_ref().map(|name| {
+        name.parse()
+            .unwrap_or_else(|_| Group::from_name(name).unwrap().unwrap().gid.as_raw())
+    });
+    if user.is_some() || group.is_some() {
+        if follow {
+            std::os::unix::fs::chown(path, user, group)?;
+        } else {
+            std::os::unix::fs::lchown(path, user, group)?;
+        }
+    }
+    if let Some(mode) = like.mode {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
+    }
+    Ok(())
+}

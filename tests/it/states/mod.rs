@@ -1,0 +1,4 @@
+//! State modules against the real thing, and against what Salt says.
+
+mod files;
+mod hands;
