@@ -58,6 +58,9 @@ impl Reader<'_> {
                 }
                 "include" => {
                     self.not_a_list("include", entry.value.span());
+                    // Salt takes it for an ID then.
+                    let (id, sls) = (Arc::clone(key), Arc::clone(&self.sls));
+                    self.tell(Problem::IdNotADictionary { id, sls }, entry.key_span);
                 }
                 "extend" => self.extensions(&entry.value, &mut sls),
                 "exclude" => self.exclusions(&entry.value, &mut sls),

@@ -1,5 +1,6 @@
 //! Documents made by templates: text in, text out, with files, functions and filters of others.
 
+use std::collections::BTreeMap;
 use std::error::Error as _;
 use std::fmt::{Debug, Formatter};
 use std::sync::Arc;
@@ -142,18 +143,14 @@ impl Documents {
     pub fn render(&self, name: &str, text: &str, words: &Map) -> Result<Document, Flaw> {
         let tracker = self.variables.evaluator.tracker();
         let outer = tracker.begin_notes();
-        let context: JinjaValue = words
+        let give = |value: &Value| self.variables.give(Item::Value(value.clone()));
+        let context: BTreeMap<String, JinjaValue> = words
             .iter()
-            .map(|(name, value)| {
-                (
-                    name.to_string(),
-                    self.variables.give(Item::Value(value.clone())),
-                )
-            })
+            .map(|(name, value)| (name.to_string(), give(value)))
             .collect();
         let prepared = prepared_text(text);
         let template = self.environment.template_from_named_str(name, &prepared);
-        let rendered = template.and_then(|template| template.render(context));
+        let rendered = template.and_then(|template| template.render(JinjaValue::from(context)));
         let notes = tracker.end_notes(outer);
         match rendered {
             Ok(mut done) => {

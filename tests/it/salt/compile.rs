@@ -71,12 +71,12 @@ fn rows(compiled: &Compiled) -> Json {
     let row = |turn: &unfurl::converge::Turn| {
         let chunk = &compiled.low.chunks[turn.chunk as usize];
         json!({
-            "fun": chunk.fun,
-            "id": chunk.id,
+            "fun": &*chunk.fun,
+            "id": &*chunk.id,
             "name": chunk.name.replace("/tmp/golden", "__TMP__"),
             "order": serde_json::to_value(&chunk.order).unwrap(),
-            "sls": chunk.sls,
-            "state": chunk.state,
+            "sls": &*chunk.sls,
+            "state": &*chunk.state,
         })
     };
     compiled.turns.iter().map(row).collect()
