@@ -54,6 +54,13 @@ impl Candidates {
     }
 }
 
+impl Candidates {
+    /// Whether nothing may be joined.
+    pub(super) fn is_empty(&self) -> bool {
+        self.by_function.is_empty()
+    }
+}
+
 fn may_join(chunk: &Chunk, setup: &Setup) -> bool {
     let joins = match chunk.keywords.get("aggregate").map(Value::reveal) {
         Some(Value::List(modules)) => modules.iter().any(|it| it.as_str() == Some(&*chunk.state)),

@@ -47,7 +47,7 @@ pub struct Engine {
     deeds: u64,
     pub(super) ran: Vec<Ran>,
     pub(super) results: Vec<StateResult>,
-    number: u32,
+    pub(super) number: u32,
     /// How much has happened.
     pub(super) progress: u64,
     pub(super) standings: Vec<Standing>,
@@ -169,6 +169,9 @@ impl Engine {
             }
         }
         loop {
+            if self.is_waiting_for_window() {
+                return Next::Wait;
+            }
             if self.doing.is_some() {
                 if let Some(next) = self.step_main(facts) {
                     return next;
@@ -288,46 +291,15 @@ impl Engine {
 
     /// Goes on with the state in the order of things.
     fn step_main(&mut self, facts: &mut Facts) -> Option<Next> {
-        let mut doing = self.doing.take()?;
-        if let Some(taken) = self.step_ahead(&mut doing, facts) {
-            match taken {
-                super::ahead::Taken::Over => return None,
-                super::ahead::Taken::Next(next) => {
-                    self.doing = Some(doing);
-                    return Some(next);
-                }
-                super::ahead::Taken::Alone => {}
-            }
-        }
-        if matches!(doing.stage, Stage::Decide) && doing.args.is_none() {
-            doing.args = self.aggregated(&doing);
-        }
-        match self.advance_doing(&mut doing, Owner::Main, facts) {
-            Advance::Next(next) => {
-                self.doing = Some(doing);
-                Some(next)
-            }
-            Advance::Waits => {
-                self.doing = Some(doing);
-                Some(Next::Wait)
-            }
-            Advance::Parallel => {
-                self.put_beside(doing);
-                None
-            }
-            Advance::Over(outcome) => {
-                if let Some(goes_on) = self.complete(doing, outcome) {
-                    self.doing = Some(goes_on);
-                } else {
-                    self.leave();
-                }
-                None
-            }
+        let doing = self.doing.take()?;
+        match self.step_ahead(doing, facts) {
+            Ok(next) => next,
+            Err(doing) => self.step_alone(doing, facts),
         }
     }
 
     /// Lets a state run beside others (S37).
-    fn put_beside(&mut self, mut doing: Box<Doing>) {
+    pub(super) fn put_beside(&mut self, mut doing: Box<Doing>) {
         doing.number = Some(self.next_number());
         self.ran[doing.chunk as usize] = Ran::Pending;
         self.progress += 1;
@@ -376,7 +348,7 @@ impl Engine {
     }
 
     /// Takes the outcome of a state. Gives it back if it is to react to what it watches.
-    fn complete(
+    pub(super) fn complete(
         &mut self,
         mut doing: Box<Doing>,
         outcome: crate::converge::Outcome,
@@ -491,8 +463,16 @@ impl Engine {
         if !self.put_off.is_empty() && self.running_beside > 0 {
             return Some(Next::Wait);
         }
+        if self.ahead.is_open() {
+            return self.flushed();
+        }
         self.phase = Phase::Listeners;
         None
+    }
+
+    /// Takes a chunk for the one that was begun last.
+    pub(super) fn begin_again(&mut self, chunk: ChunkIndex) {
+        self.top = Some(chunk);
     }
 
     fn call_top(&mut self, chunk: ChunkIndex) {

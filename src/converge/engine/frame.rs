@@ -65,7 +65,12 @@ impl Engine {
             self.activate(chunk);
         }
         let testing = self.tests[chunk as usize];
-        match self.status(chunk, testing) {
+        let status = self.status(chunk, testing);
+        let is_plain = matches!(status, Status::Met | Status::Onfail | Status::Onchanges);
+        if self.ahead.is_open() && (testing || !is_plain) {
+            return self.flushed();
+        }
+        match status {
             Status::Pending => return self.put_off(chunk),
             Status::Lost => self.lose(chunk, testing),
             Status::Unmet => self.begin_walk(chunk, testing),
