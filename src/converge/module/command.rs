@@ -130,23 +130,6 @@ pub(super) fn act_on_outputs(
     }))
 }
 
-/// Changes that need no judgement: if all succeed, it is this.
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "it ends functions that may also halt"
-)]
-pub(super) fn act_then(
-    predicted: Outcome,
-    steps: Vec<Change>,
-    after: Outcome,
-) -> Result<Verdict, Halt> {
-    Ok(Verdict::Act(Deed {
-        predicted,
-        steps,
-        finish: Finish::Then(after),
-    }))
-}
-
 /// Why one of so many commands failed, in its own words if it had any; none if none failed.
 fn complaint(outputs: &[RunOutput], count: usize) -> Option<String> {
     let failed = outputs.iter().find(|output| !output.exit.is_ok());

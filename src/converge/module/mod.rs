@@ -1,12 +1,14 @@
 //! State modules: each is a table of functions.
 
 mod accounts;
+mod archive;
 mod arguments;
 mod cmd;
 mod command;
 mod cron;
 mod environ;
 mod file;
+mod git;
 mod group;
 mod module;
 mod pkg;
@@ -105,9 +107,11 @@ pub enum Mode {
 /// The state modules.
 pub static MODULES: ModuleTable = &[
     &cmd::MODULE,
+    &archive::MODULE,
     &cron::MODULE,
     &environ::MODULE,
     &file::MODULE,
+    &git::MODULE,
     &group::MODULE,
     &module::MODULE,
     &pkg::MODULE,

@@ -3,7 +3,7 @@
 mod file;
 mod table;
 
-use sha2::{Digest, Sha256};
+use sha2::{Digest as _, Sha256};
 
 use super::accounts::check_name;
 use super::command::{act, answer, asked, done, one, quoted};

@@ -71,7 +71,7 @@ impl Job {
                 text.push_str(&comment.replace('\n', "\n# "));
             }
             if let Some(identifier) = self.identifier.as_deref().filter(|it| !it.is_empty()) {
-                text.push_str(&format!(" {IDENTIFIER}:{identifier}"));
+                text.extend([" ", IDENTIFIER, ":", identifier]);
             }
             text.push('\n');
         }
@@ -80,7 +80,7 @@ impl Job {
             When::Times(times) => times.join(" "),
             When::Special(word) => word.clone(),
         };
-        text.push_str(&format!("{disabled}{when} {}\n", self.command));
+        text.extend([disabled, &when, " ", &self.command, "\n"]);
     }
 }
 
@@ -163,8 +163,12 @@ impl Table {
         text.push_str(TAG);
         text.push('\n');
         for (name, value) in &self.variables {
-            let value = if value.is_empty() { "\"\"" } else { value };
-            text.push_str(&format!("{name}={value}\n"));
+            let value = if value.is_empty() {
+                "\"\""
+            } else {
+                value.as_str()
+            };
+            text.extend([name, "=", value, "\n"]);
         }
         for job in &self.jobs {
             job.write(&mut text);

@@ -13,7 +13,7 @@ static LINE: LazyLock<Regex> = LazyLock::new(|| {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Key {
     pub(super) kind: String,
-    pub(super) key: String,
+    pub(super) text: String,
     pub(super) comment: String,
     pub(super) options: Vec<String>,
 }
@@ -23,12 +23,12 @@ impl Key {
     pub(super) fn read(line: &str) -> Option<Self> {
         let found = LINE.captures(line.trim())?;
         let mut words = found[2].split_whitespace();
-        let (kind, key) = (words.next()?.to_owned(), words.next()?.to_owned());
+        let (kind, text) = (words.next()?.to_owned(), words.next()?.to_owned());
         let words: Vec<&str> = words.collect();
         let options = found.get(1).map_or("", |it| it.as_str());
         Some(Self {
             kind,
-            key,
+            text,
             comment: words.join(" "),
             options: split_options(options),
         })
@@ -40,13 +40,13 @@ impl Key {
         if !self.options.is_empty() {
             line = format!("{} ", self.options.join(","));
         }
-        line = format!("{line}{} {} {}", self.kind, self.key, self.comment);
+        line = format!("{line}{} {} {}", self.kind, self.text, self.comment);
         line.trim_end().to_owned()
     }
 
     /// Whether the key itself can be one.
     pub(super) fn is_valid(&self) -> bool {
-        is_base64(&self.key)
+        is_base64(&self.text)
     }
 }
 
@@ -105,7 +105,7 @@ pub(super) fn standing(file: &str, wanted: &Key) -> Standing {
         .lines()
         .filter(|line| !line.trim_start().starts_with('#'))
         .filter_map(Key::read)
-        .find(|key| key.key == wanted.key);
+        .find(|key| key.text == wanted.text);
     match found {
         None => Standing::Missing,
         Some(key) if key.line() == wanted.line() => Standing::Same,
@@ -116,7 +116,7 @@ pub(super) fn standing(file: &str, wanted: &Key) -> Standing {
 /// The file with the key in it, once.
 pub(super) fn with(file: &str, wanted: &Key) -> String {
     let mut lines: Vec<String> = file.lines().map(str::to_owned).collect();
-    match lines.iter().position(|line| is_of(line, &wanted.key)) {
+    match lines.iter().position(|line| is_of(line, &wanted.text)) {
         Some(place) => lines[place] = wanted.line(),
         None => lines.push(wanted.line()),
     }
@@ -126,11 +126,11 @@ pub(super) fn with(file: &str, wanted: &Key) -> String {
 /// The file without the key.
 pub(super) fn without(file: &str, key: &str) -> String {
     let lines = file.lines().filter(|line| !is_of(line, key));
-    lines.map(|line| format!("{line}\n")).collect()
+    lines.flat_map(|line| [line, "\n"]).collect()
 }
 
 fn is_of(line: &str, key: &str) -> bool {
-    !line.trim_start().starts_with('#') && Key::read(line).is_some_and(|it| it.key == key)
+    !line.trim_start().starts_with('#') && Key::read(line).is_some_and(|it| it.text == key)
 }
 
 #[cfg(test)]
@@ -143,7 +143,7 @@ mod tests {
         let key = Key::read(line).unwrap();
         assert_eq!(key.options, ["from=\"10.0.0.1,10.0.0.2\"", "no-pty"]);
         assert_eq!(
-            (key.kind.as_str(), key.key.as_str()),
+            (key.kind.as_str(), key.text.as_str()),
             ("ssh-ed25519", "AAAA")
         );
         assert_eq!(key.comment, "ann at home");

@@ -150,7 +150,7 @@ fn key(call: &Call<'_>, name: &str) -> Result<Option<Key>, Halt> {
     let comment = comment.trim();
     let key = Key {
         kind,
-        key: text.to_owned(),
+        text: text.to_owned(),
         comment: if comment.is_empty() {
             call.text("comment")?.unwrap_or_default()
         } else {
@@ -206,7 +206,7 @@ fn title(call: &Call<'_>, keys: &[Key]) -> Result<String, Halt> {
         .text("source")?
         .is_some_and(|source| !source.is_empty());
     Ok(match keys {
-        [only] if !is_file => only.key.clone(),
+        [only] if !is_file => only.text.clone(),
         _ => call.name.to_owned(),
     })
 }
@@ -247,7 +247,7 @@ fn present(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
         } else {
             "add"
         };
-        notes.push(format!("Set to {word}: {}\n", key.key));
+        notes.push(format!("Set to {word}: {}\n", key.text));
         text = with(&text, key);
     }
     let (would, was, word) = match worst {
@@ -312,7 +312,7 @@ fn absent(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
         .iter()
         .filter(|key| standing(place.text(), key) != Standing::Missing)
         .fold(place.text().to_owned(), |text, key| {
-            without(&text, &key.key)
+            without(&text, &key.text)
         });
     if text == place.text() {
         return done(Outcome::same(nothing));
@@ -349,10 +349,10 @@ fn manage(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
         .lines()
         .filter(|line| !line.trim_start().starts_with('#'));
     for old in lines.filter_map(Key::read) {
-        if wished.iter().all(|key| key.key != old.key) {
-            text = without(&text, &old.key);
-            would.push(format!("{} Key set for removal", old.key));
-            changes.extend(one(&old.key, "Key removed"));
+        if wished.iter().all(|key| key.text != old.text) {
+            text = without(&text, &old.text);
+            would.push(format!("{} Key set for removal", old.text));
+            changes.extend(one(&old.text, "Key removed"));
         }
     }
     for key in &wished {
@@ -360,7 +360,7 @@ fn manage(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
             Standing::Same => {
                 same.push(format!(
                     "The authorized host key {} is already present for user {name}",
-                    key.key
+                    key.text
                 ));
                 continue;
             }
@@ -369,9 +369,9 @@ fn manage(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
         };
         would.push(format!(
             "Key {} for user {name} is set to be {verb}",
-            key.key
+            key.text
         ));
-        changes.extend(one(&key.key, word));
+        changes.extend(one(&key.text, word));
         text = with(&text, key);
     }
     if changes.is_empty() {

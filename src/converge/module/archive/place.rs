@@ -1,0 +1,288 @@
+//! An archive on a machine: what is in it, and what of that is there.
+
+use crate::converge::module::command::{answer, asked, quoted};
+use crate::converge::{Facts, Halt};
+use crate::host::fact::Domain;
+
+/// How an archive is packed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Format {
+    Tar,
+    Zip,
+}
+
+impl Format {
+    /// By the end of a name.
+    pub(super) fn guess(name: &str) -> Option<Self> {
+        const TAR: [&str; 12] = [
+            ".tar",
+            ".tgz",
+            ".tbz",
+            ".tbz2",
+            ".txz",
+            ".tlz",
+            ".tar.gz",
+            ".tar.bz2",
+            ".tar.xz",
+            ".tar.lzma",
+            ".tar.zst",
+            ".tzst",
+        ];
+        let name = name.to_lowercase();
+        if TAR.iter().any(|end| name.ends_with(end)) {
+            return Some(Self::Tar);
+        }
+        let is_zip = [".zip", ".war", ".jar"]
+            .iter()
+            .any(|end| name.ends_with(end));
+        is_zip.then_some(Self::Zip)
+    }
+
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Tar => "tar",
+            Self::Zip => "zip",
+        }
+    }
+}
+
+/// An archive and where it is unpacked.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    /// The archive, on the machine.
+    pub(super) archive: String,
+    /// The folder, without a slash at its end.
+    pub(super) folder: String,
+    pub(super) format: Format,
+    /// The options that people give the program.
+    pub(super) options: Option<String>,
+    pub(super) user: Option<String>,
+    pub(super) group: Option<String>,
+    pub(super) extracts_perms: bool,
+}
+
+/// What is in an archive, and what of it is there.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Listing {
+    pub(super) entries: Vec<String>,
+    /// The first parts of names.
+    pub(super) tops: Vec<String>,
+    /// The names that have one part only, and are files.
+    pub(super) top_files: Vec<String>,
+    pub(super) missing: Vec<String>,
+    /// What is there, and is a folder instead of a file or the other way round.
+    pub(super) wrong: Vec<String>,
+    /// Whether something there has another owner.
+    pub(super) is_foreign: bool,
+    /// Whether the folder is there.
+    pub(super) has_folder: bool,
+}
+
+impl Place {
+    /// Asks for it; none if the archive is not on the machine.
+    pub(super) fn listing(&self, facts: &Facts) -> Result<Option<Listing>, Halt> {
+        let reads = Domain::Path(self.folder.clone());
+        let probed = asked(facts, self.question(), reads)?;
+        if probed.code != 0 {
+            let why = String::from_utf8_lossy(&probed.stderr);
+            return Err(Halt::Failed(why.trim().to_owned()));
+        }
+        Ok(read(&answer(probed)))
+    }
+
+    /// How many folders in front are left out.
+    fn stripped(&self) -> usize {
+        let options = self.options.as_deref().unwrap_or_default();
+        let after = options
+            .split("--strip-components")
+            .nth(1)
+            .unwrap_or_default();
+        let digits = after.trim_start_matches(['=', ' ']);
+        let end = digits.find(|sign: char| !sign.is_ascii_digit());
+        digits[..end.unwrap_or(digits.len())].parse().unwrap_or(0)
+    }
+
+    /// A shell function that lists the archive.
+    fn lists(&self) -> String {
+        let archive = quoted(&self.archive);
+        let program = match self.format {
+            Format::Tar => format!("tar tf {archive}"),
+            Format::Zip => format!(
+                "if command -v unzip >/dev/null; then unzip -Z1 {archive}; \
+                 elif command -v bsdtar >/dev/null; then bsdtar tf {archive}; \
+                 else python3 -c 'import sys,zipfile; print(\"\\n\".join(zipfile.ZipFile(sys.argv[1]).namelist()))' {archive}; fi"
+            ),
+        };
+        let strip = match self.stripped() {
+            0 => String::new(),
+            count => format!(" | cut -sd/ -f{}-", count + 1),
+        };
+        format!(
+            "list() {{ {{ {program}; }} >\"$1\" && sed 's,^\\./,,' \"$1\"{strip} | sed '/^$/d'; }}"
+        )
+    }
+
+    fn question(&self) -> String {
+        let (archive, folder) = (quoted(&self.archive), quoted(&self.folder));
+        let owner = [("-user", &self.user), ("-group", &self.group)];
+        let tests: Vec<String> = owner
+            .into_iter()
+            .filter_map(|(test, name)| Some(format!("! {test} {}", quoted(name.as_ref()?))))
+            .collect();
+        let foreign = if tests.is_empty() {
+            String::new()
+        } else {
+            let tests = tests.join(" -o ");
+            format!(
+                "echo \"$l\" | cut -d/ -f1 | sort -u | while IFS= read -r p; do \
+                 find \"$d/$p\" \\( {tests} \\) -print 2>/dev/null; done | grep -q . && echo foreign; "
+            )
+        };
+        format!(
+            "d={folder}; [ -d \"$d\" ] && echo folder; [ -f {archive} ] || {{ echo none; exit 0; }}; \
+             {}; x=$(mktemp) || exit 1; l=$(list \"$x\") || {{ rm -f \"$x\"; exit 1; }}; rm -f \"$x\"; \
+             echo \"$l\" | cut -d/ -f1 | sort -u | sed 's/^/top /'; \
+             echo \"$l\" | grep -v / | sed 's/^/file /'; \
+             echo \"$l\" | while IFS= read -r p; do echo \"entry $p\"; q=$d/${{p%/}}; \
+             if [ ! -e \"$q\" ] && [ ! -L \"$q\" ]; then echo \"missing $p\"; else \
+             case $p in */) [ -d \"$q\" ] || echo \"wrong $p\";; *) [ -d \"$q\" ] && [ ! -L \"$q\" ] && echo \"wrong $p\";; esac; fi; done; \
+             {foreign}exit 0",
+            self.lists()
+        )
+    }
+
+    /// The command that unpacks it; it fails with this code if more than one thing is at its top.
+    pub(super) fn unpack(&self, bomb: Option<i32>) -> String {
+        let (archive, folder) = (quoted(&self.archive), quoted(&self.folder));
+        let check = bomb.map(|code| {
+            format!(
+                "{}; x=$(mktemp) && l=$(list \"$x\") || exit 1; rm -f \"$x\"; \
+                 if [ \"$(echo \"$l\" | cut -d/ -f1 | sort -u | wc -l)\" -gt 1 ] || ! echo \"$l\" | grep -q /; then exit {code}; fi; ",
+                self.lists()
+            )
+        });
+        let options = self.options.as_deref().unwrap_or_default();
+        let words: Vec<String> = options.split_whitespace().map(quoted).collect();
+        let options = words.join(" ");
+        let unpack = match self.format {
+            Format::Tar => format!("tar xf {archive} -C {folder} {}", tar_options(&options)),
+            Format::Zip => format!(
+                "if command -v unzip >/dev/null; then unzip -oq {options} {archive} -d {folder}; \
+                 elif command -v bsdtar >/dev/null; then bsdtar xf {archive} -C {folder}; \
+                 else python3 -m zipfile -e {archive} {folder}; fi"
+            ),
+        };
+        let umask = if self.extracts_perms {
+            ""
+        } else {
+            "umask 022; "
+        };
+        format!(
+            "{}{umask}mkdir -p {folder} && {}",
+            check.unwrap_or_default(),
+            unpack.trim_end()
+        )
+    }
+
+    fn owner(&self) -> Option<String> {
+        Some(match (&self.user, &self.group) {
+            (None, None) => return None,
+            (Some(user), None) => user.clone(),
+            (user, Some(group)) => format!("{}:{group}", user.as_deref().unwrap_or_default()),
+        })
+    }
+
+    /// The same where it is not known yet what was unpacked.
+    pub(super) fn chown_listed(&self) -> Option<String> {
+        let owner = quoted(&self.owner()?);
+        let folder = quoted(&self.folder);
+        Some(format!(
+            "{}; x=$(mktemp) && l=$(list \"$x\") && rm -f \"$x\" && \
+             echo \"$l\" | cut -d/ -f1 | sort -u | while IFS= read -r p; do chown -hR {owner} -- {folder}/\"$p\" || exit 1; done",
+            self.lists()
+        ))
+    }
+
+    /// The command that gives what was unpacked to its owner.
+    pub(super) fn chown(&self, tops: &[String]) -> Option<String> {
+        let owner = self.owner()?;
+        let paths: Vec<String> = tops
+            .iter()
+            .map(|top| quoted(&format!("{}/{top}", self.folder)))
+            .collect();
+        (!paths.is_empty()).then(|| format!("chown -hR {} -- {}", quoted(&owner), paths.join(" ")))
+    }
+}
+
+/// Short options need a dash where others stand before them.
+fn tar_options(options: &str) -> String {
+    let mut words = options.split(' ').filter(|word| !word.is_empty());
+    let mut text = String::new();
+    if let Some(first) = words.next() {
+        let first = if first.starts_with(['-', '\'']) {
+            first.to_owned()
+        } else {
+            format!("-{}", first.replace(['x', 'f'], ""))
+        };
+        if first != "-" {
+            text = first;
+        }
+    }
+    for word in words {
+        text = format!("{text} {word}");
+    }
+    text
+}
+
+fn read(text: &str) -> Option<Listing> {
+    let mut listing = Listing::default();
+    let mut is_there = true;
+    for line in text.lines() {
+        let (key, value) = line.split_once(' ').unwrap_or((line, ""));
+        let into = match key {
+            "top" => &mut listing.tops,
+            "file" => &mut listing.top_files,
+            "entry" => &mut listing.entries,
+            "missing" => &mut listing.missing,
+            "wrong" => &mut listing.wrong,
+            "none" => {
+                is_there = false;
+                continue;
+            }
+            "folder" => {
+                listing.has_folder = true;
+                continue;
+            }
+            "foreign" => {
+                listing.is_foreign = true;
+                continue;
+            }
+            _ => continue,
+        };
+        into.push(value.to_owned());
+    }
+    is_there.then_some(listing)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn archives_are_known_by_their_names() {
+        assert_eq!(Format::guess("a/B.TAR.GZ"), Some(Format::Tar));
+        assert_eq!(Format::guess("b.txz"), Some(Format::Tar));
+        assert_eq!(Format::guess("c.zip"), Some(Format::Zip));
+        assert_eq!(Format::guess("d.gz"), None);
+    }
+
+    #[test]
+    fn options_of_tar_are_those_that_people_write() {
+        assert_eq!(tar_options("xzf"), "-z");
+        assert_eq!(
+            tar_options("v --strip-components=1"),
+            "-v --strip-components=1"
+        );
+        assert_eq!(tar_options(""), "");
+    }
+}

@@ -1,0 +1,202 @@
+//! Settings of git: of a repository, or of a user.
+
+use std::collections::BTreeMap;
+
+use super::repository::{Access, git, target};
+use crate::converge::module::Call;
+use crate::converge::module::command::{act, done, old_new, one, quoted, texts};
+use crate::converge::{Facts, Halt, Outcome, Verdict};
+use crate::host::fact::Domain;
+use crate::value::{Map, Value};
+
+/// Where settings are.
+struct Place {
+    /// The command up to its last words.
+    command: String,
+    path: String,
+    is_global: bool,
+    access: Access,
+}
+
+impl Place {
+    fn of(call: &Call<'_>) -> Result<Self, Halt> {
+        let access = Access::of(call)?;
+        if call.flag("global", false) {
+            return Ok(Self {
+                command: "git config --global".to_owned(),
+                path: "/".to_owned(),
+                is_global: true,
+                access,
+            });
+        }
+        if call.arg("repo").is_none() {
+            return Err(Halt::Failed(
+                "Non-global config options require the 'repo' argument to be set".into(),
+            ));
+        }
+        let path = target(call, "repo")?;
+        Ok(Self {
+            command: git(&path, ["config", "--local"]),
+            path,
+            is_global: false,
+            access,
+        })
+    }
+
+    fn ask(&self, facts: &Facts, words: &str) -> Result<Vec<String>, Halt> {
+        let text = format!("{} -z {words}", self.command);
+        // Where the settings of a user are, only git knows.
+        let reads = if self.is_global {
+            Domain::All
+        } else {
+            Domain::Path(self.path.clone())
+        };
+        let answer = self.access.ask(facts, text, reads)?;
+        // 1 says that there is no such key.
+        if answer.code > 1 {
+            return Err(Halt::Failed(answer.complaint));
+        }
+        Ok(answer
+            .text
+            .split_terminator('\0')
+            .map(str::to_owned)
+            .collect())
+    }
+
+    fn step(&self, words: &str) -> crate::host::change::Change {
+        self.access
+            .run(format!("{} {words}", self.command), &self.path)
+    }
+}
+
+fn key(call: &Call<'_>) -> Result<String, Halt> {
+    let key = call.name.trim();
+    if key.starts_with('-') || key.contains(['\n', '\0']) || !key.contains('.') {
+        return Err(Halt::Failed(format!("'{key}' is no key of git's settings")));
+    }
+    Ok(key.to_owned())
+}
+
+/// Brings a setting to have a value, or several.
+#[expect(
+    clippy::too_many_lines,
+    reason = "one decision after the other, in their order"
+)]
+pub(super) fn set(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
+    let place = Place::of(call)?;
+    let key = key(call)?;
+    let (desired, shown) = match (call.text("value")?, call.arg("multivar")) {
+        (Some(_), Some(_)) => {
+            let text = "Only one of 'value' and 'multivar' is permitted";
+            return done(Outcome::failed(text));
+        }
+        (Some(value), None) => (vec![value.clone()], format!("'{value}'")),
+        (None, Some(Value::Str(text))) => {
+            let all: Vec<String> = text.split(',').map(str::to_owned).collect();
+            let shown = texts(all.iter().map(String::as_str)).to_string();
+            (all, shown)
+        }
+        (None, Some(_)) => {
+            let all = call.texts("multivar")?;
+            let shown = texts(all.iter().map(String::as_str)).to_string();
+            (all, shown)
+        }
+        (None, None) => {
+            let text = "Either 'value' or 'multivar' must be given";
+            return done(Outcome::failed(text));
+        }
+    };
+    let is = place.ask(facts, &format!("--get-all {}", quoted(&key)))?;
+    let title = if place.is_global {
+        format!("Global key '{key}'")
+    } else {
+        format!("'{key}'")
+    };
+    if is == desired {
+        return done(Outcome::same(format!("{title} is already set to {shown}")));
+    }
+    let list = |items: &[String]| match items {
+        [] => Value::Null,
+        items => texts(items.iter().map(String::as_str)),
+    };
+    let (old, new) = (list(&is), list(&desired));
+    let verb = if is.is_empty() { "added as" } else { "set to" };
+    let changes = Map::from_iter([("old".into(), old.clone()), ("new".into(), new.clone())]);
+    let predicted = Outcome::would(changes, format!("{title} would be {verb} {shown}"));
+    let steps = desired
+        .iter()
+        .enumerate()
+        .map(|(number, value)| {
+            let option = if number == 0 {
+                "--replace-all"
+            } else {
+                "--add"
+            };
+            place.step(&format!("{option} {} {}", quoted(&key), quoted(value)))
+        })
+        .collect();
+    act(predicted, steps, move |complaint, _| {
+        Ok(match complaint {
+            Some(why) => Outcome::failed(format!("Failed to set {title} to {shown}: {why}")),
+            None => Outcome::changed(
+                one(&key, old_new(old.clone(), new.clone())),
+                format!("{title} was {verb} {shown}"),
+            ),
+        })
+    })
+}
+
+/// Brings settings to have no value.
+pub(super) fn unset(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
+    let place = Place::of(call)?;
+    let name = key(call)?;
+    let value_regex = call.text("value_regex")?;
+    let all = call.flag("all", false);
+    let pattern = format!("^{}$", name.trim_start_matches('^').trim_end_matches('$'));
+    let only = value_regex.as_deref().map(quoted).unwrap_or_default();
+    let words = format!("--get-regexp {} {only}", quoted(&pattern));
+    let mut matches: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for entry in place.ask(facts, words.trim_end())? {
+        let (key, value) = entry.split_once('\n').unwrap_or((&entry, ""));
+        matches
+            .entry(key.to_owned())
+            .or_default()
+            .push(value.to_owned());
+    }
+    if matches.is_empty() {
+        return done(Outcome::same("No matching keys are set"));
+    }
+    let many: Vec<String> = matches
+        .iter()
+        .filter(|(_, values)| values.len() > 1)
+        .map(|(key, values)| format!("{key} ({})", values.join(", ")))
+        .collect();
+    if !all && !many.is_empty() {
+        return done(Outcome::failed(format!(
+            "Multivar(s) matched by the key expression (set 'all' to True to force removal): {}",
+            many.join("; ")
+        )));
+    }
+    let changes: Map = matches
+        .iter()
+        .map(|(key, values)| {
+            let values = texts(values.iter().map(String::as_str));
+            (key.as_str().into(), values)
+        })
+        .collect();
+    let predicted = Outcome::would(
+        changes.clone(),
+        format!("{} key(s) would have value(s) unset", matches.len()),
+    );
+    let option = if all { "--unset-all" } else { "--unset" };
+    let steps = matches
+        .keys()
+        .map(|key| place.step(format!("{option} {} {only}", quoted(key)).trim_end()))
+        .collect();
+    act(predicted, steps, move |complaint, _| {
+        Ok(match complaint {
+            None => Outcome::changed(changes.clone(), "Value(s) successfully unset"),
+            Some(why) => Outcome::failed(format!("Failed to unset value(s): {why}")),
+        })
+    })
+}

@@ -1,0 +1,509 @@
+//! A repository that is there is brought to the newest commit.
+
+use std::collections::BTreeSet;
+
+use super::latest::{step, submodules};
+use super::repository::{Kind, Local, Remote, Repository, Revision, git, without_password};
+use super::wish::{Force, Upstream, Wish, joined, short};
+use crate::converge::module::command::{act_on_outputs, done, old_new, one, quoted, texts};
+use crate::converge::{Facts, Halt, Outcome, Verdict};
+use crate::host::change::Change;
+use crate::value::Map;
+
+/// The exit code of a script that finds that something would be lost.
+const NO_FAST_FORWARD: i32 = 93;
+
+/// How it gets to the wanted commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// It is there.
+    Stay,
+    /// The wanted commit comes after its own.
+    Forward,
+    /// What stands in the way is thrown away.
+    Reset,
+    /// It is not known before something is fetched.
+    Unknown,
+}
+
+/// What becomes of the remote's address.
+enum Url {
+    Stays,
+    New,
+    /// It was this.
+    Changes(String),
+}
+
+/// What is done, and what is said of it.
+struct Plan {
+    way: Way,
+    fetches: bool,
+    url: Url,
+    new_tags: Vec<String>,
+    old_tags: Vec<String>,
+    upstream: Option<(String, String)>,
+}
+
+/// Brings it to the newest commit.
+pub(super) fn update(
+    wish: Wish,
+    wanted: Option<Revision>,
+    remote: &Remote,
+    local: &Repository,
+) -> Result<Verdict, Halt> {
+    let Some(wanted) = wanted else {
+        return update_bare(wish, remote, local);
+    };
+    let is_there = local
+        .commit
+        .as_ref()
+        .is_some_and(|commit| commit.starts_with(&wanted.commit));
+    if local.is_dirty && is_there && wish.force_reset != Force::Always {
+        return done(Outcome::same(format!(
+            "Repository {} is up-to-date, but with uncommitted changes. Set 'force_reset' to True to purge uncommitted changes.",
+            wish.target
+        )));
+    }
+    let plan = match plan(&wish, &wanted, remote, local) {
+        Ok(plan) => plan,
+        Err(outcome) => return done(*outcome),
+    };
+    let (steps, comments) = steps(&wish, &wanted, local, &plan);
+    if steps.is_empty() {
+        let comment = format!("Repository {} is up-to-date", wish.target);
+        return done(Outcome::same(comment));
+    }
+    let predicted = predicted(&wish, &wanted, local, &plan);
+    let refusal = wish.no_fast_forward(local, &wanted, remote);
+    let before = local.clone();
+    act_on_outputs(predicted, steps, move |ended, facts| {
+        if ended.code() == Some(NO_FAST_FORWARD) {
+            return Ok(Outcome::failed(refusal.clone()));
+        }
+        if let Some(why) = &ended.complaint {
+            return Ok(Outcome::failed(why.clone()));
+        }
+        judge(&wish, &wanted, (&before, &plan, &comments), facts)
+    })
+}
+
+#[expect(
+    clippy::too_many_lines,
+    reason = "one decision after the other, in their order"
+)]
+fn plan(
+    wish: &Wish,
+    wanted: &Revision,
+    remote: &Remote,
+    local: &Repository,
+) -> Result<Plan, Box<Outcome>> {
+    let fail = |text: String| Err(Box::new(Outcome::failed(text)));
+    let has_it = local.has_wanted
+        && match wanted.kind {
+            Kind::Commit => true,
+            Kind::Branch => local.tracked.as_ref() == Some(&wanted.commit),
+            Kind::Tag => {
+                let is_moved = local.tag.as_ref().is_some_and(|tag| *tag != wanted.commit);
+                if is_moved && wish.force_reset == Force::Never {
+                    return fail(format!(
+                        "'{}' is a tag, but the remote SHA1 for this tag ({}) doesn't match the local SHA1 ({}). Set 'force_reset' to True to force this update.",
+                        wish.rev,
+                        short(&wanted.commit),
+                        short(local.tag.as_deref().unwrap_or_default())
+                    ));
+                }
+                local.tag.as_ref() == Some(&wanted.commit)
+            }
+        };
+    let target_branch = wish.other_branch(local);
+    let base = match target_branch {
+        Some(branch) if !local.branches.contains(branch) => Some(&wanted.commit),
+        Some(_) => local.base.as_ref(),
+        None => local.commit.as_ref(),
+    };
+    let is_at = base.is_some_and(|base| base.starts_with(&wanted.commit));
+    if !wish.updates_head && !is_at && target_branch.is_none() && has_it {
+        let place = wish.place(wanted);
+        return Err(Box::new(Outcome::same(format!(
+            "{place} is already present and local HEAD ({}) does not match, but update_head=False. HEAD has not been updated locally.",
+            short(local.commit.as_deref().unwrap_or_default())
+        ))));
+    }
+    let way = way(wish, local, (has_it, is_at, base.is_some()));
+    if way == Way::Reset && wish.force_reset == Force::Never {
+        return fail(wish.no_fast_forward(local, wanted, remote));
+    }
+    if target_branch.is_some() && local.is_dirty && !wish.forces_checkout {
+        return fail(format!(
+            "Local branch '{}' has uncommitted changes. Set 'force_checkout' to True to discard them and proceed.",
+            local.branch.as_deref().unwrap_or("None")
+        ));
+    }
+    let theirs = if wish.fetches_tags && wish.depth.is_none() {
+        remote.tags()
+    } else {
+        local.tags.clone()
+    };
+    let minus =
+        |one: &BTreeSet<String>, other: &BTreeSet<String>| one.difference(other).cloned().collect();
+    let new_tags: Vec<String> = minus(&theirs, &local.tags);
+    Ok(Plan {
+        way,
+        fetches: !has_it || !new_tags.is_empty(),
+        url: match &local.url {
+            None => Url::New,
+            Some(url) if *url == wish.url => Url::Stays,
+            Some(url) => Url::Changes(url.clone()),
+        },
+        new_tags,
+        old_tags: if wish.removes_tags {
+            minus(&local.tags, &theirs)
+        } else {
+            Vec::new()
+        },
+        upstream: upstream(wish, wanted, local),
+    })
+}
+
+fn way(wish: &Wish, local: &Repository, (has_it, is_at, has_base): (bool, bool, bool)) -> Way {
+    let throws_away = local.is_dirty && wish.force_reset != Force::RemoteChanges;
+    match () {
+        () if throws_away => Way::Reset,
+        () if is_at => Way::Stay,
+        () if !has_base => Way::Forward,
+        () if !has_it => Way::Unknown,
+        () if local.is_ahead => Way::Forward,
+        () => Way::Reset,
+    }
+}
+
+/// What the branch is to follow, as a command's option, and the remark on it.
+fn upstream(wish: &Wish, wanted: &Revision, local: &Repository) -> Option<(String, String)> {
+    let branch = wish.branch.as_ref().or(local.branch.as_ref())?;
+    let is_new = !local.branches.contains(branch);
+    let is = local.upstream.as_ref().filter(|_| !is_new);
+    match (wish.upstream(Some(wanted)), is) {
+        // A branch that starts at another follows it.
+        (Upstream::Branch(_), None) if is_new => None,
+        (Upstream::Branch(wanted), None) => Some((
+            format!("--set-upstream-to={wanted}"),
+            format!("Tracking branch was set to {wanted}"),
+        )),
+        (Upstream::Branch(wanted), Some(is)) if *is != wanted => Some((
+            format!("--set-upstream-to={wanted}"),
+            format!("Tracking branch was updated to {wanted}"),
+        )),
+        (Upstream::Nothing, Some(_)) => Some((
+            "--unset-upstream".to_owned(),
+            "Tracking branch was unset".to_owned(),
+        )),
+        _ => None,
+    }
+}
+
+/// Fetches branches, and tags if they are wanted.
+fn fetch(wish: &Wish) -> String {
+    let heads = format!("refs/heads/*:refs/remotes/{}/*", wish.remote);
+    let mut words = vec!["fetch", "-q"];
+    if wish.forces_fetch {
+        words.push("--force");
+    }
+    let depth = wish.depth.map(|depth| format!("--depth={depth}"));
+    words.extend(depth.as_deref());
+    words.push(&wish.remote);
+    if wish.fetches_tags {
+        words.extend([heads.as_str(), "+refs/tags/*:refs/tags/*"]);
+    }
+    git(&wish.target, words)
+}
+
+fn steps(
+    wish: &Wish,
+    wanted: &Revision,
+    local: &Repository,
+    plan: &Plan,
+) -> (Vec<Change>, Vec<String>) {
+    let target = wish.target.as_str();
+    let (mut commands, mut comments) = (Vec::new(), Vec::new());
+    let url = without_password(&wish.url);
+    match &plan.url {
+        Url::Stays => {}
+        Url::New => {
+            commands.push(git(target, ["remote", "add", &wish.remote, &wish.url]));
+            comments.push(format!("Remote '{}' set to {url}", wish.remote));
+        }
+        Url::Changes(old) => {
+            commands.push(git(target, ["remote", "set-url", &wish.remote, &wish.url]));
+            let old = without_password(old);
+            comments.push(format!(
+                "Remote '{}' changed from {old} to {url}",
+                wish.remote
+            ));
+        }
+    }
+    if !plan.old_tags.is_empty() {
+        let tags = plan.old_tags.iter().map(String::as_str);
+        commands.push(format!(
+            "{} >/dev/null",
+            git(target, ["tag", "-d"].into_iter().chain(tags))
+        ));
+        comments.push(format!(
+            "The following tags were removed from the local checkout: {}",
+            plan.old_tags.join(", ")
+        ));
+    }
+    if plan.fetches {
+        commands.push(fetch(wish));
+        comments.push(format!("{url} was fetched, resulting in updated refs"));
+    }
+    move_there(wish, wanted, local, plan, (&mut commands, &mut comments));
+    if wish.has_submodules && (local.has_stale_modules || plan.way != Way::Stay) {
+        commands.push(submodules(target));
+    }
+    let steps = commands.into_iter().map(|text| step(wish, text)).collect();
+    (steps, comments)
+}
+
+/// The commands that move the branch.
+#[expect(
+    clippy::too_many_lines,
+    reason = "one step after the other, in their order"
+)]
+fn move_there(
+    wish: &Wish,
+    wanted: &Revision,
+    local: &Repository,
+    plan: &Plan,
+    (commands, comments): (&mut Vec<String>, &mut Vec<String>),
+) {
+    let target = wish.target.as_str();
+    let place = wish.place(wanted);
+    let is_kept = !wish.updates_head && wish.other_branch(local).is_none();
+    if let Some(branch) = wish.other_branch(local) {
+        let mut words = vec!["checkout", "-q"];
+        if wish.forces_checkout {
+            words.push("-f");
+        }
+        let start = match wish.upstream(Some(wanted)) {
+            Upstream::Branch(upstream) => upstream,
+            _ if wish.rev == "HEAD" => wanted.commit.clone(),
+            _ => wish.rev.clone(),
+        };
+        if local.branches.contains(branch) {
+            words.push(branch);
+            comments.push(format!("'{branch}' was checked out"));
+        } else {
+            words.extend(["-b", branch, &start]);
+            comments.push(format!(
+                "New branch '{branch}' was checked out, with {place} as a starting point"
+            ));
+        }
+        commands.push(git(target, words));
+    }
+    let reset = git(target, ["reset", "-q", "--hard", &wanted.commit]);
+    let is_followed = wanted.kind == Kind::Branch || wish.rev == "HEAD";
+    let forward = if is_followed && (local.branch.is_some() || wish.branch.is_some()) {
+        git(target, ["merge", "-q", "--ff-only", &wanted.commit])
+    } else {
+        reset.clone()
+    };
+    let discards = local.is_dirty && plan.way != Way::Stay;
+    if discards {
+        comments.push("Uncommitted changes were discarded".to_owned());
+        if plan.way != Way::Reset {
+            commands.push(git(target, ["reset", "-q", "--hard"]));
+        }
+    }
+    match plan.way {
+        Way::Stay => {}
+        _ if is_kept => {}
+        Way::Reset => {
+            commands.push(reset);
+            comments.push(format!("Repository was hard-reset to {place}"));
+        }
+        Way::Forward => {
+            commands.push(forward);
+            comments.push(format!("Repository was fast-forwarded to {place}"));
+        }
+        Way::Unknown => {
+            let otherwise = if wish.force_reset == Force::Never {
+                format!("exit {NO_FAST_FORWARD}")
+            } else {
+                reset
+            };
+            let commit = quoted(&wanted.commit);
+            commands.push(format!(
+                "if git -C {} merge-base --is-ancestor HEAD {commit}; then {forward}; else {otherwise}; fi",
+                quoted(target)
+            ));
+            comments.push(format!("Repository was fast-forwarded to {place}"));
+        }
+    }
+    if let Some((option, comment)) = &plan.upstream {
+        commands.push(git(target, ["branch", "-q", option]));
+        comments.push(comment.clone());
+    }
+}
+
+/// What a dry run says.
+fn predicted(wish: &Wish, wanted: &Revision, local: &Repository, plan: &Plan) -> Outcome {
+    let mut changes = Map::new();
+    let mut actions = Vec::new();
+    let url = without_password(&wish.url);
+    let change = |old: &str| {
+        let remote = &wish.remote;
+        format!("Remote '{remote}' would be changed from {old} to {url}")
+    };
+    match &plan.url {
+        Url::Stays => {}
+        Url::New => actions.push(change("None")),
+        Url::Changes(old) => actions.push(change(&without_password(old))),
+    }
+    if plan.fetches {
+        actions.push(format!("Remote '{}' would be fetched", wish.remote));
+    }
+    let (old, new) = (
+        short(local.commit.as_deref().unwrap_or("None")),
+        short(&wanted.commit),
+    );
+    let is_kept = !wish.updates_head && wish.other_branch(local).is_none();
+    let moves = local
+        .commit
+        .as_ref()
+        .is_none_or(|it| !it.starts_with(&wanted.commit));
+    if moves && !is_kept {
+        let commit = local.commit.as_deref();
+        changes.extend(one("revision", old_new(commit, wanted.commit.as_str())));
+    }
+    let verb = match plan.way {
+        Way::Forward => "fast-forwarded",
+        Way::Reset => "hard-reset",
+        Way::Stay | Way::Unknown => "updated",
+    };
+    if let Some(branch) = wish.other_branch(local) {
+        actions.push(if local.branches.contains(branch) {
+            format!("Branch '{branch}' would be checked out and {verb} to {new}")
+        } else {
+            let place = wish.place(wanted);
+            format!("New branch '{branch}' would be checked out, with {place} as a starting point")
+        });
+    } else if plan.way != Way::Stay && !is_kept {
+        actions.push(format!("Repository would be {verb} from {old} to {new}"));
+    }
+    if plan.way == Way::Reset {
+        changes.extend(one("forced update", true));
+    }
+    if let Some((_, comment)) = &plan.upstream {
+        actions.push(comment.replacen(" was ", " would be ", 1));
+    }
+    if changes.is_empty() {
+        let actions = joined(&actions);
+        let text = format!(
+            "Repository {} is up-to-date\n\nChanges that would be made: {actions}",
+            wish.target
+        );
+        return Outcome::same(text);
+    }
+    Outcome::would(changes, joined(&actions))
+}
+
+fn judge(
+    wish: &Wish,
+    wanted: &Revision,
+    (before, plan, comments): (&Repository, &Plan, &[String]),
+    facts: &Facts,
+) -> Result<Outcome, Halt> {
+    let local = wish.question(Some(wanted)).ask(&wish.access, facts)?;
+    let Local::Repository(after) = local else {
+        return Ok(Outcome::failed("Failed to update repository"));
+    };
+    let mut changes = Map::new();
+    let target = &wish.target;
+    if matches!(plan.url, Url::New) {
+        let url = without_password(&wish.url);
+        changes.extend(one("new", format!("{url} => {}", wish.remote)));
+    }
+    for (key, tags) in [
+        ("new_tags", &plan.new_tags),
+        ("deleted_tags", &plan.old_tags),
+    ] {
+        if !tags.is_empty() {
+            changes.extend(one(key, texts(tags.iter().map(String::as_str))));
+        }
+    }
+    if plan.way == Way::Reset {
+        changes.extend(one("forced update", true));
+    }
+    let is_there = after
+        .commit
+        .as_ref()
+        .is_some_and(|it| it.starts_with(&wanted.commit));
+    let is_kept = !wish.updates_head && wish.other_branch(before).is_none();
+    if !is_there && !is_kept {
+        return Ok(Outcome {
+            changes,
+            ..Outcome::failed(format!(
+                "Failed to update repository\n\nChanges already made: {}",
+                joined(comments)
+            ))
+        });
+    }
+    if before.commit == after.commit {
+        let mut text = format!("Repository {target} is up-to-date");
+        if !comments.is_empty() {
+            text = format!("{text}\n\nChanges made: {}", joined(comments));
+        }
+        return Ok(Outcome::changed(changes, text));
+    }
+    changes.extend(one(
+        "revision",
+        old_new(before.commit.clone(), after.commit),
+    ));
+    Ok(Outcome::changed(changes, joined(comments)))
+}
+
+/// A bare repository is fetched if it lacks something.
+fn update_bare(wish: Wish, remote: &Remote, local: &Repository) -> Result<Verdict, Halt> {
+    let target = wish.target.clone();
+    if !wish.is_bare {
+        if local.commit.is_some() {
+            return done(Outcome::failed(
+                "Remote repository is empty, cannot update from a non-empty to an empty repository",
+            ));
+        }
+        return done(Outcome::same(format!("Repository {target} is up-to-date")));
+    }
+    if remote.is_in(local, &wish.remote) {
+        return done(Outcome::same(format!("Repository {target} is up-to-date")));
+    }
+    let mut words = vec!["fetch", "-q"];
+    if wish.forces_fetch {
+        words.push("--force");
+    }
+    words.push(&wish.remote);
+    if !wish.is_mirror {
+        words.extend(["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"]);
+    }
+    let steps = vec![step(&wish, git(&target, words))];
+    let predicted = Outcome::would(
+        Map::new(),
+        format!("Bare repository at {target} would be fetched"),
+    );
+    let before = local.clone();
+    act_on_outputs(predicted, steps, move |ended, facts| {
+        if let Some(why) = &ended.complaint {
+            return Ok(Outcome::failed(format!(
+                "Fetch failed. Set 'force_fetch' to True to force the fetch if the failure was due to not being able to fast-forward. Output of the fetch command follows:\n\n{why}"
+            )));
+        }
+        let text = format!("Bare repository at {target} was fetched, resulting in updated refs");
+        let local = wish.question(None).ask(&wish.access, facts)?;
+        let mut changes = Map::new();
+        if let Local::Repository(after) = local
+            && after.commit != before.commit
+        {
+            changes = one("revision", old_new(before.commit.clone(), after.commit));
+        }
+        Ok(Outcome::changed(changes, text))
+    })
+}
