@@ -23,6 +23,8 @@ pub struct Outcome {
     pub skip_watch: bool,
     /// More keys of the result, such as `pchanges`.
     pub more: Map,
+    /// What a dry run would have done.
+    pub steps: Vec<Change>,
 }
 
 impl Outcome {

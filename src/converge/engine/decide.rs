@@ -178,7 +178,9 @@ impl Engine {
                     facts.predict(step);
                 }
             }
-            doing.stage = Stage::Check(deed.predicted);
+            let mut predicted = deed.predicted;
+            predicted.steps = deed.steps;
+            doing.stage = Stage::Check(predicted);
             return None;
         }
         let acting = Acting::of(&deed.steps, deed.finish);

@@ -11,7 +11,9 @@ pub fn nested(value: &Value, indent: usize, text: &mut String) {
     match value {
         Value::Map(map) => {
             line("----------", indent, text);
-            for (key, value) in map.iter() {
+            let mut sorted: Vec<_> = map.iter().collect();
+            sorted.sort_by_key(|(key, _)| *key);
+            for (key, value) in sorted {
                 line(&format!("{}:", one_line(key)), indent, text);
                 nested(value, indent + STEP, text);
             }
