@@ -4,18 +4,22 @@
 //! Pure: it says which facts it needs and which changes are due, and is told what was read and
 //! what came of them. Files of state trees come through [`Roots`].
 
+mod addresses;
 mod chunk;
 mod compile;
 mod diff;
 mod engine;
 mod execution;
 mod facts;
+pub mod grains;
 mod ground;
 mod merge;
 mod module;
+pub mod named;
 mod render;
 mod reverse;
 mod roots;
+mod sections;
 mod shell;
 mod slot;
 mod verdict;

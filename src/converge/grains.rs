@@ -1,0 +1,419 @@
+//! What a machine is like, under the names that Salt has for it (S11).
+
+use super::sections::{Sections, assignments, probe};
+use super::{Facts, Halt, addresses};
+use crate::host::fact::{Domain, Fact, Probe};
+use crate::value::{Map, Value};
+
+/// Asks a machine for all of it at once.
+const TEXT: &str = r#"_s kernel; uname -s
+_s release; uname -r
+_s version; uname -v
+_s machine; uname -m
+_s node; uname -n
+_s os; cat /etc/os-release || cat /usr/lib/os-release
+_s debian; cat /etc/debian_version
+_s arch; dpkg --print-architecture || apk --print-arch || uname -m
+_s cpus; nproc || grep -c '^processor' /proc/cpuinfo
+_s cpu; grep -m 1 -E '^(model name|Processor|cpu model)' /proc/cpuinfo
+_s flags; grep -m 1 -E '^(flags|Features)' /proc/cpuinfo
+_s memory; cat /proc/meminfo
+_s fqdn; hostname -f || uname -n
+_s addresses; ip -o addr
+_s links; ip -o link
+_s routes; ip -4 route show default
+_s routes6; ip -6 route show default
+_s names4; getent ahostsv4 "$(hostname -f)"
+_s names6; getent ahostsv6 "$(hostname -f)"
+_s resolver; cat /etc/resolv.conf
+_s init; cat /proc/1/comm
+_s booted; [ -d /run/systemd/system ] && echo yes
+_s systemd; systemctl --version
+_s virtual; if [ -f /.dockerenv ]; then echo docker; elif [ -f /run/.containerenv ]; then echo podman
+else systemd-detect-virt || cat /sys/class/dmi/id/product_name; fi
+_s uid; id -u
+_s user; id -un
+_s gid; id -g
+_s group; id -gn
+_s path; printf '%s\n' "$PATH"
+_s shell; printf '%s\n' "${SHELL:-/bin/sh}"
+_s language; printf '%s\n' "${LC_ALL:-${LC_CTYPE:-$LANG}}"
+_s zone; date +%Z
+_s disks; ls /sys/block
+_s machine-id; cat /etc/machine-id
+_s efi; [ -d /sys/firmware/efi ] && echo yes
+_s cwd; pwd"#;
+
+/// What has to be known of a machine for its grains.
+pub fn facts() -> Vec<Fact> {
+    vec![Fact::Probe(Box::new(asked()))]
+}
+
+fn asked() -> Probe {
+    probe(TEXT, Domain::Fixed)
+}
+
+/// The grains of a machine with this id.
+///
+/// # Errors
+///
+/// What has to be known first, or that the machine could not be asked.
+pub fn parse(facts: &Facts, id: &str) -> Result<Value, Halt> {
+    let text = String::from_utf8_lossy(&facts.probe(asked())?.stdout);
+    let said = Sections::of(&text);
+    let mut grains = Map::new();
+    grains.insert("id".into(), id.into());
+    os(&said, &mut grains);
+    hardware(&said, &mut grains);
+    names(&said, &mut grains);
+    network(&said, &mut grains);
+    system(&said, &mut grains);
+    who(&said, &mut grains);
+    Ok(grains.into())
+}
+
+fn put(grains: &mut Map, name: &str, value: impl Into<Value>) {
+    grains.insert(name.into(), value.into());
+}
+
+fn number(text: &str) -> i64 {
+    text.trim().parse().unwrap_or_default()
+}
+
+fn texts<'a>(items: impl IntoIterator<Item = &'a str>) -> Value {
+    Value::list(items.into_iter().map(Value::from))
+}
+
+/// What `os-release` names, and what Salt calls it.
+const NAMES: [(&str, &str); 24] = [
+    ("debian", "Debian"),
+    ("ubuntu", "Ubuntu"),
+    ("raspbian", "Raspbian"),
+    ("linuxmint", "Mint"),
+    ("kali", "Kali"),
+    ("devuan", "Devuan"),
+    ("pop", "Pop"),
+    ("centos", "CentOS"),
+    ("rhel", "RedHat"),
+    ("fedora", "Fedora"),
+    ("rocky", "Rocky"),
+    ("almalinux", "AlmaLinux"),
+    ("amzn", "Amazon"),
+    ("ol", "OEL"),
+    ("scientific", "ScientificLinux"),
+    ("sles", "SUSE"),
+    ("sled", "SUSE"),
+    ("opensuse", "SUSE"),
+    ("opensuse-leap", "SUSE"),
+    ("opensuse-tumbleweed", "SUSE"),
+    ("arch", "Arch"),
+    ("alpine", "Alpine"),
+    ("gentoo", "Gentoo"),
+    ("photon", "VMware Photon OS"),
+];
+
+fn family(os: &str) -> &str {
+    match os {
+        "Debian" | "Ubuntu" | "Raspbian" | "Mint" | "Kali" | "Devuan" | "Pop" => "Debian",
+        "CentOS" | "CentOS Stream" | "RedHat" | "Fedora" | "Rocky" | "AlmaLinux" | "Amazon"
+        | "OEL" | "ScientificLinux" => "RedHat",
+        "SUSE" => "Suse",
+        other => other,
+    }
+}
+
+fn os(said: &Sections<'_>, grains: &mut Map) {
+    let kernel = said.line("kernel");
+    put(grains, "kernel", kernel);
+    put(grains, "kernelrelease", said.line("release"));
+    put(grains, "kernelversion", said.line("version"));
+    let all: Vec<(&str, String)> = assignments(said.get("os")).collect();
+    let find = |name: &str| {
+        let found = all.iter().find(|(key, _)| *key == name);
+        found.map_or("", |(_, value)| value.as_str())
+    };
+    let full = match find("NAME") {
+        "" => kernel,
+        name => name,
+    };
+    let short = find("ID");
+    let known = NAMES.iter().find(|(id, _)| *id == short);
+    let os = match known.map(|(_, name)| *name) {
+        Some("CentOS") if full.contains("Stream") => "CentOS Stream",
+        Some(name) => name,
+        None => full,
+    };
+    let release = match (find("VERSION_ID"), short) {
+        // A Debian that is not released yet has no number there.
+        ("", "debian") => said.line("debian"),
+        (release, _) => release,
+    };
+    let version = find("VERSION");
+    let in_brackets = || {
+        let inside = version.split_once('(')?.1.split_once(')')?.0;
+        Some(inside.split(',').next_back().unwrap_or(inside).trim())
+    };
+    let code = match find("VERSION_CODENAME") {
+        "" => in_brackets().unwrap_or_default(),
+        code => code,
+    };
+    let parts: Vec<&str> = release.split('.').filter(|it| !it.is_empty()).collect();
+    let part = |text: &&str| text.parse::<i64>().map_or((*text).into(), Value::from);
+    put(grains, "os", os);
+    put(grains, "os_family", family(os));
+    put(grains, "osfullname", full);
+    put(grains, "osrelease", release);
+    put(
+        grains,
+        "osrelease_info",
+        Value::list(parts.iter().map(part)),
+    );
+    put(grains, "oscodename", code);
+    put(grains, "osarch", said.line("arch"));
+    put(grains, "lsb_distrib_id", full);
+    put(grains, "lsb_distrib_release", release);
+    put(grains, "lsb_distrib_codename", code);
+    let major = parts.first().copied().unwrap_or_default();
+    if let Some(first) = parts.first() {
+        put(grains, "osmajorrelease", part(first));
+    }
+    let name = if ["Debian", "Raspbian"].contains(&os) {
+        os
+    } else {
+        full
+    };
+    let finger = if os == "Ubuntu" { release } else { major };
+    put(grains, "osfinger", format!("{name}-{finger}"));
+}
+
+fn hardware(said: &Sections<'_>, grains: &mut Map) {
+    put(grains, "cpuarch", said.line("machine"));
+    put(grains, "num_cpus", number(said.line("cpus")));
+    let after = |name: &str| {
+        let value = said.line(name).split_once(':');
+        value.map_or("", |(_, value)| value.trim())
+    };
+    put(grains, "cpu_model", after("cpu"));
+    let flags = after("flags").split_whitespace();
+    put(grains, "cpu_flags", texts(flags));
+    for (grain, name) in [("mem_total", "MemTotal:"), ("swap_total", "SwapTotal:")] {
+        let mut lines = said.get("memory").lines();
+        let line = lines.find_map(|line| line.strip_prefix(name));
+        let kibibytes = line.map_or(0, |line| number(line.trim().trim_end_matches("kB")));
+        put(grains, grain, kibibytes / 1024);
+    }
+    let is_real = |name: &&str| {
+        !["loop", "ram", "zram"]
+            .iter()
+            .any(|it| name.starts_with(it))
+    };
+    let disks = said.get("disks").split_whitespace().filter(is_real);
+    put(grains, "disks", texts(disks));
+    put(grains, "efi", !said.line("efi").is_empty());
+    let (kind, of) = match said.line("virtual") {
+        "" | "none" => ("physical", None),
+        "docker" => ("container", Some("Docker")),
+        "podman" => ("container", Some("Podman")),
+        "lxc" | "lxc-libvirt" => ("container", Some("LXC")),
+        "systemd-nspawn" => ("container", Some("systemd-nspawn")),
+        "container-other" | "wsl" => ("container", None),
+        "vmware" => ("VMware", None),
+        "oracle" | "VirtualBox" => ("VirtualBox", None),
+        "microsoft" => ("HyperV", None),
+        "amazon" => ("Nitro", None),
+        other => (other, None),
+    };
+    put(grains, "virtual", kind);
+    if let Some(of) = of {
+        put(grains, "virtual_subtype", of);
+    }
+}
+
+fn names(said: &Sections<'_>, grains: &mut Map) {
+    let node = said.line("node");
+    let fqdn = match said.line("fqdn") {
+        "" | "localhost" => node,
+        name => name,
+    };
+    let (host, domain) = fqdn.split_once('.').unwrap_or((fqdn, ""));
+    put(grains, "nodename", node);
+    put(grains, "localhost", node);
+    put(grains, "fqdn", fqdn);
+    put(grains, "host", host);
+    put(grains, "domain", domain);
+    for (grain, name) in [("fqdn_ip4", "names4"), ("fqdn_ip6", "names6")] {
+        let lines = said.get(name).lines();
+        let mut found: Vec<&str> = Vec::new();
+        for address in lines.filter_map(|line| line.split_whitespace().next()) {
+            // An address of the other kind in this one's clothes is none.
+            if !found.contains(&address) && !address.starts_with("::ffff:") {
+                found.push(address);
+            }
+        }
+        put(grains, grain, texts(found));
+    }
+}
+
+fn network(said: &Sections<'_>, grains: &mut Map) {
+    let devices = addresses::devices(said.get("links"), said.get("addresses"));
+    let of = |list: fn(&addresses::Device) -> Vec<&str>| {
+        Value::map(devices.iter().map(|it| (it.name.as_str(), texts(list(it)))))
+    };
+    let hardware = devices
+        .iter()
+        .map(|it| (it.name.as_str(), it.ether.as_str().into()));
+    put(grains, "hwaddr_interfaces", Value::map(hardware));
+    put(grains, "ip4_interfaces", of(|it| it.of(false)));
+    put(grains, "ip6_interfaces", of(|it| it.of(true)));
+    let both = of(|it| [it.of(false), it.of(true)].concat());
+    put(grains, "ip_interfaces", both);
+    let all = |is_six: bool| {
+        let mut found: Vec<&str> = devices.iter().flat_map(|it| it.of(is_six)).collect();
+        found.sort_unstable();
+        found.dedup();
+        texts(found)
+    };
+    put(grains, "ipv4", all(false));
+    put(grains, "ipv6", all(true));
+    let gateway = |name: &str| {
+        let mut words = said.line(name).split_whitespace();
+        let via = words.by_ref().any(|word| word == "via");
+        words
+            .next()
+            .filter(|_| via)
+            .map_or(false.into(), Value::from)
+    };
+    let (four, six) = (gateway("routes"), gateway("routes6"));
+    put(grains, "ip_gw", four.is_truthy() || six.is_truthy());
+    put(grains, "ip4_gw", four);
+    put(grains, "ip6_gw", six);
+    let servers = said.get("resolver").lines().filter_map(|line| {
+        let mut words = line.split_whitespace();
+        words.next().filter(|word| *word == "nameserver")?;
+        words.next()
+    });
+    let servers = texts(servers);
+    put(grains, "dns", Value::map([("nameservers", servers)]));
+}
+
+fn system(said: &Sections<'_>, grains: &mut Map) {
+    let init = match (said.line("booted"), said.line("init")) {
+        ("yes", _) | (_, "systemd") => "systemd",
+        (_, "init") => "sysvinit",
+        (_, "openrc-init") => "openrc-init",
+        (_, "runit") => "runit",
+        _ => "unknown",
+    };
+    put(grains, "init", init);
+    let mut lines = said.get("systemd").lines();
+    let version = lines.next().and_then(|line| line.split_whitespace().nth(1));
+    if let Some(version) = version {
+        let features = lines.next().unwrap_or_default().into();
+        let entries = [("version", version.into()), ("features", features)];
+        put(grains, "systemd", Value::map(entries));
+    }
+    let (language, encoding) = match said.line("language").split_once('.') {
+        Some(parts) => parts,
+        None => match said.line("language") {
+            "" | "C" | "POSIX" => ("C", "unknown"),
+            language => (language, "unknown"),
+        },
+    };
+    let locale = Value::map([
+        ("defaultlanguage", language.into()),
+        ("defaultencoding", encoding.into()),
+        ("detectedencoding", Value::from("utf-8")),
+        ("timezone", said.line("zone").into()),
+    ]);
+    put(grains, "locale_info", locale);
+    put(grains, "machine_id", said.line("machine-id"));
+}
+
+fn who(said: &Sections<'_>, grains: &mut Map) {
+    let path = said.line("path");
+    put(grains, "path", path);
+    put(grains, "systempath", texts(path.split(':')));
+    put(grains, "shell", said.line("shell"));
+    put(grains, "cwd", said.line("cwd"));
+    put(grains, "uid", number(said.line("uid")));
+    put(grains, "gid", number(said.line("gid")));
+    put(grains, "username", said.line("user"));
+    put(grains, "groupname", said.line("group"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::fact::{Probed, Reading};
+
+    fn grains_of(text: &str) -> Value {
+        let mut facts = Facts::default();
+        let probed = Probed {
+            stdout: text.replace("@@", "\u{1}").into_bytes(),
+            ..Probed::default()
+        };
+        facts.learn(super::facts().remove(0), Reading::Probe(probed));
+        parse(&facts, "web1").unwrap()
+    }
+
+    fn shown(grains: &Value, names: &[&str]) -> String {
+        let one = |name: &&str| {
+            let value = grains.get(name).unwrap_or(&Value::Null);
+            format!("{name}={value}")
+        };
+        names.iter().map(one).collect::<Vec<_>>().join("\n")
+    }
+
+    const NAMES: [&str; 8] = [
+        "os",
+        "os_family",
+        "osfullname",
+        "osrelease",
+        "osrelease_info",
+        "osmajorrelease",
+        "oscodename",
+        "osfinger",
+    ];
+
+    #[test]
+    fn distributions_have_the_names_that_salt_gives_them() {
+        let debian = grains_of(
+            "@@os\nNAME=\"Debian GNU/Linux\"\nVERSION_ID=\"12\"\nVERSION_CODENAME=bookworm\nID=debian\n",
+        );
+        insta::assert_snapshot!(shown(&debian, &NAMES));
+        let ubuntu = grains_of("@@os\nNAME=\"Ubuntu\"\nVERSION_ID=\"22.04\"\nID=ubuntu\n");
+        insta::assert_snapshot!(shown(&ubuntu, &NAMES));
+        let rocky = grains_of(
+            "@@os\nNAME='Rocky Linux'\nVERSION=\"9.3 (Blue Onyx)\"\nVERSION_ID=\"9.3\"\nID=rocky\n",
+        );
+        insta::assert_snapshot!(shown(&rocky, &NAMES));
+    }
+
+    #[test]
+    fn a_machine_that_says_nothing_has_grains_too() {
+        let grains = grains_of("");
+        assert_eq!(grains.get("id"), Some(&"web1".into()));
+        assert_eq!(grains.get("num_cpus"), Some(&0.into()));
+    }
+
+    #[test]
+    fn addresses_are_told_by_device_and_all_together() {
+        let grains = grains_of(
+            "@@links\n1: lo: <LOOPBACK> mtu 65536 state UNKNOWN \\    link/loopback 00:00:00:00:00:00 brd 0\n\
+             2: eth0@if3: <UP> mtu 1400 state UP \\    link/ether 02:fc:00:00:00:01 brd ff\n\
+             @@addresses\n1: lo    inet 127.0.0.1/8 scope host lo\\       valid\n\
+             2: eth0    inet 192.0.2.2/24 brd 192.0.2.255 scope global eth0\n\
+             2: eth0    inet6 fe80::1/64 scope link\n\
+             @@routes\ndefault via 192.0.2.1 dev eth0\n",
+        );
+        let names = [
+            "hwaddr_interfaces",
+            "ip_interfaces",
+            "ipv4",
+            "ipv6",
+            "ip4_gw",
+            "ip_gw",
+        ];
+        insta::assert_snapshot!(shown(&grains, &names));
+    }
+}

@@ -1,0 +1,150 @@
+//! Facts of a machine's hardware and network devices.
+
+use std::net::Ipv4Addr;
+
+use super::{NamedFact, Words, printed, shell};
+use crate::converge::addresses::{Address, Device, devices};
+use crate::converge::sections::{Sections, probe};
+use crate::host::fact::{Domain, Fact, Reading};
+use crate::value::{Map, Value};
+
+pub(super) static FACTS: &[NamedFact] = &[
+    NamedFact {
+        name: "hardware.Cpus",
+        about: "how many processors it has",
+        arguments: &[],
+        ask: |_| shell("getconf _NPROCESSORS_ONLN || nproc", Domain::Fixed),
+        parse: |_, reading| {
+            let text = printed(reading).unwrap_or_default();
+            text.trim().parse::<i64>().ok().into()
+        },
+    },
+    NamedFact {
+        name: "hardware.Memory",
+        about: "its memory in megabytes",
+        arguments: &[],
+        ask: |_| shell("grep MemTotal /proc/meminfo", Domain::Fixed),
+        parse: |_, reading| {
+            let text = printed(reading).unwrap_or_default();
+            let number = text.split_whitespace().nth(1);
+            let kibibytes = number.and_then(|it| it.parse::<i64>().ok());
+            kibibytes.map(|it| (it + 512) / 1024).into()
+        },
+    },
+    NamedFact {
+        name: "hardware.BlockDevices",
+        about: "mounted block devices, by name",
+        arguments: &[],
+        ask: |_| shell("df -Pk", Domain::All),
+        parse: block_devices,
+    },
+    NamedFact {
+        name: "hardware.NetworkDevices",
+        about: "network devices, by name",
+        arguments: &[],
+        ask: network,
+        parse: |_, reading| of_each(reading, |device| Some(described(device))),
+    },
+    NamedFact {
+        name: "hardware.Ipv4Addrs",
+        about: "the IPv4 addresses of each network device",
+        arguments: &[],
+        ask: network,
+        parse: |_, reading| of_each(reading, |device| all_of(device, false)),
+    },
+    NamedFact {
+        name: "hardware.Ipv6Addrs",
+        about: "the IPv6 addresses of each network device",
+        arguments: &[],
+        ask: network,
+        parse: |_, reading| of_each(reading, |device| all_of(device, true)),
+    },
+    NamedFact {
+        name: "hardware.Ipv4Addresses",
+        about: "the first IPv4 address of each network device",
+        arguments: &[],
+        ask: network,
+        parse: |_, reading| of_each(reading, |it| it.of(false).first().copied().map(Value::from)),
+    },
+    NamedFact {
+        name: "hardware.Ipv6Addresses",
+        about: "the first IPv6 address of each network device",
+        arguments: &[],
+        ask: network,
+        parse: |_, reading| of_each(reading, |it| it.of(true).first().copied().map(Value::from)),
+    },
+];
+
+fn network(_: &Words) -> Fact {
+    let text = "_s links; ip -o link\n_s addresses; ip -o addr";
+    Fact::Probe(Box::new(probe(text, Domain::All)))
+}
+
+fn of_each(reading: &Reading, value: fn(&Device) -> Option<Value>) -> Value {
+    let text = printed(reading).unwrap_or_default();
+    let said = Sections::of(&text);
+    let all = devices(said.get("links"), said.get("addresses"));
+    let entry = |device: &Device| value(device).map(|value| (device.name.clone(), value));
+    Value::map(all.iter().filter_map(entry))
+}
+
+fn all_of(device: &Device, is_six: bool) -> Option<Value> {
+    let found = device.of(is_six);
+    (!found.is_empty()).then(|| Value::list(found.into_iter().map(Value::from)))
+}
+
+fn described(device: &Device) -> Value {
+    let mut map = Map::new();
+    map.insert("state".into(), device.state.as_str().into());
+    map.insert("ether".into(), device.ether.as_str().into());
+    map.insert("mtu".into(), device.mtu.into());
+    for (key, is_six) in [("ipv4", false), ("ipv6", true)] {
+        let mut found = device.addresses.iter().filter(|it| it.is_six == is_six);
+        let Some(first) = found.next() else {
+            continue;
+        };
+        let mut address = of_address(first);
+        let others: Vec<Value> = found.map(|it| of_address(it).into()).collect();
+        if !others.is_empty() {
+            address.insert("additional_ips".into(), others.into());
+        }
+        map.insert(key.into(), address.into());
+    }
+    map.into()
+}
+
+fn of_address(address: &Address) -> Map {
+    let mut map = Map::new();
+    map.insert("address".into(), address.text.as_str().into());
+    if !address.is_six {
+        map.insert("broadcast".into(), address.broadcast.as_deref().into());
+    }
+    map.insert("mask_bits".into(), address.bits.into());
+    if let (false, Ok(bits)) = (address.is_six, u32::try_from(address.bits)) {
+        let mask = u32::MAX
+            .checked_shl(32_u32.saturating_sub(bits))
+            .unwrap_or(0);
+        map.insert("netmask".into(), Ipv4Addr::from(mask).to_string().into());
+    }
+    map
+}
+
+fn block_devices(_: &Words, reading: &Reading) -> Value {
+    let text = printed(reading).unwrap_or_default();
+    let device = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [name, blocks, used, available, percent, mount @ ..] = words.as_slice() else {
+            return None;
+        };
+        let entries = [
+            ("blocks", *blocks),
+            ("used", used),
+            ("available", available),
+            ("used_percent", percent.trim_end_matches('%')),
+            ("mount", &mount.join(" ")),
+        ];
+        let entries = entries.map(|(key, word)| (key, Value::from(word)));
+        Some(((*name).to_owned(), Value::map(entries)))
+    };
+    Value::map(text.lines().skip(1).filter_map(device))
+}

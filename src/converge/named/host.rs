@@ -1,0 +1,283 @@
+//! Facts of the machine as a whole.
+
+use super::{NamedFact, Words, line, lines, number_or_text, printed, shell};
+use crate::converge::sections::assignments;
+use crate::host::fact::{Domain, Fact, Probe, Reading, Setting};
+use crate::value::{Map, Value};
+
+const OS_RELEASE: &str = "cat /etc/os-release || cat /usr/lib/os-release";
+
+/// A fact that one line of a command is.
+const fn one(name: &'static str, about: &'static str, ask: fn(&Words) -> Fact) -> NamedFact {
+    NamedFact {
+        name,
+        about,
+        arguments: &[],
+        ask,
+        parse: line,
+    }
+}
+
+pub(super) static FACTS: &[NamedFact] = &[
+    one("server.User", "the user who acts there", |_| {
+        shell("id -un", Domain::Fixed)
+    }),
+    one("server.Path", "where programs are looked for", |_| {
+        shell("printf '%s\\n' \"$PATH\"", Domain::Fixed)
+    }),
+    one("server.TmpDir", "the folder for temporary files", |_| {
+        shell("printf '%s\\n' \"${TMPDIR:-/tmp}\"", Domain::Fixed)
+    }),
+    one("server.Hostname", "its name", |_| {
+        shell("uname -n", Domain::All)
+    }),
+    one("server.Kernel", "the name of its kernel", |_| {
+        shell("uname -s", Domain::Fixed)
+    }),
+    one("server.KernelVersion", "the version of its kernel", |_| {
+        shell("uname -r", Domain::Fixed)
+    }),
+    one("server.Os", "the name of its system", |_| {
+        shell("uname -s", Domain::Fixed)
+    }),
+    one("server.OsVersion", "the version of its system", |_| {
+        shell("uname -r", Domain::Fixed)
+    }),
+    one("server.Arch", "the kind of its processor", |_| {
+        shell("uname -m", Domain::Fixed)
+    }),
+    one("server.Date", "what time it is there", |_| {
+        shell("date '+%Y-%m-%dT%H:%M:%S%z'", Domain::All)
+    }),
+    one("server.Timezone", "its time zone", |_| {
+        let text = "cat /etc/timezone 2>/dev/null || { _z=$(readlink -f /etc/localtime) && \
+                    printf '%s\\n' \"${_z#*/zoneinfo/}\"; }";
+        shell(text, Domain::Path("/etc".to_owned()))
+    }),
+    NamedFact {
+        name: "server.Home",
+        about: "the home of a user",
+        arguments: &[("user", Some(""))],
+        ask: |words| {
+            let text = match words.get("user") {
+                "" => "printf '%s\\n' \"$HOME\"".to_owned(),
+                _ => format!("getent passwd {} | cut -d: -f6", words.quoted("user")),
+            };
+            shell(text, Domain::Accounts)
+        },
+        parse: line,
+    },
+    NamedFact {
+        name: "server.Which",
+        about: "where a program is; null if there is none",
+        arguments: &[("command", None)],
+        ask: |words| {
+            let text = format!("command -v {} || :", words.quoted("command"));
+            shell(text, Domain::All)
+        },
+        parse: line,
+    },
+    NamedFact {
+        name: "server.Command",
+        about: "what a command that changes nothing prints",
+        arguments: &[("command", None)],
+        ask: |words| shell(words.get("command"), Domain::All),
+        parse: lines,
+    },
+    NamedFact {
+        name: "server.Uptime",
+        about: "for how many seconds it has been up",
+        arguments: &[],
+        ask: |_| shell("cat /proc/uptime", Domain::All),
+        parse: |_, reading| {
+            let text = printed(reading).unwrap_or_default();
+            let seconds = text.split('.').next().and_then(|it| it.parse::<i64>().ok());
+            seconds.into()
+        },
+    },
+    NamedFact {
+        name: "server.LoadAverage",
+        about: "how much runs, of the last 1, 5 and 15 minutes",
+        arguments: &[],
+        ask: |_| shell("cat /proc/loadavg", Domain::All),
+        parse: |_, reading| {
+            let text = printed(reading).unwrap_or_default();
+            let numbers = text
+                .split_whitespace()
+                .filter_map(|it| it.parse::<f64>().ok());
+            Value::map(["1", "5", "15"].into_iter().zip(numbers.map(Value::from)))
+        },
+    },
+    NamedFact {
+        name: "server.OsRelease",
+        about: "what `os-release` says",
+        arguments: &[],
+        ask: |_| shell(OS_RELEASE, Domain::Fixed),
+        parse: |_, reading| {
+            let text = printed(reading).unwrap_or_default();
+            let entry = |(name, value): (&str, String)| (name.to_lowercase(), value.into());
+            Value::map(assignments(&text).map(entry))
+        },
+    },
+    NamedFact {
+        name: "server.LinuxDistribution",
+        about: "the distribution: its name, version and what it says of itself",
+        arguments: &[],
+        ask: |_| shell(OS_RELEASE, Domain::Fixed),
+        parse: distribution,
+    },
+    NamedFact {
+        name: "server.LinuxName",
+        about: "the name of the distribution",
+        arguments: &[],
+        ask: |_| shell(OS_RELEASE, Domain::Fixed),
+        parse: |words, reading| {
+            let all = distribution(words, reading);
+            all.get("name").cloned().unwrap_or_default()
+        },
+    },
+    NamedFact {
+        name: "server.LsbRelease",
+        about: "what `lsb_release` says",
+        arguments: &[],
+        ask: |_| shell("lsb_release -ca 2>/dev/null", Domain::Fixed),
+        parse: |_, reading| {
+            let text = printed(reading).unwrap_or_default();
+            let keys = [
+                ("Distributor ID", "id"),
+                ("Description", "description"),
+                ("Release", "release"),
+                ("Codename", "codename"),
+            ];
+            let entry = |line: &str| {
+                let (name, value) = line.split_once(':')?;
+                let key = keys.iter().find(|(it, _)| *it == name.trim())?.1;
+                Some((key, Value::from(value.trim())))
+            };
+            Value::map(text.lines().filter_map(entry))
+        },
+    },
+    NamedFact {
+        name: "server.Sysctl",
+        about: "settings of the kernel",
+        arguments: &[("keys", Some(""))],
+        ask: |words| {
+            let keys: Vec<String> = words
+                .get("keys")
+                .split([',', ' '])
+                .filter(|it| !it.is_empty())
+                .map(crate::expr::quote_for_shell)
+                .collect();
+            let keys = if keys.is_empty() {
+                "-a".to_owned()
+            } else {
+                keys.join(" ")
+            };
+            let text = format!("PATH=$PATH:/usr/sbin:/sbin; sysctl {keys} 2>/dev/null");
+            shell(text, Domain::All)
+        },
+        parse: sysctl,
+    },
+    NamedFact {
+        name: "server.RebootRequired",
+        about: "whether it is to be restarted for what was installed",
+        arguments: &[],
+        ask: |_| {
+            let text = "[ -e /var/run/reboot-required ] && echo yes || echo no";
+            shell(text, Domain::All)
+        },
+        parse: |_, reading| (printed(reading).as_deref().map(str::trim) == Some("yes")).into(),
+    },
+    NamedFact {
+        name: "server.Selinux",
+        about: "what SELinux does",
+        arguments: &[],
+        ask: |_| {
+            let text = "PATH=$PATH:/usr/sbin; getenforce 2>/dev/null || :";
+            shell(text, Domain::All)
+        },
+        parse: |words, reading| {
+            let mode = line(words, reading);
+            let mode = mode.as_str().map(str::to_lowercase);
+            Value::map([("mode", mode.into())])
+        },
+    },
+    NamedFact {
+        name: "git.GitBranch",
+        about: "the branch that a repository is on",
+        arguments: &[("repo", None)],
+        ask: |words| git(words.get("repo"), "git rev-parse --abbrev-ref HEAD"),
+        parse: line,
+    },
+    NamedFact {
+        name: "git.GitConfig",
+        about: "the settings of Git, of a repository or of the user",
+        arguments: &[("repo", Some(""))],
+        ask: |words| match words.get("repo") {
+            "" => shell("git config --global -z -l 2>/dev/null || :", Domain::All),
+            repo => git(repo, "git config --local -z -l"),
+        },
+        parse: git_config,
+    },
+];
+
+fn git(repo: &str, text: &str) -> Fact {
+    Fact::Probe(Box::new(Probe {
+        text: format!("{text} 2>/dev/null"),
+        setting: Setting {
+            cwd: Some(repo.to_owned()),
+            ..Setting::default()
+        },
+        reads: Domain::Path(repo.to_owned()),
+    }))
+}
+
+fn git_config(_: &Words, reading: &Reading) -> Value {
+    let text = printed(reading).unwrap_or_default();
+    let mut all: indexmap::IndexMap<String, Vec<Value>> = indexmap::IndexMap::new();
+    for item in text.split('\0').filter(|it| !it.is_empty()) {
+        let (name, value) = item.split_once('\n').unwrap_or((item, ""));
+        all.entry(name.to_owned()).or_default().push(value.into());
+    }
+    Value::map(all.into_iter().map(|(name, values)| (name, values.into())))
+}
+
+fn sysctl(_: &Words, reading: &Reading) -> Value {
+    let text = printed(reading).unwrap_or_default();
+    let entry = |line: &str| {
+        let (name, value) = line.split_once('=')?;
+        let words: Vec<&str> = value.split_whitespace().collect();
+        let numbers = words.iter().all(|word| word.parse::<i64>().is_ok());
+        let value = match words.as_slice() {
+            [one] => number_or_text(one),
+            [_, ..] if numbers => Value::list(words.iter().map(|word| number_or_text(word))),
+            _ => value.trim().into(),
+        };
+        Some((name.trim().to_owned(), value))
+    };
+    Value::map(text.lines().filter_map(entry))
+}
+
+/// The first word of a distribution's name, but for some whose second belongs to it.
+fn distribution(_: &Words, reading: &Reading) -> Value {
+    let text = printed(reading).unwrap_or_default();
+    let meta: Map = assignments(&text)
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect();
+    let find = |name: &str| meta.get(name).and_then(Value::as_str).unwrap_or_default();
+    let name = find("NAME");
+    let short = match find("ID") {
+        "rhel" => "RedHat",
+        "ol" => "Oracle",
+        "opensuse-leap" | "opensuse-tumbleweed" => name,
+        _ => name.split_whitespace().next().unwrap_or_default(),
+    };
+    let mut parts = find("VERSION_ID").split('.');
+    let mut part = || parts.next().and_then(|it| it.parse::<i64>().ok());
+    Value::map([
+        ("name", short.into()),
+        ("major", part().into()),
+        ("minor", part().into()),
+        ("release_meta", meta.clone().into()),
+    ])
+}

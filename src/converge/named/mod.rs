@@ -1,0 +1,318 @@
+//! Facts that people ask for by name, as pyinfra names them (P.10): what is read for each, and what
+//! is made of it.
+
+mod files;
+mod hardware;
+mod host;
+mod packages;
+mod people;
+mod system;
+
+use std::collections::BTreeMap;
+
+use crate::expr::quote_for_shell;
+use crate::host::fact::{Domain, Fact, Probe, Probed, Reading, Setting};
+use crate::tosca::did_you_mean;
+use crate::value::Value;
+
+/// A fact with a name.
+#[derive(Debug)]
+pub struct NamedFact {
+    /// Its module and its name, such as `server.Users`.
+    pub name: &'static str,
+    /// What it gives, in a few words.
+    pub about: &'static str,
+    /// Its arguments, and what they are where they are not given; none where they must be.
+    pub arguments: &'static [(&'static str, Option<&'static str>)],
+    ask: fn(&Words) -> Fact,
+    parse: fn(&Words, &Reading) -> Value,
+}
+
+/// The words that a fact was asked with, by argument.
+#[derive(Debug, Clone, Default)]
+struct Words(BTreeMap<String, String>);
+
+impl Words {
+    fn get(&self, name: &str) -> &str {
+        self.0.get(name).map_or("", String::as_str)
+    }
+
+    /// A word as a shell reads it.
+    fn quoted(&self, name: &str) -> String {
+        quote_for_shell(self.get(name))
+    }
+}
+
+/// A fact that was asked for with all its arguments.
+#[derive(Debug)]
+pub struct Asked {
+    fact: &'static NamedFact,
+    words: Words,
+}
+
+/// Why a fact cannot be asked for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    /// There is none of this name.
+    #[error("there is no fact `{name}`")]
+    Unknown {
+        /// The name.
+        name: String,
+        /// What may be meant.
+        hint: Option<String>,
+    },
+    /// An argument is missing.
+    #[error("the fact `{fact}` needs the argument `{argument}`")]
+    Missing {
+        /// The fact.
+        fact: &'static str,
+        /// The argument.
+        argument: &'static str,
+    },
+    /// It has no such argument.
+    #[error("the fact `{fact}` has no argument `{argument}`")]
+    NoArgument {
+        /// The fact.
+        fact: &'static str,
+        /// The argument.
+        argument: String,
+        /// What may be meant.
+        hint: Option<String>,
+    },
+}
+
+/// All facts with names, by module.
+pub fn all() -> impl Iterator<Item = &'static NamedFact> {
+    let tables = [
+        files::FACTS,
+        hardware::FACTS,
+        host::FACTS,
+        packages::FACTS,
+        people::FACTS,
+        system::FACTS,
+    ];
+    tables.into_iter().flatten()
+}
+
+/// Finds a fact by its name, with its module or without, in any case: `server.LinuxName`,
+/// `linux_name`.
+///
+/// # Errors
+///
+/// There is none, and which may be meant.
+pub fn find(name: &str) -> Result<&'static NamedFact, NameError> {
+    let plain = |text: &str| text.replace('_', "").to_lowercase();
+    let asked = plain(name);
+    let last = |it: &NamedFact| it.name.rsplit('.').next().map(plain).unwrap_or_default();
+    let found = all().find(|it| plain(it.name) == asked || last(it) == asked);
+    found.ok_or_else(|| {
+        let short = all().map(|it| it.name.rsplit('.').next().unwrap_or(it.name));
+        let hint = if name.contains('.') {
+            did_you_mean(name, all().map(|it| it.name))
+        } else {
+            did_you_mean(name, short)
+        };
+        NameError::Unknown {
+            name: name.to_owned(),
+            hint,
+        }
+    })
+}
+
+impl NamedFact {
+    /// Asks for it with arguments.
+    ///
+    /// # Errors
+    ///
+    /// An argument is missing, or there is none of this name.
+    pub fn with(&'static self, given: BTreeMap<String, String>) -> Result<Asked, NameError> {
+        for name in given.keys() {
+            if !self.arguments.iter().any(|(it, _)| it == name) {
+                return Err(NameError::NoArgument {
+                    fact: self.name,
+                    argument: name.clone(),
+                    hint: did_you_mean(name, self.arguments.iter().map(|(it, _)| *it)),
+                });
+            }
+        }
+        let mut words = given;
+        for (name, default) in self.arguments {
+            match (words.contains_key(*name), default) {
+                (true, _) => {}
+                (false, Some(default)) => {
+                    words.insert((*name).to_owned(), (*default).to_owned());
+                }
+                (false, None) => {
+                    return Err(NameError::Missing {
+                        fact: self.name,
+                        argument: name,
+                    });
+                }
+            }
+        }
+        Ok(Asked {
+            fact: self,
+            words: Words(words),
+        })
+    }
+}
+
+impl Asked {
+    /// What is to be read.
+    pub fn fact(&self) -> Fact {
+        (self.fact.ask)(&self.words)
+    }
+
+    /// What the reading says.
+    ///
+    /// # Errors
+    ///
+    /// Why it could not be read.
+    pub fn answer(&self, reading: &Reading) -> Result<Value, String> {
+        match reading {
+            Reading::Failed(why) => Err(why.clone()),
+            reading => Ok((self.fact.parse)(&self.words, reading)),
+        }
+    }
+}
+
+/// A fact that a text for the shell gives.
+fn shell(text: impl Into<String>, reads: Domain) -> Fact {
+    Fact::Probe(Box::new(Probe {
+        text: text.into(),
+        setting: Setting::default(),
+        reads,
+    }))
+}
+
+/// What was printed, if the command succeeded or printed anything.
+fn printed(reading: &Reading) -> Option<String> {
+    match reading {
+        Reading::Probe(Probed { code, stdout, .. }) if *code == 0 || !stdout.is_empty() => {
+            Some(String::from_utf8_lossy(stdout).into_owned())
+        }
+        _ => None,
+    }
+}
+
+/// What was printed without spaces around it; null if that is nothing.
+fn line(_: &Words, reading: &Reading) -> Value {
+    let text = printed(reading);
+    let text = text.as_deref().map(str::trim).filter(|it| !it.is_empty());
+    text.into()
+}
+
+/// The lines that were printed.
+fn lines(_: &Words, reading: &Reading) -> Value {
+    let text = printed(reading).unwrap_or_default();
+    Value::list(text.lines().map(Value::from))
+}
+
+/// A whole number where a text is one, or else the text.
+fn number_or_text(text: &str) -> Value {
+    text.parse::<i64>()
+        .map_or_else(|_| text.into(), Value::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(name: &str, words: &[(&str, &str)], printed: &str) -> String {
+        let words = words
+            .iter()
+            .map(|(key, word)| ((*key).to_owned(), (*word).to_owned()));
+        let asked = find(name).unwrap().with(words.collect()).unwrap();
+        let reading = Reading::Probe(Probed {
+            stdout: printed.replace("@@", "\u{1}").into_bytes(),
+            ..Probed::default()
+        });
+        asked.answer(&reading).unwrap().to_string()
+    }
+
+    #[test]
+    fn a_fact_is_found_by_any_of_its_names() {
+        for name in ["server.Users", "users", "Users", "SERVER.USERS"] {
+            assert_eq!(find(name).unwrap().name, "server.Users");
+        }
+        assert_eq!(find("linux_name").unwrap().name, "server.LinuxName");
+        let error = find("server.Usrs").unwrap_err();
+        insta::assert_debug_snapshot!(error);
+    }
+
+    #[test]
+    fn arguments_are_checked() {
+        let fact = find("files.File").unwrap();
+        let missing = fact.with(BTreeMap::new()).unwrap_err();
+        insta::assert_snapshot!(missing);
+        let given = [("pth".to_owned(), "/".to_owned())].into();
+        insta::assert_debug_snapshot!(fact.with(given).unwrap_err());
+    }
+
+    #[test]
+    fn names_are_told_once() {
+        let mut names: Vec<&str> = all().map(|it| it.name).collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+        assert!(count >= 40, "{count}");
+    }
+
+    #[test]
+    fn what_is_printed_is_read_as_pyinfra_reads_it() {
+        let all = [
+            answer(
+                "server.Users",
+                &[],
+                "@@passwd\nroot:x:0:0:root:/root:/bin/bash\nbob:x:1000:100:Bob,,,:/home/bob:/bin/sh\n\
+                 @@group\nroot:x:0:\nusers:x:100:\nsudo:x:27:bob\n",
+            ),
+            answer(
+                "server.Mounts",
+                &[],
+                "/dev/vda / ext4 rw,relatime 0 0\nnone /a\\040b tmpfs rw 0 0\n",
+            ),
+            answer("hardware.Memory", &[], "MemTotal:       24682416 kB\n"),
+            answer(
+                "deb.DebPackages",
+                &[],
+                "apt\t2.6.1\tinstalled\nbash\t5.2\tinstalled\nold\t1\tconfig-files\n",
+            ),
+            answer(
+                "systemd.SystemdStatus",
+                &[],
+                "ssh.service loaded active running x\ncron.service loaded failed failed y\n",
+            ),
+            answer(
+                "systemd.SystemdEnabled",
+                &[],
+                "ssh.service enabled enabled\ncron.service disabled enabled\n",
+            ),
+            answer(
+                "apt.AptSources",
+                &[],
+                "@@list\ndeb [arch=amd64 signed-by=/k] http://x/debian sid main contrib\n# deb http://no no\n\
+                 @@sources\nTypes: deb deb-src\nURIs: http://y\nSuites: a b\nComponents: main\n",
+            ),
+            answer(
+                "crontab.Crontab",
+                &[],
+                "# Puppet Name: x\nA=1\n*/5 * * * * run it\n@daily other\n",
+            ),
+            answer(
+                "git.GitConfig",
+                &[],
+                "user.name\nBob\nline\u{0}core.x\ny\u{0}",
+            ),
+            answer("server.Sysctl", &[], "a.b = 1\nc.d = 1\t2\ne.f = x\n"),
+            answer(
+                "server.LinuxName",
+                &[],
+                "NAME=\"Debian GNU/Linux\"\nID=debian\nVERSION_ID=\"12\"\n",
+            ),
+            answer("server.LoadAverage", &[], "8.02 8.12 6.20 1/2 3\n"),
+        ];
+        insta::assert_snapshot!(all.join("\n"));
+    }
+}
