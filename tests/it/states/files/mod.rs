@@ -66,15 +66,25 @@ impl Render for Renderer {
             .keep_trailing_newline(true)
             .build();
         engine.set_syntax(syntax.unwrap());
-        let mut words: BTreeMap<String, Json> = request
-            .context
-            .iter()
-            .map(|(key, value)| (key.to_string(), to_json(value)))
-            .collect();
-        words.insert("grains".to_owned(), json!({"role": "web"}));
+        let mut words = map_json(request.context);
+        words["grains"] = json!({"role": "web"});
         engine
-            .render_str(request.text, minijinja::Value::from_serialize(&words))
+            .render_str(request.text, to_jinja(&words))
             .map_err(|error| Halt::Failed(error.to_string()))
+    }
+}
+
+fn to_jinja(json: &Json) -> minijinja::Value {
+    match json {
+        Json::Null => ().into(),
+        Json::Bool(truth) => (*truth).into(),
+        Json::Number(number) => number.as_i64().unwrap().into(),
+        Json::String(text) => text.into(),
+        Json::Array(items) => items.iter().map(to_jinja).collect(),
+        Json::Object(map) => {
+            let pairs = map.iter().map(|(key, value)| (key.clone(), to_jinja(value)));
+            pairs.collect::<BTreeMap<String, minijinja::Value>>().into()
+        }
     }
 }
 
@@ -384,6 +394,10 @@ fn sorted(rows: &Json) -> Json {
             removed.sort_by_key(ToString::to_string);
         }
         let comment = row["comment"].as_str().unwrap().to_owned();
+        if comment.starts_with("An exception occurred in this state") {
+            // What Python raises is shown with where in Salt it was.
+            row["comment"] = json!("exception");
+        }
         if comment.contains("####") {
             let mut parts: Vec<&str> = comment.split('\n').filter(|it| !it.is_empty()).collect();
             parts.sort_unstable();
@@ -452,6 +466,11 @@ fn check(file: &str) {
 #[test]
 fn managed_files_are_what_salt_makes_of_them() {
     check("managed.yaml");
+}
+
+#[test]
+fn edited_files_are_what_salt_makes_of_them() {
+    check("edits.yaml");
 }
 
 #[test]

@@ -1,0 +1,208 @@
+//! `file.blockreplace`: what stands between two markers in a file.
+
+use super::accumulated::accumulators;
+use super::edit::{WORDS, backup_ending, by_lines, is_secret, open, told, verdict};
+use super::pattern::{Flags, compile, is_found};
+use super::source::texts;
+use super::text::is_binary;
+use super::work::refuse;
+use crate::converge::{Call, Facts, Halt, Verdict};
+use crate::value::Value;
+
+/// Where a block goes that is not there.
+enum Missing {
+    Refused,
+    Appended,
+    Prepended,
+    Before(String),
+    After(String),
+}
+
+struct Block {
+    start: String,
+    end: String,
+    lines: Vec<String>,
+    newline: bool,
+    missing: Missing,
+}
+
+/// Decides `file.blockreplace`.
+pub(super) fn blockreplace(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
+    let texts = texts(call, facts)?;
+    let edited = open(call, facts)?;
+    let before = edited.there()?;
+    let fail = |why: &str| -> Halt {
+        Halt::Failed(format!(
+            "Encountered error managing block: {why}. See the log for details."
+        ))
+    };
+    let mut content = call.text("content")?.unwrap_or_default();
+    if let Some(all) = accumulators(call, &edited.path)? {
+        let texts = all.as_map().into_iter().flat_map(|map| map.values());
+        for text in texts.flat_map(|texts| texts.as_list().cloned().unwrap_or_default()) {
+            if !content.is_empty() {
+                content.push('\n');
+            }
+            content.push_str(&text.reveal().to_string());
+        }
+    }
+    content.extend(texts.into_iter().flatten());
+    if is_binary(before) {
+        return Err(fail(&format!(
+            "Cannot perform string replacements on a binary file: {}",
+            edited.path
+        )));
+    }
+    let newline = match call.arg("append_newline") {
+        Some(value) => value.is_truthy(),
+        None => !content.ends_with('\n'),
+    };
+    let block = Block {
+        start: call
+            .text("marker_start")?
+            .unwrap_or_else(|| "#-- start managed zone --".to_owned()),
+        end: call
+            .text("marker_end")?
+            .unwrap_or_else(|| "#-- end managed zone --".to_owned()),
+        lines: content
+            .split("\r\n")
+            .flat_map(|line| line.split('\n'))
+            .map(str::to_owned)
+            .collect(),
+        newline,
+        missing: missing(call).map_err(|why| fail(&why))?,
+    };
+    let before = edited.text()?;
+    let after = block.placed(before).map_err(|halt| match halt {
+        Halt::Failed(why) => fail(&why),
+        needs @ Halt::Needs(_) => needs,
+    })?;
+    let difference = if after == before {
+        String::new()
+    } else {
+        by_lines(before, &after)
+    };
+    let mut steps = Vec::new();
+    if !difference.is_empty() {
+        if let Some(ending) = backup_ending(call)? {
+            steps = edited.backup(&ending, facts)?;
+        }
+        steps.push(edited.write(after.into_bytes(), is_secret(call)));
+    }
+    Ok(verdict(call, told(call, difference), steps, WORDS))
+}
+
+fn missing(call: &Call<'_>) -> Result<Missing, String> {
+    let text = |key: &str| {
+        let value = call.arg(key).filter(|value| value.is_truthy());
+        value.map(|value| match value {
+            Value::Str(text) => Ok(text.to_string()),
+            _ => Err(format!("RegEx expected in {key} parameter.")),
+        })
+    };
+    let mut all = Vec::new();
+    if call.flag("append_if_not_found", false) {
+        all.push(Missing::Appended);
+    }
+    if call.flag("prepend_if_not_found", false) {
+        all.push(Missing::Prepended);
+    }
+    if let Some(pattern) = text("insert_before_match") {
+        all.push(Missing::Before(pattern?));
+    }
+    if let Some(pattern) = text("insert_after_match") {
+        all.push(Missing::After(pattern?));
+    }
+    if all.len() > 1 {
+        return Err(
+            "Only one of append_if_not_found, prepend_if_not_found, insert_before_match, and \
+             insert_after_match is permitted"
+                .to_owned(),
+        );
+    }
+    Ok(all.pop().unwrap_or(Missing::Refused))
+}
+
+impl Block {
+    /// The text with the block in it.
+    fn placed(&self, before: &str) -> Result<String, Halt> {
+        let lines: Vec<&str> = before.split_inclusive('\n').collect();
+        let ending = match lines.first() {
+            Some(line) if line.ends_with("\r\n") => "\r\n",
+            _ => "\n",
+        };
+        let mut after: Vec<String> = Vec::new();
+        let (mut within, mut found) = (false, false);
+        for line in &lines {
+            if line.contains(&self.start) {
+                within = true;
+            } else if within {
+                if let Some(at) = line.find(&self.end) {
+                    (within, found) = (false, true);
+                    self.fill(&mut after, &line[at..], ending);
+                }
+                continue;
+            }
+            after.push((*line).to_owned());
+        }
+        if within {
+            return refuse("Unterminated marked block. End of file reached before marker_end.");
+        }
+        if !found {
+            self.insert(&lines, &mut after, ending)?;
+        }
+        Ok(after.concat())
+    }
+
+    /// Adds what is between the markers, and the last of them.
+    fn fill(&self, lines: &mut Vec<String>, end: &str, ending: &str) {
+        let end = format!("{}{ending}", end.trim_end_matches(['\r', '\n']));
+        let last = self.lines.len().saturating_sub(1);
+        for (index, line) in self.lines.iter().enumerate() {
+            if index < last || self.newline {
+                lines.push(format!("{line}{ending}"));
+            }
+            if index == last {
+                lines.push(if self.newline {
+                    end.clone()
+                } else {
+                    format!("{line}{end}")
+                });
+            }
+        }
+    }
+
+    fn whole(&self, ending: &str) -> Vec<String> {
+        let mut lines = vec![format!("{}{ending}", self.start)];
+        self.fill(&mut lines, &self.end, ending);
+        lines
+    }
+
+    /// Adds the block where it goes when it is not there.
+    fn insert(&self, lines: &[&str], after: &mut Vec<String>, ending: &str) -> Result<(), Halt> {
+        let absent = "Cannot edit marked block. Markers were not found in file.";
+        let find = |pattern: &str| -> Result<usize, Halt> {
+            let regex = compile(pattern, Flags::NONE)?;
+            lines
+                .iter()
+                .position(|line| is_found(&regex, line))
+                .ok_or_else(|| Halt::Failed(absent.to_owned()))
+        };
+        let at = match &self.missing {
+            Missing::Refused => return refuse(absent),
+            Missing::Prepended => 0,
+            Missing::Appended => {
+                if let Some(last) = after.last_mut()
+                    && !last.ends_with(ending)
+                {
+                    last.push_str(ending);
+                }
+                after.len()
+            }
+            Missing::Before(pattern) => find(pattern)?,
+            Missing::After(pattern) => find(pattern)? + 1,
+        };
+        after.splice(at..at, self.whole(ending));
+        Ok(())
+    }
+}
