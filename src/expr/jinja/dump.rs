@@ -34,6 +34,17 @@ pub(super) fn dump(value: &Value, style: Style) -> Result<String, String> {
     Ok(writer.text)
 }
 
+/// A value as a YAML document, one item a line and keys sorted, as `PyYAML` writes it.
+pub fn yaml_text(value: &Value) -> Result<String, String> {
+    let style = Style {
+        indent: 2,
+        brackets: Some(false),
+        sorted: true,
+        width: 80,
+    };
+    dump(value, style)
+}
+
 struct Writer {
     text: String,
     column: usize,

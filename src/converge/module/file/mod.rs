@@ -1,15 +1,25 @@
 //! The state module `file`: files, folders and links, and what is in them.
 
 mod accumulated;
+mod append;
+mod block;
+mod comment;
 mod contents;
+mod copying;
+mod edit;
 mod fetch;
 mod folder;
+mod json;
+mod keyvalue;
+mod line;
 mod link;
 mod managed;
 mod pattern;
 mod place;
 mod presence;
 mod recurse;
+mod replace;
+mod serialize;
 mod source;
 mod text;
 mod work;
@@ -39,11 +49,6 @@ fn watch(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
 
 const OVERWRITTEN: Reverse = Reverse::Never("what was in the file before is not known");
 
-/// What says who owns a file.
-macro_rules! optional {
-    ($($word:literal),* $(,)?) => { &[$($word),*] };
-}
-
 static FUNCTIONS: &[Function] = &[
     Function {
         name: "absent",
@@ -60,10 +65,38 @@ static FUNCTIONS: &[Function] = &[
         reverse: Reverse::Nothing,
     },
     Function {
+        name: "append",
+        run: append::append,
+        required: &[],
+        optional: &["text", "makedirs", "source", "source_hash", "template", "sources", "source_hashes", "defaults", "context", "ignore_whitespace", "show_changes"],
+        reverse: OVERWRITTEN,
+    },
+    Function {
+        name: "blockreplace",
+        run: block::blockreplace,
+        required: &[],
+        optional: &["marker_start", "marker_end", "source", "source_hash", "template", "sources", "source_hashes", "defaults", "context", "content", "append_if_not_found", "prepend_if_not_found", "backup", "show_changes", "append_newline", "insert_before_match", "insert_after_match"],
+        reverse: OVERWRITTEN,
+    },
+    Function {
+        name: "comment",
+        run: comment::comment,
+        required: &["regex"],
+        optional: &["char", "backup", "ignore_missing"],
+        reverse: Reverse::By("uncomment"),
+    },
+    Function {
+        name: "copy",
+        run: copying::copy,
+        required: &["source"],
+        optional: &["force", "makedirs", "preserve", "user", "owner", "group", "mode", "dir_mode", "subdir"],
+        reverse: Reverse::By("absent"),
+    },
+    Function {
         name: "directory",
         run: folder::directory,
         required: &[],
-        optional: optional![
+        optional: &[
             "user",
             "owner",
             "group",
@@ -94,14 +127,28 @@ static FUNCTIONS: &[Function] = &[
         name: "hardlink",
         run: link::hardlink,
         required: &["target"],
-        optional: optional!["force", "makedirs", "user", "owner", "group", "dir_mode"],
+        optional: &["force", "makedirs", "user", "owner", "group", "dir_mode"],
         reverse: Reverse::By("absent"),
+    },
+    Function {
+        name: "keyvalue",
+        run: keyvalue::keyvalue,
+        required: &[],
+        optional: &["key", "value", "key_values", "separator", "append_if_not_found", "prepend_if_not_found", "search_only", "show_changes", "ignore_if_missing", "count", "uncomment", "key_ignore_case", "value_ignore_case", "create_if_missing", "prune"],
+        reverse: OVERWRITTEN,
+    },
+    Function {
+        name: "line",
+        run: line::line,
+        required: &[],
+        optional: &["content", "match", "mode", "location", "before", "after", "show_changes", "backup", "quiet", "indent", "create", "user", "owner", "group", "file_mode"],
+        reverse: OVERWRITTEN,
     },
     Function {
         name: "managed",
         run: managed::managed,
         required: &[],
-        optional: optional![
+        optional: &[
             "source",
             "source_hash",
             "source_hash_name",
@@ -152,10 +199,17 @@ static FUNCTIONS: &[Function] = &[
         reverse: Reverse::Nothing,
     },
     Function {
+        name: "prepend",
+        run: append::prepend,
+        required: &[],
+        optional: &["text", "makedirs", "source", "source_hash", "template", "sources", "source_hashes", "defaults", "context", "header", "show_changes"],
+        reverse: OVERWRITTEN,
+    },
+    Function {
         name: "recurse",
         run: recurse::recurse,
         required: &["source"],
-        optional: optional![
+        optional: &[
             "keep_source",
             "clean",
             "user",
@@ -178,10 +232,31 @@ static FUNCTIONS: &[Function] = &[
         reverse: Reverse::Never("what was in the folder before is not known"),
     },
     Function {
+        name: "rename",
+        run: copying::rename,
+        required: &["source"],
+        optional: &["force", "makedirs"],
+        reverse: Reverse::Never("what was at the path before is not known"),
+    },
+    Function {
+        name: "replace",
+        run: replace::replace,
+        required: &["pattern", "repl"],
+        optional: &["count", "flags", "bufsize", "append_if_not_found", "prepend_if_not_found", "not_found_content", "backup", "show_changes", "ignore_if_missing", "backslash_literal", "encoding"],
+        reverse: OVERWRITTEN,
+    },
+    Function {
+        name: "serialize",
+        run: serialize::serialize,
+        required: &[],
+        optional: &["dataset", "dataset_pillar", "user", "owner", "group", "mode", "backup", "makedirs", "show_changes", "create", "merge_if_exists", "encoding", "encoding_errors", "serializer", "serializer_opts", "deserializer_opts", "check_cmd", "tmp_dir", "tmp_ext", "formatter"],
+        reverse: Reverse::By("absent"),
+    },
+    Function {
         name: "symlink",
         run: link::symlink,
         required: &["target"],
-        optional: optional![
+        optional: &[
             "force",
             "backupname",
             "makedirs",
@@ -200,7 +275,14 @@ static FUNCTIONS: &[Function] = &[
         name: "touch",
         run: presence::touch,
         required: &[],
-        optional: optional!["atime", "mtime", "makedirs"],
+        optional: &["atime", "mtime", "makedirs"],
         reverse: OVERWRITTEN,
+    },
+    Function {
+        name: "uncomment",
+        run: comment::uncomment,
+        required: &["regex"],
+        optional: &["char", "backup"],
+        reverse: Reverse::By("comment"),
     },
 ];

@@ -1,0 +1,219 @@
+//! `file.serialize`: a file that holds a value as YAML or JSON.
+
+use std::sync::Arc;
+
+use super::contents::{encoded, reach};
+use super::json;
+use super::managed::{backup, with_check};
+use super::place::{Body, Links, NewShown, Wish, place};
+use super::text::Shown;
+use super::work::{Owners, absolute, need, refuse, to};
+use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
+use crate::diagnostic::Sources;
+use crate::expr::yaml_text;
+use crate::value::{Map, Value};
+use crate::yaml::{Limits, Schema, parse_as};
+
+/// How a value is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Serializer {
+    Yaml,
+    Json,
+}
+
+/// Decides `file.serialize`.
+pub(super) fn serialize(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
+    let path = absolute(call, facts)?;
+    need(facts, [to(&path)])?;
+    let is_file = facts.target(&path)?.is_some_and(|entry| !entry.is_folder());
+    if !call.flag("create", true) && !is_file {
+        let comment = format!("File {path} is not present and is not set for creation");
+        return Ok(Verdict::Done(Outcome::same(comment)));
+    }
+    let serializer = serializer(call)?;
+    let dataset = dataset(call)?;
+    let secret = dataset.has_sensitive();
+    let mut existing = None;
+    let mut written = plain(&dataset);
+    if call.flag("merge_if_exists", false) && is_file {
+        let bytes = facts.content(&path)?.unwrap_or_default();
+        let is = read(bytes, serializer, &path)?;
+        if !is.is_null() {
+            written = merged(&is, &written);
+            if written == is {
+                let comment = format!("The file {path} is in the correct state");
+                return Ok(Verdict::Done(Outcome::same(comment)));
+            }
+            existing = Some(is);
+        }
+    }
+    let text = text(call, &written, serializer)?;
+    let owners = Owners::of(call, facts)?;
+    owners.check(call.mode)?;
+    let wish = Wish {
+        path: path.clone(),
+        body: Body::Said(encoded(call, text)?),
+        owners,
+        mode: call.mode("mode")?,
+        parents: call.flag("makedirs", false).then_some(None),
+        replace: true,
+        shown: Shown::of(call.flag("show_changes", true), secret),
+        new_shown: NewShown::Word,
+        links: Links::Followed,
+        backup: backup(call)?,
+        assumed: false,
+    };
+    let mut work = place(&wish, call.mode, facts)?;
+    if work.test.result.is_none() {
+        work.test.comment = format!("Dataset will be serialized and stored into {path}");
+    }
+    if let Some(existing) = existing.filter(|_| !secret)
+        && existing.as_map().is_some()
+        && let Some(diff) = differences(&existing, &written)
+    {
+        for outcome in [&mut work.test, &mut work.apply] {
+            outcome.changes.insert("diff".into(), diff.clone());
+        }
+    }
+    if call.arg("deserializer_opts").is_some() && !call.flag("merge_if_exists", false) {
+        let warning =
+            "The 'deserializer_opts' option is ignored unless merge_if_exists is set to True.";
+        for outcome in [&mut work.test, &mut work.apply] {
+            outcome.warnings.push(warning.to_owned());
+        }
+    }
+    if let Some(command) = call.text("check_cmd")?.filter(|it| !it.is_empty()) {
+        return with_check(call, work, &wish, &command);
+    }
+    Ok(work.verdict(call.mode))
+}
+
+fn serializer(call: &Call<'_>) -> Result<Serializer, Halt> {
+    let (one, other) = (call.text("serializer")?, call.text("formatter")?);
+    let is_set = |name: &Option<String>| name.as_ref().is_some_and(|name| !name.is_empty());
+    if is_set(&one) && is_set(&other) {
+        return refuse("Only one of serializer and formatter are allowed");
+    }
+    let name = one.filter(|it| !it.is_empty()).or(other);
+    match name.map(|name| name.to_lowercase()).as_deref() {
+        None | Some("" | "yaml") => Ok(Serializer::Yaml),
+        Some("json") => Ok(Serializer::Json),
+        Some(name) => refuse(format!(
+            "The {name} serializer could not be found. It either does not exist or its \
+             prerequisites are not installed."
+        )),
+    }
+}
+
+fn dataset(call: &Call<'_>) -> Result<Value, Halt> {
+    let said = call.args.get("dataset").filter(|value| !value.is_null());
+    let pillar = call.text("dataset_pillar")?.filter(|it| !it.is_empty());
+    match (said, pillar) {
+        (Some(said), Some(_)) if said.is_truthy() => {
+            refuse("Only one of 'dataset' and 'dataset_pillar' is permitted")
+        }
+        (_, Some(key)) => Ok(reach(&call.world.pillar, &key, ":").unwrap_or(Value::str(""))),
+        (Some(said), None) => Ok(said.clone()),
+        (None, None) => refuse("Neither 'dataset' nor 'dataset_pillar' was defined"),
+    }
+}
+
+/// A value without marks of sensitivity.
+fn plain(value: &Value) -> Value {
+    match value.reveal() {
+        Value::List(items) => Value::list(items.iter().map(plain)),
+        Value::Map(map) => {
+            Value::map(map.iter().map(|(key, value)| (Arc::clone(key), plain(value))))
+        }
+        other => other.clone(),
+    }
+}
+
+fn read(bytes: &[u8], serializer: Serializer, path: &str) -> Result<Value, Halt> {
+    let fail = |why: String| Halt::Failed(format!("Failed to deserialize existing data: {why}"));
+    let text = std::str::from_utf8(bytes).map_err(|error| fail(error.to_string()))?;
+    let schema = match serializer {
+        Serializer::Yaml => Schema::Salt,
+        Serializer::Json => Schema::Core,
+    };
+    let mut sources = Sources::default();
+    let source = sources.add(path, text, None);
+    parse_as(schema, &sources, source, &Limits::default())
+        .map(|node| node.to_value())
+        .map_err(|problems| {
+            let first = problems.iter().next();
+            fail(first.map_or_else(String::new, |problem| problem.message.clone()))
+        })
+}
+
+/// The options that a serializer is given: a map, or a list of maps.
+fn options(call: &Call<'_>) -> Map {
+    match call.arg("serializer_opts") {
+        Some(Value::Map(map)) => (**map).clone(),
+        Some(Value::List(items)) => items
+            .iter()
+            .filter_map(Value::as_map)
+            .flat_map(|map| map.iter())
+            .map(|(key, value)| (Arc::clone(key), value.clone()))
+            .collect(),
+        _ => Map::new(),
+    }
+}
+
+fn text(call: &Call<'_>, value: &Value, serializer: Serializer) -> Result<String, Halt> {
+    let options = options(call);
+    let known: &[&str] = match serializer {
+        Serializer::Yaml => &["default_flow_style", "allow_unicode"],
+        Serializer::Json => &["indent", "separators", "sort_keys", "ensure_ascii"],
+    };
+    if let Some(key) = options.keys().find(|key| !known.contains(&&***key)) {
+        return refuse(format!("`serializer_opts: {key}` of file.serialize is not supported"));
+    }
+    if serializer == Serializer::Json {
+        let is_encoded = call.text("encoding")?.is_some_and(|it| !it.is_empty());
+        return Ok(json::text(value, &json::Style::of(&options, is_encoded)) + "\n");
+    }
+    if options.get("default_flow_style").is_some_and(Value::is_truthy) {
+        return refuse("`serializer_opts: default_flow_style` of file.serialize must be false");
+    }
+    // A document ends with its own newline, and another is added as it is for JSON.
+    let text = yaml_text(value).map_err(Halt::Failed)?;
+    Ok(text)
+}
+
+/// A value over another: maps key by key, everything else as a whole.
+fn merged(base: &Value, over: &Value) -> Value {
+    let (Value::Map(base), Value::Map(over)) = (base, over) else {
+        return over.clone();
+    };
+    let mut all = (**base).clone();
+    for (key, value) in over.iter() {
+        let value = match all.get(key) {
+            Some(is) => merged(is, value),
+            None => value.clone(),
+        };
+        all.insert(Arc::clone(key), value);
+    }
+    Value::map(all)
+}
+
+/// What differs, key by key; none if nothing does.
+fn differences(old: &Value, new: &Value) -> Option<Value> {
+    let (Value::Map(old), Value::Map(new)) = (old, new) else {
+        return None;
+    };
+    let mut all = Map::new();
+    for (key, value) in new.iter() {
+        let is = old.get(key);
+        let differs = match (is, value) {
+            (Some(is), value) if is == value => continue,
+            (Some(is @ Value::Map(_)), Value::Map(_)) => differences(is, value),
+            (is, value) => {
+                let is = is.cloned().unwrap_or(Value::str("<_null_>"));
+                Some(Value::map([("new", value.clone()), ("old", is)]))
+            }
+        };
+        all.extend(differs.map(|differs| (Arc::clone(key), differs)));
+    }
+    (!all.is_empty()).then(|| Value::map(all))
+}
