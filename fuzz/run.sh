@@ -2,7 +2,8 @@
 # Builds the fuzz targets with the stable compiler and runs them, two at a time, from the saved
 # seeds:
 #
-#   sh fuzz/run.sh [SECONDS [TARGET...]]     20 seconds and all targets if not given
+#   sh fuzz/run.sh [SECONDS [TARGET...]]     a search; 20 seconds and all targets if not given
+#   sh fuzz/run.sh again [TARGET...]         the same inputs every time
 #
 # What a target finds is an input in target/fuzz/found; give it to the target's program to see it
 # fail again. Inputs that take longer than 2 seconds count as found.
@@ -12,31 +13,76 @@ cd "$(dirname "$0")/.."
 seconds=${1:-20}
 [ $# -eq 0 ] || shift
 targets=${*:-yaml tosca expression template lfs}
-triple=$(rustc -vV | sed -n 's/^host: //p')
-folder=${CARGO_TARGET_DIR:-target}/fuzz
+target_dir=${CARGO_TARGET_DIR:-target}
+folder=$target_dir/fuzz
 found=$folder/found
 
-# What `cargo fuzz build --sanitizer none` gives the compiler.
-passes="-Cpasses=sancov-module"
-for option in level=4 inline-8bit-counters pc-table trace-compares; do
-  passes="$passes -Cllvm-args=-sanitizer-coverage-$option"
-done
-RUSTFLAGS="$passes --cfg fuzzing -Cdebug-assertions" cargo build --bins \
-  --manifest-path fuzz/Cargo.toml --target "$triple" --target-dir "$folder" --profile fuzz || exit 1
+case $seconds in
+  again)
+    # As `sh tests/run.sh` builds the program, so that only the targets are left to build.
+    programs=$target_dir/ci
+    cargo build --locked --workspace --bins --test it --profile ci --target-dir "$target_dir" || exit 1
+    ;;
+  *[!0-9]* | 0*)
+    echo "error: \`$seconds\` is neither a number of seconds nor \`again\`" >&2
+    exit 2
+    ;;
+  *)
+    triple=$(rustc -vV | sed -n 's/^host: //p')
+    programs=$folder/$triple/fuzz
+    # What `cargo fuzz build --sanitizer none` gives the compiler.
+    passes="-Cpasses=sancov-module"
+    for option in level=4 inline-8bit-counters pc-table trace-compares; do
+      passes="$passes -Cllvm-args=-sanitizer-coverage-$option"
+    done
+    RUSTFLAGS="$passes --cfg fuzzing -Cdebug-assertions" cargo build --locked -p unfurl-fuzz --bins \
+      --target "$triple" --target-dir "$folder" --profile fuzz || exit 1
+    ;;
+esac
+
+# How many inputs are made up for a target when they are to be the same.
+inputs() {
+  case $1 in
+    yaml) echo 100000 ;;
+    tosca | expression | template) echo 60000 ;;
+    lfs) echo 2000000 ;;
+  esac
+}
 
 # Runs one target; its words go into a file.
 fuzz() {
-  mkdir -p "$found/$1" "$folder/corpus/$1"
-  "$folder/$triple/fuzz/$1" -max_total_time="$seconds" -timeout=10 -report_slow_units=2 \
-    -rss_limit_mb=2048 -max_len=4096 -artifact_prefix="$found/$1/" -print_final_stats=1 \
-    "$folder/corpus/$1" "fuzz/seeds/$1" >"$folder/$1.log" 2>&1
+  target=$1
+  mkdir -p "$found/$target"
+  if [ "$seconds" = again ]; then
+    # Nothing that depends on time, on addresses or on what is in the folder meanwhile.
+    set -- -seed=1 -runs="$(inputs "$target")" -keep_seed=1 -reload=0 -reduce_inputs=0 -use_cmp=0
+  else
+    mkdir -p "$folder/corpus/$target"
+    set -- -max_total_time="$seconds" "$folder/corpus/$target"
+  fi
+  "$programs/$target" -timeout=10 -report_slow_units=2 -rss_limit_mb=2048 -max_len=4096 \
+    -artifact_prefix="$found/$target/" -print_final_stats=1 "$@" "$(seeds "$target")" \
+    >"$folder/$target.log" 2>&1
+}
+
+# The folder with the seeds of a target. libFuzzer puts what it keeps into the first folder that it is
+# given, so without one of earlier searches that is a copy.
+seeds() {
+  if [ "$seconds" = again ]; then
+    rm -rf "${folder:?}/again/$1"
+    mkdir -p "$folder/again"
+    cp -R "fuzz/seeds/$1" "$folder/again/$1"
+    echo "$folder/again/$1"
+  else
+    echo "fuzz/seeds/$1"
+  fi
 }
 
 # Forgets slow inputs that are fast when they are tried again: then the machine was busy.
 forget_fast() {
   for input in "$found/$1"/slow-unit-*; do
     [ -f "$input" ] || continue
-    took=$("$folder/$triple/fuzz/$1" -timeout=10 "$input" 2>&1 | sed -n 's/^Executed .* in \([0-9]*\) ms$/\1/p')
+    took=$("$programs/$1" -timeout=10 "$input" 2>&1 | sed -n 's/^Executed .* in \([0-9]*\) ms$/\1/p')
     [ "${took:-9999}" -ge 2000 ] || rm "$input"
   done
 }
@@ -63,7 +109,8 @@ while [ $# -gt 0 ]; do
       *) failed="$failed $target" ;;
     esac
     runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$folder/$target.log")
-    echo "$target: ${runs:-an unknown number of} inputs in $seconds s"
+    took=$(sed -n 's/^Done [0-9]* runs in \([0-9]*\) second.*/\1/p' "$folder/$target.log")
+    echo "$target: ${runs:-an unknown number of} inputs in ${took:-?} s"
   done
 done
 for target in $failed; do

@@ -13,7 +13,9 @@ cd "$(dirname "$0")/.."
 parts="format lint docs doctest corpus hands test fuzz"
 shared=${SHARED:-../shared}
 target=${CARGO_TARGET_DIR:-target}
-# One profile for everything, so that one build of the dependencies serves all parts.
+# One profile for everything, and the dependencies always with the features that the tests' own ask
+# for too, so that one build of them serves all parts: cargo takes those features where a test or an
+# example is named.
 profile=ci
 failed=
 
@@ -75,8 +77,12 @@ format() { cargo fmt --check; }
 lint() { cargo clippy --locked --all-targets --profile $profile -- -D warnings; }
 
 docs() {
-  RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --document-private-items --profile $profile
+  RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --document-private-items --lib --examples \
+    --profile $profile
 }
+
+# The program, with the tests that need it, which are built sooner or later.
+build() { cargo build --locked --bin unfurl --test it --profile $profile; }
 
 doctest() { cargo test --locked --doc --profile $profile; }
 
@@ -87,7 +93,7 @@ corpus() {
     [ "${CI:-}" != true ]
     return
   fi
-  cargo build --locked --profile $profile || return 1
+  build || return 1
   report=$target/corpus-report.json
   rm -f "$report"
   deviations=
@@ -114,7 +120,7 @@ hands() {
     [ "${CI:-}" != true ]
     return
   fi
-  cargo build --locked --profile $profile || return 1
+  build || return 1
   sh tests/python.sh "$target/unfurl-py" tests/data/unfurl-packages.txt || return 1
   python3 tests/hands.py "$target/$profile/unfurl" "$target/unfurl-py/bin/python3" "$cases" \
     tests/data/hands-exceptions.tsv
@@ -135,10 +141,10 @@ unit_and_integration() {
   fi
 }
 
-# 20 seconds for each target.
+# The same inputs every time, so that a commit is not failed for what an earlier one did.
 fuzz() {
   cargo fmt --check --manifest-path fuzz/Cargo.toml &&
-    sh fuzz/run.sh 20
+    sh fuzz/run.sh again
 }
 
 run() {

@@ -4,7 +4,9 @@
 
 use libfuzzer_sys::fuzz_target;
 use unfurl::git::lfs::locks_told_of;
+use unfurl_fuzz::count;
 
 fuzz_target!(|bytes: &[u8]| {
+    count(bytes);
     locks_told_of(bytes);
 });

@@ -3,6 +3,7 @@
 mod world;
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use unfurl::diagnostic::{Diagnostics, Sources};
@@ -16,11 +17,33 @@ use unfurl::yaml::{Limits, Node, parse};
 
 pub use world::Nowhere;
 
+/// How many groups of inputs there are where no branches are seen.
+const GROUPS: usize = 1024;
+
+/// What libFuzzer reads after each input, beside the branches that it sees.
+#[used]
+#[unsafe(link_section = "__libfuzzer_extra_counters")]
+static TRIED: [AtomicU8; GROUPS] = [const { AtomicU8::new(0) }; GROUPS];
+
+/// Counts an input for its group, so that the first of each group is kept and changed further. Which
+/// branches are taken depends on the seeds of hash maps; this depends on the input alone, so that a
+/// run finds the same again. In a search the branches say more.
+pub fn count(bytes: &[u8]) {
+    if cfg!(fuzzing) {
+        return;
+    }
+    let group = bytes.iter().fold(0_usize, |group, byte| {
+        group.wrapping_mul(31).wrapping_add(usize::from(*byte))
+    });
+    TRIED[group % GROUPS].store(1, Ordering::Relaxed);
+}
+
 /// As large as that of the program's own thread.
 const STACK: usize = 1 << 30;
 
 /// Runs a check on texts, with a stack as deep as the program has.
 pub fn on_text(bytes: &[u8], check: impl Fn(&str) + Sync) {
+    count(bytes);
     let Ok(text) = std::str::from_utf8(bytes) else {
         return;
     };
