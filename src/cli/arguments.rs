@@ -14,7 +14,7 @@ use super::reboot::RebootArgs;
 use super::route::RUN_HOSTS;
 use super::run::RunArgs;
 use super::run_hosts::RunHostsArgs;
-use super::state::{OpArgs, StateArgs};
+use super::state::{FactArgs, OpArgs, StateArgs};
 use super::task::TaskArgs;
 use super::visit::{ForwardArgs, ShellArgs};
 
@@ -102,6 +102,7 @@ pub(super) enum Command {
     Task(TaskArgs),
     State(StateArgs),
     Op(OpArgs),
+    Fact(FactArgs),
     Put(PutArgs),
     Get(GetArgs),
     Reboot(RebootArgs),

@@ -79,6 +79,7 @@ fn start() -> ExitCode {
         Command::Forward(args) => visit::forward(&args, global, &output),
         Command::Task(args) => task::task(&args, global, &output),
         Command::State(args) => state::state(&args, global, &output),
+        Command::Fact(args) => state::fact(&args, global, &output),
         Command::Op(args) => state::op(&args, global, &output),
         Command::Explain(args) => explain::explain(args, global, &output),
         Command::History(args) => history::history(&args, global, &output),

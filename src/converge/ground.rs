@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::compile::{Compiled, Request, Stop, Targets, compile};
 use super::render::{Machine, Renderer};
-use super::{Facts, Low, Ordering, Render, Roots, World};
+use super::{Facts, Low, Ordering, Render, Roots, World, grains};
 use crate::value::{Map, Value};
 
 /// All that the states of one machine are made from, its facts apart.
@@ -48,8 +48,18 @@ impl std::fmt::Debug for Ground {
 impl Ground {
     /// Compiles the states; called again where facts are needed for it.
     pub fn prepare(&self, facts: &Facts) -> Result<Prepared, Stop> {
-        let mut grains = Map::new();
-        grains.insert("id".into(), Value::Str(Arc::clone(&self.id)));
+        let missing: Vec<_> = grains::facts()
+            .into_iter()
+            .filter(|fact| !facts.has(fact))
+            .collect();
+        if !missing.is_empty() {
+            return Err(Stop::Needs(missing));
+        }
+        // A machine that does not say what it is like has no grains but its name.
+        let mut grains = match grains::parse(facts, &self.id) {
+            Ok(Value::Map(map)) => Map::clone(&map),
+            _ => Map::from_iter([("id".into(), Value::Str(Arc::clone(&self.id)))]),
+        };
         grains.extend(self.grains.clone());
         let grains = Value::from(grains);
         let renderer = Arc::new(Renderer::new(Machine {

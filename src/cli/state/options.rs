@@ -37,7 +37,7 @@ pub(in crate::cli) enum StateAction {
 }
 
 /// Which states, for which hosts.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(in crate::cli) struct TreeOptions {
     /// State files, without `.sls` and with dots for slashes; those of the top file if none
     #[arg(value_name = "SLS")]
@@ -185,4 +185,31 @@ pub(in crate::cli) struct OpArgs {
     pub(in crate::cli) hosts: HostChoice,
     #[command(flatten)]
     pub(in crate::cli) connection: HostConnection,
+}
+
+/// Show what hosts are like
+///
+/// Without a name, all that state files read as `grains`. A name is that of a grain, such as
+/// `os_family`, or of a fact, such as `server.Users` or `deb_packages`; `--list` shows the facts.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct FactArgs {
+    /// The grain or the fact
+    #[arg(value_name = "NAME")]
+    pub(in crate::cli) name: Option<String>,
+    /// The arguments of the fact
+    #[arg(value_name = "KEY=VALUE")]
+    pub(in crate::cli) arguments: Vec<String>,
+    /// List the facts
+    #[arg(short, long)]
+    pub(in crate::cli) list: bool,
+    #[command(flatten)]
+    pub(in crate::cli) hosts: HostChoice,
+    #[command(flatten)]
+    pub(in crate::cli) connection: HostConnection,
+    /// Read as another user, root if none is named
+    #[arg(long, value_name = "USER", num_args = 0..=1, require_equals = true, default_missing_value = "root")]
+    pub(in crate::cli) sudo: Option<String>,
+    /// How to print the result
+    #[arg(long, value_enum, default_value = "text")]
+    pub(in crate::cli) output: HostOutput,
 }

@@ -19,7 +19,7 @@ use crate::system::fs;
 use crate::value::{Map, Value};
 
 /// The most hosts at the same time, if nobody says.
-const MOST_AT_A_TIME: usize = 50;
+pub(super) const MOST_AT_A_TIME: usize = 50;
 /// Where state files are looked for, if nobody says.
 const USUAL_ROOT: &str = "states";
 

@@ -81,6 +81,16 @@ pub enum NameError {
     },
 }
 
+impl NameError {
+    /// What may be meant, for people.
+    pub fn hint(&self) -> Option<&str> {
+        match self {
+            Self::Unknown { hint, .. } | Self::NoArgument { hint, .. } => hint.as_deref(),
+            Self::Missing { .. } => None,
+        }
+    }
+}
+
 /// All facts with names, by module.
 pub fn all() -> impl Iterator<Item = &'static NamedFact> {
     let tables = [

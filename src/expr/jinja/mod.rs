@@ -30,6 +30,6 @@ mod twister;
 mod variables;
 
 pub use document::{Document, Documents, Flaw, Library};
-pub(in crate::expr) use lookup::Options;
 pub use dump::yaml_text;
+pub(in crate::expr) use lookup::Options;
 pub use text::quote_for_shell;

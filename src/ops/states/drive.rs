@@ -1,23 +1,21 @@
 //! Brings machines to their states: says to each what is next, and hears what came of it.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::asking::Asking;
 use super::compile::Compiler;
 use super::flow::Flow;
+use super::hands::{Hands, News, internal, lost};
 use super::machine::{End, Machine, Stage, Step};
 use super::now;
 use super::report::StatesReport;
 use super::request::{StatesRequest, StatesView};
 use crate::converge::{Compiled, DeedId};
 use crate::diagnostic::Diagnostic;
-use crate::host::change::Change;
 use crate::host::fact::Fact;
-use crate::host::{Action, ActionResult, Become, Chain, Executor, Exit, Place, Request};
+use crate::host::{Action, ActionResult};
 use crate::ops::failure::{Failure, FailureKind};
-use crate::runner::{Guarding, Heard, Limits, Local};
 
 /// Applies states, or says what they would change.
 pub fn perform(
@@ -70,19 +68,15 @@ pub fn compile_all(
     machines.collect()
 }
 
-/// An action that runs on a machine.
-struct Flight {
+/// What an action is for, and on which machine.
+struct Work {
     machine: usize,
-    work: Work,
-    /// How many answers were known when it began.
-    since: usize,
+    goal: Goal,
 }
 
-/// What an action is for.
-#[derive(Clone)]
-enum Work {
+enum Goal {
     Read(Vec<Fact>),
-    Change(DeedId, Arc<[Change]>),
+    Change(DeedId),
 }
 
 struct Drive<'a> {
@@ -91,11 +85,8 @@ struct Drive<'a> {
     due: VecDeque<usize>,
     /// How many machines do something.
     busy: usize,
-    flights: HashMap<u64, Flight>,
-    next_id: u64,
     timers: BTreeMap<(Instant, usize), DeedId>,
-    asking: Asking,
-    local: Option<Local>,
+    hands: Hands<Work>,
     /// Why the run stopped early.
     stopped: Option<String>,
     flow: Flow,
@@ -110,11 +101,8 @@ impl<'a> Drive<'a> {
             machines: request.hosts.iter().cloned().map(Machine::new).collect(),
             due: VecDeque::new(),
             busy: 0,
-            flights: HashMap::new(),
-            next_id: 0,
             timers: BTreeMap::new(),
-            asking: Asking::default(),
-            local: None,
+            hands: Hands::new(request.interrupts.clone(), request.sudo.clone()),
             stopped: None,
             flow: Flow::default(),
             compiler: Compiler::new(request),
@@ -189,7 +177,7 @@ impl<'a> Drive<'a> {
             {
                 self.advance(machine)?;
             }
-            if self.flights.is_empty() && self.timers.is_empty() && self.due.is_empty() {
+            if self.hands.is_idle() && self.timers.is_empty() && self.due.is_empty() {
                 return Ok(());
             }
             self.listen()?;
@@ -202,7 +190,7 @@ impl<'a> Drive<'a> {
         loop {
             let gate = self.flow.gate(at);
             let machine = &mut self.machines[at];
-            let work = match machine.step(&self.compiler, gate) {
+            let (action, goal) = match machine.step(&self.compiler, gate) {
                 Step::Rest => break,
                 Step::Sleep(deed, time) => {
                     // Two that end at the same moment differ by a breath.
@@ -213,16 +201,17 @@ impl<'a> Drive<'a> {
                     self.timers.insert((end, at), deed);
                     continue;
                 }
-                Step::Read(facts) => Work::Read(facts),
+                Step::Read(facts) => (Action::Read(facts.clone()), Goal::Read(facts)),
                 Step::Change(deed, changes, chunk) => {
                     let label = machine.label(chunk);
-                    let name = Arc::clone(&machine.host.name);
-                    self.view.state_begins(&name, &label);
-                    Work::Change(deed, changes.into())
+                    self.view.state_begins(&machine.host.name, &label);
+                    (Action::Change(changes), Goal::Change(deed))
                 }
             };
-            let reads = matches!(work, Work::Read(_));
-            self.submit(at, work)?;
+            let reads = matches!(goal, Goal::Read(_));
+            machine.in_flight += 1;
+            let work = Work { machine: at, goal };
+            self.hands.submit(&machine.host, action, work)?;
             if reads {
                 break;
             }
@@ -239,59 +228,14 @@ impl<'a> Drive<'a> {
         self.machines[at].in_flight > 0
     }
 
-    fn submit(&mut self, at: usize, work: Work) -> Result<(), Failure> {
-        let id = self.next_id;
-        self.next_id += 1;
-        let machine = &mut self.machines[at];
-        machine.in_flight += 1;
-        let action = match &work {
-            Work::Read(facts) => Action::Read(facts.clone()),
-            Work::Change(_, changes) => Action::Change(changes.to_vec()),
-        };
-        let place = match &machine.host.place {
-            Place::Ssh(destination) => {
-                Place::Ssh(Arc::new(self.asking.passwords.apply(destination)))
-            }
-            place => place.clone(),
-        };
-        let mut request = Request::at(place, action);
-        request.host = Some(machine.host.name.to_string());
-        request.chain = self.chain(&request.place);
-        let flight = Flight {
-            machine: at,
-            work,
-            since: self.asking.answers(),
-        };
-        self.flights.insert(id, flight);
-        self.local()?.submit(id, request);
-        Ok(())
-    }
-
-    /// What performs actions as another user.
-    fn chain(&self, place: &Place) -> Option<Arc<Chain>> {
-        let user = self.request.sudo.clone()?;
-        let password = match place {
-            Place::Ssh(destination) => self.asking.passwords.sudo(&destination.address).cloned(),
-            Place::Here | Place::Container(_) => None,
-        };
-        let sudo = Executor::Sudo(Become { user, password });
-        Some(Arc::new(Chain::new(vec![sudo])))
-    }
-
     /// Waits for what is heard next, or for the end of a pause.
     fn listen(&mut self) -> Result<(), Failure> {
-        let heard = match self.timers.first_key_value() {
-            None => Some(self.local()?.recv().map_err(internal)?),
-            Some(((end, _), _)) => {
-                let time = end.saturating_duration_since(Instant::now());
-                self.local()?.recv_within(time).map_err(internal)?
-            }
-        };
-        match heard {
-            None => self.wake(),
-            Some(Heard::Ended(id, result)) => self.heard(id, result)?,
-            Some(Heard::Interruption) => self.interrupt(),
-            Some(Heard::Note(_, _) | Heard::Wrote(..)) => {}
+        let until = self.timers.first_key_value().map(|((end, _), _)| *end);
+        match self.hands.listen(until, self.view)? {
+            News::Ended(work, result) => self.heard(work, result),
+            News::Interrupted => self.interrupt(),
+            News::Time => self.wake(),
+            News::Nothing => {}
         }
         Ok(())
     }
@@ -313,32 +257,24 @@ impl<'a> Drive<'a> {
         }
     }
 
-    fn heard(&mut self, id: u64, result: ActionResult) -> Result<(), Failure> {
-        let Some(flight) = self.flights.remove(&id) else {
-            return Ok(());
-        };
-        let Flight {
-            machine: at,
-            work,
-            since,
-        } = flight;
-        self.machines[at].in_flight -= 1;
-        if let Exit::Asked { question, .. } = result.exit() {
-            let question = question.clone();
-            if self.asking.answered(&question, since, self.view) {
-                return self.submit(at, work);
-            }
-        }
+    fn heard(&mut self, work: Work, result: ActionResult) {
+        let at = work.machine;
         let machine = &mut self.machines[at];
-        match (work, result) {
-            (Work::Read(facts), ActionResult::Read(output)) => match lost(&output.exit) {
+        machine.in_flight -= 1;
+        match (work.goal, result) {
+            (Goal::Read(facts), ActionResult::Read(output)) => match lost(&output.exit) {
                 Some(reason) => machine.lose(reason),
                 None => machine.learn(facts, output.readings),
             },
-            (Work::Change(deed, _), ActionResult::Change(output)) => {
+            (Goal::Change(deed), ActionResult::Change(output)) => {
                 let reason = lost(&output.exit);
                 if let Some(engine) = &mut machine.engine {
+                    let before = engine.results().len();
                     engine.changed(deed, output.outputs, &mut machine.facts, now());
+                    for result in &engine.results()[before..] {
+                        let label = format!("{}.{} {}", result.state, result.fun, result.name);
+                        self.view.state_ends(&machine.host.name, &label);
+                    }
                 }
                 if let Some(reason) = reason {
                     machine.lose(reason);
@@ -350,7 +286,6 @@ impl<'a> Drive<'a> {
             self.busy -= 1;
         }
         self.due.push_front(at);
-        Ok(())
     }
 
     /// Stops if too many machines have failed (P35).
@@ -383,40 +318,7 @@ impl<'a> Drive<'a> {
             self.stop("interrupted".to_owned());
             self.timers.clear();
             self.due.clear();
-            if let Some(local) = &self.local {
-                local.cancel_all();
-            }
+            self.hands.cancel_all();
         }
     }
-
-    /// The runner, started with the first action.
-    fn local(&mut self) -> Result<&Local, Failure> {
-        if self.local.is_none() {
-            let token = ulid::Ulid::generate().to_string();
-            let limits = Limits {
-                guarding: Some(Guarding::by_this_program(&token)),
-                ..Limits::default()
-            };
-            let local = Local::start(limits, None).map_err(internal)?;
-            let bell = local.bell();
-            self.request.interrupts.starts();
-            self.request.interrupts.listen(move |_, nth| bell.ring(nth));
-            self.local = Some(local);
-        }
-        let local = self.local.as_ref();
-        local.ok_or_else(|| internal("the runner did not start"))
-    }
-}
-
-/// Why a machine is lost, if it is.
-fn lost(exit: &Exit) -> Option<String> {
-    match exit {
-        Exit::Code(_) | Exit::Signal(_) | Exit::TimedOut | Exit::NotFound(_) => None,
-        Exit::Cancelled => Some("interrupted".to_owned()),
-        Exit::Unreachable(_) | Exit::Failed(_) | Exit::Asked { .. } => Some(exit.to_string()),
-    }
-}
-
-fn internal(error: impl ToString) -> Failure {
-    Failure::new(FailureKind::Internal, error, None)
 }

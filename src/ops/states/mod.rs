@@ -3,7 +3,9 @@
 mod asking;
 mod compile;
 mod drive;
+mod facts;
 mod flow;
+mod hands;
 mod hosts;
 mod machine;
 mod report;
@@ -12,6 +14,7 @@ mod roots;
 mod told;
 
 pub use drive::{CompiledMachine, compile_all, perform};
+pub use facts::{FactsOf, FactsRequest, read_facts};
 pub use hosts::{StateHost, choose, this_machine};
 pub use machine::End;
 pub use report::{MachineReport, StatesReport};

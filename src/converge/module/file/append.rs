@@ -190,7 +190,10 @@ fn changes(call: &Call<'_>, before: &str, difference: impl Fn() -> String) -> Ma
 fn spaced(text: &str) -> String {
     let mut pattern = String::from("^");
     for line in split_lines(text, Ends::Cut) {
-        let words: Vec<String> = words(line, text).iter().map(|it| regex::escape(it)).collect();
+        let words: Vec<String> = words(line, text)
+            .iter()
+            .map(|it| regex::escape(it))
+            .collect();
         pattern.push_str("(?:[\\s]+)?");
         pattern.push_str(&words.join("(?:[\\s]+)?"));
         pattern.push_str("(?:[\\s]+)?");

@@ -57,9 +57,14 @@ pub(super) fn uncomment(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt>
         "Uncommented lines successfully",
         "Expected uncommented lines not found",
     ];
-    change(call, facts, &edited, (&regex, &uncommented), words, |line| {
-        line.trim_start_matches(|it| sign.contains(it)).to_owned()
-    })
+    change(
+        call,
+        facts,
+        &edited,
+        (&regex, &uncommented),
+        words,
+        |line| line.trim_start_matches(|it| sign.contains(it)).to_owned(),
+    )
 }
 
 fn done(comment: &str) -> Verdict {

@@ -127,12 +127,7 @@ fn made_way(there: Option<&Entry>, path: &str) -> Vec<Change> {
 }
 
 /// The steps that make the folder that something goes to.
-fn parents(
-    call: &Call<'_>,
-    path: &str,
-    like: &Like,
-    facts: &Facts,
-) -> Result<Vec<Change>, Halt> {
+fn parents(call: &Call<'_>, path: &str, like: &Like, facts: &Facts) -> Result<Vec<Change>, Halt> {
     let folder = parent(path);
     if is_folder(folder, facts)? {
         return Ok(Vec::new());

@@ -1,6 +1,6 @@
 //! What the functions share that edit a file that is there.
 
-use super::text::{Shown, split_lines, Ends};
+use super::text::{Ends, Shown, split_lines};
 use super::work::{Work, absolute, at, need, refuse, resolved, to};
 use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict, diff};
 use crate::host::change::{Change, Like, Write};
@@ -104,7 +104,10 @@ pub(super) fn shown(call: &Call<'_>) -> Shown {
 
 /// The difference of two texts by lines, however they end.
 pub(super) fn by_lines(before: &str, after: &str) -> String {
-    let (before, after) = (split_lines(before, Ends::Kept), split_lines(after, Ends::Kept));
+    let (before, after) = (
+        split_lines(before, Ends::Kept),
+        split_lines(after, Ends::Kept),
+    );
     diff::unified(&before, &after).concat()
 }
 

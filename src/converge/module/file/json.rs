@@ -56,7 +56,11 @@ fn write(value: &Value, style: &Style, depth: usize, out: &mut String) {
         Value::Big(digits) => out.push_str(digits),
         Value::Float(number) if number.is_nan() => out.push_str("NaN"),
         Value::Float(number) if number.is_infinite() => {
-            out.push_str(if *number > 0.0 { "Infinity" } else { "-Infinity" });
+            out.push_str(if *number > 0.0 {
+                "Infinity"
+            } else {
+                "-Infinity"
+            });
         }
         Value::List(items) if items.is_empty() => out.push_str("[]"),
         Value::Map(map) if map.is_empty() => out.push_str("{}"),

@@ -90,7 +90,11 @@ struct Asked {
 impl Asked {
     fn of(call: &Call<'_>) -> Result<Self, Halt> {
         let content = call.text("content")?;
-        let how = match call.text("mode")?.map(|mode| mode.to_lowercase()).as_deref() {
+        let how = match call
+            .text("mode")?
+            .map(|mode| mode.to_lowercase())
+            .as_deref()
+        {
             None => return refuse("Mode was not defined. How to process the file?"),
             Some("delete") => How::Delete,
             Some(_) if content.is_none() => {
@@ -175,7 +179,10 @@ impl Asked {
         if !self.indent {
             return self.content().to_owned();
         }
-        let indent: String = like.chars().take_while(|it| matches!(it, ' ' | '\t')).collect();
+        let indent: String = like
+            .chars()
+            .take_while(|it| matches!(it, ' ' | '\t'))
+            .collect();
         format!("{indent}{}", self.content().trim_start())
     }
 
@@ -193,7 +200,9 @@ impl Asked {
         if let Some(location) = location {
             match location {
                 "end" => {
-                    let line = lines.last().map_or_else(|| self.content().to_owned(), |last| self.indented(last));
+                    let line = lines
+                        .last()
+                        .map_or_else(|| self.content().to_owned(), |last| self.indented(last));
                     lines.push(line);
                 }
                 "start" if lines.is_empty() => lines.push(format!("{}\n", self.content())),
@@ -293,8 +302,12 @@ fn some(places: &Option<Vec<usize>>) -> Option<&[usize]> {
 fn once(places: &[usize], what: &str) -> Result<usize, Halt> {
     match places {
         [one] => Ok(*one),
-        [] => refuse(format!("Found less than expected occurrences in \"{what}\" expression")),
-        _ => refuse(format!("Found more than expected occurrences in \"{what}\" expression")),
+        [] => refuse(format!(
+            "Found less than expected occurrences in \"{what}\" expression"
+        )),
+        _ => refuse(format!(
+            "Found more than expected occurrences in \"{what}\" expression"
+        )),
     }
 }
 

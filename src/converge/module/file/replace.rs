@@ -2,7 +2,7 @@
 
 use regex::bytes::Regex;
 
-use super::edit::{Edited, Words, WORDS, backup_ending, by_lines, is_secret, open, told, verdict};
+use super::edit::{Edited, WORDS, Words, backup_ending, by_lines, is_secret, open, told, verdict};
 use super::pattern::{Flags, Replacement, compile};
 use super::text::{decoded, is_binary};
 use super::work::refuse;

@@ -122,9 +122,10 @@ fn dataset(call: &Call<'_>) -> Result<Value, Halt> {
 fn plain(value: &Value) -> Value {
     match value.reveal() {
         Value::List(items) => Value::list(items.iter().map(plain)),
-        Value::Map(map) => {
-            Value::map(map.iter().map(|(key, value)| (Arc::clone(key), plain(value))))
-        }
+        Value::Map(map) => Value::map(
+            map.iter()
+                .map(|(key, value)| (Arc::clone(key), plain(value))),
+        ),
         other => other.clone(),
     }
 }
@@ -167,13 +168,18 @@ fn text(call: &Call<'_>, value: &Value, serializer: Serializer) -> Result<String
         Serializer::Json => &["indent", "separators", "sort_keys", "ensure_ascii"],
     };
     if let Some(key) = options.keys().find(|key| !known.contains(&&***key)) {
-        return refuse(format!("`serializer_opts: {key}` of file.serialize is not supported"));
+        return refuse(format!(
+            "`serializer_opts: {key}` of file.serialize is not supported"
+        ));
     }
     if serializer == Serializer::Json {
         let is_encoded = call.text("encoding")?.is_some_and(|it| !it.is_empty());
         return Ok(json::text(value, &json::Style::of(&options, is_encoded)) + "\n");
     }
-    if options.get("default_flow_style").is_some_and(Value::is_truthy) {
+    if options
+        .get("default_flow_style")
+        .is_some_and(Value::is_truthy)
+    {
         return refuse("`serializer_opts: default_flow_style` of file.serialize must be false");
     }
     // A document ends with its own newline, and another is added as it is for JSON.

@@ -82,7 +82,9 @@ fn to_jinja(json: &Json) -> minijinja::Value {
         Json::String(text) => text.into(),
         Json::Array(items) => items.iter().map(to_jinja).collect(),
         Json::Object(map) => {
-            let pairs = map.iter().map(|(key, value)| (key.clone(), to_jinja(value)));
+            let pairs = map
+                .iter()
+                .map(|(key, value)| (key.clone(), to_jinja(value)));
             pairs.collect::<BTreeMap<String, minijinja::Value>>().into()
         }
     }
