@@ -11,7 +11,7 @@ use super::resolve::{Plan, resolve};
 use super::show;
 use super::top::{self, Top};
 use super::tree::Tree;
-use crate::converge::render::Renderer;
+use crate::converge::render::{Renderer, traced};
 use crate::converge::{Facts, Low, Ordering};
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
 use crate::host::fact::Fact;
@@ -49,7 +49,10 @@ pub fn compile(request: &Request, renderer: &Renderer, facts: &Facts) -> Result<
         problems,
     };
     match stage.run() {
-        Err(problems) => Err(Stop::Problems(problems, Box::new(sources))),
+        Err(problems) => {
+            let problems = traced(problems, &sources);
+            Err(Stop::Problems(problems, Box::new(sources)))
+        }
         Ok(done) => Ok(done.compiled(sources, chosen, is_unmatched)),
     }
 }

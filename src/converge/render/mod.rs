@@ -9,9 +9,11 @@ mod nowhere;
 mod renderer;
 mod secrets;
 mod sls;
+mod trace;
 
 pub use renderer::{Machine, Renderer};
 
 pub(super) use merge::looked_up;
 pub(super) use renderer::Fault;
 pub(super) use sls::{Rendered, SlsName};
+pub(super) use trace::traced;

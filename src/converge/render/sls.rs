@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::renderer::{Fault, Halted, Renderer};
+use super::trace::RENDERED;
 use crate::converge::Facts;
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources, Span};
 use crate::expr::Flaw;
@@ -116,8 +117,9 @@ impl Renderer {
             })?;
             secret = document.sensitive && !self.secrets.is_empty();
             if document.text != **text {
-                let path = format!("{} (rendered)", name.path);
-                source = sources.add(path, document.text, None);
+                let path = format!("{}{RENDERED}", name.path);
+                let template = Span::new(written, 0, 0);
+                source = sources.add(path, document.text, Some(template));
             }
         }
         if pipe.json {

@@ -5,7 +5,9 @@ use std::error::Error as _;
 use std::fmt::{Debug, Formatter};
 use std::sync::Arc;
 
-use minijinja::value::{Kwargs, Object, ObjectRepr, Rest, Value as JinjaValue, from_args};
+use minijinja::value::{
+    Enumerator, Kwargs, Object, ObjectRepr, Rest, Value as JinjaValue, from_args,
+};
 use minijinja::{Environment, Error as JinjaError, ErrorKind, Output, State, UndefinedBehavior};
 
 use crate::expr::context::Context;
@@ -144,13 +146,17 @@ impl Documents {
         let tracker = self.variables.evaluator.tracker();
         let outer = tracker.begin_notes();
         let give = |value: &Value| self.variables.give(Item::Value(value.clone()));
-        let context: BTreeMap<String, JinjaValue> = words
+        let words = words
             .iter()
-            .map(|(name, value)| (name.to_string(), give(value)))
-            .collect();
+            .map(|(name, value)| (name.to_string(), give(value)));
+        let context = Words {
+            words: words.collect(),
+            variables: Arc::clone(&self.variables),
+        };
         let prepared = prepared_text(text);
         let template = self.environment.template_from_named_str(name, &prepared);
-        let rendered = template.and_then(|template| template.render(JinjaValue::from(context)));
+        let rendered =
+            template.and_then(|template| template.render(JinjaValue::from_object(context)));
         let notes = tracker.end_notes(outer);
         match rendered {
             Ok(mut done) => {
@@ -223,6 +229,44 @@ fn format(output: &mut Output, state: &mut State, value: &JinjaValue) -> Result<
     }
     state.get_or_insert_extension(Emitted::default()).0 = total;
     Ok(())
+}
+
+/// The variables of one document. Those that are not there are noted, for the message that may
+/// follow.
+struct Words {
+    words: BTreeMap<String, JinjaValue>,
+    variables: Arc<Variables>,
+}
+
+impl Debug for Words {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.words.keys()).finish()
+    }
+}
+
+impl Object for Words {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Map
+    }
+
+    fn get_value(self: &Arc<Self>, key: &JinjaValue) -> Option<JinjaValue> {
+        self.get_value_by_str(key.as_str()?)
+    }
+
+    fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<JinjaValue> {
+        let found = self.words.get(key).cloned();
+        let missing = found.is_none().then(|| format!("`{key}` is not defined"));
+        self.variables
+            .evaluator
+            .tracker()
+            .note(|notes| notes.missing = missing);
+        found
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        let names = self.words.keys().cloned().map(JinjaValue::from);
+        Enumerator::Values(names.collect())
+    }
 }
 
 /// How much a rendering has put out.

@@ -2,3 +2,6 @@
 
 mod compile;
 mod corpus;
+mod scale;
+mod templates;
+mod trees;

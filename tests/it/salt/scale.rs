@@ -1,0 +1,136 @@
+//! Order is a permutation, always the same, and keeps requisites; compiling is linear.
+
+use std::fmt::Write as _;
+
+use proptest::prelude::*;
+use unfurl::converge::{Ordering, Target};
+
+use super::trees::{machine, tree};
+
+/// A tree in which states require earlier ones of a hidden order, so that there is no cycle.
+fn random_tree() -> impl Strategy<Value = String> {
+    let kinds = [
+        "require",
+        "watch",
+        "onchanges",
+        "onfail",
+        "require_any",
+        "prereq",
+    ];
+    let links = prop::collection::vec((any::<u16>(), 0..kinds.len()), 0..3);
+    let order = prop_oneof![
+        6 => Just(String::new()),
+        1 => Just("first".to_owned()),
+        1 => Just("last".to_owned()),
+        1 => (-3..20_i32).prop_map(|number| number.to_string()),
+    ];
+    let state = (links, order, any::<u32>());
+    prop::collection::vec(state, 1..25).prop_map(move |states| {
+        // States are written in another order than that of their requisites.
+        let mut places: Vec<usize> = (0..states.len()).collect();
+        places.sort_by_key(|place| states[*place].2);
+        let mut text = String::new();
+        for place in places {
+            let (links, order, _) = &states[place];
+            writeln!(text, "s{place}:\n  test.nop:\n    - arg: 1").unwrap();
+            if !order.is_empty() {
+                writeln!(text, "    - order: {order}").unwrap();
+            }
+            for (number, (target, kind)) in links.iter().enumerate() {
+                let seen = links[..number].iter().any(|(_, other)| other == kind);
+                if place > 0 && !seen {
+                    let target = usize::from(*target) % place;
+                    writeln!(text, "    - {}: [{{test: s{target}}}]", kinds[*kind]).unwrap();
+                }
+            }
+        }
+        text
+    })
+}
+
+proptest! {
+    #[test]
+    fn order_is_a_permutation_that_keeps_requisites(text in random_tree()) {
+        for ordering in [Ordering::Classic, Ordering::Dag] {
+            let files = [("main.sls", text.as_str())];
+            // What a `prereq` turns round may close a cycle; that is told.
+            let Ok(first) = tree(machine(&files), &["main"], ordering) else {
+                continue;
+            };
+            let again = tree(machine(&files), &["main"], ordering).unwrap();
+            prop_assert_eq!(&first.low.order, &again.low.order);
+            let mut sorted = first.low.order.clone();
+            sorted.sort_unstable();
+            let count = u32::try_from(first.low.chunks.len()).unwrap();
+            prop_assert_eq!(sorted, (0..count).collect::<Vec<_>>());
+            if ordering == Ordering::Classic {
+                continue;
+            }
+            let mut place = vec![0; first.low.chunks.len()];
+            for (at, chunk) in first.low.order.iter().enumerate() {
+                place[*chunk as usize] = at;
+            }
+            for (own, chunk) in first.low.chunks.iter().enumerate() {
+                for link in &chunk.links {
+                    let Target::Set(set) = link.target else { continue };
+                    for target in &first.low.sets[set as usize] {
+                        let target = place[*target as usize];
+                        let is_prereq = link.kind == unfurl::converge::Requisite::Prereq;
+                        prop_assert!((place[own] < target) == is_prereq, "{}", text);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// How long a tree takes to compile, in milliseconds.
+fn time(files: &[(&str, &str)], ordering: Ordering) -> u128 {
+    let machine = machine(files);
+    let begun = std::time::Instant::now();
+    let compiled = tree(machine, &["main"], ordering).unwrap();
+    assert!(compiled.low.chunks.len() >= 2_000);
+    begun.elapsed().as_millis()
+}
+
+#[test]
+#[ignore = "a measurement, for the release profile"]
+#[expect(clippy::print_stderr, reason = "it tells the figures")]
+fn ten_thousand_states_compile_in_a_moment() {
+    let mut plain = String::new();
+    let mut chain = String::new();
+    let mut turned = String::new();
+    for number in 0..10_000 {
+        writeln!(plain, "s{number}:\n  test.nop:\n    - arg: {number}").unwrap();
+        let next = number + 1;
+        let link = if number < 9_999 {
+            format!("    - require: [{{test: s{next}}}]\n")
+        } else {
+            String::new()
+        };
+        write!(chain, "s{number}:\n  test.nop:\n    - arg: 1\n{link}").unwrap();
+        write!(
+            turned,
+            "s{number}:\n  test.nop:\n    - arg: 1\n{}",
+            link.replace("require", "require_in")
+        )
+        .unwrap();
+    }
+    let mut wide = "include: [b]\n".to_owned();
+    let mut b = String::new();
+    for number in 0..1_000 {
+        writeln!(wide, "m{number}:\n  test.nop:\n    - require: [{{sls: b}}]").unwrap();
+        writeln!(b, "b{number}: test.nop").unwrap();
+    }
+    for ordering in [Ordering::Classic, Ordering::Dag] {
+        for (name, text) in [
+            ("plain", &plain),
+            ("chain", &chain),
+            ("turned", &turned),
+            ("wide", &wide),
+        ] {
+            let files = [("main.sls", text.as_str()), ("b.sls", b.as_str())];
+            eprintln!("{ordering:?} {name}: {} ms", time(&files, ordering));
+        }
+    }
+}

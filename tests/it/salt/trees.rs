@@ -1,0 +1,349 @@
+//! State trees that the corpus lacks: globs, the top file, exclude, requisites for others.
+
+use std::sync::Arc;
+
+use unfurl::converge::{
+    Compiled, Facts, Machine, Ordering, Renderer, Request, Stop, Targets, compile,
+};
+use unfurl::value::Value;
+
+use super::corpus::Files;
+
+/// A machine with these files.
+pub(super) fn machine(files: &[(&str, &str)]) -> Machine {
+    Machine {
+        id: "web-1".into(),
+        roots: Arc::new(Files::of(files)),
+        grains: Value::map([
+            ("os", "Debian".into()),
+            ("os_family", "Debian".into()),
+            ("roles", Value::list(["web".into(), "db".into()])),
+            ("ipv4", Value::list(["127.0.0.1".into(), "10.1.2.3".into()])),
+            (
+                "nested",
+                Value::map([("a", Value::map([("b", "deep".into())]))]),
+            ),
+        ]),
+        pillar: Value::map([
+            ("env", "prod".into()),
+            ("pass", Value::str("hush-hush").sensitive()),
+        ]),
+        options: Value::map([(
+            "nodegroups",
+            Value::map([("webs", "web-* and G@os:Debian".into())]),
+        )]),
+    }
+}
+
+/// What comes of compiling.
+pub(super) fn tree(
+    machine: Machine,
+    targets: &[&str],
+    ordering: Ordering,
+) -> Result<Compiled, Stop> {
+    let targets = if targets.is_empty() {
+        Targets::Highstate
+    } else {
+        Targets::Sls(targets.iter().map(|name| (*name).to_owned()).collect())
+    };
+    let request = Request {
+        targets,
+        ordering,
+        exclude: Vec::new(),
+    };
+    compile(&request, &Renderer::new(machine), &Facts::default())
+}
+
+/// The IDs in order.
+fn ids(files: &[(&str, &str)], targets: &[&str]) -> String {
+    let compiled = tree(machine(files), targets, Ordering::Classic).unwrap();
+    let chunks = compiled.low.chunks.iter();
+    chunks.map(|chunk| &*chunk.id).collect::<Vec<_>>().join(" ")
+}
+
+/// The problems, each with its place.
+pub(super) fn problems(files: &[(&str, &str)], targets: &[&str], ordering: Ordering) -> String {
+    match tree(machine(files), targets, ordering) {
+        Ok(_) => "none".to_owned(),
+        Err(Stop::Needs(facts)) => format!("{facts:?}"),
+        Err(Stop::Problems(problems, sources)) => {
+            let line = |problem: &unfurl::diagnostic::Diagnostic| {
+                let place = problem.span().and_then(|span| sources.place(span));
+                let place = place.map_or_else(|| "-".to_owned(), |place| place.to_string());
+                format!("{place}: {}", problem.message)
+            };
+            problems.iter().map(line).collect::<Vec<_>>().join("\n")
+        }
+    }
+}
+
+/// An SLS that declares one state.
+fn nop(id: &str) -> String {
+    format!("{id}: test.nop\n")
+}
+
+#[test]
+fn includes_are_globs_and_relative_names() {
+    let (b, x, y, z) = (nop("b"), nop("x"), nop("y"), nop("z"));
+    let files = [
+        ("a/init.sls", "include: [.b, ..c.*]\na: test.nop\n"),
+        ("a/b.sls", &b),
+        ("c/y.sls", &y),
+        ("c/x.sls", &x),
+        ("c/init.sls", &z),
+    ];
+    assert_eq!(ids(&files, &["a"]), "b x y a");
+    assert_eq!(ids(&files, &["c*"]), "z x y");
+    assert_eq!(ids(&files, &["c.y", "c"]), "y z");
+}
+
+#[test]
+fn the_top_file_matches_a_machine_in_all_ways() {
+    let targets = [
+        ("'web-*'", "glob", true),
+        ("'web-*'", "", true),
+        ("'db-*'", "glob", false),
+        ("'a,web-1,b'", "list", true),
+        ("'a,b'", "list", false),
+        ("'web-[0-9]$'", "pcre", true),
+        ("'eb'", "pcre", false),
+        ("'os:Deb*'", "grain", true),
+        ("'os:deb*'", "grain", true),
+        ("'roles:db'", "grain", true),
+        ("'nested:a:b:deep'", "grain", true),
+        ("'nested:a:b'", "grain", true),
+        ("'nested:*:b:deep'", "grain", true),
+        ("'nope:x'", "grain", false),
+        ("'os:(Debian|Ubuntu)'", "grain_pcre", true),
+        ("'env:prod'", "pillar", true),
+        ("'env:test'", "pillar", false),
+        ("10.1.0.0/16", "ipcidr", true),
+        ("10.1.2.3", "ipcidr", true),
+        ("10.2.0.0/16", "ipcidr", false),
+        ("'G@os:Debian and not db-*'", "", true),
+        ("'G@os:Debian and ( db-* or L@web-1,x )'", "compound", true),
+        ("'web-* not G@os:Debian'", "compound", false),
+        (
+            "'E@^web and S@10.1.2.3 and I@env:prod and J@env:p.*'",
+            "compound",
+            true,
+        ),
+        ("'or web-1'", "compound", false),
+        ("'( web-1'", "compound", false),
+        ("'N@webs'", "compound", true),
+        ("webs", "nodegroup", true),
+        ("others", "nodegroup", false),
+    ];
+    let a = nop("a");
+    for (target, matcher, expected) in targets {
+        let matcher = if matcher.is_empty() {
+            String::new()
+        } else {
+            format!("    - match: {matcher}\n")
+        };
+        let top = format!("base:\n  {target}:\n{matcher}    - a\n");
+        let compiled = tree(
+            machine(&[("top.sls", &top), ("a.sls", &a)]),
+            &[],
+            Ordering::Classic,
+        )
+        .unwrap();
+        assert_eq!(!compiled.is_unmatched, expected, "{target} {matcher}");
+        assert_eq!(compiled.low.chunks.len(), usize::from(expected));
+    }
+}
+
+#[test]
+fn a_top_file_includes_others() {
+    let (a, b) = (nop("a"), nop("b"));
+    let files = [
+        ("top.sls", "include: [more.*]\nbase:\n  '*': [a]\n"),
+        ("more/top.sls", "base:\n  'web*': [b]\n"),
+        ("a.sls", &a),
+        ("b.sls", &b),
+    ];
+    assert_eq!(ids(&files, &[]), "a b");
+    let compiled = tree(machine(&files), &[], Ordering::Classic).unwrap();
+    assert_eq!(compiled.show_top().to_string(), "{'base': ['a', 'b']}");
+}
+
+#[test]
+fn what_is_excluded_is_gone_after_requisites_were_turned_round() {
+    let files = [
+        (
+            "main.sls",
+            "include: [x]\nexclude: [{id: gone}]\na:\n  test.nop: []\ngone:\n  test.nop:\n    - require_in: [{test: a}]\n",
+        ),
+        ("x.sls", "x1: test.nop\n"),
+    ];
+    let compiled = tree(machine(&files), &["main"], Ordering::Classic).unwrap();
+    let a = compiled
+        .low
+        .chunks
+        .iter()
+        .find(|chunk| &*chunk.id == "a")
+        .unwrap();
+    assert_eq!(a.links[0].target, unfurl::converge::Target::Missing);
+}
+
+/// Each chunk with what it asks, by IDs.
+fn links(files: &[(&str, &str)], ordering: Ordering) -> Vec<String> {
+    let compiled = tree(machine(files), &["main"], ordering).unwrap();
+    let low = &compiled.low;
+    let line = |chunk: &unfurl::converge::Chunk| {
+        let links = chunk.links.iter().map(|link| {
+            let members = match link.target {
+                unfurl::converge::Target::Set(set) => {
+                    let members = low.sets[set as usize].iter();
+                    members
+                        .map(|member| &*low.chunks[*member as usize].id)
+                        .collect::<Vec<_>>()
+                        .join("+")
+                }
+                unfurl::converge::Target::Missing => "?".to_owned(),
+            };
+            format!("{} {members}", link.kind.word())
+        });
+        let links: Vec<String> = links.collect();
+        format!("{}: {}", chunk.id, links.join(", "))
+    };
+    low.chunks.iter().map(line).collect()
+}
+
+#[test]
+fn requisites_for_others_become_those_of_others() {
+    let main = "
+include: [b]
+a:
+  test.nop:
+    - require_in: [{test: t}, {sls: b}]
+    - watch_in: [t]
+    - onchanges_in: [{test: named}]
+    - onfail_in: [{test: t}]
+    - prereq_in: [{test: t}]
+    - listen_in: [{test: t}]
+t:
+  test.nop:
+    - name: named
+u:
+  test.nop:
+    - require_in: {test: t}
+";
+    let files = [
+        ("main.sls", main),
+        ("b.sls", "b1: test.nop\nb2: test.nop\n"),
+    ];
+    assert_eq!(
+        links(&files, Ordering::Classic),
+        [
+            "b1: require a",
+            "b2: require a",
+            "a: ",
+            "t: require a, require u, watch a, onfail a, prereq a, onchanges a, listen a",
+            "u: ",
+        ]
+    );
+}
+
+#[test]
+fn equal_targets_share_a_set() {
+    let main = "
+include: [b]
+a: {test.nop: [{require: [{sls: b}]}]}
+c: {test.nop: [{require: [{sls: b}]}, {watch: [{test: 'b*'}]}]}
+";
+    let files = [
+        ("main.sls", main),
+        ("b.sls", "b1: test.nop\nb2: test.nop\n"),
+    ];
+    let compiled = tree(machine(&files), &["main"], Ordering::Dag).unwrap();
+    assert_eq!(compiled.low.sets.len(), 2);
+}
+
+#[test]
+fn all_problems_are_told_at_their_places() {
+    let main = "
+a:
+  test.nop:
+    - require: x
+b:
+  test:
+    - name: y
+c:
+  test.nop:
+d: 5
+12:
+  test.nop: []
+";
+    assert_eq!(
+        problems(&[("main.sls", main)], &["main"], Ordering::Classic),
+        "main.sls:9:12: ID `c` in SLS `main` contains a short declaration (test.nop) with a trailing colon; without arguments the colon must be omitted\n\
+         main.sls:10:1: ID `d` in SLS `main` is not a dictionary\n\
+         main.sls:11:1: ID `12` in SLS `main` is not formed as a string, but is an integer; it may need to be quoted\n\
+         main.sls:4:16: the require statement in state `a` in SLS `main` needs to be formed as a list\n\
+         main.sls:6:3: no function declared in state `b` in SLS `main`"
+    );
+}
+
+#[test]
+fn a_cycle_is_told_with_its_edges() {
+    let main = "
+a: {test.nop: [{require: [{test: b}]}]}
+b: {test.nop: [{watch: [{test: c}]}]}
+c: {test.nop: [{require: [{test: a}]}]}
+";
+    let told = problems(&[("main.sls", main)], &["main"], Ordering::Dag);
+    assert_eq!(
+        told,
+        "main.sls:2:27: recursive requisites were found: `a` require `b`, `b` watch `c`, `c` require `a`"
+    );
+}
+
+#[test]
+fn names_carry_arguments_and_requisites() {
+    let main = "
+z: test.nop
+m:
+  test.nop:
+    - names: [n1, {n2: [{require: [{test: z}]}, {order: 1}]}, n1, 5]
+";
+    let compiled = tree(machine(&[("main.sls", main)]), &["main"], Ordering::Classic).unwrap();
+    let row = |chunk: &unfurl::converge::Chunk| {
+        format!("{} {} {}", chunk.name, chunk.order, chunk.links.len())
+    };
+    let rows: Vec<String> = compiled.low.chunks.iter().map(row).collect();
+    assert_eq!(
+        rows,
+        [
+            "n2 1.0002 1",
+            "z 10000 0",
+            "n1 10001.0001 0",
+            "5 10001.0003 0"
+        ]
+    );
+}
+
+#[test]
+fn commands_show_salts_keys() {
+    let main = "a:\n  cmd.run:\n    - name: 'true'\n    - unless: 'false'\n    - require: [{test: b}]\nb: test.nop\n";
+    let compiled = tree(machine(&[("main.sls", main)]), &["main"], Ordering::Classic).unwrap();
+    assert_eq!(
+        compiled.show_low().to_string(),
+        "[{'state': 'cmd', 'name': 'true', '__sls__': 'main', '__env__': 'base', '__id__': 'a', \
+         'unless': 'false', 'require': [{'test': 'b'}], 'order': 10000, 'fun': 'run'}, \
+         {'state': 'test', 'name': 'b', '__sls__': 'main', '__env__': 'base', '__id__': 'b', \
+         'order': 10001, 'fun': 'nop'}]"
+    );
+    assert_eq!(
+        compiled.show_high().to_string(),
+        "{'a': {'cmd': [{'name': 'true'}, {'unless': 'false'}, {'require': [{'test': 'b'}]}, \
+         {'order': 10000}, 'run'], '__sls__': 'main', '__env__': 'base'}, \
+         'b': {'test': ['nop', {'order': 10001}], '__sls__': 'main', '__env__': 'base'}}"
+            .replace("{'order': 10000}, 'run'", "'run', {'order': 10000}")
+    );
+    assert!(
+        compiled
+            .dot()
+            .contains("\"test_|-b_|-b_|-nop\" -> \"cmd_|-a_|-true_|-run\" [label=\"require\"];")
+    );
+}
