@@ -181,7 +181,7 @@ impl Engine {
                     self.ahead.changes.extend(steps);
                 }
                 // It has no `watch` that fired, so that it is over in any case.
-                let _ = self.complete(doing, outcome);
+                drop(self.complete(doing, outcome));
                 self.leave();
                 let is_full = self.ahead.assumed.len() >= self.setup.ahead;
                 Ok(if is_full { self.flushed() } else { None })

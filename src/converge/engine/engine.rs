@@ -163,34 +163,36 @@ impl Engine {
     /// requisite may call it earlier.
     pub fn next(&mut self, facts: &mut Facts, gate: Option<usize>, now: Stamp) -> Next {
         self.now = now;
-        while let Some(place) = self.ready.pop_front() {
-            if let Some(next) = self.step_beside(place, facts) {
-                return next;
-            }
-        }
         loop {
-            if self.is_waiting_for_window() {
-                return Next::Wait;
-            }
-            if self.doing.is_some() {
-                if let Some(next) = self.step_main(facts) {
-                    return next;
-                }
-            } else if !self.stack.is_empty() {
-                if let Some(next) = self.step_frame() {
-                    return self.flushed().unwrap_or(next);
-                }
-            } else if let Some(next) = self.step_top(gate) {
-                return match next {
-                    Next::Wait | Next::AtGate | Next::Done => self.flushed().unwrap_or(next),
-                    next => next,
-                };
-            }
-            if let Some(place) = self.ready.pop_front() {
+            while let Some(place) = self.ready.pop_front() {
                 if let Some(next) = self.step_beside(place, facts) {
                     return next;
                 }
             }
+            match self.step(facts, gate) {
+                Some(Next::Wait) if !self.ready.is_empty() => {}
+                Some(next) => return next,
+                None => {}
+            }
+        }
+    }
+
+    /// Goes one step on in the order of things. Gives what is next if nothing can be done before.
+    fn step(&mut self, facts: &mut Facts, gate: Option<usize>) -> Option<Next> {
+        if self.is_waiting_for_window() {
+            return Some(Next::Wait);
+        }
+        if self.doing.is_some() {
+            return self.step_main(facts);
+        }
+        let next = if self.stack.is_empty() {
+            self.step_top(gate)?
+        } else {
+            self.step_frame()?
+        };
+        match next {
+            Next::Wait | Next::AtGate | Next::Done => Some(self.flushed().unwrap_or(next)),
+            next => Some(next),
         }
     }
 
@@ -440,6 +442,9 @@ impl Engine {
     }
 
     fn next_state(&mut self, gate: Option<usize>) -> Option<Next> {
+        let ran = &self.ran;
+        // Others may have called them meanwhile.
+        self.put_off.retain(|chunk| ran[*chunk as usize] == Ran::No);
         for place in 0..self.put_off.len() {
             let chunk = self.put_off[place];
             if self.status(chunk, false) != super::standing::Status::Pending {

@@ -334,5 +334,713 @@ fn what_is_required_runs_first_and_a_failure_is_passed_on() {
     tree.add("b", "test.fail_without_changes")
         .on(Requisite::Require, "c");
     tree.add("c", "test.nop");
-    insta::assert_snapshot!(run(&tree).join("\n"), @r"");
+    let lines = [
+        "c yes: Success!",
+        "b NO: Failure!",
+        "a NO: One or more requisite failed: main.b",
+    ];
+    assert_eq!(run(&tree), lines);
+}
+
+/// A module of the tests: its changes are commands that succeed or not by their name, and what
+/// they would change is known without looking.
+static ACT: Module = Module {
+    name: "act",
+    functions: &[
+        Function {
+            name: "run",
+            run: act,
+            required: &[],
+            optional: &["seen", "also"],
+            reverse: Reverse::Nothing,
+        },
+        Function {
+            name: "need",
+            run: need,
+            required: &["fact"],
+            optional: &[],
+            reverse: Reverse::Nothing,
+        },
+    ],
+    watch: Some(act),
+    aggregate: Some(|all| {
+        let names = all.iter().map(|it| it["name"].clone());
+        Some(Map::from_iter([("also".into(), Value::list(names))]))
+    }),
+};
+
+static TABLE: &[&Module] = &[
+    &ACT,
+    &crate::converge::module::cmd::MODULE,
+    &crate::converge::module::environ::MODULE,
+    &crate::converge::module::module::MODULE,
+    &crate::converge::module::test::MODULE,
+];
+
+fn act(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
+    if let Some(seen) = call.text("seen")? {
+        facts.content(&seen)?;
+    }
+    let changes = Map::from_iter([("ran".into(), call.name.into())]);
+    let touched = crate::host::fact::Domain::Path(format!("/{}", call.name));
+    let text = match call.arg("also") {
+        Some(also) => also.to_string(),
+        None => call.name.to_owned(),
+    };
+    Ok(Verdict::Act(Deed {
+        predicted: Outcome::would(changes.clone(), "would run"),
+        steps: vec![Change::Run(Run::new(text).touching([touched]))],
+        finish: Finish::Then(Outcome::changed(changes, "ran")),
+    }))
+}
+
+/// Fails if the machine does not have something.
+fn need(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
+    let text = call.required("fact")?;
+    let probe = crate::converge::shell::probe(text, crate::host::fact::Setting::default());
+    let found = facts.probe(probe)?.code == 0;
+    Ok(Verdict::Done(if found {
+        Outcome::same("it is there")
+    } else {
+        Outcome::failed("it is not there")
+    }))
+}
+
+fn setup() -> Setup {
+    Setup {
+        modules: TABLE,
+        ..Setup::default()
+    }
+}
+
+fn dry() -> Setup {
+    Setup {
+        mode: Mode::Test,
+        ..setup()
+    }
+}
+
+#[test]
+fn a_chain_of_prereqs_runs_from_its_end_once_all_were_tested() {
+    let mut tree = Tree::default();
+    tree.add("c", "cmd.run");
+    tree.add("b", "cmd.run").on(Requisite::Prereq, "c");
+    tree.add("a", "cmd.run").on(Requisite::Prereq, "b");
+    assert_eq!(log(&tree), ["a", "b", "c"]);
+    let (_, log) = run_with(&tree, Ordering::Dag, Setup::default());
+    assert_eq!(log, ["a", "b", "c"]);
+}
+
+#[test]
+fn a_prereq_of_what_stays_as_it_is_does_not_run() {
+    let mut tree = Tree::default();
+    tree.add("t", "test.nop");
+    tree.add("p", "cmd.run").on(Requisite::Prereq, "t");
+    let lines = ["p yes: No changes detected", "t yes: Success!"];
+    assert_eq!(run(&tree), lines);
+    let (lines, log) = run_with(&tree, Ordering::Dag, Setup::default());
+    assert_eq!(
+        lines,
+        ["p yes skipped: No changes detected", "t yes: Success!"]
+    );
+    assert!(log.is_empty());
+}
+
+#[test]
+fn a_failed_prereq_keeps_its_target_from_running() {
+    let mut tree = Tree::default();
+    tree.add("t", "cmd.run");
+    tree.add("bad p", "cmd.run").on(Requisite::Prereq, "t");
+    tree.links.clear();
+    tree.low.chunks[1].id = "p".into();
+    tree.links.push((1, Requisite::Prereq, "t".into()));
+    let lines = [
+        "p NO changed: Command \"bad p\" run",
+        "t would: Command \"t\" would have been executed",
+    ];
+    assert_eq!(run(&tree), lines);
+}
+
+#[test]
+fn onfail_waits_for_one_failure_and_onfail_all_for_all() {
+    let mut tree = Tree::default();
+    tree.add("good", "test.nop");
+    tree.add("bad", "test.fail_without_changes");
+    tree.add("one", "test.nop")
+        .on(Requisite::Onfail, "good bad");
+    tree.add("all", "test.nop")
+        .on(Requisite::OnfailAll, "good bad");
+    tree.add("any", "test.nop")
+        .on(Requisite::OnfailAny, "good bad");
+    tree.add("none", "test.nop").on(Requisite::Onfail, "good");
+    let unchanged = "State was not run because onfail req did not change";
+    let lines = [
+        "good yes: Success!".to_owned(),
+        "bad NO: Failure!".to_owned(),
+        "one yes: Success!".to_owned(),
+        format!("all yes skipped: {unchanged}"),
+        "any yes: Success!".to_owned(),
+        format!("none yes skipped: {unchanged}"),
+    ];
+    assert_eq!(run(&tree), lines);
+}
+
+#[test]
+fn require_any_and_onchanges_any_need_one_of_their_targets() {
+    let mut tree = Tree::default();
+    tree.add("good", "test.nop");
+    tree.add("bad", "test.fail_with_changes");
+    tree.add("new", "test.succeed_with_changes");
+    tree.add("a", "test.nop")
+        .on(Requisite::RequireAny, "good bad");
+    tree.add("b", "test.nop").on(Requisite::RequireAny, "bad");
+    tree.add("c", "test.nop")
+        .on(Requisite::OnchangesAny, "bad new");
+    tree.add("d", "test.nop").on(Requisite::Onchanges, "bad");
+    let lines = run(&tree);
+    assert_eq!(lines[3], "a yes: Success!");
+    assert_eq!(lines[4], "b NO: One or more requisite failed: main.bad");
+    assert_eq!(lines[5], "c yes: Success!");
+    let unchanged = "State was not run because none of the onchanges reqs changed";
+    assert_eq!(lines[6], format!("d yes skipped: {unchanged}"));
+}
+
+#[test]
+fn a_watcher_reacts_if_it_changed_nothing_itself() {
+    let mut tree = Tree::default();
+    tree.add("new", "test.succeed_with_changes");
+    tree.add("w", "test.nop").on(Requisite::Watch, "new");
+    tree.add("own", "act.run").on(Requisite::Watch, "new");
+    tree.state("skips", "test.nop", "{}", r#"{"unless": "true"}"#)
+        .on(Requisite::Watch, "new");
+    let (lines, log) = run_with(&tree, Ordering::Classic, setup());
+    assert_eq!(lines[1], "w yes changed: Watch statement fired.");
+    assert_eq!(lines[2], "own yes changed: ran");
+    assert_eq!(lines[3], "skips yes: unless condition is true");
+    assert_eq!(log, ["own", "? true"]);
+}
+
+#[test]
+fn listeners_react_once_at_the_end_even_after_a_failure_that_ends_the_run() {
+    let mut tree = Tree::default();
+    tree.add("l", "cmd.wait").on(Requisite::Listen, "new");
+    tree.links.push((0, Requisite::Listen, "new other".into()));
+    tree.add("new", "test.succeed_with_changes");
+    tree.add("other", "test.succeed_with_changes");
+    tree.state(
+        "bad",
+        "test.fail_without_changes",
+        "{}",
+        r#"{"failhard": true}"#,
+    );
+    tree.add("never", "cmd.run");
+    let (lines, log) = run_with(&tree, Ordering::Classic, setup());
+    assert_eq!(log, ["l"]);
+    assert_eq!(lines.len(), 5);
+    assert_eq!(lines[4], "listener_l yes changed: Command \"l\" run");
+}
+
+#[test]
+fn a_circle_of_requires_fails_and_ends() {
+    let mut tree = Tree::default();
+    tree.add("a", "test.nop").on(Requisite::Require, "b");
+    tree.add("b", "test.nop").on(Requisite::Require, "c");
+    tree.add("c", "test.nop").on(Requisite::Require, "a");
+    let lines = [
+        "c NO: Recursive requisite found",
+        "b NO: One or more requisite failed: main.c",
+        "a NO: One or more requisite failed: main.b",
+    ];
+    assert_eq!(run(&tree), lines);
+}
+
+#[test]
+fn what_is_required_and_missing_is_named() {
+    let mut tree = Tree::default();
+    tree.add("a", "test.nop").on(Requisite::Require, "ghost");
+    tree.add("b", "test.nop").on(Requisite::Require, "a");
+    let lines = run(&tree);
+    let named = "The following requisites were not found:\n                   require:\n                       test: ghost\n";
+    assert_eq!(lines[0], format!("a NO: {named}"));
+    assert_eq!(lines[1], "b NO: One or more requisite failed: main.a");
+}
+
+#[test]
+fn a_state_is_tried_again_until_it_succeeds() {
+    let mut tree = Tree::default();
+    tree.state(
+        "r",
+        "cmd.run",
+        "{}",
+        r#"{"retry": {"attempts": 5, "interval": 7}}"#,
+    );
+    let mut engine = Engine::new(tree.low(Ordering::Classic), world(), Setup::default());
+    let mut machine = Machine::default();
+    machine.fails.insert("r".into(), 2);
+    drive(&mut engine, &mut machine, &mut Facts::default());
+    assert_eq!(machine.log, ["r", "r", "r"]);
+    let result = &engine.results()[0];
+    assert_eq!(result.outcome.result, Some(true));
+    let said = "Returned a result of \"False\", with the following comment: \"Command \"r\" run\"";
+    let comment = format!("Attempt 1: {said}\nAttempt 2: {said}\nCommand \"r\" run");
+    assert_eq!(result.outcome.comment, comment);
+    assert!(
+        result.duration >= Duration::from_secs(14),
+        "{:?}",
+        result.duration
+    );
+}
+
+#[test]
+fn a_dry_run_says_how_often_it_would_be_tried() {
+    let mut tree = Tree::default();
+    tree.state("r", "cmd.run", "{}", r#"{"retry": {"attempts": 3}}"#);
+    let (lines, log) = run_with(&tree, Ordering::Classic, dry());
+    assert!(log.is_empty());
+    assert!(lines[0].ends_with("a maximum of 3 times or until a result of True is returned"));
+}
+
+#[test]
+fn conditions_are_asked_like_in_salt() {
+    let mut tree = Tree::default();
+    tree.state(
+        "both",
+        "test.nop",
+        "{}",
+        r#"{"onlyif": "false", "unless": ["true", "true"]}"#,
+    );
+    tree.state(
+        "one",
+        "test.nop",
+        "{}",
+        r#"{"unless": ["true", "false", "never"]}"#,
+    );
+    tree.state("bad", "test.nop", "{}", r#"{"onlyif": [true]}"#);
+    tree.state("empty", "test.nop", "{}", r#"{"unless": []}"#);
+    tree.state(
+        "fun",
+        "test.nop",
+        "{}",
+        r#"{"unless": [{"fun": "test.echo", "text": "x"}]}"#,
+    );
+    tree.state("path", "test.nop", "{}", r#"{"creates": ["/a", "/b"]}"#);
+    tree.state(
+        "check",
+        "test.nop",
+        "{}",
+        r#"{"check_cmd": ["true", "false"]}"#,
+    );
+    let (lines, log) = run_with(&tree, Ordering::Classic, setup());
+    let wanted = [
+        "both yes: onlyif condition is false\nunless condition is true",
+        "one yes: Success!",
+        "bad yes: Success!",
+        "empty NO: An exception occurred in this state: `unless` is an empty list",
+        "fun yes: unless condition is true",
+        "path yes: Success!",
+        "check NO: check_cmd determined the state failed",
+    ];
+    assert_eq!(lines, wanted);
+    assert_eq!(log, ["? false", "? true"]);
+}
+
+#[test]
+fn slots_are_looked_up_when_a_state_runs() {
+    let mut tree = Tree::default();
+    let comment = r#"{"comment": "__slot__:salt:pillar.get(port) ~ \" is it\""}"#;
+    tree.state("p", "test.nop", comment, "{}");
+    let comment = r#"{"comment": "__slot__:salt:cmd.run('ask me') ~ !"}"#;
+    tree.state("c", "test.nop", comment, "{}");
+    tree.state("odd", "test.nop", r#"{"comment": "__slot__:odd"}"#, "{}");
+    let (lines, log) = run_with(&tree, Ordering::Classic, setup());
+    assert_eq!(
+        lines,
+        ["p yes: 80", "c yes: said!", "odd yes: __slot__:odd"]
+    );
+    assert_eq!(log, ["? { ask me\n} 2>&1"]);
+}
+
+#[test]
+fn a_disabled_function_does_not_run_and_is_not_there_for_others() {
+    let mut tree = Tree::default();
+    tree.add("a", "cmd.run");
+    tree.add("b", "test.nop").on(Requisite::Require, "a");
+    let setup = Setup {
+        disabled: vec!["cmd.*".into()],
+        ..setup()
+    };
+    let (lines, log) = run_with(&tree, Ordering::Classic, setup);
+    assert!(log.is_empty());
+    assert!(
+        lines[0]
+            .starts_with("a NO: The state function \"cmd.run\" is currently disabled by \"cmd.*\"")
+    );
+    assert!(lines[1].starts_with("b NO: The following requisites were not found:"));
+}
+
+#[test]
+fn calls_of_one_function_are_joined_if_they_could_run_now() {
+    let mut tree = Tree::default();
+    tree.add("a", "act.run");
+    tree.add("b", "act.run");
+    tree.add("late", "act.run").on(Requisite::Require, "n");
+    tree.add("n", "test.nop");
+    let setup = Setup {
+        aggregate: Aggregation::Modules(vec!["act".into()]),
+        ..setup()
+    };
+    let (_, log) = run_with(&tree, Ordering::Classic, setup);
+    assert_eq!(log, ["['a', 'b']", "b", "late"]);
+}
+
+#[test]
+fn only_so_many_states_run_beside_each_other_and_requisites_wait() {
+    let mut tree = Tree::default();
+    for id in ["p1", "p2", "p3"] {
+        tree.state(id, "cmd.run", "{}", r#"{"parallel": true}"#);
+    }
+    tree.add("end", "cmd.run")
+        .on(Requisite::Require, "p1 p2 p3");
+    let setup = Setup {
+        max_parallel: 2,
+        ..setup()
+    };
+    let mut engine = Engine::new(tree.low(Ordering::Classic), world(), setup);
+    let mut facts = Facts::default();
+    let mut deeds = Vec::new();
+    loop {
+        match engine.next(&mut facts, None, Stamp(1)) {
+            Next::Change { deed, chunk, .. } => deeds.push((deed, chunk)),
+            Next::Wait => break,
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(deeds.iter().map(|it| it.1).collect::<Vec<_>>(), [0, 1]);
+    let good = || vec![RunOutput::not_run(Exit::Code(0))];
+    engine.changed(deeds[1].0, good(), &mut facts, Stamp(2));
+    let Next::Change {
+        deed: third,
+        chunk: 2,
+        ..
+    } = engine.next(&mut facts, None, Stamp(3))
+    else {
+        panic!("the third takes the free place");
+    };
+    engine.changed(third, good(), &mut facts, Stamp(4));
+    engine.changed(deeds[0].0, good(), &mut facts, Stamp(5));
+    let Next::Change { chunk: 3, .. } = engine.next(&mut facts, None, Stamp(6)) else {
+        panic!("all that is required has ended");
+    };
+}
+
+#[test]
+fn nothing_beyond_the_gate_is_begun_unless_it_is_required() {
+    let mut tree = Tree::default();
+    tree.add("a", "test.nop").on(Requisite::Require, "c");
+    tree.add("b", "test.nop");
+    tree.add("c", "test.nop");
+    let mut engine = Engine::new(tree.low(Ordering::Classic), world(), setup());
+    let mut facts = Facts::default();
+    assert!(matches!(
+        engine.next(&mut facts, Some(0), Stamp(1)),
+        Next::AtGate
+    ));
+    assert_eq!(shown(&engine), ["c yes: Success!", "a yes: Success!"]);
+    assert!(matches!(
+        engine.next(&mut facts, Some(1), Stamp(1)),
+        Next::Done | Next::AtGate
+    ));
+    assert_eq!(engine.results().len(), 3);
+}
+
+#[test]
+fn a_failure_that_an_earlier_change_might_mend_is_a_prediction() {
+    let mut tree = Tree::default();
+    tree.state("before", "act.need", r#"{"fact": "has x"}"#, "{}");
+    tree.add("x", "cmd.run");
+    tree.state("after", "act.need", r#"{"fact": "has x"}"#, "{}");
+    let (lines, log) = run_with(&tree, Ordering::Classic, dry());
+    assert_eq!(lines[0], "before NO: it is not there");
+    assert_eq!(lines[2], "after would: it is not there");
+    assert_eq!(log, ["? has x"]);
+    let (lines, _) = run_with(&tree, Ordering::Classic, setup());
+    assert_eq!(lines[2], "after yes: it is there");
+}
+
+#[test]
+fn what_is_set_in_the_environment_is_there_for_later_commands() {
+    let mut tree = Tree::default();
+    tree.state(
+        "e",
+        "environ.setenv",
+        r#"{"name": "COLOUR", "value": "red"}"#,
+        "{}",
+    );
+    tree.state(
+        "again",
+        "environ.setenv",
+        r#"{"name": "COLOUR", "value": "red"}"#,
+        "{}",
+    );
+    tree.add("c", "cmd.run");
+    let mut engine = Engine::new(tree.low(Ordering::Classic), world(), setup());
+    let mut facts = Facts::default();
+    let mut machine = Machine::default();
+    loop {
+        match engine.next(&mut facts, None, Stamp(1)) {
+            Next::Read(needed) => needed.into_iter().for_each(|fact| {
+                let reading = machine.read(&fact);
+                facts.learn(fact, reading);
+            }),
+            Next::Change { changes, .. } => {
+                let Change::Run(run) = &changes[0] else {
+                    panic!("{changes:?}");
+                };
+                assert_eq!(run.setting.env, [("COLOUR".to_owned(), "red".to_owned())]);
+                break;
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    let lines = shown(&engine);
+    assert_eq!(lines[0], "e yes changed: Environ values were set");
+    assert_eq!(
+        lines[1],
+        "again yes: Environ values were already set with the correct values"
+    );
+}
+
+#[test]
+fn functions_are_called_as_states_in_both_forms() {
+    let mut tree = Tree::default();
+    tree.state("test.echo", "module.run", r#"{"text": "hi"}"#, "{}");
+    tree.state(
+        "new",
+        "module.run",
+        r#"{"test.echo": ["hi"], "cmd.retcode": ["bad"]}"#,
+        "{}",
+    );
+    tree.state("no.such", "module.run", "{}", "{}");
+    let (lines, log) = run_with(&tree, Ordering::Classic, setup());
+    assert_eq!(
+        lines[0],
+        "test.echo yes changed: Module function test.echo executed"
+    );
+    assert_eq!(lines[1], "new yes changed: test.echo: hi, cmd.retcode: 1");
+    assert_eq!(
+        lines[2],
+        "no.such NO: Module function no.such is not available"
+    );
+    assert_eq!(log, ["bad"]);
+}
+
+#[test]
+fn a_misspelt_function_and_a_missing_argument_are_said() {
+    let mut tree = Tree::default();
+    tree.add("a", "test.nopp");
+    tree.add("b", "act.need");
+    tree.state("c", "act.run", r#"{"odd": 1}"#, "{}");
+    let mut engine = Engine::new(tree.low(Ordering::Classic), world(), setup());
+    drive(&mut engine, &mut Machine::default(), &mut Facts::default());
+    let lines = shown(&engine);
+    let found =
+        "State 'test.nopp' was not found in SLS 'main'\nReason: 'test.nopp' is not available.\n";
+    assert_eq!(
+        lines[0],
+        format!("a NO: {found}Hint: did you mean `nop`?\n")
+    );
+    assert_eq!(
+        lines[1],
+        "b NO: Missing parameter fact for state act.need\n"
+    );
+    let warnings = &engine.results()[2].outcome.warnings;
+    assert_eq!(
+        warnings,
+        &["'odd' is an invalid keyword argument for 'act.run'"]
+    );
+}
+
+#[test]
+fn the_map_of_results_has_the_keys_of_salt_and_hides_what_must_not_be_logged() {
+    let mut tree = Tree::default();
+    tree.state(
+        "s",
+        "cmd.run",
+        r#"{"name": "say secret"}"#,
+        r#"{"no_log": true}"#,
+    );
+    let mut engine = Engine::new(tree.low(Ordering::Classic), world(), setup());
+    drive(&mut engine, &mut Machine::default(), &mut Facts::default());
+    let map = to_value(engine.results());
+    let (key, row) = map.as_map().unwrap().first().unwrap();
+    assert_eq!(&**key, "cmd_|-s_|-say secret_|-run");
+    assert!(!row.get("comment").unwrap().to_string().contains("secret"));
+    let keys: Vec<&str> = row.as_map().unwrap().keys().map(|key| &**key).collect();
+    let wanted = [
+        "name",
+        "changes",
+        "result",
+        "comment",
+        "__sls__",
+        "__id__",
+        "__run_num__",
+        "start_time",
+        "duration",
+    ];
+    assert_eq!(keys, wanted);
+}
+
+#[test]
+fn facts_of_all_states_are_gathered_before_any_runs() {
+    let mut tree = Tree::default();
+    for id in 0..50 {
+        let fact = format!(r#"{{"fact": "has {id}"}}"#);
+        tree.state(&format!("s{id}"), "act.need", &fact, "{}");
+    }
+    tree.state(
+        "slot",
+        "test.nop",
+        r#"{"comment": "__slot__:salt:cmd.run(later)"}"#,
+        "{}",
+    );
+    let mut engine = Engine::new(tree.low(Ordering::Classic), world(), setup());
+    let mut facts = Facts::default();
+    let mut machine = Machine::default();
+    let needed = engine.first_facts(&facts);
+    assert!(needed.len() >= 50, "{needed:?}");
+    for fact in needed {
+        let reading = machine.read(&fact);
+        facts.learn(fact, reading);
+    }
+    assert!(engine.first_facts(&facts).is_empty());
+    drive(&mut engine, &mut machine, &mut facts);
+    assert!(machine.trips <= 1, "{} trips", machine.trips);
+}
+
+#[test]
+fn changes_of_several_states_go_out_together_and_are_taken_back_after_a_failure() {
+    let mut tree = Tree::default();
+    tree.add("a", "act.run");
+    tree.add("b", "act.run").on(Requisite::Require, "a");
+    tree.state("bad", "act.run", "{}", "{}");
+    tree.add("c", "act.run").on(Requisite::Require, "bad");
+    tree.add("d", "act.run").on(Requisite::Onchanges, "a");
+    let ahead = Setup {
+        ahead: 8,
+        ..setup()
+    };
+    let mut engine = Engine::new(tree.low(Ordering::Classic), world(), ahead);
+    let mut machine = Machine::default();
+    drive(&mut engine, &mut machine, &mut Facts::default());
+    assert_eq!(machine.trips, 2);
+    assert_eq!(machine.log, ["a", "b", "bad", "d"]);
+    let lines = [
+        "a yes changed: ran",
+        "b yes changed: ran",
+        "bad NO: it is bad",
+        "c NO: One or more requisite failed: main.bad",
+        "d yes changed: ran",
+    ];
+    assert_eq!(shown(&engine), lines);
+}
+
+/// Numbers that look like chance, the same each time.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, most: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).unwrap() % most
+    }
+}
+
+fn random_tree(chance: &mut Chance) -> Tree {
+    const FUNS: [&str; 9] = [
+        "act.run",
+        "act.run",
+        "act.run",
+        "test.nop",
+        "cmd.run",
+        "cmd.wait",
+        "test.succeed_with_changes",
+        "test.fail_without_changes",
+        "act.need",
+    ];
+    let mut tree = Tree::default();
+    let length = 2 + chance.below(14);
+    for at in 0..length {
+        let bad = if chance.below(5) == 0 { "bad " } else { "" };
+        let args = format!(
+            r#"{{"name": "{bad}n{at}", "fact": "has n{}"}}"#,
+            chance.below(length)
+        );
+        let keywords = match chance.below(12) {
+            0 => r#"{"unless": "has n1"}"#,
+            1 => r#"{"failhard": true}"#,
+            2 => r#"{"check_cmd": "true"}"#,
+            3 => r#"{"parallel": true}"#,
+            4 => r#"{"retry": {"attempts": 2, "interval": 1}}"#,
+            _ => "{}",
+        };
+        tree.state(
+            &format!("s{at}"),
+            FUNS[chance.below(FUNS.len())],
+            &args,
+            keywords,
+        );
+        for _ in 0..chance.below(3) {
+            // Only to others further on or further back, so that there is no circle.
+            let kind = Requisite::ALL[chance.below(Requisite::ALL.len())];
+            if at > 0 {
+                let target = format!("s{}", chance.below(at));
+                tree.on(kind, &target);
+            }
+        }
+    }
+    if chance.below(2) == 0 {
+        tree.low.order.reverse();
+    }
+    tree
+}
+
+#[test]
+fn random_trees_give_each_state_one_result_and_the_same_however_they_are_driven() {
+    for seed in 0..3_000 {
+        let tree = random_tree(&mut Chance(seed));
+        let stops = tree
+            .low
+            .chunks
+            .iter()
+            .any(|it| it.keywords.contains_key("failhard"));
+        for ordering in [Ordering::Classic, Ordering::Dag] {
+            let plain = run_with(&tree, ordering, setup());
+            let ahead = Setup {
+                ahead: 8,
+                ..setup()
+            };
+            let ahead = run_with(&tree, ordering, ahead);
+            assert_eq!(plain.0, ahead.0, "seed {seed}, {ordering:?}");
+            let commands = |log: &[String]| -> Vec<String> {
+                log.iter()
+                    .filter(|it| !it.starts_with('?'))
+                    .cloned()
+                    .collect()
+            };
+            assert_eq!(
+                commands(&plain.1),
+                commands(&ahead.1),
+                "seed {seed}, {ordering:?}"
+            );
+            let own = |line: &&String| !line.starts_with("listener_");
+            let results = plain.0.iter().filter(own).count();
+            if stops {
+                assert!(results <= tree.low.chunks.len(), "seed {seed}");
+            } else {
+                assert_eq!(results, tree.low.chunks.len(), "seed {seed}, {ordering:?}");
+            }
+        }
+    }
 }

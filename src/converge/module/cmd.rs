@@ -5,12 +5,12 @@ use std::sync::Arc;
 use super::{Call, Function, Module, Reverse};
 use crate::converge::shell::{output, quoted, setting};
 use crate::converge::{Deed, Facts, Finish, Halt, Mode, Outcome, Template, Verdict};
-use crate::host::change::{Change, Like, Run, Write};
+use crate::host::change::{Change, Run};
 use crate::host::{Exit, RunOutput};
-use crate::value::{Map, REDACTED, Value, hex};
+use crate::value::{Map, REDACTED, Value};
 
 /// The module.
-pub(super) static MODULE: Module = Module {
+pub(in crate::converge) static MODULE: Module = Module {
     name: "cmd",
     functions: &[
         function("run", run, RUN),
@@ -429,18 +429,13 @@ fn script(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
             .map_or("", |(_, args)| args)
             .to_owned(),
     };
-    let mut steps = Vec::new();
     let lost = |reason: String| Ok(Verdict::Done(Outcome::failed(reason)));
-    let path = if let Some(path) = source.strip_prefix("salt://") {
+    let run = if let Some(path) = source.strip_prefix("salt://") {
         if call.mode == Mode::Test {
-            let predicted = predicted(call, '\'');
-            return Ok(would(call, predicted));
+            return Ok(would(call, predicted(call, '\'')));
         }
-        let bytes = match call
-            .world
-            .roots
-            .read(path.split('?').next().unwrap_or(path))
-        {
+        let path = path.split('?').next().unwrap_or(path);
+        let bytes = match call.world.roots.read(path) {
             Ok(Some(bytes)) => bytes,
             Ok(None) => {
                 let comment = format!("Unable to cache script {source} from saltenv 'base'");
@@ -449,35 +444,24 @@ fn script(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
             Err(error) => return lost(error.to_string()),
         };
         let bytes = rendered(call, &bytes, path, facts)?;
-        let at = beside(call, &bytes);
-        steps.push(Change::Write(Write {
-            path: at.clone(),
-            bytes,
-            like: Like {
-                mode: Some(0o500),
-                user: call.text("runas")?,
-                group: None,
-            },
-            secret: true,
-        }));
-        Some(at)
+        let mut run = command(call, format!("{BESIDE} {args} </dev/null"))?;
+        run.stdin = Some(bytes);
+        run
     } else {
-        None
+        command(call, format!("{} {args}", quoted(&source)))?
     };
-    let text = path.as_deref().map_or_else(|| quoted(&source), quoted);
-    let mut text = format!("{text} {args}").trim().to_owned();
-    if let Some(path) = &path {
-        // It goes when it has run, however it ends.
-        text = format!("trap 'rm -f {path}' EXIT\n{text}");
-    }
-    steps.push(Change::Run(command(call, text)?));
     let told = Told::of(call, "'");
     Ok(Verdict::Act(Deed {
         predicted: predicted(call, '\''),
+        steps: vec![Change::Run(run)],
         finish: Finish::Ask(Box::new(move |outputs, _| Ok(told.outcome(outputs.last())))),
-        steps,
     }))
 }
+
+/// Puts what it reads into a file that nobody else can read or guess, and runs it; the file goes
+/// when it has run, however it ends.
+const BESIDE: &str = "script=$(mktemp) || exit 1\ntrap 'rm -f \"$script\"' EXIT\n\
+                      cat > \"$script\" && chmod 500 \"$script\" || exit 1\n\"$script\"";
 
 /// What a dry run says of a script that it does not read.
 fn would(call: &Call<'_>, predicted: Outcome) -> Verdict {
@@ -514,19 +498,6 @@ fn rendered(call: &Call<'_>, bytes: &[u8], path: &str, facts: &Facts) -> Result<
         context: &context,
     };
     Ok(call.world.renderer.render(&template, facts)?.into_bytes())
-}
-
-/// Where a script stands while it runs: the name tells what it is for, and no other has it.
-fn beside(call: &Call<'_>, bytes: &[u8]) -> String {
-    use sha2::Digest as _;
-    let mut digest = sha2::Sha256::new();
-    for part in [call.id, call.sls, call.name] {
-        digest.update(part);
-        digest.update([0]);
-    }
-    digest.update(bytes);
-    let name = hex(&digest.finalize());
-    format!("/tmp/.unfurl-script-{}", &name[..32])
 }
 
 fn call(call: &Call<'_>, _: &Facts) -> Result<Verdict, Halt> {

@@ -10,7 +10,7 @@ use crate::host::fact::{Domain, Setting};
 use crate::value::{Map, Value};
 
 /// The module.
-pub(super) static MODULE: Module = Module {
+pub(in crate::converge) static MODULE: Module = Module {
     name: "environ",
     functions: &[Function {
         name: "setenv",

@@ -3,18 +3,18 @@
 mod accounts;
 mod archive;
 mod arguments;
-mod cmd;
+pub(super) mod cmd;
 mod command;
 mod cron;
-mod environ;
+pub(super) mod environ;
 mod file;
 mod git;
 mod group;
-mod module;
+pub(super) mod module;
 mod pkg;
 mod service;
 mod ssh_auth;
-mod test;
+pub(super) mod test;
 mod user;
 
 use super::{ChunkIndex, Facts, Halt, Low, Verdict, World};
@@ -106,8 +106,8 @@ pub enum Mode {
 
 /// The state modules.
 pub static MODULES: ModuleTable = &[
-    &cmd::MODULE,
     &archive::MODULE,
+    &cmd::MODULE,
     &cron::MODULE,
     &environ::MODULE,
     &file::MODULE,

@@ -12,7 +12,7 @@ use crate::host::fact::Domain;
 use crate::value::{Map, Value};
 
 /// The module.
-pub(super) static MODULE: Module = Module {
+pub(in crate::converge) static MODULE: Module = Module {
     name: "module",
     functions: &[
         Function {

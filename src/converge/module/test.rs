@@ -8,7 +8,7 @@ use crate::converge::{Facts, Halt, Mode, Outcome, Verdict};
 use crate::value::{Map, Value};
 
 /// The module.
-pub(super) static MODULE: Module = Module {
+pub(in crate::converge) static MODULE: Module = Module {
     name: "test",
     functions: &[
         function("nop", |call, _| Ok(success(call)), ANY),

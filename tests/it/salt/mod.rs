@@ -2,6 +2,5 @@
 
 mod compile;
 mod corpus;
-mod scale;
-mod templates;
-mod trees;
+mod performer;
+mod run;

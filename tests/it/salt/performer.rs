@@ -1,0 +1,216 @@
+//! Reads facts and makes changes on this machine, plainly.
+
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, UNIX_EPOCH};
+
+use sha2::{Digest as _, Sha256};
+use unfurl::host::change::{Change, Like};
+use unfurl::host::fact::{Entry, EntryKind, Fact, Probed, Reading, Setting};
+use unfurl::host::{Captured, Exit, RunOutput};
+use unfurl::value::hex;
+
+fn entry(path: &Path, follow: bool) -> Option<Entry> {
+    let found = if follow {
+        fs::metadata(path)
+    } else {
+        fs::symlink_metadata(path)
+    }
+    .ok()?;
+    let kind = if found.is_file() {
+        EntryKind::File
+    } else if found.is_dir() {
+        EntryKind::Folder
+    } else if found.is_symlink() {
+        EntryKind::Link(fs::read_link(path).ok()?.to_string_lossy().into_owned())
+    } else {
+        EntryKind::Other
+    };
+    let name = |id: u32| {
+        if id == 0 {
+            "root".to_owned()
+        } else {
+            id.to_string()
+        }
+    };
+    Some(Entry {
+        kind,
+        mode: found.mode() & 0o7777,
+        user: name(found.uid()),
+        group: name(found.gid()),
+        size: found.len(),
+        modified: found.mtime(),
+    })
+}
+
+fn tree(root: &Path, below: &str, found: &mut Vec<(String, Entry)>) {
+    for it in fs::read_dir(root.join(below))
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        let name = format!("{below}{}", it.file_name().to_string_lossy());
+        let Some(entry) = entry(&root.join(&name), false) else {
+            continue;
+        };
+        let is_folder = entry.is_folder();
+        found.push((name.clone(), entry));
+        if is_folder {
+            tree(root, &format!("{name}/"), found);
+        }
+    }
+}
+
+/// Reads a fact.
+pub(super) fn read(fact: &Fact) -> Reading {
+    let content = |path: &String| fs::read(path).ok().filter(|_| Path::new(path).is_file());
+    match fact {
+        Fact::Path(path) => entry(Path::new(path), false).map_or(Reading::Absent, Reading::Entry),
+        Fact::Target(path) => entry(Path::new(path), true).map_or(Reading::Absent, Reading::Entry),
+        Fact::Digest(path) => content(path).map_or(Reading::Absent, |bytes| {
+            Reading::Digest(hex(&Sha256::digest(bytes)))
+        }),
+        Fact::Content(path) => content(path).map_or(Reading::Absent, Reading::Content),
+        Fact::Tree(path) => {
+            let mut found = Vec::new();
+            if !Path::new(path).is_dir() {
+                return Reading::Absent;
+            }
+            tree(Path::new(path), "", &mut found);
+            found.sort_by(|a, b| a.0.cmp(&b.0));
+            Reading::Tree(found)
+        }
+        Fact::Probe(probe) => {
+            let output = run(&probe.text, &probe.setting, None);
+            Reading::Probe(Probed {
+                code: output.exit.code().unwrap_or(127),
+                stdout: output.stdout.head,
+                stderr: output.stderr.head,
+            })
+        }
+    }
+}
+
+fn run(text: &str, setting: &Setting, stdin: Option<&[u8]>) -> RunOutput {
+    let shell = setting.shell.as_deref().unwrap_or("/bin/sh");
+    let mask = setting
+        .umask
+        .map_or(String::new(), |mask| format!("umask {mask:o}\n"));
+    let mut command = Command::new(shell);
+    command.arg("-c").arg(format!("{mask}{text}"));
+    command.envs(setting.env.iter().map(|(key, value)| (key, value)));
+    if let Some(cwd) = &setting.cwd {
+        command.current_dir(cwd);
+    }
+    let streams = [Stdio::piped(), Stdio::piped(), Stdio::piped()];
+    let [input, output, errors] = streams;
+    let mut child = match command.stdin(input).stdout(output).stderr(errors).spawn() {
+        Ok(child) => child,
+        Err(error) => return RunOutput::not_run(Exit::Failed(error.to_string())),
+    };
+    let _ = child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(stdin.unwrap_or_default());
+    let output = child.wait_with_output().unwrap();
+    RunOutput {
+        stdout: Captured::of(output.stdout),
+        stderr: Captured::of(output.stderr),
+        ..RunOutput::not_run(Exit::Code(output.status.code().unwrap_or(137)))
+    }
+}
+
+fn set(path: &str, like: &Like) -> std::io::Result<()> {
+    if let Some(mode) = like.mode {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
+    }
+    Ok(())
+}
+
+fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+    if !from.is_dir() {
+        return fs::copy(from, to).map(drop);
+    }
+    fs::create_dir_all(to)?;
+    for it in fs::read_dir(from)? {
+        let it = it?;
+        copy(&it.path(), &to.join(it.file_name()))?;
+    }
+    Ok(())
+}
+
+/// Makes a change. Says whether it succeeded too.
+pub(super) fn change(change: &Change) -> (RunOutput, bool) {
+    let done = match change {
+        Change::Run(command) => {
+            let output = run(&command.text, &command.setting, command.stdin.as_deref());
+            let code = output.exit.code().unwrap_or(1);
+            let is_good = code == 0 || command.good_codes.contains(&code);
+            return (output, is_good);
+        }
+        Change::Write(write) => {
+            let old = fs::metadata(&write.path).ok().map(|it| it.mode() & 0o7777);
+            let like = Like {
+                mode: write.like.mode.or(old),
+                ..Like::default()
+            };
+            let _ = fs::remove_file(&write.path);
+            fs::write(&write.path, &write.bytes).and_then(|()| set(&write.path, &like))
+        }
+        Change::Folder {
+            path,
+            parents: true,
+            like,
+        } => fs::create_dir_all(path).and_then(|()| set(path, like)),
+        Change::Folder { path, like, .. } => {
+            let made = if Path::new(path).is_dir() {
+                Ok(())
+            } else {
+                fs::create_dir(path)
+            };
+            made.and_then(|()| set(path, like))
+        }
+        Change::Link {
+            path, target, hard, ..
+        } => {
+            let _ = fs::remove_file(path);
+            if *hard {
+                fs::hard_link(target, path)
+            } else {
+                symlink(target, path)
+            }
+        }
+        Change::Remove { path } => match entry(Path::new(path), false) {
+            None => Ok(()),
+            Some(entry) if entry.is_folder() => fs::remove_dir_all(path),
+            Some(_) => fs::remove_file(path),
+        },
+        Change::Set { path, like, .. } => set(path, like),
+        Change::Move { from, to } => fs::rename(from, to),
+        Change::Copy { from, to, .. } => copy(Path::new(from), Path::new(to)),
+        Change::Touch { path, written, .. } => {
+            let file = fs::OpenOptions::new().create(true).append(true).open(path);
+            file.and_then(|file| match written {
+                Some(at) => {
+                    let at = Duration::from_secs(u64::try_from(*at).unwrap_or(0));
+                    file.set_modified(UNIX_EPOCH + at)
+                }
+                None => Ok(()),
+            })
+        }
+    };
+    match done {
+        Ok(()) => (RunOutput::not_run(Exit::Code(0)), true),
+        Err(error) => {
+            let output = RunOutput {
+                stderr: Captured::of(error.to_string()),
+                ..RunOutput::not_run(Exit::Code(1))
+            };
+            (output, false)
+        }
+    }
+}

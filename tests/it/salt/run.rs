@@ -1,0 +1,320 @@
+//! Every case is run for real in a folder of its own, in both orderings, and compared with what
+//! real Salt did: what came of each state, in which order, and which commands really ran.
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::{Value as Json, json};
+use unfurl::converge::{
+    Aggregation, Compiled, DeedId, Engine, Facts, Mode, Next, Ordering, Renderer, Setup, Stamp,
+    StateResult, Summary, World, compile,
+};
+use unfurl::host::RunOutput;
+use unfurl::value::Value;
+
+use super::corpus::{Case, cases};
+use super::performer::{change, read};
+
+/// How the engine is driven; all ways must give the same.
+#[derive(Debug, Clone, Copy)]
+struct Way {
+    /// See [`Setup::ahead`].
+    ahead: usize,
+    /// Whether facts are read before anything runs.
+    surveys: bool,
+}
+
+const WAYS: [Way; 3] = [
+    Way {
+        ahead: 0,
+        surveys: false,
+    },
+    Way {
+        ahead: 0,
+        surveys: true,
+    },
+    Way {
+        ahead: 8,
+        surveys: true,
+    },
+];
+
+/// Cases of the newer ordering that come out otherwise on purpose: there, Salt looks at a negative
+/// order before it counts it from the end, so that what such a state requires runs too early.
+const DEVIATIONS: [&str; 1] = ["dag-negative-child"];
+
+#[test]
+fn every_case_runs_as_in_salt_with_the_classic_ordering() {
+    all_cases(Ordering::Classic);
+}
+
+#[test]
+fn every_case_runs_as_in_salt_with_the_newer_ordering() {
+    all_cases(Ordering::Dag);
+}
+
+#[expect(clippy::print_stderr, reason = "a test says what it has seen")]
+fn all_cases(ordering: Ordering) {
+    let (mut wrong, mut ran, mut comments, mut others) = (Vec::new(), 0, 0, Vec::new());
+    for case in cases() {
+        for way in WAYS {
+            let folder = tempfile::tempdir().unwrap();
+            if ordering == Ordering::Dag && DEVIATIONS.contains(&case.name.as_str()) {
+                continue;
+            }
+            match one(&case, ordering, way, folder.path()) {
+                None => {}
+                Some(Ok(differing)) => {
+                    ran += 1;
+                    comments += differing.len();
+                    others.extend(differing);
+                }
+                Some(Err(why)) => wrong.push(format!("{} {way:?}:\n{why}", case.name)),
+            }
+        }
+    }
+    eprintln!("{ran} runs as in Salt with {ordering:?}; {comments} comments differ");
+    if std::env::var_os("SHOW_COMMENTS").is_some() {
+        others.sort();
+        others.dedup();
+        eprintln!("{}", others.join("\n"));
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} runs differ:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+}
+
+/// Runs a case; none if it is not for running. Gives the comments that differ, or what is wrong.
+fn one(
+    case: &Case,
+    ordering: Ordering,
+    way: Way,
+    folder: &Path,
+) -> Option<Result<Vec<String>, String>> {
+    let expected = case.expected(ordering);
+    let runs = match &expected["runs"] {
+        Json::Array(runs) => runs.clone(),
+        _ => vec![expected["run"].clone()],
+    };
+    if runs.iter().any(|run| !run["steps"].is_array()) {
+        return None;
+    }
+    seed(&case.folder.join("seed"), folder);
+    let machine = case.machine(folder);
+    let world = Arc::new(World {
+        id: Arc::clone(&machine.id),
+        roots: Arc::clone(&machine.roots),
+        renderer: Arc::new(Renderer::new(machine.clone())),
+        grains: machine.grains.clone(),
+        pillar: machine.pillar.clone(),
+        options: machine.options.clone(),
+    });
+    let mut comments = Vec::new();
+    let mut failed = String::new();
+    for run in &runs {
+        let compiled = match compiled(case, ordering, &machine) {
+            Ok(compiled) => compiled,
+            Err(why) => return Some(Err(why)),
+        };
+        if compiled.is_unmatched {
+            return None;
+        }
+        let setup = setup(case, &machine.options, way);
+        let mut engine = Engine::new(Arc::new(compiled.low), Arc::clone(&world), setup);
+        drive(&mut engine, way);
+        compare(case, run, &engine, folder, &mut failed, &mut comments);
+    }
+    let log = fs::read_to_string(folder.join("log")).unwrap_or_default();
+    let log: Vec<&str> = log.split_whitespace().collect();
+    let wanted = expected["log"].as_array().cloned().unwrap_or_default();
+    if json!(log) != Json::Array(wanted.clone()) {
+        let _ = writeln!(failed, "  log {log:?} instead of {}", Json::Array(wanted));
+    }
+    Some(if failed.is_empty() {
+        Ok(comments)
+    } else {
+        Err(failed)
+    })
+}
+
+fn compiled(
+    case: &Case,
+    ordering: Ordering,
+    machine: &unfurl::converge::Machine,
+) -> Result<Compiled, String> {
+    let renderer = Renderer::new(machine.clone());
+    let mut facts = Facts::default();
+    for _ in 0..10 {
+        match compile(&case.request(ordering), &renderer, &facts) {
+            Ok(compiled) => return Ok(compiled),
+            Err(unfurl::converge::Stop::Needs(needed)) => {
+                for fact in needed {
+                    let reading = read(&fact);
+                    facts.learn(fact, reading);
+                }
+            }
+            Err(unfurl::converge::Stop::Problems(problems, _)) => {
+                return Err(format!("  does not compile: {problems:?}"));
+            }
+        }
+    }
+    Err("  asks facts without end".to_owned())
+}
+
+fn seed(from: &Path, to: &Path) {
+    let Ok(entries) = fs::read_dir(from) else {
+        return;
+    };
+    for entry in entries {
+        let path = entry.unwrap().path();
+        let target = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            fs::create_dir_all(&target).unwrap();
+            seed(&path, &target);
+        } else {
+            fs::copy(&path, &target).unwrap();
+        }
+    }
+}
+
+fn setup(case: &Case, options: &Value, way: Way) -> Setup {
+    let flag = |key: &str| options.get(key).is_some_and(Value::is_truthy);
+    Setup {
+        mode: if case.case["test"] == true {
+            Mode::Test
+        } else {
+            Mode::Apply
+        },
+        failhard: flag("failhard"),
+        aggregate: if flag("state_aggregate") {
+            Aggregation::Always
+        } else {
+            Aggregation::Never
+        },
+        ahead: way.ahead,
+        ..Setup::default()
+    }
+}
+
+/// Does what an engine asks, on this machine.
+fn drive(engine: &mut Engine, way: Way) {
+    let mut facts = Facts::default();
+    let mut under_way: VecDeque<(DeedId, Vec<RunOutput>)> = VecDeque::new();
+    let mut now = 0;
+    let mut learn = |facts: &mut Facts, needed: Vec<unfurl::host::fact::Fact>| {
+        for fact in needed {
+            let reading = read(&fact);
+            facts.learn(fact, reading);
+        }
+    };
+    if way.surveys {
+        for _ in 0..5 {
+            let needed = engine.first_facts(&facts);
+            if needed.is_empty() {
+                break;
+            }
+            learn(&mut facts, needed);
+        }
+    }
+    for _ in 0..100_000 {
+        now += 1;
+        match engine.next(&mut facts, None, Stamp(now)) {
+            Next::Read(needed) => learn(&mut facts, needed),
+            Next::Change { deed, changes, .. } => {
+                let mut outputs = Vec::new();
+                for one in &changes {
+                    let (output, is_good) = change(one);
+                    outputs.push(output);
+                    if !is_good {
+                        break;
+                    }
+                }
+                under_way.push_back((deed, outputs));
+            }
+            Next::Sleep { deed, .. } => engine.slept(deed, &mut facts, Stamp(now)),
+            Next::Wait => {
+                let (deed, outputs) = under_way.pop_front().expect("something is under way");
+                engine.changed(deed, outputs, &mut facts, Stamp(now));
+            }
+            Next::AtGate => panic!("there is no gate"),
+            Next::Done => return,
+        }
+    }
+    panic!("it does not end");
+}
+
+fn row(result: &StateResult, folder: &Path) -> Json {
+    let folder = folder.to_string_lossy();
+    let fold = |text: &str| text.replace(&*folder, "__TMP__");
+    let mut row = json!({
+        "id": fold(&result.id),
+        "state": &*result.state,
+        "fun": &*result.fun,
+        "name": fold(&result.name),
+        "result": result.outcome.result,
+        "changed": result.is_changed(),
+        "comment": fold(&result.outcome.comment),
+    });
+    if result.skipped {
+        row["ran"] = false.into();
+    }
+    if result.parallel {
+        row["parallel"] = true.into();
+    }
+    row
+}
+
+fn compare(
+    case: &Case,
+    run: &Json,
+    engine: &Engine,
+    folder: &Path,
+    failed: &mut String,
+    comments: &mut Vec<String>,
+) {
+    let mut results: Vec<&StateResult> = engine.results().iter().collect();
+    results.sort_by_key(|it| it.number);
+    let mut found: Vec<Json> = results.iter().map(|it| row(it, folder)).collect();
+    let mut wanted = run["steps"].as_array().cloned().unwrap_or_default();
+    for (wanted, found) in wanted.iter_mut().zip(&mut found) {
+        let says = |row: &mut Json| row.as_object_mut().and_then(|it| it.remove("comment"));
+        let (theirs, ours) = (says(wanted), says(found));
+        if theirs.as_ref().and_then(Json::as_str).map(str::trim)
+            != ours.as_ref().and_then(Json::as_str).map(str::trim)
+        {
+            comments.push(format!("  {}: {ours:?} instead of {theirs:?}", case.name));
+        }
+    }
+    if found != wanted {
+        for place in 0..found.len().max(wanted.len()) {
+            let (ours, theirs) = (found.get(place), wanted.get(place));
+            if ours != theirs {
+                let show = |it: Option<&Json>| it.map_or("nothing".into(), Json::to_string);
+                let _ = writeln!(failed, "  {}\n    instead of {}", show(ours), show(theirs));
+                if let Some(ours) = results.get(place) {
+                    let _ = writeln!(failed, "    comment: {}", ours.outcome.comment);
+                }
+            }
+        }
+    }
+    let Summary {
+        succeeded,
+        unchanged,
+        changed,
+        failed: bad,
+        ..
+    } = Summary::of(engine.results());
+    let ours = json!({
+        "changed": changed, "failed": bad, "succeeded": succeeded,
+        "total": engine.results().len(), "unchanged_none": unchanged,
+    });
+    if ours != run["summary"] {
+        let _ = writeln!(failed, "  {ours}\n    instead of {}", run["summary"]);
+    }
+}
