@@ -28,6 +28,7 @@ mod jobs;
 mod layers;
 mod locking;
 mod locks;
+mod machine;
 mod merging;
 mod model;
 mod nested;

@@ -247,16 +247,16 @@ mod tests {
         }
         assert_eq!(find("linux_name").unwrap().name, "server.LinuxName");
         let error = find("server.Usrs").unwrap_err();
-        insta::assert_debug_snapshot!(error);
+        insta::assert_debug_snapshot!(error, @"");
     }
 
     #[test]
     fn arguments_are_checked() {
         let fact = find("files.File").unwrap();
         let missing = fact.with(BTreeMap::new()).unwrap_err();
-        insta::assert_snapshot!(missing);
+        insta::assert_snapshot!(missing, @"");
         let given = [("pth".to_owned(), "/".to_owned())].into();
-        insta::assert_debug_snapshot!(fact.with(given).unwrap_err());
+        insta::assert_debug_snapshot!(fact.with(given).unwrap_err(), @"");
     }
 
     #[test]
@@ -323,6 +323,6 @@ mod tests {
             ),
             answer("server.LoadAverage", &[], "8.02 8.12 6.20 1/2 3\n"),
         ];
-        insta::assert_snapshot!(all.join("\n"));
+        insta::assert_snapshot!(all.join("\n"), @"");
     }
 }

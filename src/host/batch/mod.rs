@@ -20,6 +20,7 @@ use std::time::Duration;
 use super::{Action, ActionResult, Background, Command, Exit, Program, ReadOutput, RunOutput};
 
 pub(crate) use inner::inner_script;
+pub(crate) use words::quoted;
 
 /// The most bytes that are kept of what a script gives: all.
 const KEPT: usize = 1 << 31;

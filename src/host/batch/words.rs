@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::host::base64::{base64, from_base64};
-pub(super) use crate::host::script::quoted;
+pub(crate) use crate::host::script::quoted;
 
 /// The longest text that one `printf` writes, in bytes.
 const PIECE: usize = 32 << 10;

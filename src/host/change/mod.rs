@@ -1,5 +1,7 @@
 //! What can be changed on a machine.
 
+mod shown;
+
 use std::fmt::{Debug, Formatter};
 
 use serde::ser::SerializeStruct as _;

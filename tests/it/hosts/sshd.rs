@@ -134,6 +134,11 @@ impl Sshd {
         fs::write(self.path("known_hosts"), line).unwrap();
     }
 
+    /// Its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// A file of its folder.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)

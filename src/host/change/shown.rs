@@ -1,0 +1,223 @@
+//! Changes as people would type them, without what nobody may see.
+
+use std::fmt::Write as _;
+
+use super::{Change, Like, Run, Write};
+use crate::host::batch::quoted;
+use crate::value::REDACTED;
+
+impl Change {
+    /// The command that a person would type for it, as a dry run shows it (P2, S44). What nobody
+    /// may see of it is redacted.
+    pub fn command(&self) -> String {
+        match self {
+            Self::Write(write) => install(write),
+            Self::Folder {
+                path,
+                parents,
+                like,
+            } => {
+                let option = if *parents { " -p" } else { "" };
+                let mode = like
+                    .mode
+                    .map_or(String::new(), |mode| format!(" -m {mode:04o}"));
+                let make = format!("mkdir{option}{mode} {}", quoted(path));
+                joined(make, chown(path, like, false))
+            }
+            Self::Link {
+                path,
+                target,
+                hard,
+                like,
+            } => {
+                let option = if *hard { "-f" } else { "-sfn" };
+                let link = format!("ln {option} {} {}", quoted(target), quoted(path));
+                joined(link, chown(path, like, !hard))
+            }
+            Self::Remove { path } => format!("rm -rf {}", quoted(path)),
+            Self::Set { path, like, follow } => set(path, like, *follow),
+            Self::Move { from, to } => format!("mv -f {} {}", quoted(from), quoted(to)),
+            Self::Copy { from, to, preserve } => {
+                let option = if *preserve { "-a" } else { "-r" };
+                format!("cp {option} {} {}", quoted(from), quoted(to))
+            }
+            Self::Touch {
+                path,
+                read,
+                written,
+            } => touch(path, *read, *written),
+            Self::Run(run) => shown(run),
+        }
+    }
+
+    /// What it does, in a few words.
+    pub fn summary(&self) -> String {
+        match self {
+            Self::Write(write) => format!("write {}", write.path),
+            Self::Folder { path, .. } => format!("make the folder {path}"),
+            Self::Link { path, target, .. } => format!("link {path} to {target}"),
+            Self::Remove { path } => format!("remove {path}"),
+            Self::Set { path, .. } => format!("set owner and mode of {path}"),
+            Self::Move { from, to } => format!("move {from} to {to}"),
+            Self::Copy { from, to, .. } => format!("copy {from} to {to}"),
+            Self::Touch { path, .. } => format!("touch {path}"),
+            Self::Run(run) => {
+                let text = shown(run);
+                let first = text.lines().next().unwrap_or_default();
+                format!("run {first}")
+            }
+        }
+    }
+}
+
+/// Commands of which the second may not be needed.
+fn joined(first: String, second: Option<String>) -> String {
+    match second {
+        Some(second) => format!("{first} && {second}"),
+        None => first,
+    }
+}
+
+fn install(write: &Write) -> String {
+    let mut text = "install".to_owned();
+    if let Some(mode) = write.like.mode {
+        write!(text, " -m {mode:04o}").ok();
+    }
+    for (option, name) in [("-o", &write.like.user), ("-g", &write.like.group)] {
+        if let Some(name) = name.as_deref().filter(|name| !name.is_empty()) {
+            write!(text, " {option} {}", quoted(name)).ok();
+        }
+    }
+    let what = if write.secret {
+        REDACTED.to_owned()
+    } else {
+        format!("({} bytes)", write.bytes.len())
+    };
+    format!("{text} /dev/stdin {} # {what}", quoted(&write.path))
+}
+
+fn chown(path: &str, like: &Like, of_link: bool) -> Option<String> {
+    let user = like.user.as_deref().unwrap_or_default();
+    let group = like.group.as_deref().unwrap_or_default();
+    let owner = match (user, group) {
+        ("", "") => return None,
+        (user, "") => user.to_owned(),
+        (user, group) => format!("{user}:{group}"),
+    };
+    let option = if of_link { " -h" } else { "" };
+    Some(format!("chown{option} {} {}", quoted(&owner), quoted(path)))
+}
+
+fn set(path: &str, like: &Like, follow: bool) -> String {
+    let mode = like
+        .mode
+        .map(|mode| format!("chmod {mode:04o} {}", quoted(path)));
+    match (chown(path, like, !follow), mode) {
+        (Some(owner), mode) => joined(owner, mode),
+        (None, Some(mode)) => mode,
+        (None, None) => ":".to_owned(),
+    }
+}
+
+fn touch(path: &str, read: Option<i64>, written: Option<i64>) -> String {
+    let path = quoted(path);
+    match (read, written) {
+        (None, None) => format!("touch {path}"),
+        (read, written) => {
+            let one = |option: &str, time: Option<i64>| match time {
+                Some(time) => format!("touch {option} -d @{time} {path}"),
+                None => format!("touch {option} {path}"),
+            };
+            format!("{} && {}", one("-a", read), one("-m", written))
+        }
+    }
+}
+
+/// A command with the user and the folder that it runs as and in.
+fn shown(run: &Run) -> String {
+    let text = run.shown.as_ref().unwrap_or(&run.text);
+    let mut all = String::new();
+    if let Some(folder) = &run.setting.cwd {
+        write!(all, "cd {} && ", quoted(folder)).ok();
+    }
+    if let Some(umask) = run.setting.umask {
+        write!(all, "umask {umask:04o} && ").ok();
+    }
+    let hidden = run.shown.is_some();
+    for (name, value) in &run.setting.env {
+        let value = if hidden {
+            REDACTED.to_owned()
+        } else {
+            quoted(value)
+        };
+        write!(all, "{name}={value} ").ok();
+    }
+    match &run.setting.user {
+        Some(user) => format!("su {} -c {}", quoted(user), quoted(&format!("{all}{text}"))),
+        None => format!("{all}{text}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_are_shown_as_people_would_type_them() {
+        let like = Like {
+            mode: Some(0o644),
+            user: Some("root".to_owned()),
+            group: Some("adm".to_owned()),
+        };
+        let path = "/etc/it's".to_owned();
+        let mut run = Run::new("login hunter2");
+        run.shown = Some("login <<REDACTED>>".to_owned());
+        run.setting.user = Some("bob".to_owned());
+        run.setting.env = vec![("TOKEN".to_owned(), "hunter2".to_owned())];
+        let changes = [
+            Change::Write(Write {
+                path: path.clone(),
+                bytes: b"hunter2".to_vec(),
+                like: like.clone(),
+                secret: true,
+            }),
+            Change::Folder {
+                path: "/srv/a".to_owned(),
+                parents: true,
+                like: like.clone(),
+            },
+            Change::Link {
+                path: path.clone(),
+                target: "x".to_owned(),
+                hard: false,
+                like: Like::default(),
+            },
+            Change::Remove { path: path.clone() },
+            Change::Set {
+                path: path.clone(),
+                like,
+                follow: false,
+            },
+            Change::Move {
+                from: path.clone(),
+                to: "/b".to_owned(),
+            },
+            Change::Copy {
+                from: path.clone(),
+                to: "/b".to_owned(),
+                preserve: true,
+            },
+            Change::Touch {
+                path,
+                read: None,
+                written: Some(5),
+            },
+            Change::Run(run),
+        ];
+        let shown: Vec<String> = changes
+            .iter()
+            .map(|change| format!("{}\n  {}", change.summary(), change.command()))
+            .collect();
+        insta::assert_snapshot!(shown.join("\n"), @"");
+    }
+}
