@@ -32,4 +32,5 @@ mod variables;
 pub use document::{Document, Documents, Flaw, Library};
 pub use dump::yaml_text;
 pub(in crate::expr) use lookup::Options;
+pub use dump::yaml_text;
 pub use text::quote_for_shell;
