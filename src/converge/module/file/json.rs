@@ -1,6 +1,8 @@
 //! Values as JSON the way Python's encoder writes it.
-
-use std::fmt::Write as _;
+#![expect(
+    clippy::format_push_string,
+    reason = "what is formatted is short, and cannot fail this way"
+)]
 
 use crate::value::{Map, Value};
 
@@ -52,7 +54,7 @@ fn write(value: &Value, style: &Style, depth: usize, out: &mut String) {
     match value.reveal() {
         Value::Null => out.push_str("null"),
         Value::Bool(truth) => out.push_str(if *truth { "true" } else { "false" }),
-        Value::Int(number) => drop(write!(out, "{number}")),
+        Value::Int(number) => out.push_str(&number.to_string()),
         Value::Big(digits) => out.push_str(digits),
         Value::Float(number) if number.is_nan() => out.push_str("NaN"),
         Value::Float(number) if number.is_infinite() => {
@@ -119,11 +121,11 @@ fn quote(text: &str, ascii: bool, out: &mut String) {
             '\u{8}' => out.push_str("\\b"),
             '\u{c}' => out.push_str("\\f"),
             sign if sign < ' ' => {
-                drop(write!(out, "\\u{:04x}", u32::from(sign)));
+                out.push_str(&format!("\\u{:04x}", u32::from(sign)));
             }
             sign if ascii && !sign.is_ascii() => {
                 for unit in sign.encode_utf16(&mut [0; 2]) {
-                    drop(write!(out, "\\u{unit:04x}"));
+                    out.push_str(&format!("\\u{unit:04x}"));
                 }
             }
             sign => out.push(sign),

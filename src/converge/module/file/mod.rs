@@ -288,6 +288,7 @@ static FUNCTIONS: &[Function] = &[
         optional: &[
             "keep_source",
             "clean",
+            "mode",
             "user",
             "owner",
             "group",

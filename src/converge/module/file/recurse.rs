@@ -362,8 +362,13 @@ fn clean(
         return Ok(());
     }
     sum.would = true;
-    sum.comments
-        .push(("removed".to_owned(), removed.join("\n")));
+    // A dry run names what is below too.
+    let all: Vec<String> = below
+        .iter()
+        .map(|(below, _)| below.as_str())
+        .flat_map(|below| unkept(path, &keep, &filter, std::iter::once(below)))
+        .collect();
+    sum.comments.push(("removed".to_owned(), all.join("\n")));
     let paths = removed.iter().map(|path| Value::str(path.as_str()));
     sum.apply.insert("removed".into(), Value::list(paths));
     sum.steps

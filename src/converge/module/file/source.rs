@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::text::decoded;
-use super::work::{ask, base, quoted, refuse, to};
+use super::work::{ask, base, quoted, refuse};
 use crate::converge::{Call, Facts, Halt, Template};
 use crate::host::fact::Domain;
 use crate::value::{Map, Value};
@@ -347,12 +347,4 @@ fn find(text: &str, names: &[String]) -> Option<Sum> {
         all.push(sum);
     }
     (all.len() == 1).then(|| all.remove(0))
-}
-
-/// Facts that tell whether a source of the machine is there.
-pub(super) fn wanted(source: &Source) -> Vec<crate::host::fact::Fact> {
-    match source {
-        Source::Machine(path) => vec![to(path)],
-        Source::Tree(_) | Source::Web(_) => Vec::new(),
-    }
 }

@@ -19,15 +19,6 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// The same words whether it is a dry run or not, and nothing to do.
-    pub(super) fn settled(outcome: Outcome) -> Self {
-        Self {
-            test: outcome.clone(),
-            apply: outcome,
-            steps: Vec::new(),
-        }
-    }
-
     /// The verdict.
     pub(super) fn verdict(self, mode: Mode) -> Verdict {
         let said = match mode {
