@@ -12,6 +12,7 @@ mod git;
 mod group;
 pub(super) mod module;
 mod pkg;
+mod pkgrepo;
 mod service;
 mod ssh_auth;
 pub(super) mod test;
@@ -115,6 +116,7 @@ pub static MODULES: ModuleTable = &[
     &group::MODULE,
     &module::MODULE,
     &pkg::MODULE,
+    &pkgrepo::MODULE,
     &service::MODULE,
     &ssh_auth::MODULE,
     &test::MODULE,

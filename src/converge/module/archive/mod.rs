@@ -124,7 +124,7 @@ fn extracted(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
         let text = format!("Source file '{}' does not exist", source.shown);
         return done(Outcome::failed(text));
     }
-    decide(call, place, source, listing)
+    decide(call, place, source, listing.as_ref())
 }
 
 fn format(call: &Call<'_>) -> Result<Result<Format, String>, Halt> {
@@ -226,10 +226,10 @@ fn decide(
     call: &Call<'_>,
     place: Place,
     source: Source,
-    listing: Option<Listing>,
+    listing: Option<&Listing>,
 ) -> Result<Verdict, Halt> {
     let bombs = call.flag("enforce_toplevel", true);
-    if let Some(listing) = &listing {
+    if let Some(listing) = listing {
         if bombs && (listing.tops.len() > 1 || !listing.top_files.is_empty()) {
             return done(Outcome::failed(bomb(&place)));
         }
@@ -249,12 +249,12 @@ fn decide(
     }
     let plan = Plan {
         is_fetched: listing.is_none(),
-        had_folder: listing.as_ref().is_some_and(|it| it.has_folder),
-        has_missing: listing.as_ref().is_some_and(|it| !it.missing.is_empty()),
+        had_folder: listing.is_some_and(|it| it.has_folder),
+        has_missing: listing.is_some_and(|it| !it.missing.is_empty()),
         trim: trim(call),
         shown: source.shown.clone(),
     };
-    let (steps, removed) = steps(call, &place, source, listing.as_ref())?;
+    let (steps, removed) = steps(call, &place, source, listing)?;
     let mut comment = format!(
         "Archive {} would be extracted to {}/",
         plan.shown, place.folder

@@ -8,7 +8,6 @@ mod source;
 mod version;
 mod wish;
 
-#[expect(unused_imports, reason = "archives will use it")]
 pub(super) use source::download;
 
 use super::command::done;

@@ -1,0 +1,267 @@
+//! Where packages come from: entries of apt's lists, in one line or in paragraphs.
+
+use std::collections::BTreeSet;
+
+/// A source of packages.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Entry {
+    /// `deb` or `deb-src`.
+    pub(super) kinds: BTreeSet<String>,
+    pub(super) uris: BTreeSet<String>,
+    pub(super) suites: BTreeSet<String>,
+    pub(super) components: BTreeSet<String>,
+    /// Such as `arch` and `signed-by`, in the words of one line.
+    pub(super) options: BTreeSet<(String, String)>,
+    pub(super) is_disabled: bool,
+}
+
+impl Entry {
+    /// Reads `deb [option=value] uri suite component…`, perhaps behind a `#`.
+    pub(super) fn line(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let (is_disabled, text) = match text.strip_prefix('#') {
+            Some(rest) => (true, rest.trim_start_matches(['#', ' '])),
+            None => (false, text),
+        };
+        let text = text.split(" #").next().unwrap_or_default();
+        let (kind, rest) = text.split_once(char::is_whitespace)?;
+        if kind != "deb" && kind != "deb-src" {
+            return None;
+        }
+        let rest = rest.trim_start();
+        let (options, rest) = match rest.strip_prefix('[') {
+            Some(rest) => rest.split_once(']')?,
+            None => ("", rest),
+        };
+        let mut words = rest.split_whitespace();
+        let (uri, suite) = (words.next()?, words.next()?);
+        let option = |word: &str| {
+            let (key, value) = word.split_once('=')?;
+            Some((key.to_lowercase(), sorted(value)))
+        };
+        Some(Self {
+            kinds: set([kind]),
+            uris: set([uri.trim_end_matches('/')]),
+            suites: set([suite]),
+            components: words.map(str::to_owned).collect(),
+            options: options.split_whitespace().filter_map(option).collect(),
+            is_disabled,
+        })
+    }
+
+    /// Reads a paragraph of a `.sources` file.
+    pub(super) fn paragraph(text: &str) -> Option<Self> {
+        let mut entry = Self::default();
+        for (key, value) in fields(text) {
+            let words = || value.split_whitespace();
+            let trimmed = || {
+                words()
+                    .map(|word| word.trim_end_matches('/').to_owned())
+                    .collect()
+            };
+            let all = || words().map(str::to_owned).collect();
+            match key.as_str() {
+                "types" => entry.kinds = all(),
+                "uris" => entry.uris = trimmed(),
+                "suites" => entry.suites = all(),
+                "components" => entry.components = all(),
+                "enabled" => entry.is_disabled = value.trim().eq_ignore_ascii_case("no"),
+                other => {
+                    let name = match other {
+                        "architectures" => "arch",
+                        "languages" => "lang",
+                        "targets" => "target",
+                        other => other,
+                    };
+                    let value: Vec<&str> = words().collect();
+                    entry
+                        .options
+                        .insert((name.to_owned(), sorted(&value.join(","))));
+                }
+            }
+        }
+        (!entry.uris.is_empty()).then_some(entry)
+    }
+
+    /// It as a paragraph.
+    pub(super) fn as_paragraph(&self) -> String {
+        let join = |words: &BTreeSet<String>| {
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            words.join(" ")
+        };
+        let mut text = String::new();
+        if self.is_disabled {
+            text.push_str("Enabled: no\n");
+        }
+        for (key, value) in [
+            ("Types", join(&self.kinds)),
+            ("URIs", join(&self.uris)),
+            ("Suites", join(&self.suites)),
+            ("Components", join(&self.components)),
+        ] {
+            if !value.is_empty() {
+                text.extend([key, ": ", &value, "\n"]);
+            }
+        }
+        for (key, value) in &self.options {
+            let name = match key.as_str() {
+                "arch" => "Architectures",
+                "lang" => "Languages",
+                "target" => "Targets",
+                "signed-by" => "Signed-By",
+                "trusted" => "Trusted",
+                other => other,
+            };
+            text.extend([name, ": ", &value.replace(',', " "), "\n"]);
+        }
+        text
+    }
+
+    /// Whether both are the same place: the addresses, suites and kinds are.
+    pub(super) fn is_place_of(&self, other: &Self) -> bool {
+        let same_kinds = other.kinds.is_subset(&self.kinds);
+        same_kinds && other.uris.is_subset(&self.uris) && other.suites.is_subset(&self.suites)
+    }
+}
+
+fn set<const N: usize>(words: [&str; N]) -> BTreeSet<String> {
+    words.map(str::to_owned).into()
+}
+
+/// The parts of a value, in one order.
+fn sorted(value: &str) -> String {
+    let mut parts: Vec<&str> = value.split(',').collect();
+    parts.sort_unstable();
+    parts.join(",")
+}
+
+/// The fields of a paragraph, in lower case; lines that begin with a space go on.
+fn fields(text: &str) -> Vec<(String, String)> {
+    let mut fields: Vec<(String, String)> = Vec::new();
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        if line.starts_with([' ', '\t']) {
+            if let Some((_, value)) = fields.last_mut() {
+                value.push('\n');
+                value.push_str(line.trim());
+            }
+        } else if let Some((key, value)) = line.split_once(':') {
+            fields.push((key.trim().to_lowercase(), value.trim().to_owned()));
+        }
+    }
+    fields
+}
+
+/// A file of entries, cut so that each can be replaced.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct File {
+    pub(super) path: String,
+    parts: Vec<String>,
+}
+
+impl File {
+    pub(super) fn new(path: &str, text: &str) -> Self {
+        let parts = if path.ends_with(".sources") {
+            text.split("\n\n")
+                .map(|part| part.trim_matches('\n'))
+                .filter(|part| !part.is_empty())
+                .map(|part| format!("{part}\n"))
+                .collect()
+        } else {
+            text.split_inclusive('\n').map(str::to_owned).collect()
+        };
+        let path = path.to_owned();
+        Self { path, parts }
+    }
+
+    /// Whether it has paragraphs.
+    pub(super) fn has_paragraphs(&self) -> bool {
+        self.path.ends_with(".sources")
+    }
+
+    /// Its entries with their places.
+    pub(super) fn entries(&self) -> impl Iterator<Item = (usize, Entry)> {
+        let read = |text: &str| {
+            if self.has_paragraphs() {
+                Entry::paragraph(text)
+            } else {
+                Entry::line(text)
+            }
+        };
+        let read = self.parts.iter().map(move |part| read(part)).enumerate();
+        read.filter_map(|(place, entry)| Some((place, entry?)))
+    }
+
+    /// Puts text at a place, or at the end.
+    pub(super) fn put(&mut self, place: Option<usize>, text: String) {
+        if let Some(part) = place.and_then(|place| self.parts.get_mut(place)) {
+            *part = text;
+            return;
+        }
+        if let Some(last) = self.parts.last_mut().filter(|last| !last.ends_with('\n')) {
+            last.push('\n');
+        }
+        self.parts.push(text);
+    }
+
+    pub(super) fn remove(&mut self, place: usize) {
+        if place < self.parts.len() {
+            self.parts.remove(place);
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.parts.clear();
+    }
+
+    /// How many entries it has that are not disabled.
+    pub(super) fn count(&self) -> usize {
+        self.entries()
+            .filter(|(_, entry)| !entry.is_disabled)
+            .count()
+    }
+
+    pub(super) fn text(&self) -> String {
+        let between = if self.has_paragraphs() { "\n" } else { "" };
+        self.parts.join(between)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_is_the_same_in_a_line_and_in_a_paragraph() {
+        let line = Entry::line(
+            "deb [signed-by=/k.asc arch=arm64,amd64] http://deb.example/debian/ bookworm main contrib",
+        )
+        .unwrap();
+        let text = "Types: deb\nURIs: http://deb.example/debian\nSuites: bookworm\nComponents: contrib main\nArchitectures: amd64 arm64\nSigned-By: /k.asc\n";
+        assert_eq!(line.as_paragraph(), text);
+        assert_eq!(Entry::paragraph(text), Some(line));
+        assert_eq!(Entry::line("# a remark"), None);
+        assert!(Entry::line("#deb http://x y z").unwrap().is_disabled);
+    }
+
+    #[test]
+    fn a_file_keeps_what_is_not_replaced() {
+        let mut file = File::new(
+            "/etc/apt/sources.list",
+            "# mine\ndeb http://a b c\ndeb http://d e f",
+        );
+        assert_eq!(file.entries().count(), 2);
+        file.put(None, "deb http://g h i\n".into());
+        file.put(Some(1), "deb http://a b x\n".into());
+        assert_eq!(
+            file.text(),
+            "# mine\ndeb http://a b x\ndeb http://d e f\ndeb http://g h i\n"
+        );
+        let mut file = File::new(
+            "/x.sources",
+            "Types: deb\nURIs: a\n\n\nTypes: deb\nURIs: b\n",
+        );
+        assert_eq!(file.entries().count(), 2);
+        file.remove(0);
+        assert_eq!(file.text(), "Types: deb\nURIs: b\n");
+    }
+}
