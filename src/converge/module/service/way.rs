@@ -135,7 +135,7 @@ impl Service {
         let process = if cmd.is_some() {
             let is_alive = format!("{}; alive && echo running", self.alive());
             let runs = has_sig.as_deref().unwrap_or(&is_alive);
-            format!("else echo 'way process'; {runs}")
+            format!("else echo 'way process'; {runs};")
         } else {
             String::new()
         };
