@@ -9,6 +9,7 @@ use crate::cli::host_options::HostOutput;
 use crate::cli::host_screen::HostScreen;
 use crate::cli::output::Output;
 use crate::converge::{StateResult, to_value};
+use crate::host::change::Change;
 use crate::host::{Question, Secret};
 use crate::job::Level;
 use crate::ops::runbook::HostsView as _;
@@ -95,11 +96,15 @@ pub(super) fn show(report: &StatesReport, shown: Shown, over_hosts: bool, output
             .iter()
             .map(|result| (result.number, format!("{}.{}", result.state, result.fun)))
             .collect();
+        let commands: Vec<Vec<String>> = machine.results.iter().map(commands).collect();
         let lines: Vec<StateLine<'_>> = machine
             .results
             .iter()
-            .zip(&started)
-            .map(|(result, started)| line(result, &functions[&result.number], started))
+            .zip(started.iter().zip(&commands))
+            .map(|(result, (started, commands))| StateLine {
+                commands,
+                ..line(result, &functions[&result.number], started)
+            })
             .collect();
         if !lines.is_empty() {
             text.push_str(&state_lines(
@@ -142,6 +147,16 @@ fn line<'a>(result: &'a StateResult, function: &'a str, started: &'a str) -> Sta
     }
 }
 
+/// What a dry run would have done, as people would type it.
+fn commands(result: &StateResult) -> Vec<String> {
+    let steps = result.outcome.steps.iter();
+    let mut commands: Vec<String> = steps.map(Change::command).collect();
+    if result.doubtful {
+        commands.push("# depends on earlier changes, and is decided at its turn".to_owned());
+    }
+    commands
+}
+
 /// How a machine has ended, in words.
 fn ended(machine: &MachineReport) -> String {
     let left = machine.not_reached();
@@ -160,9 +175,21 @@ fn ended(machine: &MachineReport) -> String {
     word + &not_reached
 }
 
+/// The results of a machine, with what a dry run would have done.
+fn results(machine: &MachineReport) -> Json {
+    let mut all = json!(to_value(&machine.results));
+    for result in &machine.results {
+        let commands = commands(result);
+        if !commands.is_empty() {
+            all[result.key()]["commands"] = commands.into();
+        }
+    }
+    all
+}
+
 /// What came of states, for machines: the map of one machine, or of all by their names (S43).
 pub(super) fn for_machines(report: &StatesReport, over_hosts: bool) -> Json {
-    let of = |machine: &MachineReport| json!(to_value(&machine.results));
+    let of = results;
     if !over_hosts && let [machine] = report.machines.as_slice() {
         return match &machine.end {
             End::Lost(reason) => json!({ "error": reason, "results": of(machine) }),

@@ -32,5 +32,4 @@ mod variables;
 pub use document::{Document, Documents, Flaw, Library};
 pub use dump::yaml_text;
 pub(in crate::expr) use lookup::Options;
-pub use dump::yaml_text;
 pub use text::quote_for_shell;
