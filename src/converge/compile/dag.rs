@@ -196,13 +196,13 @@ impl Graph<'_> {
             self.low.chunks.len(),
             self.low.chunks.len() + self.tested.len(),
         );
-        let mut waits = vec![0_usize; nodes];
         let mut after: FoldMap<usize, Vec<usize>> = FoldMap::default();
         let mut left: Vec<usize> = self.low.sets.iter().map(|set| set.len()).collect();
-        for node in 0..nodes {
+        let waiting = |node: usize| {
             let inputs = &self.inputs[self.chunk_of(node) as usize];
-            waits[node] = inputs.iter().filter(|set| left[**set as usize] > 0).count();
-        }
+            inputs.iter().filter(|set| left[**set as usize] > 0).count()
+        };
+        let mut waits: Vec<usize> = (0..nodes).map(waiting).collect();
         for (from, to) in &self.edges {
             waits[*to] += 1;
             after.entry(*from).or_default().push(*to);

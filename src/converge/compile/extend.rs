@@ -20,9 +20,12 @@ pub(super) enum Lookup {
     Strict,
 }
 
+/// IDs by module and by a text that an argument has.
+type Index = FoldMap<(Arc<str>, Arc<str>), Vec<Arc<str>>>;
+
 /// Finds states by their names: any argument of the module that has the text counts.
 #[derive(Debug, Default)]
-pub(super) struct Names(Option<FoldMap<(Arc<str>, Arc<str>), Vec<Arc<str>>>>);
+pub(super) struct Names(Option<Index>);
 
 impl Names {
     /// The IDs that a name stands for, with the module asked for.
@@ -47,8 +50,8 @@ impl Names {
     }
 }
 
-fn index(high: &High) -> FoldMap<(Arc<str>, Arc<str>), Vec<Arc<str>>> {
-    let mut found: FoldMap<_, Vec<_>> = FoldMap::default();
+fn index(high: &High) -> Index {
+    let mut found = Index::default();
     for (id, body) in &high.ids {
         for (module, state) in &body.states {
             for item in &state.items {

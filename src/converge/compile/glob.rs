@@ -101,15 +101,12 @@ fn class(text: &[char]) -> Option<(Piece, usize)> {
     let mut ranges = Vec::new();
     let mut inner = &text[start..end];
     while let Some((first, rest)) = inner.split_first() {
-        match rest {
-            ['-', last, after @ ..] => {
-                ranges.push((*first, *last));
-                inner = after;
-            }
-            _ => {
-                ranges.push((*first, *first));
-                inner = rest;
-            }
+        if let ['-', last, after @ ..] = rest {
+            ranges.push((*first, *last));
+            inner = after;
+        } else {
+            ranges.push((*first, *first));
+            inner = rest;
         }
     }
     Some((Piece::Class { ranges, not }, end + 1))

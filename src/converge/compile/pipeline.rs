@@ -53,7 +53,7 @@ pub fn compile(request: &Request, renderer: &Renderer, facts: &Facts) -> Result<
             let problems = traced(problems, &sources);
             Err(Stop::Problems(problems, Box::new(sources)))
         }
-        Ok(done) => Ok(done.compiled(sources, chosen, is_unmatched)),
+        Ok(done) => Ok(done.compiled(sources, &chosen, is_unmatched)),
     }
 }
 
@@ -165,7 +165,7 @@ impl Stage<'_> {
 }
 
 impl Done {
-    fn compiled(self, sources: Sources, top: Top, is_unmatched: bool) -> Compiled {
+    fn compiled(self, sources: Sources, top: &Top, is_unmatched: bool) -> Compiled {
         Compiled {
             low: self.low,
             turns: self.turns,

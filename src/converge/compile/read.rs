@@ -9,7 +9,7 @@ use super::names::Word;
 use super::problem::Problem;
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources, Span};
 use crate::value::Value;
-use crate::yaml::{Kind, Node, Schema};
+use crate::yaml::{Kind, Mapping, Node, Schema};
 
 /// What one SLS says.
 #[derive(Debug, Default)]
@@ -54,7 +54,7 @@ impl Reader<'_> {
         for (key, entry) in map {
             match &**key {
                 "include" if entry.value.as_seq().is_some() => {
-                    self.includes(&entry.value, &mut sls)
+                    self.includes(&entry.value, &mut sls);
                 }
                 "include" => {
                     self.not_a_list("include", entry.value.span());
@@ -131,7 +131,7 @@ impl Reader<'_> {
                     continue;
                 };
                 let mut state = State {
-                    items: self.items(items),
+                    items: Self::items(items),
                     span: entry.key_span,
                 };
                 let module = dotted(key, &mut state);
@@ -166,24 +166,26 @@ impl Reader<'_> {
         }
     }
 
+    /// Tells of an ID that is no text.
+    fn odd_id(&mut self, id: &str, found: Kind, span: Span) {
+        let shown = match found {
+            Kind::Null => "None".to_owned(),
+            Kind::Bool(true) => "True".to_owned(),
+            Kind::Bool(false) => "False".to_owned(),
+            _ => id.to_owned(),
+        };
+        let problem = Problem::IdNotAString {
+            id: shown,
+            sls: Arc::clone(&self.sls),
+            found: Node::new(found, span, None).kind_name(),
+        };
+        self.tell(problem, span);
+    }
+
     fn id(&mut self, id: &Arc<str>, span: Span, node: &Node) -> Option<Body> {
         let sls = Arc::clone(&self.sls);
         if let Some(found) = self.key_kind(id, span) {
-            let shown = match found {
-                Kind::Null => "None".to_owned(),
-                Kind::Bool(true) => "True".to_owned(),
-                Kind::Bool(false) => "False".to_owned(),
-                _ => id.to_string(),
-            };
-            let found = Node::new(found, span, None).kind_name();
-            self.tell(
-                Problem::IdNotAString {
-                    id: shown,
-                    sls: Arc::clone(&sls),
-                    found,
-                },
-                span,
-            );
+            self.odd_id(id, found, span);
         } else if id.starts_with("__") {
             return None;
         }
@@ -207,6 +209,12 @@ impl Reader<'_> {
             );
             return None;
         };
+        self.states(id, states, &mut body);
+        Some(body)
+    }
+
+    fn states(&mut self, id: &Arc<str>, states: &Mapping, body: &mut Body) {
+        let sls = Arc::clone(&self.sls);
         let mut later = Vec::new();
         for (key, entry) in states {
             if key.starts_with("__") {
@@ -217,7 +225,7 @@ impl Reader<'_> {
                 continue;
             };
             let mut state = State {
-                items: self.items(items),
+                items: Self::items(items),
                 span: entry.key_span,
             };
             let module = dotted(key, &mut state);
@@ -234,16 +242,18 @@ impl Reader<'_> {
         }
         // What is written with a dot stands behind what is not (S2).
         body.states.extend(later);
-        Some(body)
     }
 
     /// What a key is, if it is not a text.
     fn key_kind(&self, key: &str, span: Span) -> Option<Kind> {
-        if self.sources.text(span) == key {
-            Schema::Salt.resolve(key)
-        } else {
-            key.is_empty().then_some(Kind::Null)
+        // What stands in quotes is longer than what it says.
+        if self.sources.text(span) != key {
+            return None;
         }
+        if key.is_empty() {
+            return Some(Kind::Null);
+        }
+        Schema::Salt.resolve(key)
     }
 
     fn bad_state(&mut self, id: &Arc<str>, state: &Arc<str>, node: &Node) {
@@ -257,7 +267,7 @@ impl Reader<'_> {
         self.tell(problem, node.span());
     }
 
-    fn items(&self, nodes: &[Node]) -> Vec<Item> {
+    fn items(nodes: &[Node]) -> Vec<Item> {
         let item = |node: &Node| match node.kind() {
             Kind::Str(text) => Some(Item::Function(Arc::clone(text), node.span())),
             Kind::Map(map) if !map.is_empty() => {

@@ -122,7 +122,8 @@ impl<'a> Resolver<'a> {
                         chunk.links.extend(self.link(draft, kind, want));
                     }
                 }
-                (Some(Word::Direct(_)), Given::Value(_)) => {}
+                // What is not formed well was told before.
+                (Some(Word::Direct(_)), Given::Value(_)) | (None, Given::Wants(..)) => {}
                 (Some(_), given) => {
                     let value = match given {
                         Given::Value(value) => value.clone(),
@@ -141,7 +142,6 @@ impl<'a> Resolver<'a> {
                         chunk.args.insert(Arc::clone(key), value.clone());
                     }
                 }
-                (None, Given::Wants(..)) => {}
             }
         }
         chunk

@@ -10,11 +10,14 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::hash::FoldMap;
 use crate::value::Value;
 
+/// What a state asks for, with its module: the words by what they name.
+type Asked = (Arc<str>, FoldMap<Arc<str>, Arc<str>>);
+
 /// Looks at each state.
 pub(super) struct Verifier<'a> {
     ordering: Ordering,
     /// What each ID asks for last, with its module: Classic finds states that ask for each other.
-    asked: FoldMap<Arc<str>, (Arc<str>, FoldMap<Arc<str>, Arc<str>>)>,
+    asked: FoldMap<Arc<str>, Asked>,
     problems: &'a mut Diagnostics,
 }
 

@@ -31,6 +31,7 @@ pub(super) const NAMES: &[&str] = &[
 ];
 
 /// Filters a value, the first argument.
+#[expect(clippy::too_many_lines, reason = "a table of filters")]
 pub(super) fn filter(name: &str, args: &[Value], named: &Map) -> Result<Value, String> {
     let null = Value::Null;
     let subject = args.first().unwrap_or(&null).reveal();

@@ -1,4 +1,8 @@
 //! The functions of `salt[…]` that read grains, pillar and settings, or nothing at all.
+#![expect(
+    clippy::unnecessary_wraps,
+    reason = "the functions of a table have one type"
+)]
 
 use super::call::{Call, Given};
 use super::machine;
@@ -98,13 +102,11 @@ const FUNCTIONS: &[(&str, Function)] = &[
 /// Calls a function of a template.
 pub(super) fn call(call: &Call<'_>) -> Given {
     let own = FUNCTIONS.iter().chain(machine::FUNCTIONS);
-    match own.clone().find(|(name, _)| *name == call.function) {
-        Some((_, function)) => function(call),
-        None => {
-            let names: Vec<&str> = own.map(|(name, _)| *name).collect();
-            Err(Halt::Failed(unknown(call.function, &names)))
-        }
+    if let Some((_, function)) = own.clone().find(|(name, _)| *name == call.function) {
+        return function(call);
     }
+    let names: Vec<&str> = own.map(|(name, _)| *name).collect();
+    Err(Halt::Failed(unknown(call.function, &names)))
 }
 
 fn unknown(name: &str, known: &[&str]) -> String {

@@ -6,8 +6,11 @@ use crate::expr::quote_for_shell;
 use crate::host::fact::{Domain, Entry, EntryKind, Probe, Probed, Setting};
 use crate::value::Value;
 
+/// A function of a template.
+type Function = fn(&Call<'_>) -> Given;
+
 /// The functions by name.
-pub(super) const FUNCTIONS: &[(&str, fn(&Call<'_>) -> Given)] = &[
+pub(super) const FUNCTIONS: &[(&str, Function)] = &[
     ("cmd.run", |call| Ok(printed(&command(call)?))),
     ("cmd.run_stdout", |call| Ok(text(&command(call)?.stdout))),
     ("cmd.run_stderr", |call| Ok(text(&command(call)?.stderr))),

@@ -212,16 +212,13 @@ fn format(output: &mut Output, state: &mut State, value: &JinjaValue) -> Result<
         return Err(ErrorKind::UndefinedError.into());
     }
     let emitted = state.get_or_insert_extension(Emitted::default()).0;
-    let length = match value.as_str() {
-        Some(text) => {
-            output.write_str(text)?;
-            text.len()
-        }
-        None => {
-            let text = Variables::of(state)?.open(value)?.to_string();
-            output.write_str(&text)?;
-            text.len()
-        }
+    let length = if let Some(text) = value.as_str() {
+        output.write_str(text)?;
+        text.len()
+    } else {
+        let text = Variables::of(state)?.open(value)?.to_string();
+        output.write_str(&text)?;
+        text.len()
     };
     let total = emitted + length;
     if total > limits::OUTPUT {
