@@ -1,11 +1,11 @@
 //! What is known of a machine, and what of it is stale or in doubt.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Halt;
 use crate::hash::FoldMap;
-use crate::host::change::{Change, Write};
+use crate::host::change::{Change, Like, Write};
 use crate::host::fact::{Domain, Entry, EntryKind, Fact, Probe, Probed, Reading};
 
 /// What is known of a machine: facts that were read, until a change makes them stale.
@@ -19,8 +19,13 @@ pub struct Facts {
     at: BTreeMap<String, Vec<Fact>>,
     /// Probes that read other parts of the machine.
     probes: Vec<Fact>,
-    /// The parts of which nothing certain is known, since something would change them.
+    /// The parts of which nothing certain is known, since something would change them; paths
+    /// are apart.
     doubtful: Vec<Domain>,
+    /// The paths of which nothing certain is known.
+    doubtful_paths: BTreeSet<String>,
+    /// The paths at which something would change, foreseen or not.
+    changed_paths: BTreeSet<String>,
     /// How many predictions there were.
     predictions: u64,
     /// How many there were when all came into doubt.
@@ -159,10 +164,9 @@ impl Facts {
 
     /// A path, all below it, and what lists it.
     fn forget_path(&mut self, path: &str) {
+        let path = trimmed(path);
         let mut gone: Vec<Fact> = self.at.remove(path).unwrap_or_default();
-        let below = format!("{}/", path.trim_end_matches('/'));
-        // A slash comes before the next character, a nought.
-        let end = format!("{}0", path.trim_end_matches('/'));
+        let (below, end) = range_below(path);
         let keys: Vec<String> = self
             .at
             .range(below..end)
@@ -180,8 +184,12 @@ impl Facts {
             };
             let known = &mut self.known;
             facts.retain(|fact| {
-                // Only what lists a folder, or a probe of it, depends on what is below.
-                let goes = matches!(fact, Fact::Tree(_) | Fact::Probe(_));
+                // What lists a folder, or a probe of it, depends on what is below; and what was
+                // not there may have been made on the way.
+                let was_absent = known
+                    .get(fact)
+                    .is_some_and(|known| known.reading == Reading::Absent);
+                let goes = was_absent || matches!(fact, Fact::Tree(_) | Fact::Probe(_));
                 if goes {
                     known.remove(fact);
                 }
@@ -193,47 +201,134 @@ impl Facts {
     /// Takes a change for done, in a dry run.
     pub fn predict(&mut self, change: &Change) {
         self.predictions += 1;
+        let foreseen = self.foreseen(change);
         for domain in domains(change) {
             match domain {
                 Domain::Fixed => {}
                 Domain::All => self.all_in_doubt = self.predictions,
-                other if !self.doubtful.contains(&other) => {
-                    if foreseen(change).is_none() {
-                        self.doubtful.push(other);
+                Domain::Path(path) => {
+                    let path = trimmed(&path).to_owned();
+                    if foreseen.is_none() {
+                        self.doubtful_paths.insert(path.clone());
                     }
+                    self.changed_paths.insert(path);
                 }
+                other if !self.doubtful.contains(&other) => self.doubtful.push(other),
                 _ => {}
             }
         }
-        let Some((path, entry, bytes)) = foreseen(change) else {
+        let Some(Foreseen { path, entry, bytes }) = foreseen else {
             return;
         };
-        let number = self.predictions;
-        self.forget_path(path);
-        self.doubtful
-            .retain(|domain| *domain != Domain::Path(path.to_owned()));
+        let makes_parents = matches!(change, Change::Folder { parents: true, .. });
+        let absent: Vec<String> = ancestors(&path)
+            .filter(|above| makes_parents && self.is_absent(above))
+            .map(str::to_owned)
+            .collect();
+        let like = entry.clone();
+        self.forget_path(&path);
+        self.doubtful_paths.remove(&path);
+        let content = bytes.map_or(Reading::Absent, Reading::Content);
+        let digest = match &content {
+            Reading::Content(bytes) => Reading::Digest(sha256(bytes)),
+            _ => Reading::Absent,
+        };
         let reading = entry.map_or(Reading::Absent, Reading::Entry);
-        self.put(Fact::Path(path.to_owned()), reading.clone(), number);
-        self.put(Fact::Target(path.to_owned()), reading, number);
-        let digest = bytes.map_or(Reading::Absent, |bytes| Reading::Digest(sha256(bytes)));
-        self.put(Fact::Digest(path.to_owned()), digest, number);
-        let content = bytes.map_or(Reading::Absent, |bytes| Reading::Content(bytes.to_vec()));
-        self.put(Fact::Content(path.to_owned()), content, number);
+        self.put_predicted(Fact::Path(path.clone()), reading.clone());
+        self.put_predicted(Fact::Target(path.clone()), reading);
+        self.put_predicted(Fact::Digest(path.clone()), digest);
+        self.put_predicted(Fact::Content(path), content);
+        for above in absent {
+            let reading = like.clone().map_or(Reading::Absent, Reading::Entry);
+            self.put_predicted(Fact::Path(above.clone()), reading.clone());
+            self.put_predicted(Fact::Target(above), reading);
+        }
+    }
+
+    fn put_predicted(&mut self, fact: Fact, reading: Reading) {
+        self.put(fact, reading, self.predictions);
+    }
+
+    fn is_absent(&self, path: &str) -> bool {
+        [Fact::Path(path.to_owned()), Fact::Target(path.to_owned())]
+            .iter()
+            .filter_map(|fact| self.known.get(fact))
+            .any(|known| known.reading == Reading::Absent)
+    }
+
+    /// What stands at a path after a change, where that can be told. What is not said stays as it
+    /// is known to be.
+    fn foreseen(&self, change: &Change) -> Option<Foreseen> {
+        let entry = |path: &String, kind, like: &Like, mode, size| {
+            let known = self.known.get(&Fact::Path(path.clone()));
+            let now = known.and_then(|known| match &known.reading {
+                Reading::Entry(entry) if entry.kind == kind => Some(entry),
+                _ => None,
+            });
+            let name = |wanted: &Option<String>, now: Option<&String>| {
+                wanted.clone().or_else(|| now.cloned()).unwrap_or_default()
+            };
+            Some(Entry {
+                mode: like.mode.or(now.map(|it| it.mode)).unwrap_or(mode),
+                user: name(&like.user, now.map(|it| &it.user)),
+                group: name(&like.group, now.map(|it| &it.group)),
+                kind,
+                size,
+                modified: 0,
+            })
+        };
+        let (path, entry, bytes) = match change {
+            Change::Write(write) => {
+                let size = write.bytes.len() as u64;
+                let entry = entry(&write.path, EntryKind::File, &write.like, 0o644, size);
+                (&write.path, entry, Some(write.bytes.clone()))
+            }
+            Change::Folder { path, like, .. } => {
+                (path, entry(path, EntryKind::Folder, like, 0o755, 0), None)
+            }
+            Change::Remove { path } => (path, None, None),
+            Change::Link { .. }
+            | Change::Set { .. }
+            | Change::Move { .. }
+            | Change::Copy { .. }
+            | Change::Touch { .. }
+            | Change::Run(_) => return None,
+        };
+        let path = trimmed(path).to_owned();
+        Some(Foreseen { path, entry, bytes })
     }
 
     fn is_doubtful(&self, fact: &Fact, known: &Known) -> bool {
-        let reads = match fact {
-            Fact::Probe(probe) => &probe.reads,
-            other => match path_of(other) {
-                Some(path) => &Domain::Path(path.to_owned()),
-                None => &Domain::All,
-            },
-        };
-        if *reads == Domain::Fixed {
+        if self.predictions == 0 {
             return false;
         }
-        known.predicted < self.all_in_doubt
-            || (known.predicted == 0 && self.doubtful.iter().any(|part| overlap(part, reads)))
+        let is_old = known.predicted < self.all_in_doubt;
+        match (fact, path_of(fact)) {
+            (Fact::Probe(probe), None) => match &probe.reads {
+                Domain::Fixed => false,
+                // It may look at anything, so at what would be changed too.
+                Domain::All => true,
+                part => is_old || self.doubtful.contains(part),
+            },
+            (_, None) => is_old,
+            (Fact::Tree(_) | Fact::Probe(_), Some(path)) => {
+                is_old || self.is_covered(path) || self.has_changed_below(path)
+            }
+            (_, Some(path)) => is_old || (known.predicted == 0 && self.is_covered(path)),
+        }
+    }
+
+    /// Whether a path or a folder above it is in doubt.
+    fn is_covered(&self, path: &str) -> bool {
+        let path = trimmed(path);
+        !self.doubtful_paths.is_empty()
+            && (self.doubtful_paths.contains(path)
+                || ancestors(path).any(|above| self.doubtful_paths.contains(above)))
+    }
+
+    fn has_changed_below(&self, path: &str) -> bool {
+        let path = trimmed(path);
+        self.changed_paths.contains(path) || self.changed_paths.range(range(path)).next().is_some()
     }
 
     /// Whether a fact was used that is in doubt, since this was last asked.
@@ -242,20 +337,23 @@ impl Facts {
     }
 }
 
-fn overlap(part: &Domain, reads: &Domain) -> bool {
-    match (part, reads) {
-        (_, Domain::All) | (Domain::All, _) => true,
-        (Domain::Path(part), Domain::Path(reads)) => {
-            is_at_or_below(reads, part) || is_at_or_below(part, reads)
-        }
-        (part, reads) => part == reads,
+/// A path without a slash at its end.
+fn trimmed(path: &str) -> &str {
+    match path.trim_end_matches('/') {
+        "" => path,
+        trimmed => trimmed,
     }
 }
 
-fn is_at_or_below(path: &str, folder: &str) -> bool {
-    let folder = folder.trim_end_matches('/');
-    path.strip_prefix(folder)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+/// The first and the first beyond of all paths below one: a nought comes after a slash.
+fn range_below(path: &str) -> (String, String) {
+    let folder = path.trim_end_matches('/');
+    (format!("{folder}/"), format!("{folder}0"))
+}
+
+fn range(path: &str) -> std::ops::Range<String> {
+    let (from, to) = range_below(path);
+    from..to
 }
 
 fn path_of(fact: &Fact) -> Option<&str> {
@@ -264,9 +362,9 @@ fn path_of(fact: &Fact) -> Option<&str> {
         | Fact::Target(path)
         | Fact::Digest(path)
         | Fact::Content(path)
-        | Fact::Tree(path) => Some(path),
+        | Fact::Tree(path) => Some(trimmed(path)),
         Fact::Probe(probe) => match &probe.reads {
-            Domain::Path(path) => Some(path),
+            Domain::Path(path) => Some(trimmed(path)),
             _ => None,
         },
     }
@@ -303,33 +401,168 @@ pub(crate) fn domains(change: &Change) -> Vec<Domain> {
     }
 }
 
-type Foreseen<'a> = (&'a str, Option<Entry>, Option<&'a [u8]>);
+/// What stands at a path after a change.
+struct Foreseen {
+    path: String,
+    /// Nothing, if none.
+    entry: Option<Entry>,
+    /// What the file contains, if it is one.
+    bytes: Option<Vec<u8>>,
+}
 
-/// What stands at a path after a change, where that can be told.
-fn foreseen(change: &Change) -> Option<Foreseen<'_>> {
-    let entry = |kind, like: &crate::host::change::Like, mode, size| Entry {
-        kind,
-        mode: like.mode.unwrap_or(mode),
-        user: like.user.clone().unwrap_or_default(),
-        group: like.group.clone().unwrap_or_default(),
-        size,
-        modified: 0,
-    };
-    Some(match change {
-        Change::Write(write) => {
-            let size = write.bytes.len() as u64;
-            let entry = entry(EntryKind::File, &write.like, 0o644, size);
-            (&write.path, Some(entry), Some(&write.bytes))
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::change::Run;
+    use crate::host::fact::{Probed, Setting};
+
+    fn entry(kind: EntryKind) -> Reading {
+        Reading::Entry(Entry {
+            kind,
+            mode: 0o600,
+            user: "web".into(),
+            group: "web".into(),
+            size: 1,
+            modified: 0,
+        })
+    }
+
+    fn probe(reads: Domain) -> Fact {
+        Fact::Probe(Box::new(Probe {
+            text: format!("look {reads:?}"),
+            setting: Setting::default(),
+            reads,
+        }))
+    }
+
+    fn learned() -> Facts {
+        let mut facts = Facts::default();
+        let path = |path: &str| Fact::Path(path.into());
+        facts.learn(path("/srv"), entry(EntryKind::Folder));
+        facts.learn(path("/srv/a"), entry(EntryKind::File));
+        facts.learn(path("/srv/a b"), entry(EntryKind::File));
+        facts.learn(path("/srv/a/b"), Reading::Absent);
+        facts.learn(Fact::Tree("/srv/".into()), Reading::Tree(Vec::new()));
+        for domain in [Domain::Fixed, Domain::Packages, Domain::All] {
+            facts.learn(probe(domain), Reading::Probe(Probed::default()));
         }
-        Change::Folder { path, like, .. } => {
-            (path, Some(entry(EntryKind::Folder, like, 0o755, 0)), None)
-        }
-        Change::Remove { path } => (path, None, None),
-        Change::Link { .. }
-        | Change::Set { .. }
-        | Change::Move { .. }
-        | Change::Copy { .. }
-        | Change::Touch { .. }
-        | Change::Run(_) => return None,
-    })
+        facts
+    }
+
+    fn write(path: &str) -> Change {
+        Change::Write(Write {
+            path: path.into(),
+            bytes: b"new".to_vec(),
+            like: Like::default(),
+            secret: false,
+        })
+    }
+
+    fn has(facts: &Facts, path: &str) -> bool {
+        facts.has(&Fact::Path(path.into()))
+    }
+
+    #[test]
+    fn a_fact_that_is_not_known_is_asked_for() {
+        let facts = Facts::default();
+        let needed = Halt::Needs(vec![Fact::Path("/x".into())]);
+        assert_eq!(facts.path("/x"), Err(needed));
+    }
+
+    #[test]
+    fn what_could_not_be_read_is_a_failure() {
+        let mut facts = Facts::default();
+        facts.learn(Fact::Digest("/x".into()), Reading::Failed("no".into()));
+        assert_eq!(facts.digest("/x"), Err(Halt::Failed("no".into())));
+    }
+
+    #[test]
+    fn a_change_makes_a_path_and_what_lists_it_stale_and_nothing_else() {
+        let mut facts = learned();
+        facts.stale(&write("/srv/a/"));
+        assert!(!has(&facts, "/srv/a") && !has(&facts, "/srv/a/b"));
+        assert!(has(&facts, "/srv") && has(&facts, "/srv/a b"));
+        assert!(!facts.has(&Fact::Tree("/srv/".into())));
+        assert!(facts.has(&probe(Domain::Packages)) && facts.has(&probe(Domain::Fixed)));
+        assert!(!facts.has(&probe(Domain::All)));
+    }
+
+    #[test]
+    fn what_was_missing_above_a_change_is_read_again() {
+        let mut facts = Facts::default();
+        facts.learn(Fact::Path("/a".into()), Reading::Absent);
+        facts.stale(&write("/a/b/c"));
+        assert!(!has(&facts, "/a"));
+    }
+
+    #[test]
+    fn a_command_makes_all_but_what_never_changes_stale() {
+        let mut facts = learned();
+        facts.stale(&Change::Run(Run::new("x")));
+        assert!(facts.has(&probe(Domain::Fixed)));
+        assert!(!has(&facts, "/srv") && !facts.has(&probe(Domain::Packages)));
+        facts.learn(Fact::Path("/srv".into()), Reading::Absent);
+        assert!(has(&facts, "/srv"));
+    }
+
+    #[test]
+    fn a_written_file_is_foreseen_and_keeps_its_owner() {
+        let mut facts = learned();
+        facts.predict(&write("/srv/a"));
+        assert_eq!(facts.content("/srv/a").unwrap(), Some(&b"new"[..]));
+        let entry = facts.path("/srv/a").unwrap().unwrap();
+        assert_eq!(
+            (entry.mode, entry.user.as_str(), entry.size),
+            (0o600, "web", 3)
+        );
+        assert!(facts.path("/srv").unwrap().is_some());
+        assert!(!facts.take_doubted());
+        facts.get(&probe(Domain::Packages)).unwrap();
+        assert!(!facts.take_doubted());
+        facts.get(&probe(Domain::All)).unwrap();
+        assert!(facts.take_doubted());
+        facts.learn(Fact::Tree("/srv".into()), Reading::Tree(Vec::new()));
+        facts.tree("/srv").unwrap();
+        assert!(facts.take_doubted() && !facts.take_doubted());
+    }
+
+    #[test]
+    fn folders_that_would_be_made_on_the_way_are_foreseen() {
+        let mut facts = Facts::default();
+        facts.learn(Fact::Path("/a".into()), Reading::Absent);
+        facts.predict(&Change::Folder {
+            path: "/a/b".into(),
+            parents: true,
+            like: Like::default(),
+        });
+        assert!(facts.path("/a").unwrap().is_some_and(Entry::is_folder));
+        assert!(facts.path("/a/b").unwrap().is_some_and(Entry::is_folder));
+        assert!(!facts.take_doubted());
+    }
+
+    #[test]
+    fn what_a_command_would_do_is_in_doubt_until_something_is_foreseen_again() {
+        let mut facts = learned();
+        facts.predict(&Change::Run(Run::new("x")));
+        facts.path("/srv/a").unwrap();
+        assert!(facts.take_doubted());
+        facts.get(&probe(Domain::Fixed)).unwrap();
+        assert!(!facts.take_doubted());
+        facts.predict(&Change::Remove {
+            path: "/srv/a".into(),
+        });
+        assert_eq!(facts.path("/srv/a"), Ok(None));
+        assert!(!facts.take_doubted());
+    }
+
+    #[test]
+    fn what_is_below_a_moved_folder_is_in_doubt() {
+        let mut facts = learned();
+        facts.predict(&Change::Move {
+            from: "/srv".into(),
+            to: "/new".into(),
+        });
+        facts.path("/srv/a").unwrap();
+        assert!(facts.take_doubted());
+    }
 }
