@@ -380,13 +380,40 @@ mod tests {
         let debian = grains_of(
             "@@os\nNAME=\"Debian GNU/Linux\"\nVERSION_ID=\"12\"\nVERSION_CODENAME=bookworm\nID=debian\n",
         );
-        insta::assert_snapshot!(shown(&debian, &NAMES), @"");
+        insta::assert_snapshot!(shown(&debian, &NAMES), @r#"
+        os=Debian
+        os_family=Debian
+        osfullname=Debian GNU/Linux
+        osrelease=12
+        osrelease_info=[12]
+        osmajorrelease=12
+        oscodename=bookworm
+        osfinger=Debian-12
+        "#);
         let ubuntu = grains_of("@@os\nNAME=\"Ubuntu\"\nVERSION_ID=\"22.04\"\nID=ubuntu\n");
-        insta::assert_snapshot!(shown(&ubuntu, &NAMES), @"");
+        insta::assert_snapshot!(shown(&ubuntu, &NAMES), @r#"
+        os=Ubuntu
+        os_family=Debian
+        osfullname=Ubuntu
+        osrelease=22.04
+        osrelease_info=[22, 4]
+        osmajorrelease=22
+        oscodename=
+        osfinger=Ubuntu-22.04
+        "#);
         let rocky = grains_of(
             "@@os\nNAME='Rocky Linux'\nVERSION=\"9.3 (Blue Onyx)\"\nVERSION_ID=\"9.3\"\nID=rocky\n",
         );
-        insta::assert_snapshot!(shown(&rocky, &NAMES), @"");
+        insta::assert_snapshot!(shown(&rocky, &NAMES), @r#"
+        os=Rocky
+        os_family=RedHat
+        osfullname=Rocky Linux
+        osrelease=9.3
+        osrelease_info=[9, 3]
+        osmajorrelease=9
+        oscodename=Blue Onyx
+        osfinger=Rocky Linux-9
+        "#);
     }
 
     #[test]
@@ -414,6 +441,13 @@ mod tests {
             "ip4_gw",
             "ip_gw",
         ];
-        insta::assert_snapshot!(shown(&grains, &names), @"");
+        insta::assert_snapshot!(shown(&grains, &names), @r#"
+        hwaddr_interfaces={'lo': '00:00:00:00:00:00', 'eth0': '02:fc:00:00:00:01'}
+        ip_interfaces={'lo': ['127.0.0.1'], 'eth0': ['192.0.2.2', 'fe80::1']}
+        ipv4=['127.0.0.1', '192.0.2.2']
+        ipv6=['fe80::1']
+        ip4_gw=192.0.2.1
+        ip_gw=True
+        "#);
     }
 }

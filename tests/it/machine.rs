@@ -415,7 +415,7 @@ fn a_command_runs_as_another_user_and_shows_nobody_what_it_is() {
 }
 
 #[test]
-fn changes_go_through_sudo_and_su_with_a_password() {
+fn changes_go_through_sudo_with_a_password() {
     let sshd = Sshd::start();
     let person = Person::new(Some("pass word")).may_be_root("");
     let place = login(&sshd, &person);
@@ -470,7 +470,8 @@ fn changes_go_through_sudo_and_su_with_a_password() {
 #[test]
 fn a_user_who_may_not_act_as_another_is_told_so() {
     let sshd = Sshd::start();
-    let person = Person::new(None);
+    // The server lets in nobody whose account is locked.
+    let person = Person::new(Some("pass word"));
     let mut forbidden = Run::new("id -un");
     forbidden.setting.user = Some("daemon".to_owned());
     let changed = change(&login(&sshd, &person), vec![Change::Run(forbidden)]);

@@ -247,16 +247,31 @@ mod tests {
         }
         assert_eq!(find("linux_name").unwrap().name, "server.LinuxName");
         let error = find("server.Usrs").unwrap_err();
-        insta::assert_debug_snapshot!(error, @"");
+        insta::assert_debug_snapshot!(error, @r#"
+        Unknown {
+            name: "server.Usrs",
+            hint: Some(
+                "did you mean `server.Users`?",
+            ),
+        }
+        "#);
     }
 
     #[test]
     fn arguments_are_checked() {
         let fact = find("files.File").unwrap();
         let missing = fact.with(BTreeMap::new()).unwrap_err();
-        insta::assert_snapshot!(missing, @"");
+        insta::assert_snapshot!(missing, @r#"the fact `files.File` needs the argument `path`"#);
         let given = [("pth".to_owned(), "/".to_owned())].into();
-        insta::assert_debug_snapshot!(fact.with(given).unwrap_err(), @"");
+        insta::assert_debug_snapshot!(fact.with(given).unwrap_err(), @r#"
+        NoArgument {
+            fact: "files.File",
+            argument: "pth",
+            hint: Some(
+                "did you mean `path`?",
+            ),
+        }
+        "#);
     }
 
     #[test]
@@ -323,6 +338,19 @@ mod tests {
             ),
             answer("server.LoadAverage", &[], "8.02 8.12 6.20 1/2 3\n"),
         ];
-        insta::assert_snapshot!(all.join("\n"), @"");
+        insta::assert_snapshot!(all.join("\n"), @r#"
+        {'root': {'home': '/root', 'comment': 'root', 'shell': '/bin/bash', 'group': 'root', 'groups': [], 'uid': 0, 'gid': 0}, 'bob': {'home': '/home/bob', 'comment': 'Bob,,,', 'shell': '/bin/sh', 'group': 'users', 'groups': ['sudo'], 'uid': 1000, 'gid': 100}}
+        {'/': {'device': '/dev/vda', 'type': 'ext4', 'options': ['rw', 'relatime']}, '/a b': {'device': 'none', 'type': 'tmpfs', 'options': ['rw']}}
+        24104
+        {'apt': ['2.6.1'], 'bash': ['5.2']}
+        {'ssh.service': True, 'cron.service': False}
+        {'ssh.service': True, 'cron.service': False}
+        [{'type': 'deb', 'url': 'http://x/debian', 'distribution': 'sid', 'components': ['main', 'contrib'], 'options': {'arch': 'amd64', 'signed-by': '/k'}}, {'type': 'deb', 'url': 'http://y', 'distribution': 'a', 'components': ['main'], 'options': {}}, {'type': 'deb', 'url': 'http://y', 'distribution': 'b', 'components': ['main'], 'options': {}}, {'type': 'deb-src', 'url': 'http://y', 'distribution': 'a', 'components': ['main'], 'options': {}}, {'type': 'deb-src', 'url': 'http://y', 'distribution': 'b', 'components': ['main'], 'options': {}}]
+        [{'env': 'A=1'}, {'command': 'run it', 'minute': '*/5', 'hour': '*', 'day_of_month': '*', 'month': '*', 'day_of_week': '*', 'comments': ['# Puppet Name: x']}, {'command': 'other', 'special_time': '@daily', 'comments': []}]
+        {'user.name': ['Bob\nline'], 'core.x': ['y']}
+        {'a.b': 1, 'c.d': [1, 2], 'e.f': 'x'}
+        Debian
+        {'1': 8.02, '5': 8.12, '15': 6.2}
+        "#);
     }
 }

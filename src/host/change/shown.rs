@@ -218,6 +218,25 @@ mod tests {
             .iter()
             .map(|change| format!("{}\n  {}", change.summary(), change.command()))
             .collect();
-        insta::assert_snapshot!(shown.join("\n"), @"");
+        insta::assert_snapshot!(shown.join("\n"), @r#"
+        write /etc/it's
+          install -m 0644 -o root -g adm /dev/stdin '/etc/it'\''s' # <<REDACTED>>
+        make the folder /srv/a
+          mkdir -p -m 0644 /srv/a && chown root:adm /srv/a
+        link /etc/it's to x
+          ln -sfn x '/etc/it'\''s'
+        remove /etc/it's
+          rm -rf '/etc/it'\''s'
+        set owner and mode of /etc/it's
+          chown -h root:adm '/etc/it'\''s' && chmod 0644 '/etc/it'\''s'
+        move /etc/it's to /b
+          mv -f '/etc/it'\''s' /b
+        copy /etc/it's to /b
+          cp -a '/etc/it'\''s' /b
+        touch /etc/it's
+          touch -a '/etc/it'\''s' && touch -m -d @5 '/etc/it'\''s'
+        run su bob -c 'TOKEN=<<REDACTED>> login <<REDACTED>>'
+          su bob -c 'TOKEN=<<REDACTED>> login <<REDACTED>>'
+        "#);
     }
 }
