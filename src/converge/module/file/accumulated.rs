@@ -52,13 +52,9 @@ fn texts(value: &Value) -> Vec<Value> {
 
 /// What was accumulated for a file, by the name of the accumulator; none if nothing was. The
 /// states that the caller requires or watches come first of all: they are what was charged before.
-pub(super) fn accumulators(call: &Call<'_>, path: &str) -> Result<Option<Value>, Halt> {
-    let Some((low, own)) = call.chunk else {
-        return Ok(None);
-    };
-    let Some(chunk) = low.chunks.get(own as usize) else {
-        return Ok(None);
-    };
+pub(super) fn accumulators(call: &Call<'_>, path: &str) -> Option<Value> {
+    let (low, own) = call.chunk?;
+    let chunk = low.chunks.get(own as usize)?;
     let mut all = Map::new();
     for link in &chunk.links {
         let (Requisite::Require | Requisite::Watch, Target::Set(set)) = (link.kind, link.target)
@@ -76,7 +72,7 @@ pub(super) fn accumulators(call: &Call<'_>, path: &str) -> Result<Option<Value>,
             }
         }
     }
-    Ok((!all.is_empty()).then(|| Value::map(all)))
+    (!all.is_empty()).then(|| Value::map(all))
 }
 
 fn charge(all: &mut Map, chunk: &Chunk, path: &str) {

@@ -12,10 +12,10 @@ use crate::value::{Map, REDACTED};
 /// Decides `file.append`.
 pub(super) fn append(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     let prepared = match prepare(call, facts)? {
-        Ready::Done(verdict) => return Ok(verdict),
+        Ready::Done(verdict) => return Ok(*verdict),
         Ready::Edit(prepared) => prepared,
     };
-    let Prepared { edited, steps, .. } = &prepared;
+    let Prepared { edited, steps, .. } = &*prepared;
     let before = edited.text()?;
     let mut lines = Vec::new();
     for chunk in &prepared.texts {
@@ -64,10 +64,10 @@ pub(super) fn append(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
 /// Decides `file.prepend`.
 pub(super) fn prepend(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     let prepared = match prepare(call, facts)? {
-        Ready::Done(verdict) => return Ok(verdict),
+        Ready::Done(verdict) => return Ok(*verdict),
         Ready::Edit(prepared) => prepared,
     };
-    let Prepared { edited, steps, .. } = &prepared;
+    let Prepared { edited, steps, .. } = &*prepared;
     let before = edited.text()?;
     let header = call.flag("header", false);
     let mut lines = Vec::new();
@@ -82,7 +82,10 @@ pub(super) fn prepend(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     }
     let path = &edited.path;
     let same = format!("File {path} is in correct state");
-    let mut after: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let mut after = lines.join("\n");
+    if !lines.is_empty() {
+        after.push('\n');
+    }
     after.push_str(before);
     let old = split_lines(before, Ends::Kept);
     let new = split_lines(&after, Ends::Kept);
@@ -117,8 +120,8 @@ struct Prepared {
 }
 
 enum Ready {
-    Done(Verdict),
-    Edit(Prepared),
+    Done(Box<Verdict>),
+    Edit(Box<Prepared>),
 }
 
 fn prepare(call: &Call<'_>, facts: &Facts) -> Result<Ready, Halt> {
@@ -146,7 +149,7 @@ fn prepare(call: &Call<'_>, facts: &Facts) -> Result<Ready, Halt> {
                 test: outcome,
                 steps: vec![step],
             };
-            return Ok(Ready::Done(work.verdict(call.mode)));
+            return Ok(Ready::Done(Box::new(work.verdict(call.mode))));
         }
         if !is_folder(parent(path), facts)? {
             if !call.flag("makedirs", false) {
@@ -167,11 +170,11 @@ fn prepare(call: &Call<'_>, facts: &Facts) -> Result<Ready, Halt> {
         }
         None => call.texts("text")?,
     };
-    Ok(Ready::Edit(Prepared {
+    Ok(Ready::Edit(Box::new(Prepared {
         edited,
         steps,
         texts,
-    }))
+    })))
 }
 
 fn changes(call: &Call<'_>, before: &str, difference: impl Fn() -> String) -> Map {

@@ -36,17 +36,7 @@ pub(super) fn blockreplace(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Ha
             "Encountered error managing block: {why}. See the log for details."
         ))
     };
-    let mut content = call.text("content")?.unwrap_or_default();
-    if let Some(all) = accumulators(call, &edited.path)? {
-        let texts = all.as_map().into_iter().flat_map(|map| map.values());
-        for text in texts.flat_map(|texts| texts.as_list().cloned().unwrap_or_default()) {
-            if !content.is_empty() {
-                content.push('\n');
-            }
-            content.push_str(&text.reveal().to_string());
-        }
-    }
-    content.extend(texts.into_iter().flatten());
+    let content = content(call, &edited.path, texts)?;
     if is_binary(before) {
         return Err(fail(&format!(
             "Cannot perform string replacements on a binary file: {}",
@@ -84,12 +74,28 @@ pub(super) fn blockreplace(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Ha
     };
     let mut steps = Vec::new();
     if !difference.is_empty() {
-        if let Some(ending) = backup_ending(call)? {
+        if let Some(ending) = backup_ending(call) {
             steps = edited.backup(&ending, facts)?;
         }
         steps.push(edited.write(after.into_bytes(), is_secret(call)));
     }
     Ok(verdict(call, told(call, difference), steps, WORDS))
+}
+
+/// What is to stand in the block: `content`, what was accumulated, and the sources.
+fn content(call: &Call<'_>, path: &str, texts: Option<Vec<String>>) -> Result<String, Halt> {
+    let mut content = call.text("content")?.unwrap_or_default();
+    if let Some(all) = accumulators(call, path) {
+        let texts = all.as_map().into_iter().flat_map(|map| map.values());
+        for text in texts.flat_map(|texts| texts.as_list().cloned().unwrap_or_default()) {
+            if !content.is_empty() {
+                content.push('\n');
+            }
+            content.push_str(&text.reveal().to_string());
+        }
+    }
+    content.extend(texts.into_iter().flatten());
+    Ok(content)
 }
 
 fn missing(call: &Call<'_>) -> Result<Missing, String> {

@@ -144,7 +144,7 @@ fn change(
     let mut changes = Map::new();
     if after != before {
         changes = one("diff", by_lines(before, &after));
-        if let Some(ending) = backup_ending(call)? {
+        if let Some(ending) = backup_ending(call) {
             steps = edited.backup(&ending, facts)?;
         }
         steps.push(edited.write(after.clone().into_bytes(), false));

@@ -44,7 +44,7 @@ pub(super) fn of(call: &Call<'_>, facts: &Facts) -> Result<Option<Contents>, Hal
         ));
     }
     let parts: Vec<String> = match value.reveal() {
-        Value::List(items) => items.iter().map(|item| plain(item)).collect(),
+        Value::List(items) => items.iter().map(plain).collect(),
         Value::Null => vec!["None".to_owned()],
         other => vec![plain(other)],
     };

@@ -23,10 +23,9 @@ pub(super) fn copy(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     let owners = if preserve {
         Owners::default()
     } else {
-        let owners = owners(call, None, facts)?;
-        owners.check(call.mode)?;
-        owners
+        owners(call, None, facts)?
     };
+    owners.check(call.mode)?;
     let path = if is_folder(&named, facts)? && call.flag("subdir", false) {
         join(&named, base(bare(&source)))
     } else {
@@ -38,13 +37,7 @@ pub(super) fn copy(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     if there.is_some() && !force {
         return Ok(kept(&path));
     }
-    let mut comment = format!("Copied \"{source}\" to \"{named}\"");
-    if facts.target(&path)?.is_some_and(Entry::is_file) && from.is_file() {
-        need(facts, [&path, &source].map(|it| Fact::Digest(it.clone())))?;
-        if facts.digest(&path)? == facts.digest(&source)? {
-            comment.push_str(" - files are identical but force flag is set");
-        }
-    }
+    let comment = said(&source, [&named, &path], from, facts)?;
     let mode = match call.mode("mode")? {
         Some(mode) if !preserve => mode,
         _ => from.mode,
@@ -53,17 +46,13 @@ pub(super) fn copy(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     let like = owners.like(call.mode("dir_mode")?.or(Some(entered(mode))));
     steps.extend(parents(call, &path, &like, facts)?);
     let mut changes = one(&path, source.clone());
-    if preserve {
-        steps.push(copied(&source, &path));
-    } else {
-        let fresh = Entry {
-            user: "root".to_owned(),
-            group: "root".to_owned(),
-            ..from.clone()
-        };
-        let (differs, _) = owners.differ(&fresh, Some(mode));
-        changes.extend(differs);
-        steps.push(copied(&source, &path));
+    steps.push(Change::Copy {
+        from: source.clone(),
+        to: path.clone(),
+        preserve: false,
+    });
+    if !preserve {
+        changes.extend(owners.differ(&fresh(from), Some(mode)).0);
         steps.extend(owned(&source, &path, from, &owners, facts)?);
         steps.push(Change::Set {
             path: path.clone(),
@@ -82,12 +71,30 @@ pub(super) fn copy(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     .verdict(call.mode))
 }
 
-fn copied(source: &str, path: &str) -> Change {
-    Change::Copy {
-        from: source.to_owned(),
-        to: path.to_owned(),
-        preserve: false,
+/// What a copy is like before its owners are set.
+fn fresh(from: &Entry) -> Entry {
+    Entry {
+        user: "root".to_owned(),
+        group: "root".to_owned(),
+        ..from.clone()
     }
+}
+
+/// What is said of a copy.
+fn said(
+    source: &str,
+    [named, path]: [&str; 2],
+    from: &Entry,
+    facts: &Facts,
+) -> Result<String, Halt> {
+    let mut comment = format!("Copied \"{source}\" to \"{named}\"");
+    if facts.target(path)?.is_some_and(Entry::is_file) && from.is_file() {
+        need(facts, [path, source].map(|it| Fact::Digest(it.to_owned())))?;
+        if facts.digest(path)? == facts.digest(source)? {
+            comment.push_str(" - files are identical but force flag is set");
+        }
+    }
+    Ok(comment)
 }
 
 /// What is in a folder that is copied gets the owners too.

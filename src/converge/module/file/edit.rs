@@ -82,13 +82,10 @@ impl Edited {
 }
 
 /// The ending of a backup: `.bak` unless said otherwise; none if none is wanted.
-pub(super) fn backup_ending(call: &Call<'_>) -> Result<Option<String>, Halt> {
-    match call.arg("backup") {
-        None if call.args.contains_key("backup") => Ok(None),
-        None => Ok(Some(".bak".to_owned())),
-        Some(Value::Bool(false)) => Ok(None),
-        Some(Value::Bool(true)) => Ok(Some(".bak".to_owned())),
-        Some(value) => Ok(Some(value.to_string()).filter(|ending| !ending.is_empty())),
+pub(super) fn backup_ending(call: &Call<'_>) -> Option<String> {
+    match call.args.get("backup").map(Value::reveal) {
+        None | Some(Value::Bool(true)) => Some(".bak".to_owned()),
+        Some(value) => Some(value.to_string()).filter(|_| value.is_truthy()),
     }
 }
 

@@ -1,4 +1,8 @@
 //! `file.directory`: a folder, who owns it and what is in it, and what may be.
+#![expect(
+    clippy::format_push_string,
+    reason = "what is formatted is short, and cannot fail this way"
+)]
 
 use std::collections::BTreeMap;
 
@@ -26,14 +30,13 @@ struct Wish {
     children_only: bool,
 }
 
-/// What is seen to in what is in the folder.
-struct Recursion {
-    user: bool,
-    group: bool,
-    mode: bool,
-    files: bool,
-    folders: bool,
-    silent: bool,
+/// What is seen to in what is in the folder: the words of `recurse`.
+struct Recursion(Vec<String>);
+
+impl Recursion {
+    fn has(&self, word: &str) -> bool {
+        self.0.iter().any(|it| it == word)
+    }
 }
 
 /// Decides `file.directory`.
@@ -135,21 +138,14 @@ fn recursion(call: &Call<'_>) -> Result<Option<Recursion>, Halt> {
         let known = WORDS.map(|word| format!("\"{word}\"")).join(", ");
         return refuse(format!("Types for \"recurse\" limited to {known}."));
     }
-    let has = |word: &str| words.iter().any(|it| it == word);
-    if has("ignore_files") && has("ignore_dirs") {
+    let recursion = Recursion(words);
+    if recursion.has("ignore_files") && recursion.has("ignore_dirs") {
         return refuse(
             "Must not specify \"recurse\" options \"ignore_files\" and \"ignore_dirs\" at the \
              same time.",
         );
     }
-    Ok(Some(Recursion {
-        user: has("user"),
-        group: has("group"),
-        mode: has("mode"),
-        files: !has("ignore_files"),
-        folders: !has("ignore_dirs"),
-        silent: has("silent"),
-    }))
+    Ok(Some(recursion))
 }
 
 /// What becomes of what stands where the folder is to be.
@@ -329,10 +325,10 @@ fn check(call: &Call<'_>, wish: &Wish, is_gone: bool, facts: &Facts) -> Result<M
 /// The owners and the mode of folders that recursion sees to.
 fn narrowed(wish: &Wish, recursion: &Recursion) -> (Owners, Option<u32>) {
     let owners = Owners {
-        user: wish.owners.user.clone().filter(|_| recursion.user),
-        group: wish.owners.group.clone().filter(|_| recursion.group),
+        user: wish.owners.user.clone().filter(|_| recursion.has("user")),
+        group: wish.owners.group.clone().filter(|_| recursion.has("group")),
     };
-    (owners, wish.dir_mode.filter(|_| recursion.mode))
+    (owners, wish.dir_mode.filter(|_| recursion.has("mode")))
 }
 
 type Child<'a> = (&'a str, &'a Entry, Map, crate::host::change::Like);
@@ -340,11 +336,17 @@ type Child<'a> = (&'a str, &'a Entry, Map, crate::host::change::Like);
 /// What is in the folder and differs.
 fn children<'a>(wish: &Wish, recursion: &Recursion, levels: &[Level<'a>]) -> Vec<Child<'a>> {
     let (owners, dir_mode) = narrowed(wish, recursion);
-    let file_mode = wish.file_mode.filter(|_| recursion.mode);
+    let file_mode = wish.file_mode.filter(|_| recursion.has("mode"));
     let mut all = Vec::new();
     for level in levels {
-        let files = level.files.iter().filter(|_| recursion.files);
-        let folders = level.folders.iter().filter(|_| recursion.folders);
+        let files = level
+            .files
+            .iter()
+            .filter(|_| !recursion.has("ignore_files"));
+        let folders = level
+            .folders
+            .iter()
+            .filter(|_| !recursion.has("ignore_dirs"));
         let files = files.map(|it| (it, file_mode));
         for ((below, entry), mode) in files.chain(folders.map(|it| (it, dir_mode))) {
             let (differs, like) = differ(&owners, entry, mode);
@@ -405,14 +407,14 @@ fn updated(call: &Call<'_>, wish: &Wish, mut changes: Map, facts: &Facts) -> Res
     let levels = walked(wish, facts)?;
     if let Some(recursion) = &wish.recursion {
         for (asked, owner, what) in [
-            (recursion.group, &wish.owners.group, "group"),
-            (recursion.user, &wish.owners.user, "user"),
+            (recursion.has("group"), &wish.owners.group, "group"),
+            (recursion.has("user"), &wish.owners.user, "user"),
         ] {
             if asked && owner.is_none() {
                 outcome = Outcome::failed(lacks(what));
             }
         }
-        if recursion.silent {
+        if recursion.has("silent") {
             changes = one("recursion", "Changes silenced");
         }
         for (below, _, differs, like) in children(wish, recursion, &levels) {

@@ -165,8 +165,13 @@ impl Asked {
                 }
                 Ok(())
             }
-            How::Insert(location) => self.insert(lines, location.as_deref(), &before, &after),
-            How::Ensure => self.ensure(lines, &before, &after),
+            How::Insert(location) => self.insert(
+                lines,
+                location.as_deref(),
+                before.as_deref(),
+                after.as_deref(),
+            ),
+            How::Ensure => self.ensure(lines, before.as_deref(), after.as_deref()),
         }
     }
 
@@ -194,8 +199,8 @@ impl Asked {
         &self,
         lines: &mut Vec<String>,
         location: Option<&str>,
-        before: &Option<Vec<usize>>,
-        after: &Option<Vec<usize>>,
+        before: Option<&[usize]>,
+        after: Option<&[usize]>,
     ) -> Result<(), Halt> {
         if let Some(location) = location {
             match location {
@@ -243,8 +248,8 @@ impl Asked {
     fn ensure(
         &self,
         lines: &mut Vec<String>,
-        before: &Option<Vec<usize>>,
-        after: &Option<Vec<usize>>,
+        before: Option<&[usize]>,
+        after: Option<&[usize]>,
     ) -> Result<(), Halt> {
         match (some(before), some(after)) {
             (Some(before), Some(after)) => {
@@ -295,8 +300,8 @@ fn found(lines: &[String], pattern: &str) -> Result<Option<Vec<usize>>, Halt> {
     Ok(Some(places.map(|(place, _)| place).collect()))
 }
 
-fn some(places: &Option<Vec<usize>>) -> Option<&[usize]> {
-    places.as_deref().filter(|places| !places.is_empty())
+fn some(places: Option<&[usize]>) -> Option<&[usize]> {
+    places.filter(|places| !places.is_empty())
 }
 
 fn once(places: &[usize], what: &str) -> Result<usize, Halt> {

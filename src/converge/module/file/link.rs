@@ -1,4 +1,8 @@
 //! `file.symlink` and `file.hardlink`.
+#![expect(
+    clippy::format_push_string,
+    reason = "what is formatted is short, and cannot fail this way"
+)]
 
 use super::presence::kind_of;
 use super::work::{
@@ -260,6 +264,27 @@ fn make_way(
     Ok(())
 }
 
+/// Fails if one of both cannot have another name.
+fn check(call: &Call<'_>, path: &str, target: &str, facts: &Facts) -> Result<(), Halt> {
+    let (is, led) = (facts.target(path)?, facts.target(target)?);
+    let folder = |direction: &str, path: &str| {
+        Halt::Failed(format!("Unable to hard link {direction} directory {path}"))
+    };
+    let Some(led) = led else {
+        if is.is_some_and(Entry::is_folder) && call.mode == Mode::Apply {
+            return Err(folder("to", path));
+        }
+        return refuse(format!("Target {target} for hard link does not exist"));
+    };
+    match call.mode {
+        Mode::Test if led.is_folder() => return Err(folder("from", target)),
+        _ if is.is_some_and(Entry::is_folder) => return Err(folder("to", path)),
+        _ if led.is_folder() => return Err(folder("from", target)),
+        _ => {}
+    }
+    Ok(())
+}
+
 /// Decides `file.hardlink`.
 pub(super) fn hardlink(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     let path = named(call, facts)?;
@@ -269,22 +294,8 @@ pub(super) fn hardlink(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> 
         &[("file", &path), ("target", &target)],
     )?;
     need(facts, [to(&path), to(&target), to(parent(&path))])?;
-    let (is, led) = (facts.target(&path)?, facts.target(&target)?);
-    let folder = |direction: &str, path: &str| {
-        Halt::Failed(format!("Unable to hard link {direction} directory {path}"))
-    };
-    let Some(led) = led else {
-        if is.is_some_and(Entry::is_folder) && call.mode == Mode::Apply {
-            return Err(folder("to", &path));
-        }
-        return refuse(format!("Target {target} for hard link does not exist"));
-    };
-    match call.mode {
-        Mode::Test if led.is_folder() => return Err(folder("from", &target)),
-        _ if is.is_some_and(Entry::is_folder) => return Err(folder("to", &path)),
-        _ if led.is_folder() => return Err(folder("from", &target)),
-        _ => {}
-    }
+    check(call, &path, &target, facts)?;
+    let is = facts.target(&path)?;
     let names = names(&path, &target, is.is_some(), facts)?;
     let mut steps = Vec::new();
     if !is_folder(parent(&path), facts)? {

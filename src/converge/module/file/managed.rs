@@ -2,7 +2,7 @@
 
 use super::accumulated::accumulators;
 use super::contents::{self, Contents};
-use super::place::{Backup, Body, Links, NewShown, Wish, place};
+use super::place::{Backup, Body, Links, NewShown, Parents, Wish, place};
 use super::source::{ENVIRONMENT, Picked, Source, context, mode_of, pick, rendered};
 use super::source::{repeats_secrets, sum, tree};
 use super::text::Shown;
@@ -10,7 +10,7 @@ use super::work::{Owners, Work, expanded, need, refuse, to};
 use crate::converge::{Call, Deed, Facts, Finish, Halt, Mode, Outcome, Verdict};
 use crate::host::RunOutput;
 use crate::host::change::{Change, Run};
-use crate::host::fact::Fact;
+use crate::host::fact::{Entry, Fact};
 use crate::value::{Map, Value};
 
 /// Decides `file.managed`.
@@ -69,14 +69,21 @@ fn work(call: &Call<'_>, facts: &Facts) -> Result<Ready, Halt> {
         return refuse(format!("Specified file {path} is not an absolute path"));
     }
     let context = context(call)?;
-    if facts.target(&path)?.is_some_and(|entry| entry.is_folder()) {
+    if facts.target(&path)?.is_some_and(Entry::is_folder) {
         return refuse(format!("Specified target {path} is a directory"));
     }
     let has_source = call.arg("source").is_some_and(Value::is_truthy);
     let replace = call.flag("replace", true) && (said.is_some() || has_source);
     let secret = call.is_sensitive("contents");
-    let kept =
-        |body, secret, replace, mode| wish(call, &path, &owners, body, secret, replace, mode);
+    let kept = |body, secret, replace, mode| {
+        let told = Told {
+            body,
+            secret,
+            replace,
+            mode,
+        };
+        wish(call, &path, &owners, told)
+    };
     if !replace && is_file {
         return kept(Body::Any, secret, false, wished_mode(call, keeps_mode)?);
     }
@@ -99,32 +106,28 @@ fn wished_mode(call: &Call<'_>, keeps: bool) -> Result<Option<u32>, Halt> {
     if keeps { Ok(None) } else { call.mode("mode") }
 }
 
-#[expect(
-    clippy::too_many_arguments,
-    reason = "it is called through a closure that fills them"
-)]
-fn wish(
-    call: &Call<'_>,
-    path: &str,
-    owners: &Owners,
+/// What the arguments say of the content.
+struct Told {
     body: Body,
     secret: bool,
     replace: bool,
     mode: Option<u32>,
-) -> Result<Ready, Halt> {
+}
+
+fn wish(call: &Call<'_>, path: &str, owners: &Owners, told: Told) -> Result<Ready, Halt> {
     let parents = if call.flag("makedirs", false) {
-        Some(call.mode("dir_mode")?)
+        Parents::Made(call.mode("dir_mode")?)
     } else {
-        None
+        Parents::Wanted
     };
     Ok(Ready::Wish(Box::new(Wish {
         path: path.to_owned(),
-        body,
+        body: told.body,
         owners: owners.clone(),
-        mode,
+        mode: told.mode,
         parents,
-        replace,
-        shown: Shown::of(call.flag("show_changes", true), secret),
+        replace: told.replace,
+        shown: Shown::of(call.flag("show_changes", true), told.secret),
         new_shown: if call.flag("new_file_diff", false) {
             NewShown::Difference
         } else {
@@ -198,15 +201,15 @@ fn given(
     };
     let template = call.text("template")?.filter(|it| !it.is_empty());
     let (bytes, name) = match &picked.source {
-        Source::Tree(name) => match tree(call, name)? {
-            Some(bytes) => (bytes.to_vec(), name),
-            None => {
+        Source::Tree(name) => {
+            let Some(bytes) = tree(call, name)? else {
                 let written = &picked.written;
                 return fail(format!(
                     "Source file {written} not found in saltenv '{ENVIRONMENT}'"
                 ));
-            }
-        },
+            };
+            (bytes.to_vec(), name)
+        }
         Source::Machine(source) => {
             if facts.target(source)?.is_none() {
                 return fail(format!("Local file source {source} does not exist"));
@@ -235,7 +238,7 @@ fn given(
         None => Ok((Body::Given(bytes), false)),
         Some("jinja") => {
             let mut context = context.clone();
-            if let Some(texts) = accumulators(call, path)? {
+            if let Some(texts) = accumulators(call, path) {
                 context.insert("accumulator".into(), texts);
             }
             let text = rendered(call, &bytes, name, &context, facts)?;

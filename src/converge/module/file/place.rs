@@ -48,6 +48,15 @@ pub(super) enum Links {
     Replaced,
 }
 
+/// What is done about folders above a file that are missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Parents {
+    /// They must be there.
+    Wanted,
+    /// They are made, with these permission bits; else with those that fit the file.
+    Made(Option<u32>),
+}
+
 /// How the content of a new file is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NewShown {
@@ -68,8 +77,8 @@ pub(super) struct Wish {
     pub(super) owners: Owners,
     /// Its permission bits.
     pub(super) mode: Option<u32>,
-    /// Those of folders that are made for it; none if no folder is.
-    pub(super) parents: Option<Option<u32>>,
+    /// What is done about folders above it that are missing.
+    pub(super) parents: Parents,
     /// Whether the content of a file that is there is replaced.
     pub(super) replace: bool,
     /// What is shown of the content.
@@ -210,12 +219,14 @@ fn new(wish: &Wish, real: &str, mode: Mode, facts: &Facts) -> Result<Work, Halt>
     let mut steps = Vec::new();
     if !is_folder(parent(real), facts)? {
         match wish.parents {
-            Some(own) => {
+            Parents::Made(own) => {
                 let bits = own.or(wish.mode.map(entered));
                 steps.extend(folders(parent(real), &wish.owners.like(bits), facts)?);
             }
-            None if mode == Mode::Apply => return refuse("Parent directory not present"),
-            None => {}
+            Parents::Wanted if mode == Mode::Apply => {
+                return refuse("Parent directory not present");
+            }
+            Parents::Wanted => {}
         }
     }
     steps.extend(write(wish, real, facts)?);
@@ -371,7 +382,7 @@ fn assumed(wish: &Wish) -> Result<Work, Halt> {
     };
     let like = wish.owners.like(wish.mode);
     let mut steps = Vec::new();
-    if let Some(own) = wish.parents {
+    if let Parents::Made(own) = wish.parents {
         steps.push(Change::Folder {
             path: parent(path).to_owned(),
             parents: true,

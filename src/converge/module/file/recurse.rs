@@ -1,16 +1,21 @@
 //! `file.recurse`: a folder of the state tree with all that is in it.
+#![expect(
+    clippy::format_push_string,
+    reason = "what is formatted is short, and cannot fail this way"
+)]
 
 use std::collections::BTreeSet;
 
 use super::folder::{keep, unkept};
+use super::managed::backup;
 use super::pattern::Filter;
-use super::place::{Backup, Body, Links, NewShown, Wish, place};
+use super::place::{Body, Links, NewShown, Parents, Wish, place};
 use super::source::{Source, context, listed, mode_of, rendered, repeats_secrets, tree};
 use super::text::Shown;
 use super::work::{Owners, Work, at, folders, join, named, need, one, parent, refuse, to};
 use crate::converge::{Call, Chunk, Facts, Halt, Mode, Outcome, Verdict};
 use crate::host::change::{Change, Like};
-use crate::host::fact::Fact;
+use crate::host::fact::{Entry, Fact};
 use crate::value::{Map, Value};
 
 /// The folder of the state tree, and what of it is copied.
@@ -219,6 +224,34 @@ fn make_folders(
     Ok(())
 }
 
+/// The content of a file, rendered if asked, and whether nobody may see it.
+fn content(call: &Call<'_>, name: &str, facts: &Facts) -> Result<(Vec<u8>, bool), Halt> {
+    let Some(bytes) = tree(call, name)? else {
+        return refuse(format!(
+            "Recurse failed: Source file salt://{name} not found"
+        ));
+    };
+    Ok(
+        match call
+            .text("template")?
+            .filter(|it| !it.is_empty())
+            .as_deref()
+        {
+            None => (bytes.to_vec(), false),
+            Some("jinja") => {
+                let text = rendered(call, &bytes, name, &context(call)?, facts)?;
+                let secret = repeats_secrets(call, &text);
+                (text.into_bytes(), secret)
+            }
+            Some(other) => {
+                return refuse(format!(
+                    "Specified template format {other} is not supported"
+                ));
+            }
+        },
+    )
+}
+
 fn file(
     call: &Call<'_>,
     full: &str,
@@ -229,28 +262,7 @@ fn file(
 ) -> Result<(), Halt> {
     let name = join(&source.root, below);
     let name = name.trim_start_matches('/');
-    let Some(bytes) = tree(call, name)? else {
-        return refuse(format!(
-            "Recurse failed: Source file salt://{name} not found"
-        ));
-    };
-    let (bytes, secret) = match call
-        .text("template")?
-        .filter(|it| !it.is_empty())
-        .as_deref()
-    {
-        None => (bytes.to_vec(), false),
-        Some("jinja") => {
-            let text = rendered(call, &bytes, name, &context(call)?, facts)?;
-            let secret = repeats_secrets(call, &text);
-            (text.into_bytes(), secret)
-        }
-        Some(other) => {
-            return refuse(format!(
-                "Specified template format {other} is not supported"
-            ));
-        }
-    };
+    let (bytes, secret) = content(call, name, facts)?;
     let keeps = call
         .text("file_mode")?
         .is_some_and(|mode| mode.eq_ignore_ascii_case("keep"));
@@ -259,12 +271,13 @@ fn file(
     } else {
         call.mode("file_mode")?
     };
-    let is_folder = facts.path(full)?.is_some_and(|entry| entry.is_folder());
+    let is_folder = facts.path(full)?.is_some_and(Entry::is_folder);
     if is_folder && call.flag("clean", false) {
         sum.steps.push(Change::Remove {
             path: full.to_owned(),
         });
-        return replaced(full, bytes, owners.like(mode), secret, sum);
+        replaced(full, bytes, owners.like(mode), secret, sum);
+        return Ok(());
     }
     let wish = Wish {
         path: full.to_owned(),
@@ -272,8 +285,8 @@ fn file(
         owners: owners.clone(),
         mode,
         // They are made already.
-        parents: None,
-        replace: call.flag("replace", true),
+        parents: Parents::Wanted,
+        replace: call.flag("replace", true) || facts.target(full)?.is_none(),
         shown: Shown::of(call.flag("show_changes", true), secret),
         new_shown: NewShown::Word,
         links: if call.flag("follow_symlinks", true) {
@@ -281,13 +294,8 @@ fn file(
         } else {
             Links::Replaced
         },
-        backup: Backup::None,
+        backup: backup(call)?,
         assumed: false,
-    };
-    let wish = Wish {
-        replace: wish.replace || facts.target(full)?.is_none(),
-        backup: super::managed::backup(call)?,
-        ..wish
     };
     // The folder is made by then, so that a dry run's leniency about it is right.
     match place(&wish, Mode::Test, facts) {
@@ -302,13 +310,7 @@ fn file(
 }
 
 /// A folder makes way for a file.
-fn replaced(
-    full: &str,
-    bytes: Vec<u8>,
-    like: Like,
-    secret: bool,
-    sum: &mut Sum,
-) -> Result<(), Halt> {
+fn replaced(full: &str, bytes: Vec<u8>, like: Like, secret: bool, sum: &mut Sum) {
     sum.steps.push(Change::Write(crate::host::change::Write {
         path: full.to_owned(),
         bytes,
@@ -322,7 +324,6 @@ fn replaced(
     ));
     let changes = one("diff", "Replaced directory with a new file");
     sum.apply.insert(full.into(), Value::map(changes));
-    Ok(())
 }
 
 fn join_in(full: &str, work: Work, sum: &mut Sum) {

@@ -31,7 +31,7 @@ pub(super) fn replace(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     };
     let mut steps = Vec::new();
     if after != before {
-        if let Some(ending) = backup_ending(call)? {
+        if let Some(ending) = backup_ending(call) {
             steps = edited.backup(&ending, facts)?;
         }
         steps.push(edited.write(after, is_secret(call)));

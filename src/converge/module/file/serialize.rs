@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::contents::{encoded, reach};
 use super::json;
 use super::managed::{backup, with_check};
-use super::place::{Body, Links, NewShown, Wish, place};
+use super::place::{Body, Links, NewShown, Parents, Wish, place};
 use super::text::Shown;
-use super::work::{Owners, absolute, need, refuse, to};
+use super::work::{Owners, Work, absolute, need, refuse, to};
 use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
 use crate::diagnostic::Sources;
 use crate::expr::yaml_text;
@@ -55,7 +55,11 @@ pub(super) fn serialize(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt>
         body: Body::Said(encoded(call, text)?),
         owners,
         mode: call.mode("mode")?,
-        parents: call.flag("makedirs", false).then_some(None),
+        parents: if call.flag("makedirs", false) {
+            Parents::Made(None)
+        } else {
+            Parents::Wanted
+        },
         replace: true,
         shown: Shown::of(call.flag("show_changes", true), secret),
         new_shown: NewShown::Word,
@@ -67,9 +71,18 @@ pub(super) fn serialize(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt>
     if work.test.result.is_none() {
         work.test.comment = format!("Dataset will be serialized and stored into {path}");
     }
-    if let Some(existing) = existing.filter(|_| !secret)
+    told(call, &mut work, existing.filter(|_| !secret), &written);
+    if let Some(command) = call.text("check_cmd")?.filter(|it| !it.is_empty()) {
+        return with_check(call, work, &wish, &command);
+    }
+    Ok(work.verdict(call.mode))
+}
+
+/// Adds what is said of values that were merged.
+fn told(call: &Call<'_>, work: &mut Work, existing: Option<Value>, written: &Value) {
+    if let Some(existing) = existing
         && existing.as_map().is_some()
-        && let Some(diff) = differences(&existing, &written)
+        && let Some(diff) = differences(&existing, written)
     {
         for outcome in [&mut work.test, &mut work.apply] {
             outcome.changes.insert("diff".into(), diff.clone());
@@ -82,10 +95,6 @@ pub(super) fn serialize(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt>
             outcome.warnings.push(warning.to_owned());
         }
     }
-    if let Some(command) = call.text("check_cmd")?.filter(|it| !it.is_empty()) {
-        return with_check(call, work, &wish, &command);
-    }
-    Ok(work.verdict(call.mode))
 }
 
 fn serializer(call: &Call<'_>) -> Result<Serializer, Halt> {

@@ -239,12 +239,11 @@ pub(super) fn texts(call: &Call<'_>, facts: &Facts) -> Result<Option<Vec<String>
     Ok(Some(texts))
 }
 
+/// The bytes of a source, and its path.
+pub(super) type Found = (Arc<[u8]>, String);
+
 /// The bytes of a source that is no download, and its path.
-pub(super) fn read(
-    call: &Call<'_>,
-    written: &str,
-    facts: &Facts,
-) -> Result<Option<(Arc<[u8]>, String)>, Halt> {
+pub(super) fn read(call: &Call<'_>, written: &str, facts: &Facts) -> Result<Option<Found>, Halt> {
     Ok(match Source::parse(written) {
         Source::Tree(path) => tree(call, &path)?.map(|bytes| (bytes, path)),
         Source::Machine(path) => facts.content(&path)?.map(|bytes| (Arc::from(bytes), path)),

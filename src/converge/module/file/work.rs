@@ -1,4 +1,8 @@
 //! What the functions of the `file` module share: paths, owners, modes, and what they give back.
+#![expect(
+    clippy::format_push_string,
+    reason = "what is formatted is short, and cannot fail this way"
+)]
 
 use std::sync::Arc;
 

@@ -2,6 +2,8 @@
 //! twice for good) and compared with what Salt 3008.3 answered: `cases` says what is done,
 //! `answers.json` what Salt made of it, `differs.yaml` where we differ on purpose, and why.
 
+mod own;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, lchown, symlink};
