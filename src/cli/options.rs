@@ -6,24 +6,14 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, ValueEnum};
 
+use crate::value::seconds;
+
 /// The longest time that can be asked for: a year.
 const LONGEST: Duration = Duration::from_hours(24 * 365);
 
 /// A number of seconds, or one with a unit: `ms`, `s`, `m` or `h`.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    let text = text.trim();
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let number: f64 = match digits.parse() {
-        Ok(number) if f64::is_finite(number) && number >= 0.0 => number,
-        _ => return Err("a duration is a number with `ms`, `s`, `m` or `h`".to_owned()),
-    };
-    let seconds = match &text[digits.len()..] {
-        "ms" => number / 1000.0,
-        "" | "s" => number,
-        "m" => number * 60.0,
-        "h" => number * 3600.0,
-        unit => return Err(format!("`{unit}` is none of `ms`, `s`, `m` and `h`")),
-    };
+    let seconds = seconds(text).map_err(|error| error.to_string())?;
     Ok(Duration::try_from_secs_f64(seconds).map_or(LONGEST, |time| time.min(LONGEST)))
 }
 

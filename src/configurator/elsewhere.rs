@@ -212,12 +212,7 @@ impl Script {
 }
 
 fn helping(text: String) -> Action {
-    let program = Program::Shell {
-        text,
-        shell: None,
-        secret: false,
-    };
-    let mut command = Command::new(program, "");
+    let mut command = Command::new(Program::shell(text), "");
     command.time_limit = Some(HELP_LIMIT);
     Action::Run(command)
 }

@@ -145,6 +145,15 @@ pub enum Program {
 }
 
 impl Program {
+    /// A text for the default shell, without secrets.
+    pub fn shell(text: impl Into<String>) -> Self {
+        Self::Shell {
+            text: text.into(),
+            shell: None,
+            secret: false,
+        }
+    }
+
     /// The words to run.
     pub fn argv(&self) -> Vec<String> {
         match self {
@@ -216,11 +225,7 @@ mod tests {
 
     #[test]
     fn a_text_goes_to_a_shell() {
-        let program = Program::Shell {
-            secret: false,
-            text: "echo $X".into(),
-            shell: None,
-        };
+        let program = Program::shell("echo $X");
         assert_eq!(program.argv(), ["/bin/sh", "-c", "echo $X"]);
         assert_eq!(program.name(), "/bin/sh");
     }

@@ -19,6 +19,7 @@ mod lane;
 pub(crate) mod native;
 mod output;
 mod passwords;
+mod pattern;
 mod people;
 mod place;
 mod pool;

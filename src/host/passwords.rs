@@ -61,11 +61,6 @@ impl Passwords {
         self.login.each.insert(address.to_string(), password);
     }
 
-    /// Sets the password with which the user of one host acts as another.
-    pub fn set_sudo(&mut self, address: &Address, password: Secret) {
-        self.sudo.each.insert(address.to_string(), password);
-    }
-
     /// The login password of a host: its own, else that of all (F49).
     pub fn login(&self, address: &Address) -> Option<&Secret> {
         self.login.get(address.to_string().as_str())

@@ -231,12 +231,7 @@ mod tests {
     use crate::host::Program;
 
     fn shell(text: &str) -> Command {
-        let program = Program::Shell {
-            text: text.to_owned(),
-            shell: None,
-            secret: false,
-        };
-        Command::new(program, "/tmp")
+        Command::new(Program::shell(text), "/tmp")
     }
 
     /// What a command gives when a login shell of this machine starts it.

@@ -16,12 +16,7 @@ use crate::host::{
 
 /// A text for a shell of this machine, in the surroundings of the run.
 pub(super) fn local_shell(text: &str) -> Command {
-    let program = Program::Shell {
-        text: text.to_owned(),
-        shell: None,
-        secret: false,
-    };
-    Command::new(program, "")
+    Command::new(Program::shell(text), "")
 }
 
 impl Runbook {

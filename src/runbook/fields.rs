@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{ScopeText, Text};
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::tosca::did_you_mean;
-use crate::value::Map;
+use crate::value::{Map, seconds};
 use crate::yaml::{Kind, Node, Table};
 
 /// The longest time that can be asked for, in seconds: a year.
@@ -194,17 +194,6 @@ impl Fields {
 
 /// A number of seconds, or one with a unit.
 fn duration(text: &str) -> Option<Duration> {
-    let text = text.trim();
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let number: f64 = digits.parse().ok()?;
-    let unit = match &text[digits.len()..] {
-        "ms" => 0.001,
-        "" | "s" => 1.0,
-        "m" => 60.0,
-        "h" => 3600.0,
-        _ => return None,
-    };
-    let seconds = number * unit;
-    let is_time = seconds.is_finite() && seconds >= 0.0;
-    is_time.then(|| Duration::from_secs_f64(seconds.min(LONGEST)))
+    let seconds = seconds(text).ok().filter(|it| it.is_finite())?;
+    Some(Duration::from_secs_f64(seconds.min(LONGEST)))
 }

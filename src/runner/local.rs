@@ -255,12 +255,7 @@ mod tests {
     }
 
     fn sh(text: &str) -> Command {
-        let program = Program::Shell {
-            secret: false,
-            text: text.into(),
-            shell: None,
-        };
-        let mut command = Command::new(program, "/tmp");
+        let mut command = Command::new(Program::shell(text), "/tmp");
         command.env = vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())];
         command
     }

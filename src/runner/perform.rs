@@ -106,6 +106,25 @@ pub(super) struct Hands {
 }
 
 impl Hands {
+    /// Who performs an action, through its chain if it has one.
+    pub(super) fn performer(
+        &self,
+        id: u64,
+        mut request: Request,
+        results: &results::Sender<Heard>,
+    ) -> Performer {
+        match request.chain.take() {
+            Some(chain) => Performer::Chained(Box::new(Chained {
+                id,
+                chain,
+                request,
+                hands: self.clone(),
+                results: results.clone(),
+            })),
+            None => Performer::Work(self.work(id, request)),
+        }
+    }
+
     /// Who performs an action: a process of this machine, or the connections to others.
     pub(super) fn work(&self, id: u64, request: Request) -> Work {
         let echo = self.echo.clone();
@@ -182,9 +201,8 @@ impl Server {
         let work = self.work(id, request);
         let task = self.running.spawn(async move {
             let result = match work {
-                Begun::Chained(chained) => chained.perform(&turns, ends).await,
                 Begun::Restart(restart) => restart.perform(ends).await,
-                Begun::Work(work) => work.wait_turn(&turns, ends).await,
+                Begun::Action(performer) => performer.perform(&turns, ends).await,
             };
             // Nobody listens any more when the runner is being dropped.
             results.send(Heard::Ended(id, result)).ok();
@@ -193,7 +211,7 @@ impl Server {
         self.ids.insert(task.id(), id);
     }
 
-    /// Who performs an action: a chain of executors, or somebody at once.
+    /// Who performs an action, or restarts a host with it.
     fn work(&self, id: u64, mut request: Request) -> Begun {
         let hands = self.hands.clone();
         if let Some(wait) = request.restart.take() {
@@ -206,16 +224,7 @@ impl Server {
                 turns: Arc::clone(&self.turns),
             }));
         }
-        match request.chain.take() {
-            Some(chain) => Begun::Chained(Box::new(Chained {
-                id,
-                chain,
-                request,
-                hands,
-                results: self.results.clone(),
-            })),
-            None => Begun::Work(hands.work(id, request)),
-        }
+        Begun::Action(hands.performer(id, request, &self.results))
     }
 
     /// What runs may go on for a while. Who asks twice does not want to wait: all is killed.
@@ -289,11 +298,26 @@ fn cancel_all(cancels: &mut HashMap<u64, (u64, oneshot::Sender<()>)>) {
     }
 }
 
-/// Who performs an action.
+/// What begins with an action.
 enum Begun {
-    Chained(Box<Chained>),
     Restart(Box<Restart>),
+    Action(Performer),
+}
+
+/// Who performs an action: a chain of executors, or somebody at once.
+pub(super) enum Performer {
+    Chained(Box<Chained>),
     Work(Work),
+}
+
+impl Performer {
+    /// Performs it; what acts takes a turn.
+    pub(super) async fn perform(self, turns: &Semaphore, ends: Ends) -> ActionResult {
+        match self {
+            Self::Chained(chained) => chained.perform(turns, ends).await,
+            Self::Work(work) => work.wait_turn(turns, ends).await,
+        }
+    }
 }
 
 /// What ends a command from outside.

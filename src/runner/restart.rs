@@ -7,9 +7,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{sleep, sleep_until};
 
-use super::chain::Chained;
 use super::local::Heard;
-use super::perform::{Ends, Hands, Work};
+use super::perform::{Ends, Hands};
 use crate::host::{Action, ActionResult, Command, Exit, Place, Program, Request, RunOutput};
 
 /// Prints what is another text after each start of a host.
@@ -89,12 +88,7 @@ impl Restart {
 
     /// Which start of the host it is; or why that cannot be told.
     async fn boot_id(&self, deadline: Option<Instant>, ends: &mut Ends) -> Result<String, Exit> {
-        let program = Program::Shell {
-            text: BOOT_ID.to_owned(),
-            shell: None,
-            secret: false,
-        };
-        let mut command = Command::new(program, "");
+        let mut command = Command::new(Program::shell(BOOT_ID), "");
         command.time_limit = Some(LOOKING);
         let request = Request {
             host: self.request.host.clone(),
@@ -118,7 +112,7 @@ impl Restart {
     /// Performs one action, until the deadline at most. What ends all of it ends that.
     async fn one(
         &self,
-        mut request: Request,
+        request: Request,
         deadline: Option<Instant>,
         ends: &mut Ends,
     ) -> ActionResult {
@@ -133,25 +127,8 @@ impl Restart {
                 None => std::future::pending().await,
             }
         };
-        let chain = request.chain.take();
-        let work = async {
-            match chain {
-                Some(chain) => {
-                    let chained = Chained {
-                        id: self.id,
-                        chain,
-                        request,
-                        hands: self.hands.clone(),
-                        results: self.results.clone(),
-                    };
-                    chained.perform(&self.turns, inner).await
-                }
-                None => {
-                    Work::wait_turn(self.hands.work(self.id, request), &self.turns, inner).await
-                }
-            }
-        };
-        let mut work = Box::pin(work);
+        let performer = self.hands.performer(self.id, request, &self.results);
+        let mut work = Box::pin(performer.perform(&self.turns, inner));
         tokio::select! {
             biased;
             result = &mut work => return result,

@@ -2,6 +2,7 @@
 //! the digests of values.
 
 mod digest;
+mod duration;
 mod external;
 mod percent;
 mod secret;
@@ -9,6 +10,7 @@ pub mod units;
 mod value;
 
 pub use digest::{Absorb, Canonical, canonical_sha256, hex, upstream_digest, upstream_json};
+pub use duration::{DurationError, seconds};
 pub use external::{External, ExternalKind};
 pub use percent::decode_percent;
 pub use secret::{secret_lines, without_secrets};

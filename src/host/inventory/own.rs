@@ -195,11 +195,7 @@ fn settings(node: &Node, name: &str, context: &mut Context<'_>) -> Map {
             "become" => all.extend(escalation(node, context)),
             "hosts" | "children" | "command" | "expression" => {}
             other => {
-                let problem = Problem::Unknown {
-                    name: other.to_owned(),
-                    place: "a host or a group",
-                };
-                context.warning(problem, entry.key_span);
+                context.unknown(other, "a host or a group", entry.key_span);
             }
         }
     }
@@ -221,11 +217,7 @@ fn escalation(node: &Node, context: &mut Context<'_>) -> Map {
             "method" => ("ansible_become_method", value),
             "password" => ("ansible_become_password", value.sensitive()),
             other => {
-                let problem = Problem::Unknown {
-                    name: other.to_owned(),
-                    place: "`become`",
-                };
-                context.warning(problem, entry.key_span);
+                context.unknown(other, "`become`", entry.key_span);
                 continue;
             }
         };

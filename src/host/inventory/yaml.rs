@@ -28,6 +28,12 @@ impl Context<'_> {
             .push(Diagnostic::warning(problem).label(span, ""));
     }
 
+    /// Warns of a key that means nothing where it stands.
+    pub(super) fn unknown(&mut self, name: &str, place: &'static str, span: Span) {
+        let name = name.to_owned();
+        self.warning(Problem::Unknown { name, place }, span);
+    }
+
     /// The entries of a mapping; none for null, and for all else with a problem.
     pub(super) fn entries<'a>(&mut self, node: &'a Node, name: &str) -> Option<&'a Mapping> {
         let map = node.as_map();
@@ -149,11 +155,7 @@ fn group(
                 }
             }
             other => {
-                let problem = Problem::Unknown {
-                    name: other.to_owned(),
-                    place: "a group",
-                };
-                context.warning(problem, entry.key_span);
+                context.unknown(other, "a group", entry.key_span);
             }
         }
     }

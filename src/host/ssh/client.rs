@@ -99,6 +99,13 @@ pub(super) struct Client {
     pub(super) ear: Ear,
 }
 
+/// Turns down a channel that a server wants to open and nobody asked for.
+async fn refuse(reply: ChannelOpenHandle) {
+    reply
+        .reject(ChannelOpenFailure::AdministrativelyProhibited)
+        .await;
+}
+
 impl Handler for Client {
     type Error = russh::Error;
 
@@ -167,9 +174,7 @@ impl Handler for Client {
         reply: ChannelOpenHandle,
         _session: &mut Session,
     ) -> Result<(), Self::Error> {
-        reply
-            .reject(ChannelOpenFailure::AdministrativelyProhibited)
-            .await;
+        refuse(reply).await;
         Ok(())
     }
 
@@ -180,9 +185,7 @@ impl Handler for Client {
         reply: ChannelOpenHandle,
         _session: &mut Session,
     ) -> Result<(), Self::Error> {
-        reply
-            .reject(ChannelOpenFailure::AdministrativelyProhibited)
-            .await;
+        refuse(reply).await;
         Ok(())
     }
 
@@ -192,9 +195,7 @@ impl Handler for Client {
         reply: ChannelOpenHandle,
         _session: &mut Session,
     ) -> Result<(), Self::Error> {
-        reply
-            .reject(ChannelOpenFailure::AdministrativelyProhibited)
-            .await;
+        refuse(reply).await;
         Ok(())
     }
 
@@ -208,9 +209,7 @@ impl Handler for Client {
         reply: ChannelOpenHandle,
         _session: &mut Session,
     ) -> Result<(), Self::Error> {
-        reply
-            .reject(ChannelOpenFailure::AdministrativelyProhibited)
-            .await;
+        refuse(reply).await;
         Ok(())
     }
 
@@ -221,9 +220,7 @@ impl Handler for Client {
         reply: ChannelOpenHandle,
         _session: &mut Session,
     ) -> Result<(), Self::Error> {
-        reply
-            .reject(ChannelOpenFailure::AdministrativelyProhibited)
-            .await;
+        refuse(reply).await;
         Ok(())
     }
 

@@ -10,8 +10,7 @@ use hmac::{KeyInit as _, Mac as _};
 use russh::keys::ssh_key::certificate::CertType;
 use russh::keys::{Certificate, HashAlg, PublicKey, PublicKeyOrCertificate};
 
-use crate::host::DEFAULT_PORT;
-use crate::host::base64::from_base64;
+use crate::host::{DEFAULT_PORT, pattern};
 use crate::system::clock;
 
 /// The largest file of known hosts that is read, in bytes.
@@ -103,9 +102,9 @@ impl Known {
             let Some((marker, hosts, key)) = fields(line) else {
                 continue;
             };
-            let exact = matches(hosts, &name.name);
+            let exact = names(hosts, &name.name);
             let bare = name.bare.as_deref();
-            if !exact && !bare.is_some_and(|bare| matches(hosts, bare)) {
+            if !exact && !bare.is_some_and(|bare| names(hosts, bare)) {
                 continue;
             }
             let Ok(key) = PublicKey::from_openssh(key) else {
@@ -156,7 +155,10 @@ impl Known {
             .collect();
         let now = u64::try_from(clock::now().as_second()).unwrap_or_default();
         let names = certificate.valid_principals();
-        let is_named = names.is_empty() || names.iter().any(|it| wildcard(it, name.host()));
+        let is_named = names.is_empty()
+            || names
+                .iter()
+                .any(|it| pattern::matches(name.host(), &it.to_lowercase()));
         !is_revoked
             && is_named
             && certificate.cert_type() == CertType::Host
@@ -220,19 +222,11 @@ fn fields(line: &str) -> Option<(&str, &str, &str)> {
 }
 
 /// Whether a list of patterns, or a hash, stands for a name.
-fn matches(hosts: &str, name: &str) -> bool {
+fn names(hosts: &str, name: &str) -> bool {
     if let Some(hashed) = hosts.strip_prefix("|1|") {
         return is_hash_of(hashed, name);
     }
-    let mut found = false;
-    for pattern in hosts.split(',') {
-        match pattern.strip_prefix('!') {
-            Some(pattern) if wildcard(pattern, name) => return false,
-            Some(_) => {}
-            None => found |= wildcard(pattern, name),
-        }
-    }
-    found
+    pattern::matches_list(name, &hosts.to_lowercase())
 }
 
 /// Whether `salt|hash` is the hash of a name.
@@ -250,33 +244,26 @@ fn is_hash_of(hashed: &str, name: &str) -> bool {
     mac.verify_slice(&hash).is_ok()
 }
 
-/// Whether a pattern with `*` and `?` stands for a name, whatever the case.
-fn wildcard(pattern: &str, name: &str) -> bool {
-    let pattern = pattern.to_lowercase().into_bytes();
-    let name = name.as_bytes();
-    let (mut at, mut place) = (0, 0);
-    let mut star: Option<(usize, usize)> = None;
-    while place < name.len() {
-        match pattern.get(at) {
-            Some(b'*') => {
-                star = Some((at, place));
-                at += 1;
-            }
-            Some(&sign) if sign == b'?' || sign == name[place] => {
-                at += 1;
-                place += 1;
-            }
-            _ => match star {
-                Some((after, taken)) => {
-                    star = Some((after, taken + 1));
-                    at = after + 1;
-                    place = taken + 1;
-                }
-                None => return false,
-            },
+fn from_base64(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let (mut bits, mut count) = (0_u32, 0);
+    for digit in text.trim_end_matches('=').bytes() {
+        let value = match digit {
+            b'A'..=b'Z' => digit - b'A',
+            b'a'..=b'z' => digit - b'a' + 26,
+            b'0'..=b'9' => digit - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => return None,
+        };
+        bits = bits << 6 | u32::from(value);
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            bytes.push(u8::try_from(bits >> count & 0xff).ok()?);
         }
     }
-    pattern[at..].iter().all(|sign| *sign == b'*')
+    Some(bytes)
 }
 
 #[cfg(test)]
@@ -365,7 +352,7 @@ mod tests {
 
     #[test]
     fn a_pattern_with_many_stars_is_quick() {
-        assert!(!wildcard(&"*a".repeat(30), &"b".repeat(200)));
-        assert!(wildcard("*.ex?mple.*", "a.b.example.org"));
+        assert!(!names(&"*a".repeat(30), &"b".repeat(200)));
+        assert!(names("*.ex?mple.*", "a.b.example.org"));
     }
 }

@@ -4,9 +4,9 @@ use super::files::{Condition, Config, File, Item};
 use super::local::{Local, World};
 use super::matching::{Criterion, What};
 use super::options::{Canonicalize, Options, Proxy};
-use super::pattern;
 use super::tokens::{self, TokenError, Tokens};
 use crate::host::DEFAULT_PORT;
+use crate::host::pattern;
 
 /// The host that is asked about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

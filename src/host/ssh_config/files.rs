@@ -8,10 +8,10 @@ use super::keyword;
 use super::line::{Line, words};
 use super::local::Local;
 use super::matching::{Criteria, Criterion, What};
-use super::pattern;
 use super::setting::Setting;
 use super::tokens::with_home;
 use crate::diagnostic::{Place, SourceId, Sources, Span};
+use crate::host::pattern;
 use crate::system::fs;
 
 /// How deep files may include each other.

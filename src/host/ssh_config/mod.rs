@@ -11,7 +11,6 @@ mod line;
 mod local;
 mod matching;
 mod options;
-mod pattern;
 mod setting;
 mod time;
 mod tokens;

@@ -106,15 +106,13 @@ pub fn perform(
     request: &RunbookRequest,
     view: &mut dyn HostsView,
 ) -> Result<RunbookReport, Failure> {
-    let (runbook, variables) = prepared(request)?;
-    let mut folder = request.options.folder.clone();
-    if folder.as_os_str().is_empty() {
-        folder = current_dir()?;
-    }
+    let env = Env::of_this_process();
+    let options = completed(&request.options, &env)?;
+    let folder = options.folder.clone();
     let mut drive = Drive {
-        runbook,
+        runbook: prepared(request, options, &env)?,
         view,
-        variables,
+        variables: env.all().clone(),
         folder,
         request,
         local: None,
@@ -139,15 +137,14 @@ pub fn perform(
     })
 }
 
-/// The engine, with all that it has to know of this machine.
-fn prepared(request: &RunbookRequest) -> Result<(Runbook, BTreeMap<String, String>), Failure> {
-    let env = Env::of_this_process();
-    let mut options = request.options.clone();
+/// The options with what this process has where they are empty.
+fn completed(options: &Options, env: &Env) -> Result<Options, Failure> {
+    let mut options = options.clone();
     if options.folder.as_os_str().is_empty() {
         options.folder = current_dir()?;
     }
     if options.local_user.is_empty() {
-        options.local_user = local_user(&env);
+        options.local_user = local_user(env);
     }
     if options.variables.is_empty() {
         let all = env.all().iter();
@@ -155,18 +152,23 @@ fn prepared(request: &RunbookRequest) -> Result<(Runbook, BTreeMap<String, Strin
             .map(|(name, value)| (name.clone(), value.clone()))
             .collect();
     }
+    Ok(options)
+}
+
+/// The engine, with all that it has to know of this machine.
+fn prepared(request: &RunbookRequest, options: Options, env: &Env) -> Result<Runbook, Failure> {
     let folder = options.folder.clone();
     let helpers = Helpers {
         book: Rc::clone(&request.book),
         roles: Rc::clone(&request.roles),
-        world: Arc::new(world(folder.clone(), &env, &request.allowed)),
+        world: Arc::new(world(folder.clone(), env, &request.allowed)),
     };
     let made = Runbook::new(request.tasks.clone(), &request.calls, options, helpers);
     let mut runbook = made.map_err(|problems| refused(&problems, &request.tasks))?;
     if let Some(command) = &request.command {
         runbook.add(command.task(&folder));
     }
-    Ok((runbook, env.all().clone()))
+    Ok(runbook)
 }
 
 /// What templates may read of this machine.

@@ -171,12 +171,7 @@ impl Roles for KnownHosts {
                 strings(hosts)
             }
             Ok(inventory::Lookup::Command(text)) => {
-                let program = Program::Shell {
-                    text,
-                    shell: None,
-                    secret: false,
-                };
-                Lookup::Command(Box::new(Command::new(program, "")))
+                Lookup::Command(Box::new(Command::new(Program::shell(text), "")))
             }
             Ok(inventory::Lookup::Expression(expression)) => {
                 let why = "its hosts are an expression, which needs an ensemble";

@@ -1,0 +1,57 @@
+//! Times as people write them, such as `1.5h`.
+
+/// Why a text is no time.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DurationError {
+    /// It does not begin with a number of zero or more.
+    #[error("a duration is a number with `ms`, `s`, `m` or `h`")]
+    Number,
+    /// What stands behind the number is no unit.
+    #[error("`{0}` is none of `ms`, `s`, `m` and `h`")]
+    Unit(String),
+}
+
+/// The seconds of a number without a unit, or of one with `ms`, `s`, `m` or `h`. Zero or more; what
+/// is too large for a number is infinite.
+pub fn seconds(text: &str) -> Result<f64, DurationError> {
+    let text = text.trim();
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let number: f64 = match digits.parse() {
+        Ok(number) if f64::is_finite(number) && number >= 0.0 => number,
+        _ => return Err(DurationError::Number),
+    };
+    match &text[digits.len()..] {
+        "ms" => Ok(number / 1000.0),
+        "" | "s" => Ok(number),
+        "m" => Ok(number * 60.0),
+        "h" => Ok(number * 3600.0),
+        unit => Err(DurationError::Unit(unit.to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_a_number_with_or_without_a_unit() {
+        for (text, expected) in [
+            ("2", 2.0),
+            (" 0.5s ", 0.5),
+            ("250ms", 0.25),
+            ("3m", 180.0),
+            ("1.5h", 5400.0),
+            ("1e308h", f64::INFINITY),
+        ] {
+            assert_eq!(seconds(text), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn all_else_is_none() {
+        for text in ["", "s", "-1", "inf", "nan", "1e999", "1 s x 2"] {
+            assert_eq!(seconds(text), Err(DurationError::Number), "{text}");
+        }
+        assert_eq!(seconds("1d"), Err(DurationError::Unit("d".to_owned())));
+    }
+}
