@@ -6,7 +6,7 @@ use super::place::{Backup, Body, Links, NewShown, Parents, Wish, place};
 use super::source::{ENVIRONMENT, Picked, Source, context, mode_of, pick, rendered};
 use super::source::{repeats_secrets, sum, tree};
 use super::text::Shown;
-use super::work::{Owners, Work, expanded, need, refuse, to};
+use super::work::{Owners, Work, at, expanded, need, parent, refuse, to};
 use crate::converge::{Call, Deed, Facts, Finish, Halt, Mode, Outcome, Verdict};
 use crate::host::RunOutput;
 use crate::host::change::{Change, Run};
@@ -57,8 +57,8 @@ fn work(call: &Call<'_>, facts: &Facts) -> Result<Ready, Halt> {
     check_contents(call, keeps_mode)?;
     refuse_unknown(call)?;
     let said = contents::of(call, facts)?;
-    need(facts, [to(&path)])?;
-    let is_file = facts.target(&path)?.is_some_and(|entry| !entry.is_folder());
+    let there = stands(call, &path, facts)?;
+    let is_file = there.is_some_and(|entry| !entry.is_folder());
     if !call.flag("create", true) && !is_file {
         let comment = format!("File {path} is not present and is not set for creation");
         return Ok(Ready::Done(Box::new(Outcome::same(comment))));
@@ -69,7 +69,7 @@ fn work(call: &Call<'_>, facts: &Facts) -> Result<Ready, Halt> {
         return refuse(format!("Specified file {path} is not an absolute path"));
     }
     let context = context(call)?;
-    if facts.target(&path)?.is_some_and(Entry::is_folder) {
+    if there.is_some_and(Entry::is_folder) {
         return refuse(format!("Specified target {path} is a directory"));
     }
     let has_source = call.arg("source").is_some_and(Value::is_truthy);
@@ -100,6 +100,21 @@ fn work(call: &Call<'_>, facts: &Facts) -> Result<Ready, Halt> {
     };
     let (body, secret) = given(call, &picked, &path, &context, facts)?;
     kept(body, secret, true, mode)
+}
+
+/// What the path leads to. All that is needed of it later is asked for at once; of a file that is
+/// assumed, nothing is (P18).
+fn stands<'a>(call: &Call<'_>, path: &str, facts: &'a Facts) -> Result<Option<&'a Entry>, Halt> {
+    if call.flag("assume_present", false) {
+        return Ok(None);
+    }
+    let mut wanted = vec![at(path), to(path), to(parent(path))];
+    let has_content = contents::count(call) > 0 || call.arg("source").is_some();
+    if has_content && call.flag("replace", true) {
+        wanted.push(Fact::Digest(path.to_owned()));
+    }
+    need(facts, wanted)?;
+    facts.target(path)
 }
 
 fn wished_mode(call: &Call<'_>, keeps: bool) -> Result<Option<u32>, Halt> {

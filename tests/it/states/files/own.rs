@@ -5,7 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::path::Path;
 
-use unfurl::converge::{Call, Facts, Mode, Outcome, Verdict, find};
+use unfurl::converge::{Call, Facts, Halt, Mode, Outcome, Verdict, find};
 use unfurl::host::change::Change;
 use unfurl::value::{Map, Value};
 
@@ -204,6 +204,48 @@ fn what_is_assumed_is_written_whatever_is_there() {
     assert_eq!(outcome.result, None);
     let (_, steps) = decided("managed", &path, &asked, Mode::Apply).unwrap();
     assert!(matches!(steps.as_slice(), [Change::Write(_)]), "{steps:?}");
+}
+
+#[test]
+fn a_file_is_decided_by_one_reading_of_facts() {
+    let tmp = tempfile::tempdir().unwrap();
+    let path = tmp.path().join("f");
+    fs::write(&path, "x\n").unwrap();
+    for (asked, readings) in [
+        (
+            serde_json::json!({"contents": "x", "user": "root", "mode": "0644"}),
+            1,
+        ),
+        (serde_json::json!({"contents": "y"}), 2),
+        (
+            serde_json::json!({"contents": "y", "assume_present": true}),
+            0,
+        ),
+    ] {
+        let (world, args) = (world(), args(asked));
+        let call = Call {
+            state: "file",
+            fun: "managed",
+            name: path.to_str().unwrap(),
+            id: "s0",
+            sls: "main",
+            args: &args,
+            mode: Mode::Apply,
+            world: &world,
+            chunk: None,
+        };
+        let function = find("file", "managed").1.unwrap();
+        let mut facts = Facts::default();
+        let mut count = 0;
+        while let Err(Halt::Needs(wanted)) = (function.run)(&call, &facts) {
+            count += 1;
+            for fact in wanted {
+                let reading = hands::read(&fact);
+                facts.learn(fact, reading);
+            }
+        }
+        assert_eq!(count, readings, "{args:?}");
+    }
 }
 
 #[test]
