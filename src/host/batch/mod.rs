@@ -60,9 +60,10 @@ pub(super) fn result(action: &Action, output: &RunOutput) -> ActionResult {
     match action {
         Action::Read(facts) => {
             let readings = reads::parse(facts, &bytes);
-            let exit = match readings.len() == facts.len() {
-                true => Exit::Code(0),
-                false => broken_off(output),
+            let exit = if readings.len() == facts.len() {
+                Exit::Code(0)
+            } else {
+                broken_off(output)
             };
             ActionResult::Read(ReadOutput {
                 exit,
