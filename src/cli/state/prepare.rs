@@ -103,7 +103,7 @@ fn tree(what: &TreeOptions, options: Map) -> Result<Tree, Failure> {
         } else {
             What::Sls(names)
         },
-        roots: roots(&tree.file_root, &options)?,
+        roots: roots(&tree.file_root, &options),
         pillar,
         grains,
         options,
@@ -112,7 +112,7 @@ fn tree(what: &TreeOptions, options: Map) -> Result<Tree, Failure> {
 }
 
 /// The folders with state files: those named, else those of the configuration, else the usual.
-fn roots(named: &[PathBuf], options: &Map) -> Result<Vec<PathBuf>, Failure> {
+fn roots(named: &[PathBuf], options: &Map) -> Vec<PathBuf> {
     let mut roots = named.to_vec();
     if roots.is_empty() {
         let base = options
@@ -124,21 +124,28 @@ fn roots(named: &[PathBuf], options: &Map) -> Result<Vec<PathBuf>, Failure> {
     if roots.is_empty() {
         roots.push(PathBuf::from(USUAL_ROOT));
     }
-    match roots.iter().find(|root| !fs::is_dir(root)) {
-        None => Ok(roots),
-        Some(missing) => {
-            let message = format!(
-                "there is no folder `{}` with state files",
-                missing.display()
-            );
-            let help = "name it with `--file-root DIR`, or put the state files into `states` here";
-            Err(Failure::new(
-                FailureKind::Refused,
-                message,
-                Some(help.into()),
-            ))
-        }
+    roots
+}
+
+/// What is asked of the state files in folders, which must be there.
+pub(super) fn request_of_files(
+    what: &TreeOptions,
+    run: &RunOptions,
+    hosts: Where<'_>,
+    around: (&Global, &Output),
+) -> Result<StatesRequest, Failure> {
+    let asked = request(what, run, hosts, around)?;
+    let mut roots = asked.tree.roots.iter();
+    if let Some(missing) = roots.find(|root| !fs::is_dir(root)) {
+        let message = format!(
+            "there is no folder `{}` with state files",
+            missing.display()
+        );
+        let help = "name it with `--file-root DIR`, or put the state files into `states` here";
+        let kind = FailureKind::Refused;
+        return Err(Failure::new(kind, message, Some(help.into())));
     }
+    Ok(asked)
 }
 
 fn text_of(options: &Map, key: &str) -> Option<String> {

@@ -1,7 +1,7 @@
 //! `state apply`, `state test` and `op`.
 
 use super::options::{ApplyArgs, OpArgs, RunOptions, StateAction, StateArgs, TreeOptions};
-use super::prepare::{Where, request};
+use super::prepare::{Where, request, request_of_files};
 use super::screen::{Shown, StatesScreen, for_machines, show};
 use super::show;
 use crate::cli::arguments::Global;
@@ -32,7 +32,7 @@ fn apply(args: &ApplyArgs, test: bool, around: (&Global, &Output)) -> u8 {
         connection: &args.connection,
     };
     let asked =
-        request(&args.what, &args.run, hosts, around).map(|asked| StatesRequest { test, ..asked });
+        request_of_files(&args.what, &args.run, hosts, around).map(|asked| StatesRequest { test, ..asked });
     run(asked, &args.run, around.1)
 }
 

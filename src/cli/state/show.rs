@@ -3,7 +3,7 @@
 use serde_json::{Map as JsonMap, Value as Json, json};
 
 use super::options::{RunOptions, ShowArgs};
-use super::prepare::{Where, request};
+use super::prepare::{Where, request_of_files};
 use super::screen::StatesScreen;
 use crate::cli::arguments::Global;
 use crate::cli::host_options::HostOutput;
@@ -51,7 +51,7 @@ fn shown(args: &ShowArgs, view: View, around: (&Global, &Output)) -> Result<u8, 
         connection: &args.connection,
     };
     let run = RunOptions::default();
-    let asked = request(&args.what, &run, hosts, around)?;
+    let asked = request_of_files(&args.what, &run, hosts, around)?;
     let over_hosts = asked.over_hosts;
     let mut screen = StatesScreen::new(output, asked.interrupts.clone());
     let machines = compile_all(&asked, &mut screen)?;

@@ -10,7 +10,7 @@ use crate::ops::failure::{Failure, FailureKind};
 #[derive(Debug, Default)]
 pub(super) struct Flow {
     kind: Kind,
-    /// How far each machine may go in its order; none for to the end.
+    /// The last place of its order that each machine may come to; none for to the end.
     gates: Vec<Option<usize>>,
 }
 
@@ -83,7 +83,7 @@ impl Flow {
                     let here = state.at.iter().filter(|(at, _)| is_active(at));
                     let here: Vec<(usize, usize)> = here.copied().collect();
                     for (machine, place) in &here {
-                        self.gates[*machine] = Some(place + 1);
+                        self.gates[*machine] = Some(*place);
                     }
                     if !here.is_empty() {
                         return here.into_iter().map(|(machine, _)| machine).collect();

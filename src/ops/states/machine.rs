@@ -107,7 +107,7 @@ impl Machine {
         engine.is_some_and(|engine| engine.results().iter().any(failed))
     }
 
-    /// Says what is next; `gate` is how far it may go in its order.
+    /// Says what is next; `gate` is the last place of its order that it may come to.
     pub(super) fn step(&mut self, compiler: &Compiler<'_>, gate: Option<usize>) -> Step {
         match self.stage {
             Stage::Compile => self.compile(compiler),

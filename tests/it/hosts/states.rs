@@ -165,7 +165,7 @@ fn a_dry_run_shows_commands_and_differences_and_touches_nothing() {
     let run = state(&env, &sshd, 2, &["apply", "main", "--dryrun"]).succeeds();
     assert_eq!(env.files(), before);
     let there = there.display().to_string();
-    run.says(&[
+    run.prints(&[
         "-old",
         "+new",
         &format!("mkdir {there}/made"),
@@ -288,10 +288,10 @@ fn one_state_can_be_typed() {
     words.extend(options(&sshd));
     env.unfurl(&words)
         .succeeds()
-        .says(&["Succeeded: 1 (changed=1)"]);
+        .prints(&["Succeeded: 1 (changed=1)"]);
     assert_eq!(env.read("typed"), "hi: there\n");
     env.unfurl(["op", "file.managd", &file])
         .exits(1)
-        .says(&["file.managed"]);
+        .prints(&["file.managed"]);
     env.unfurl(["op", "test.nop"]).succeeds();
 }

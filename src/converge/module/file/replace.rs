@@ -2,11 +2,11 @@
 
 use regex::bytes::Regex;
 
-use super::edit::{Edited, WORDS, Words, backup_ending, by_lines, is_secret, open, told, verdict};
+use super::edit::{Edited, WORDS, Words, backup_ending, is_secret, open, told, verdict};
 use super::pattern::{Flags, Replacement, compile};
-use super::text::{decoded, is_binary};
+use super::text::{Ends, decoded, is_binary, split_lines};
 use super::work::refuse;
-use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
+use crate::converge::{Call, Facts, Halt, Outcome, Verdict, diff};
 
 /// Decides `file.replace`.
 pub(super) fn replace(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
@@ -23,12 +23,9 @@ pub(super) fn replace(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
             edited.real
         ));
     }
-    let after = replaced(call, before)?;
-    let difference = if after == before {
-        String::new()
-    } else {
-        by_lines(&decoded(before), &decoded(&after))
-    };
+    let replaced = replaced(call, before)?;
+    let difference = replaced.difference(before);
+    let after = replaced.bytes();
     let mut steps = Vec::new();
     if after != before {
         if let Some(ending) = backup_ending(call) {
@@ -44,7 +41,42 @@ pub(super) fn replace(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
 }
 
 /// What the file is to contain.
-fn replaced(call: &Call<'_>, before: &[u8]) -> Result<Vec<u8>, Halt> {
+struct Replaced {
+    text: Vec<u8>,
+    /// What is put before or after it if nothing was found.
+    added: Option<(End, Vec<u8>)>,
+}
+
+enum End {
+    First,
+    Last,
+}
+
+impl Replaced {
+    fn bytes(self) -> Vec<u8> {
+        match self.added {
+            None => self.text,
+            Some((End::First, line)) => [line, self.text].concat(),
+            Some((End::Last, line)) => [self.text, line].concat(),
+        }
+    }
+
+    /// What is added counts as one line, however many it has.
+    fn difference(&self, before: &[u8]) -> String {
+        let (before, text) = (decoded(before), decoded(&self.text));
+        let old = split_lines(&before, Ends::Kept);
+        let mut new = split_lines(&text, Ends::Kept);
+        let line = self.added.as_ref().map(|(end, line)| (end, decoded(line)));
+        match &line {
+            None => {}
+            Some((End::First, line)) => new.insert(0, line),
+            Some((End::Last, line)) => new.push(line),
+        }
+        diff::unified(&old, &new).concat()
+    }
+}
+
+fn replaced(call: &Call<'_>, before: &[u8]) -> Result<Replaced, Halt> {
     let pattern = call.required("pattern")?;
     let repl = call.text("repl")?.unwrap_or_else(|| "None".to_owned());
     let appends = call.flag("append_if_not_found", false);
@@ -60,9 +92,9 @@ fn replaced(call: &Call<'_>, before: &[u8]) -> Result<Vec<u8>, Halt> {
         Replacement::parse(&repl)?
     };
     let count = call.int("count")?.unwrap_or(0);
-    let (mut after, found) = substituted(&regex, &replacement, before, count)?;
+    let (mut text, found) = substituted(&regex, &replacement, before, count)?;
     if found || !(appends || prepends) {
-        return Ok(after);
+        return Ok(Replaced { text, added: None });
     }
     let other = call.text("not_found_content")?;
     let content = match &other {
@@ -71,19 +103,16 @@ fn replaced(call: &Call<'_>, before: &[u8]) -> Result<Vec<u8>, Halt> {
     };
     let is_there = compile(&format!("^{}(?:$|\\r$)", regex::escape(&content)), flags)?;
     if is_there.is_match(before) {
-        return Ok(after);
+        return Ok(Replaced { text, added: None });
     }
     let mut line = other.unwrap_or(repl).into_bytes();
     line.push(b'\n');
-    if prepends {
-        line.extend_from_slice(&after);
-        return Ok(line);
+    let end = if prepends { End::First } else { End::Last };
+    if appends && !text.is_empty() && !text.ends_with(b"\n") {
+        text.push(b'\n');
     }
-    if !after.is_empty() && !after.ends_with(b"\n") {
-        after.push(b'\n');
-    }
-    after.extend_from_slice(&line);
-    Ok(after)
+    let added = Some((end, line));
+    Ok(Replaced { text, added })
 }
 
 /// The text with so many matches replaced (all, for 0), and whether there was any.
