@@ -59,6 +59,10 @@ pub(super) struct Made {
 }
 
 /// What became of a state that might be assumed to succeed.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it is taken apart where it is made"
+)]
 pub(super) enum Taken {
     /// It is assumed to have succeeded, or has a result that no change decides.
     Over(Outcome, Option<Box<Made>>),

@@ -33,6 +33,9 @@ pub(super) struct Conditions<'a> {
     pub(super) environ: &'a Map,
 }
 
+/// Asks one kind of condition.
+type Check<'a> = fn(&Conditions<'a>, &Value) -> Result<Said, Halt>;
+
 /// What one condition says.
 struct Said {
     skip: bool,
@@ -53,7 +56,7 @@ impl<'a> Conditions<'a> {
     pub(super) fn skip(&self) -> Result<Option<Outcome>, Halt> {
         let mut needs: Vec<Fact> = Vec::new();
         let mut said: Vec<Said> = Vec::new();
-        let forms: [(&str, fn(&Self, &Value) -> Result<Said, Halt>); 3] = [
+        let forms: [(&str, Check<'_>); 3] = [
             ("onlyif", Self::onlyif),
             ("unless", Self::unless),
             ("creates", Self::creates),

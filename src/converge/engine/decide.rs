@@ -82,7 +82,7 @@ impl Engine {
             Some(Err(Halt::Needs(needs))) => Some(needs),
         };
         let beside =
-            fresh && self.is_parallel(chunk) && matches!(doing.purpose, Purpose::Run { .. });
+            fresh && Self::is_parallel(chunk) && matches!(doing.purpose, Purpose::Run { .. });
         if beside {
             return needs.map_or(Ok(Decided::Parallel), Err);
         }
@@ -116,7 +116,7 @@ impl Engine {
         }
     }
 
-    fn is_parallel(&self, chunk: &Chunk) -> bool {
+    fn is_parallel(chunk: &Chunk) -> bool {
         chunk.keywords.get("parallel").is_some_and(Value::is_truthy)
     }
 
@@ -294,7 +294,7 @@ pub(super) fn judged(
     let outcome = match &acting.finish {
         Finish::Then(outcome) => match acting.failure(outputs) {
             None => Ok(outcome.clone()),
-            Some(failed) => Ok(Outcome::failed(complaint(failed))),
+            Some(place) => Ok(Outcome::failed(complaint(outputs.get(place)))),
         },
         Finish::Ask(judge) => judge(outputs, facts),
     };

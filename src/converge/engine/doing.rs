@@ -92,12 +92,12 @@ impl Acting {
         }
     }
 
-    /// The first output that says a failure, or none if all steps succeeded.
-    pub(super) fn failure<'a>(&self, outputs: &'a [RunOutput]) -> Option<Option<&'a RunOutput>> {
+    /// The place of the first step that did not succeed, if any.
+    pub(super) fn failure(&self, outputs: &[RunOutput]) -> Option<usize> {
         for (place, good) in self.good.iter().enumerate() {
             match outputs.get(place) {
                 Some(output) if is_good(output, good) => {}
-                output => return Some(output),
+                _ => return Some(place),
             }
         }
         None
@@ -137,6 +137,10 @@ pub(super) enum Advance {
 }
 
 /// What was decided.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it is taken apart where it is made"
+)]
 pub(super) enum Decided {
     /// It is not to run.
     Skip(Outcome),

@@ -1,6 +1,8 @@
 //! The way from a state to those it requires, which run before it: a stack of its own, so that no
 //! chain is too long (S17, S21–S27).
 
+use std::fmt::Write as _;
+
 use super::Engine;
 use super::doing::{Doing, Purpose};
 use super::engine::{Ran, Tested};
@@ -366,7 +368,7 @@ impl Engine {
         let links = &self.low.chunks[chunk as usize].links;
         for need in self.graph.needs(chunk).iter().filter(|it| it.set.is_none()) {
             if last.replace(need.kind) != Some(need.kind) {
-                comment.push_str(&format!("{:19}{}:\n", "", need.kind.word()));
+                let _ = writeln!(comment, "{:19}{}:", "", need.kind.word());
             }
             let (key, value) = match links[need.link as usize].written.reveal() {
                 Value::Map(map) => match map.first() {
@@ -375,7 +377,7 @@ impl Engine {
                 },
                 other => ("id".to_owned(), other.to_string()),
             };
-            comment.push_str(&format!("{:23}{key}: {value}\n", ""));
+            let _ = writeln!(comment, "{:23}{key}: {value}", "");
         }
         let result = self.numbered(chunk, Outcome::failed(comment));
         if testing {

@@ -178,12 +178,10 @@ fn without(set: &[ChunkIndex], disabled: &[bool]) -> Box<[ChunkIndex]> {
 /// A `watch` of a module that cannot watch is a `require` (S23).
 fn kind_of(requisite: Requisite, watches: impl Fn() -> bool) -> Option<Kind> {
     Some(match requisite {
-        Requisite::Require => Kind::Require,
-        Requisite::RequireAny => Kind::RequireAny,
         Requisite::Watch if watches() => Kind::Watch,
-        Requisite::Watch => Kind::Require,
         Requisite::WatchAny if watches() => Kind::WatchAny,
-        Requisite::WatchAny => Kind::RequireAny,
+        Requisite::Require | Requisite::Watch => Kind::Require,
+        Requisite::RequireAny | Requisite::WatchAny => Kind::RequireAny,
         Requisite::Prereq => Kind::Prereq,
         Requisite::Onfail => Kind::Onfail,
         Requisite::OnfailAny => Kind::OnfailAny,

@@ -115,7 +115,7 @@ impl StateResult {
 
     /// Hides what a state with `no_log` gave.
     pub(super) fn hide(&mut self) {
-        self.outcome.comment = REDACTED.to_owned();
+        REDACTED.clone_into(&mut self.outcome.comment);
         for value in self.outcome.changes.values_mut() {
             *value = REDACTED.into();
         }

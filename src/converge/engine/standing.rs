@@ -109,6 +109,10 @@ pub(super) enum Status {
 
 /// What single requisites gave, gathered over the kinds of one state.
 #[derive(Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is one thing that was said"
+)]
 pub(super) struct Verdicts {
     fail: bool,
     pre: bool,

@@ -215,13 +215,17 @@ fn command(call: &Call<'_>, text: String) -> Result<Run, Halt> {
 fn good_codes(call: &Call<'_>) -> Vec<i32> {
     let code = |value: &Value| i32::try_from(value.as_int()?).ok();
     match call.arg("success_retcodes") {
-        Some(Value::List(codes)) => codes.iter().filter_map(|it| code(it)).collect(),
+        Some(Value::List(codes)) => codes.iter().filter_map(code).collect(),
         Some(one) => code(one).into_iter().collect(),
         None => Vec::new(),
     }
 }
 
 /// What is told of a command that has run.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an argument of its own"
+)]
 struct Told {
     comment: String,
     stateful: bool,
@@ -316,22 +320,7 @@ fn reread(mut outcome: Outcome) -> Outcome {
         outcome
     };
     let (data, rest) = match serde_json::from_str::<serde_json::Value>(&stdout) {
-        Ok(serde_json::Value::Object(object)) => {
-            let word = |value: &serde_json::Value| match value {
-                serde_json::Value::String(text) => Value::str(text.as_str()),
-                serde_json::Value::Bool(truth) => (*truth).into(),
-                serde_json::Value::Number(number) => match number.as_i64() {
-                    Some(number) => number.into(),
-                    None => number.to_string().into(),
-                },
-                other => other.to_string().into(),
-            };
-            let data: Map = object
-                .iter()
-                .map(|(key, value)| (Arc::from(key.as_str()), word(value)))
-                .collect();
-            (Some(data), String::new())
-        }
+        Ok(serde_json::Value::Object(object)) => (Some(words(&object)), String::new()),
         Ok(_) => {
             let comment = "script JSON output must be a JSON object (e.g., {})!";
             return failed(outcome, comment, Map::new());
@@ -368,6 +357,23 @@ fn reread(mut outcome: Outcome) -> Outcome {
         }
     }
     outcome
+}
+
+/// The values of an object as they stand among changes.
+fn words(object: &serde_json::Map<String, serde_json::Value>) -> Map {
+    let word = |value: &serde_json::Value| match value {
+        serde_json::Value::String(text) => Value::str(text.as_str()),
+        serde_json::Value::Bool(truth) => (*truth).into(),
+        serde_json::Value::Number(number) => match number.as_i64() {
+            Some(number) => number.into(),
+            None => number.to_string().into(),
+        },
+        other => other.to_string().into(),
+    };
+    let pairs = object.iter();
+    pairs
+        .map(|(key, value)| (Arc::from(key.as_str()), word(value)))
+        .collect()
 }
 
 /// Reads `name=value` pairs, whose values may stand in quotes.

@@ -288,13 +288,13 @@ impl Form {
         for (key, step) in answers {
             let value = match step {
                 Step::Known(value) => value.clone(),
-                Step::Change(place, answer) => match outputs.get(*place) {
-                    Some(output) => answered(*answer, output),
-                    None => {
+                Step::Change(place, answer) => {
+                    let Some(output) = outputs.get(*place) else {
                         failures.push(format!("'{key}' failed: it was not run"));
                         continue;
-                    }
-                },
+                    };
+                    answered(*answer, output)
+                }
             };
             let is_good = is_good(&value);
             if let Self::Old = self {

@@ -91,6 +91,7 @@ fn success(call: &Call<'_>) -> Verdict {
     Verdict::Done(Outcome::same(comment(call, "Success!")))
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "it is a function of the table")]
 fn fail_without_changes(call: &Call<'_>, _: &Facts) -> Result<Verdict, Halt> {
     Ok(Verdict::Done(Outcome::failed(match call.mode {
         Mode::Apply => comment(call, "Failure!"),
@@ -221,14 +222,14 @@ fn check_pillar(call: &Call<'_>, _: &Facts) -> Result<Verdict, Halt> {
     }))
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "it is a function of the table")]
 fn mod_watch(call: &Call<'_>, _: &Facts) -> Result<Verdict, Halt> {
-    let changes = match call.arg("changes") {
-        Some(Value::Map(map)) => Map::clone(map),
-        _ => {
-            let changed = call.args.get("__reqs__").cloned();
-            let changed = changed.unwrap_or_else(|| Value::list([]));
-            Map::from_iter([("Requisites with changes".into(), changed)])
-        }
+    let changes = if let Some(Value::Map(map)) = call.arg("changes") {
+        Map::clone(map)
+    } else {
+        let changed = call.args.get("__reqs__").cloned();
+        let changed = changed.unwrap_or_else(|| Value::list([]));
+        Map::from_iter([("Requisites with changes".into(), changed)])
     };
     let result = match call.args.get("result").map(Value::reveal) {
         None => Some(true),
