@@ -10,6 +10,7 @@ mod bad_input;
 mod care;
 mod changing_hands;
 mod commit;
+mod converge_debian;
 mod crash;
 mod determinism;
 mod documents;

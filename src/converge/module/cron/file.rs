@@ -10,7 +10,7 @@ use crate::value::Map;
 /// Brings a user's crontab to be that of a file.
 pub(super) fn file(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     let user = user(call)?;
-    let is = crontab(facts, &user)?;
+    let is = crontab(call, facts, &user)?;
     if !call.flag("replace", true) && !is.trim().is_empty() {
         let comment = format!("User {user} already has a crontab. No changes made");
         return done(Outcome::same(comment));

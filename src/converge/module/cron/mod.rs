@@ -5,7 +5,7 @@ mod table;
 
 use sha2::{Digest as _, Sha256};
 
-use super::accounts::check_name;
+use super::accounts::{self, check_name};
 use super::command::{act, answer, asked, done, one, quoted};
 use super::{Call, Function, Mode, Module, Reverse};
 use crate::converge::{Facts, Halt, Outcome, Verdict};
@@ -90,7 +90,14 @@ fn spool() -> Domain {
 }
 
 /// The crontab of a user; nothing if there is none.
-fn crontab(facts: &Facts, user: &str) -> Result<String, Halt> {
+fn crontab(call: &Call<'_>, facts: &Facts, user: &str) -> Result<String, Halt> {
+    if user != "root" && accounts::user(facts, user)?.is_none() {
+        // A state before this one may make the user.
+        return match call.mode {
+            Mode::Test => Ok(String::new()),
+            Mode::Apply => Err(Halt::Failed(format!("there is no user {user}"))),
+        };
+    }
     let user = quoted(user);
     let text = format!(
         "command -v crontab >/dev/null || exit 127; \
@@ -101,9 +108,6 @@ fn crontab(facts: &Facts, user: &str) -> Result<String, Halt> {
         return Err(Halt::Failed(
             "crontabs cannot be managed: this machine has no `crontab`".into(),
         ));
-    }
-    if probed.code != 0 && String::from_utf8_lossy(&probed.stderr).contains("unknown") {
-        return Err(Halt::Failed(format!("there is no user {user}")));
     }
     Ok(answer(probed).into_owned())
 }
@@ -261,7 +265,7 @@ fn lot(texts: &[&str]) -> u64 {
 fn present(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     let wish = Wish::of(call)?;
     let name = wish.job.command.clone();
-    let table = Table::read(&crontab(facts, &wish.user)?);
+    let table = Table::read(&crontab(call, facts, &wish.user)?);
     let Some((table, was_there)) = wish.apply(table) else {
         return done(Outcome::same(format!("Cron {name} already present")));
     };
@@ -297,7 +301,7 @@ fn commit(
 fn absent(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     let wish = Wish::of(call)?;
     let name = wish.job.command.clone();
-    let mut table = Table::read(&crontab(facts, &wish.user)?);
+    let mut table = Table::read(&crontab(call, facts, &wish.user)?);
     let is_meant = |job: &Job| {
         let is_kind = match &job.when {
             When::Special(word) => wish.is_special && wish.job.when == When::Special(word.clone()),
@@ -327,7 +331,7 @@ fn env_present(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
             "`{name}` is no variable of a crontab"
         )));
     }
-    let mut table = Table::read(&crontab(facts, &user)?);
+    let mut table = Table::read(&crontab(call, facts, &user)?);
     let place = table.variables.iter().position(|(it, _)| it == name);
     let (would, was) = match place {
         Some(place) => {
@@ -351,7 +355,7 @@ fn env_present(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
 fn env_absent(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     let user = user(call)?;
     let name = call.name.trim();
-    let mut table = Table::read(&crontab(facts, &user)?);
+    let mut table = Table::read(&crontab(call, facts, &user)?);
     let Some(place) = table.variables.iter().rposition(|(it, _)| it == name) else {
         let word = match call.mode {
             Mode::Test => "is",

@@ -1,0 +1,313 @@
+//! States on a real Debian, over a real ssh server that runs in it: sixty states install and
+//! configure nginx and PostgreSQL, a second run changes nothing, and drift is found and repaired.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+const ADDRESS: &str = "127.0.0.77";
+
+/// How long the server may take to start.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// A Debian that runs an ssh server. What is changed in it goes with it.
+struct Debian {
+    folder: TempDir,
+    server: Child,
+    port: u16,
+}
+
+impl Debian {
+    fn start() -> Self {
+        let root = made();
+        let folder = tempfile::tempdir().unwrap();
+        for kind in ["id", "host"] {
+            let made = Command::new("ssh-keygen")
+                .args(["-q", "-t", "ed25519", "-N", "", "-f"])
+                .arg(folder.path().join(kind))
+                .status()
+                .unwrap();
+            assert!(made.success());
+        }
+        let port = TcpListener::bind((ADDRESS, 0))
+            .and_then(|listener| listener.local_addr())
+            .unwrap()
+            .port();
+        let host_key = fs::read_to_string(folder.path().join("host.pub")).unwrap();
+        fs::write(
+            folder.path().join("known_hosts"),
+            format!("[{ADDRESS}]:{port} {host_key}"),
+        )
+        .unwrap();
+        // Changes are kept in memory: the Debian itself stays as it was made.
+        let script = r#"set -e
+            mount -t tmpfs tmpfs "$2"
+            mkdir "$2/upper" "$2/work" "$2/root"
+            mount -t overlay overlay -o "lowerdir=$1,upperdir=$2/upper,workdir=$2/work" "$2/root"
+            cd "$2/root"
+            mount -t proc proc proc
+            mkdir -p root/.ssh run/sshd
+            cp "$3/id.pub" root/.ssh/authorized_keys
+            cp "$3/host" etc/ssh/host
+            chmod 700 root/.ssh && chmod 600 root/.ssh/authorized_keys etc/ssh/host
+            exec chroot . /usr/sbin/sshd -D -e -f /dev/null -h /etc/ssh/host -o PidFile=none \
+              -o UsePAM=no -o PermitRootLogin=yes -o "ListenAddress=$4" -o UseDNS=no \
+              -o "Subsystem=sftp internal-sftp" -o MaxStartups=100"#;
+        let memory = folder.path().join("memory");
+        fs::create_dir(&memory).unwrap();
+        let log = fs::File::create(folder.path().join("log")).unwrap();
+        let server = Command::new("unshare")
+            .args([
+                "--mount",
+                "--pid",
+                "--fork",
+                "--kill-child",
+                "sh",
+                "-c",
+                script,
+                "sh",
+            ])
+            .args([&root, &memory, &folder.path().to_path_buf()])
+            .arg(format!("{ADDRESS}:{port}"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        let mut debian = Self {
+            folder,
+            server,
+            port,
+        };
+        debian.wait();
+        debian
+    }
+
+    fn wait(&mut self) {
+        let start = Instant::now();
+        loop {
+            let log = fs::read_to_string(self.path("log")).unwrap();
+            if log.contains("Server listening on") {
+                return;
+            }
+            let has_ended = self.server.try_wait().unwrap().is_some();
+            assert!(
+                !has_ended && start.elapsed() < LIMIT,
+                "the server in the Debian does not start: {log}"
+            );
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Runs a command in it as root.
+    #[track_caller]
+    fn shell(&self, text: &str) -> String {
+        let output = Command::new("ssh")
+            .args(["-F", "none", "-o", "BatchMode=yes", "-i"])
+            .arg(self.path("id"))
+            .arg("-o")
+            .arg(format!(
+                "UserKnownHostsFile={}",
+                self.path("known_hosts").display()
+            ))
+            .args([
+                "-p",
+                &self.port.to_string(),
+                &format!("root@{ADDRESS}"),
+                text,
+            ])
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{text}: {output:?}");
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    }
+
+    /// Applies the states.
+    fn apply(&self, more: &[&str]) -> Run {
+        let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/converge/debian");
+        let output = Command::new(env!("CARGO_BIN_EXE_unfurl"))
+            .args(["state", "apply", "base", "web", "db", "--output", "json"])
+            .arg("--file-root")
+            .arg(data)
+            .arg("--file-root")
+            .arg(self.path("files"))
+            .args(["-H", &format!("root@{ADDRESS}:{}", self.port), "-i"])
+            .arg(self.path("id"))
+            .arg("--known-hosts")
+            .arg(self.path("known_hosts"))
+            .arg("--no-ssh-config")
+            .args(more)
+            .env("HOME", self.folder.path())
+            .output()
+            .unwrap();
+        Run::of(output)
+    }
+}
+
+impl Drop for Debian {
+    fn drop(&mut self) {
+        self.server.kill().ok();
+        self.server.wait().ok();
+    }
+}
+
+/// The Debian that all tests share; made once.
+fn made() -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .parent()
+        .unwrap()
+        .join("debian");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/debian.sh");
+    let output = Command::new("sh")
+        .arg(script)
+        .arg(&folder)
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "there is no Debian to test on: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    folder.join("root")
+}
+
+/// What a run said.
+struct Run {
+    steps: Vec<(String, Value)>,
+    text: String,
+}
+
+impl Run {
+    #[track_caller]
+    fn of(output: Output) -> Self {
+        let text = String::from_utf8_lossy(&output.stdout).into_owned()
+            + &String::from_utf8_lossy(&output.stderr);
+        let value: Value = serde_json::from_slice(&output.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {text}"));
+        let hosts = value["hosts"]
+            .as_object()
+            .unwrap_or_else(|| panic!("{text}"));
+        let results = hosts
+            .values()
+            .filter_map(|host| host["results"].as_object());
+        let steps = results
+            .flatten()
+            .map(|(key, step)| (key.clone(), step.clone()))
+            .collect();
+        Self { steps, text }
+    }
+
+    /// The IDs of states with this result that changed something, or would.
+    fn changed(&self) -> Vec<&str> {
+        let is_changed = |step: &Value| {
+            step["result"].is_null() || step["changes"].as_object().is_some_and(|it| !it.is_empty())
+        };
+        self.ids(is_changed)
+    }
+
+    fn ids(&self, is_wanted: impl Fn(&Value) -> bool) -> Vec<&str> {
+        let wanted = self.steps.iter().filter(|(_, step)| is_wanted(step));
+        let mut ids: Vec<&str> = wanted
+            .map(|(key, _)| key.split("_|-").nth(1).unwrap_or_default())
+            .collect();
+        ids.sort_unstable();
+        ids
+    }
+
+    #[track_caller]
+    fn must_succeed(&self) {
+        let failed = self.ids(|step| step["result"] == Value::Bool(false));
+        assert!(failed.is_empty(), "{failed:?}: {}", self.text);
+    }
+}
+
+/// An archive in the state tree, which names a file in a folder.
+fn add_archive(debian: &Debian) {
+    let files = debian.path("files");
+    fs::create_dir_all(files.join("site")).unwrap();
+    fs::write(files.join("site/page"), "a page\n").unwrap();
+    let made = Command::new("tar")
+        .args(["cf", "site.tar", "site"])
+        .current_dir(&files)
+        .status()
+        .unwrap();
+    assert!(made.success());
+}
+
+#[test]
+fn sixty_states_install_nginx_and_postgresql_once_and_repair_what_drifts() {
+    let debian = Debian::start();
+    add_archive(&debian);
+
+    let before = debian.shell("dpkg -l | wc -l; ls /srv /home");
+    let dry = debian.apply(&["--dryrun"]);
+    dry.must_succeed();
+    assert!(
+        dry.steps.len() >= 60,
+        "there are {} states",
+        dry.steps.len()
+    );
+    assert_eq!(debian.shell("dpkg -l | wc -l; ls /srv /home"), before);
+
+    let first = debian.apply(&[]);
+    first.must_succeed();
+    // Each step was predicted, or said to depend on one before it: what a package brings is known
+    // only when it is there.
+    let open = dry.ids(|step| step["depends_on_earlier_changes"] == Value::Bool(true));
+    for id in first.changed() {
+        let is_told = dry.changed().contains(&id) || open.contains(&id);
+        assert!(is_told, "{id} was not predicted: {}", dry.text);
+    }
+    assert_eq!(
+        debian.shell("curl -fs http://127.0.0.77:18103/"),
+        "This is gamma."
+    );
+    let databases = "su postgres -c \"psql -p 15477 -Atc 'select datname from pg_database'\"";
+    assert!(debian.shell(databases).contains("wiki"));
+
+    let second = debian.apply(&[]);
+    second.must_succeed();
+    assert_eq!(second.changed(), [""; 0], "{}", second.text);
+
+    debian.shell(
+        "echo '# by hand' >>/etc/nginx/sites-available/beta; service postgresql stop; \
+         apt-get -q -y remove nginx-light >/dev/null 2>&1; crontab -u dev -r; gpasswd -q -d ops ops >/dev/null 2>&1; userdel audit",
+    );
+    let drift = debian.apply(&["--dryrun"]);
+    drift.must_succeed();
+    let shown = drift.text.clone();
+    assert!(shown.contains("-# by hand"), "{shown}");
+    let repaired = debian.apply(&[]);
+    repaired.must_succeed();
+    for id in [
+        "/etc/nginx/sites-available/beta",
+        "postgresql",
+        "web-packages",
+        "dev-job",
+        "audit-user",
+    ] {
+        assert!(drift.changed().contains(&id), "{id} was not found: {shown}");
+        assert!(
+            repaired.changed().contains(&id),
+            "{id} was not repaired: {}",
+            repaired.text
+        );
+    }
+    assert_eq!(
+        debian.shell(
+            "curl -fs http://127.0.0.77:18102/; service postgresql status >/dev/null && echo up"
+        ),
+        "This is beta.\nup"
+    );
+    let last = debian.apply(&[]);
+    assert_eq!(last.changed(), [""; 0], "{}", last.text);
+}
