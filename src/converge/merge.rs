@@ -38,9 +38,9 @@ pub struct Contradiction {
     pub machine: usize,
 }
 
-/// What makes chunks of two machines the same state; the last is how often the same came before
-/// on the machine.
-type Identity<'a> = (&'a str, &'a str, &'a str, &'a str, &'a str, u32);
+/// What makes chunks of two machines the same state: where it is declared, and not what it is about,
+/// which may differ (P28); the last is how often the same came before on the machine.
+type Identity<'a> = (&'a str, &'a str, &'a str, &'a str, u32);
 
 /// Merges the orders of machines, given in the order of the inventory. Where the orders leave a
 /// choice, the state that an earlier machine has earlier goes first.
@@ -68,16 +68,9 @@ impl<'a> Merging<'a> {
         let mut last = None;
         for (place, index) in low.order.iter().enumerate() {
             let chunk = &low.chunks[*index as usize];
-            let mut identity: Identity<'a> = (
-                &chunk.sls,
-                &chunk.id,
-                &chunk.state,
-                &chunk.fun,
-                &chunk.name,
-                0,
-            );
+            let mut identity: Identity<'a> = (&chunk.sls, &chunk.id, &chunk.state, &chunk.fun, 0);
             let nth = seen.entry(identity).or_default();
-            identity.5 = *nth;
+            identity.4 = *nth;
             *nth += 1;
             let number = self.number(identity, chunk);
             self.states[number].at.push((machine, place));
@@ -232,6 +225,15 @@ mod tests {
     fn rounds_of_a_loop_that_name_their_round_merge() {
         let all: [&[&str]; 2] = [&["A0", "B0", "A1", "B1"], &["B0", "A1", "B1"]];
         assert_eq!(merged(&all).unwrap(), ["A0", "B0", "A1", "B1"]);
+    }
+
+    #[test]
+    fn the_same_state_may_be_about_different_things() {
+        let (mut one, mut two) = (low(&["a", "b"]), low(&["a", "b"]));
+        one.chunks[0].name = "of one".into();
+        two.chunks[0].name = "of two".into();
+        let states = merge(&[&one, &two]).unwrap();
+        assert_eq!(states[0].at, [(0, 0), (1, 0)]);
     }
 
     #[test]

@@ -190,7 +190,7 @@ fn every_example_has_a_readme_and_a_test() {
             let line = format!("[{name}](ensembles/{name}/README.md)");
             assert!(readme.contains(&line), "README.md has no line about {name}");
             assert!(
-                ["hello", "tasks", "webapp"].contains(&&*name),
+                ["hello", "states", "tasks", "webapp"].contains(&&*name),
                 "no test runs {name}"
             );
         }

@@ -312,6 +312,15 @@ impl Run {
         self
     }
 
+    /// Fails the test unless the answer contains each of the texts.
+    #[track_caller]
+    pub(crate) fn prints(self, texts: &[&str]) -> Self {
+        for text in texts {
+            assert!(self.stdout.contains(text), "`{text}` is missing\n{self}");
+        }
+        self
+    }
+
     /// What it wrote to standard output, as JSON.
     #[track_caller]
     pub(crate) fn json(&self) -> serde_json::Value {

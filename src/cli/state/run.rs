@@ -31,8 +31,8 @@ fn apply(args: &ApplyArgs, test: bool, around: (&Global, &Output)) -> u8 {
         choice: &args.hosts,
         connection: &args.connection,
     };
-    let asked =
-        request_of_files(&args.what, &args.run, hosts, around).map(|asked| StatesRequest { test, ..asked });
+    let asked = request_of_files(&args.what, &args.run, hosts, around)
+        .map(|asked| StatesRequest { test, ..asked });
     run(asked, &args.run, around.1)
 }
 

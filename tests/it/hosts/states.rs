@@ -292,6 +292,6 @@ fn one_state_can_be_typed() {
     assert_eq!(env.read("typed"), "hi: there\n");
     env.unfurl(["op", "file.managd", &file])
         .exits(1)
-        .prints(&["file.managed"]);
+        .prints(&["did you mean `managed`?"]);
     env.unfurl(["op", "test.nop"]).succeeds();
 }
