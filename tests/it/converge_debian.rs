@@ -196,6 +196,9 @@ impl Run {
         let hosts = value["hosts"]
             .as_object()
             .unwrap_or_else(|| panic!("{text}"));
+        for host in hosts.values() {
+            assert_eq!(host["notReached"], 0, "states were not come to: {text}");
+        }
         let results = hosts
             .values()
             .filter_map(|host| host["results"].as_object());
