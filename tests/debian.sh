@@ -8,7 +8,8 @@ set -eu
 folder=$1
 release=bookworm
 version=1-$release
-mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
+# Another than the usual one, if it is set.
+mirror=${DEBIAN_MIRROR:-}
 mark=$folder/complete
 root=$folder/root
 
@@ -30,7 +31,7 @@ flock 9
 is_complete && exit 0
 echo "Making a Debian in $root"
 rm -rf "$root"
-debootstrap --variant=minbase "$release" "$root" "$mirror" >"$folder/log" 2>&1 ||
+debootstrap --variant=minbase "$release" "$root" ${mirror:+"$mirror"} >"$folder/log" 2>&1 ||
   die "debootstrap failed; its log is $folder/log, and the registry must be in reach the first time"
 printf '#!/bin/sh\nexit 101\n' >"$root/usr/sbin/policy-rc.d"
 chmod 755 "$root/usr/sbin/policy-rc.d"

@@ -52,6 +52,8 @@ install_packages() {
   PATH=$PATH:/usr/sbin:/sbin command -v ip >/dev/null || missing="$missing iproute2"
   # A server of a test speaks TLS with a certificate that is made for it.
   command -v openssl >/dev/null || missing="$missing openssl"
+  # States are applied to a Debian of the tests' own.
+  PATH=$PATH:/usr/sbin:/sbin command -v debootstrap >/dev/null || missing="$missing debootstrap"
   # The steps of the corpus are lines of bash.
   command -v bash >/dev/null || missing="$missing bash"
   [ -n "$missing" ] || return 0
@@ -131,6 +133,7 @@ unit_and_integration() {
   sh tests/python.sh "$target/py" || return 1
   sh tests/python.sh "$target/unfurl-py" tests/data/unfurl-packages.txt || return 1
   sh tests/lfs.sh "$target/lfs-tools" || return 1
+  sh tests/debian.sh "$target/debian" || return 1
   # Random topologies, and runs of a large one: `UNFURL_PROPERTY_CASES=100000` tries more.
   export UNFURL_PROPERTY_CASES="${UNFURL_PROPERTY_CASES:-2000}"
   export UNFURL_PROPERTY_RUNS="${UNFURL_PROPERTY_RUNS:-100}"
@@ -166,9 +169,17 @@ for part in "$@"; do
 done
 install_packages
 command -v cargo >/dev/null || die "cargo is missing; install Rust from https://rustup.rs"
+case " ${*:-$parts} " in
+  *" test "*)
+    # It waits for the network most of the time, so it begins first; the tests wait for its end.
+    mkdir -p "$target"
+    sh tests/debian.sh "$target/debian" >"$target/debian.txt" 2>&1 &
+    ;;
+esac
 for part in ${*:-$parts}; do
   run "$part"
 done
+wait
 
 took=$(($(date +%s) - began))
 if [ -n "$failed" ]; then

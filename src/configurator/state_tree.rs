@@ -1,7 +1,7 @@
 //! The state tree of an operation, read whole, with what stands for its texts.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::converge::{Roots, RootsError};
@@ -71,7 +71,7 @@ impl StateTree {
         Ok(tree)
     }
 
-    fn add(&mut self, root: &Path, path: &PathBuf, world: &dyn World) -> Result<usize, String> {
+    fn add(&mut self, root: &Path, path: &Path, world: &dyn World) -> Result<usize, String> {
         let below = path.strip_prefix(root).unwrap_or(path);
         let name = below.to_string_lossy().into_owned();
         let bytes = world.read(path)?;

@@ -94,10 +94,9 @@ fn differences_of_many_texts_are_those_that_python_writes() {
 
 #[test]
 fn texts_of_many_equal_lines_are_compared_soon() {
-    let text = |kinds| -> String {
-        (0..20_000)
-            .map(|line| format!("{}\n", line % kinds))
-            .collect()
+    let text = |kinds: u32| -> String {
+        let lines = (0..20_000).map(|line| (line % kinds).to_string());
+        lines.collect::<Vec<_>>().join("\n")
     };
     assert!(!of(&text(7), &text(5)).is_empty());
 }

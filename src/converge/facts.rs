@@ -414,7 +414,7 @@ struct Foreseen {
 mod tests {
     use super::*;
     use crate::host::change::Run;
-    use crate::host::fact::{Probed, Setting};
+    use crate::host::fact::Setting;
 
     fn entry(kind: EntryKind) -> Reading {
         Reading::Entry(Entry {

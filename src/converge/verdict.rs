@@ -68,6 +68,10 @@ impl Outcome {
 }
 
 /// What a state function says.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "each is taken apart as soon as it is made"
+)]
 #[derive(Debug)]
 pub enum Verdict {
     /// There is nothing to change.
@@ -87,6 +91,10 @@ pub struct Deed {
 }
 
 /// What became of changes.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "each is taken apart as soon as it is made"
+)]
 pub enum Finish {
     /// This, if all succeeded; else it failed with the complaint of the one that did not, and
     /// the changes are empty.

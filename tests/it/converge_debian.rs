@@ -1,5 +1,5 @@
 //! States on a real Debian, over a real ssh server that runs in it: sixty states install and
-//! configure nginx and PostgreSQL, a second run changes nothing, and drift is found and repaired.
+//! configure nginx and `PostgreSQL`, a second run changes nothing, and drift is found and repaired.
 
 use std::fs;
 use std::net::TcpListener;
@@ -23,6 +23,7 @@ struct Debian {
 }
 
 impl Debian {
+    #[expect(clippy::too_many_lines, reason = "it sets a stage, step by step")]
     fn start() -> Self {
         let root = made();
         let folder = tempfile::tempdir().unwrap();
@@ -149,7 +150,7 @@ impl Debian {
             .env("HOME", self.folder.path())
             .output()
             .unwrap();
-        Run::of(output)
+        Run::of(&output)
     }
 }
 
@@ -188,7 +189,7 @@ struct Run {
 
 impl Run {
     #[track_caller]
-    fn of(output: Output) -> Self {
+    fn of(output: &Output) -> Self {
         let text = String::from_utf8_lossy(&output.stdout).into_owned()
             + &String::from_utf8_lossy(&output.stderr);
         let value: Value = serde_json::from_slice(&output.stdout)

@@ -196,3 +196,46 @@ fn every_example_has_a_readme_and_a_test() {
         }
     }
 }
+
+/// A page that was changed by hand is found by a check, told with the difference, and repaired.
+#[test]
+fn the_states_example_finds_drift_and_repairs_it() {
+    let env = TestEnv::with_example("states");
+    env.unfurl(["deploy", "--approve"]).succeeds();
+    let page = env.read("site/index.html");
+    assert!(page.contains("<h1>Hello from Linux</h1>"), "{page}");
+    assert_eq!(env.read("site/current"), page);
+    env.unfurl(["check", "--approve"]).succeeds();
+    assert_all(&env, "ok");
+    // Nothing has changed, so nothing runs.
+    let run = env.unfurl(["deploy", "--approve"]).succeeds();
+    assert!(!run.all().contains("configure"), "{run}");
+
+    env.write("site/index.html", "<h1>Oops\n");
+    let run = env.unfurl(["check", "--approve"]).succeeds();
+    assert_all(&env, "degraded");
+    assert!(run.all().contains("-<h1>Oops"), "{run}");
+    env.unfurl(["deploy", "--approve"]).succeeds();
+    assert_eq!(env.read("site/index.html"), page);
+    assert_all(&env, "ok");
+
+    let welcome = ["deploy", "--approve", "--var", "input_greeting", "Welcome"];
+    env.unfurl(welcome).succeeds();
+    assert!(env.read("site/index.html").contains("Welcome from"));
+    // A file that states name is part of what the operation depends on.
+    env.write("states/site/index.html", "{{ pillar['greeting'] }}!\n");
+    env.unfurl(welcome).succeeds();
+    assert_eq!(env.read("site/index.html"), "Welcome!\n");
+
+    env.unfurl(["teardown", "--approve"]).succeeds();
+    assert!(!env.work().join("site/index.html").exists());
+    assert!(!env.work().join("site/current").is_symlink());
+}
+
+#[test]
+fn state_files_that_do_not_compile_fail_the_operation_with_their_places() {
+    let env = TestEnv::with_example("states");
+    env.write("states/site/init.sls", "a: [\n");
+    let run = env.unfurl(["deploy", "--approve"]).exits(64);
+    assert!(run.all().contains("site/init.sls:"), "{run}");
+}

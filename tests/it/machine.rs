@@ -92,6 +92,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "it is a list of changes")]
 fn facts_and_changes_are_the_same_here_and_over_ssh() {
     let sshd = Sshd::start();
     let mut readings = Vec::new();

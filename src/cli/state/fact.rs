@@ -65,11 +65,11 @@ impl Query {
     }
 
     /// What the readings of a machine say.
-    fn answer(&self, name: &str, readings: Vec<Reading>) -> Result<Value, String> {
+    fn answer(&self, name: &str, readings: &[Reading]) -> Result<Value, String> {
         let all = || {
             let mut facts = Facts::default();
-            for (fact, reading) in self.facts().into_iter().zip(readings.clone()) {
-                facts.learn(fact, reading);
+            for (fact, reading) in self.facts().into_iter().zip(readings) {
+                facts.learn(fact, reading.clone());
             }
             grains::parse(&facts, name).map_err(|halt| format!("{halt:?}"))
         };
@@ -147,9 +147,10 @@ fn shown(args: &FactArgs, is_json: bool, around: (&Global, &Output)) -> Result<u
     let mut all = JsonMap::new();
     let mut text = String::new();
     for FactsOf { name, readings } in read {
-        match readings.and_then(|readings| query.answer(&name, readings)) {
+        match readings.and_then(|readings| query.answer(&name, &readings)) {
             Ok(value) => {
-                text.push_str(&format!("{name}:\n"));
+                text.push_str(&name);
+                text.push_str(":\n");
                 nested(&value, 4, &mut text);
                 all.insert(name.to_string(), json!(value));
             }

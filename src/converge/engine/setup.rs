@@ -126,7 +126,7 @@ mod tests {
         let noon = Stamp(12 * 3_600_000_000 + 7);
         assert_eq!(noon.time_of_day(), "12:00:00.000007");
         assert_eq!(Stamp(-1).time_of_day(), "23:59:59.999999");
-        assert_eq!(noon.since(Stamp(7)), Duration::from_secs(12 * 3600));
+        assert_eq!(noon.since(Stamp(7)), Duration::from_hours(12));
         assert_eq!(Stamp(0).since(noon), Duration::ZERO);
     }
 }

@@ -276,8 +276,8 @@ fn log(tree: &Tree) -> Vec<String> {
 
 #[test]
 fn a_chain_of_a_hundred_thousand_requires_runs_backwards() {
-    let mut tree = Tree::default();
     const LENGTH: usize = 100_000;
+    let mut tree = Tree::default();
     for at in 0..LENGTH {
         tree.add(&format!("s{at}"), "test.nop");
     }
@@ -306,8 +306,8 @@ fn a_chain_of_a_hundred_thousand_requires_runs_backwards() {
 
 #[test]
 fn a_set_is_counted_once_for_all_that_require_it() {
-    let mut tree = Tree::default();
     const LENGTH: u32 = 3_000;
+    let mut tree = Tree::default();
     for at in 0..2 * LENGTH {
         tree.add(&format!("s{at}"), "test.nop");
     }

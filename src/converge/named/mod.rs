@@ -285,6 +285,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "it is a table")]
     fn what_is_printed_is_read_as_pyinfra_reads_it() {
         let all = [
             answer(

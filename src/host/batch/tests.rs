@@ -248,6 +248,7 @@ fn probes_and_commands_keep_their_outputs_their_codes_and_their_setting_apart() 
 }
 
 /// A file of each kind of content, and changes that come across each other.
+#[expect(clippy::too_many_lines, reason = "it is a table")]
 fn all_changes(root: &Path) -> Vec<Change> {
     let at = |name: &str| root.join(name);
     let like = |mode| Like {
@@ -255,7 +256,7 @@ fn all_changes(root: &Path) -> Vec<Change> {
         ..Like::default()
     };
     let random: Vec<u8> = (0..50_000_u32)
-        .map(|it| (it.wrapping_mul(it) >> 7) as u8)
+        .map(|it| (it.wrapping_mul(it) >> 7).to_le_bytes()[0])
         .collect();
     let long = "it's ä line\n".repeat(20_000);
     let mut changes = vec![

@@ -163,6 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "it is a table")]
     fn changes_are_shown_as_people_would_type_them() {
         let like = Like {
             mode: Some(0o644),

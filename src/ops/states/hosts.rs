@@ -78,12 +78,11 @@ fn limited(
 ) -> Result<Vec<String>, Failure> {
     let mut chosen = std::collections::HashSet::new();
     for limit in limits {
-        let found: Vec<&String> = match known.hosts_of(limit) {
-            Lookup::Hosts(hosts) => names.iter().filter(|name| hosts.contains(name)).collect(),
-            _ => {
-                let pattern = glob(limit);
-                names.iter().filter(|name| pattern.is_match(name)).collect()
-            }
+        let found: Vec<&String> = if let Lookup::Hosts(hosts) = known.hosts_of(limit) {
+            names.iter().filter(|name| hosts.contains(name)).collect()
+        } else {
+            let pattern = glob(limit);
+            names.iter().filter(|name| pattern.is_match(name)).collect()
         };
         if found.is_empty() {
             let message = format!("`--limit {limit}` matches none of the hosts");

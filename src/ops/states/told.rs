@@ -33,18 +33,17 @@ fn read(name: &str, text: &str) -> Result<Map, Failure> {
     if root.is_null() {
         return Ok(Map::new());
     }
-    match root.to_value().as_map() {
-        Some(map) => Ok(map.clone()),
-        None => {
-            let message = format!("this must be a map, not {}", root.kind_name());
-            let problem = Diagnostic::error(message).label(root.span(), "");
-            Err(Failure::with_places(
-                FailureKind::Usage,
-                Diagnostics::from(problem),
-                sources,
-            ))
-        }
+    if let Some(map) = root.to_value().as_map() {
+        return Ok(map.clone());
     }
+    let message = format!("this must be a map, not {}", root.kind_name());
+    let problem = Diagnostic::error(message).label(root.span(), "");
+    let kind = FailureKind::Usage;
+    Err(Failure::with_places(
+        kind,
+        Diagnostics::from(problem),
+        sources,
+    ))
 }
 
 #[cfg(test)]

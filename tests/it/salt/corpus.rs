@@ -13,7 +13,7 @@ use unfurl::value::Value;
 pub(super) struct Case {
     pub(super) name: String,
     pub(super) folder: PathBuf,
-    pub(super) case: Json,
+    pub(super) about: Json,
     expected: Json,
 }
 
@@ -35,7 +35,7 @@ pub(super) fn cases() -> Vec<Case> {
         .filter(|folder| folder.join("expected.json").is_file())
         .map(|folder| Case {
             name: folder.file_name().unwrap().to_string_lossy().into_owned(),
-            case: json(&folder.join("case.json")),
+            about: json(&folder.join("case.json")),
             expected: json(&folder.join("expected.json")),
             folder,
         })
@@ -75,7 +75,7 @@ impl Case {
 
     /// What is compiled.
     pub(super) fn request(&self, ordering: Ordering) -> Request {
-        let targets = match &self.case["target"] {
+        let targets = match &self.about["target"] {
             Json::Array(names) => {
                 let name = |name: &Json| name.as_str().unwrap().to_owned();
                 Targets::Sls(names.iter().map(name).collect())
@@ -105,7 +105,7 @@ impl Case {
             id: "golden".into(),
             roots: Arc::new(Files(files)),
             grains: Value::map([("role", "web".into()), ("id", "golden".into())]),
-            pillar: value(&self.case["pillar"]),
+            pillar: value(&self.about["pillar"]),
             options: value(&options),
         }
     }

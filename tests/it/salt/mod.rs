@@ -4,3 +4,6 @@ mod compile;
 mod corpus;
 mod performer;
 mod run;
+mod scale;
+mod templates;
+mod trees;

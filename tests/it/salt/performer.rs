@@ -111,11 +111,13 @@ fn run(text: &str, setting: &Setting, stdin: Option<&[u8]>) -> RunOutput {
         Ok(child) => child,
         Err(error) => return RunOutput::not_run(Exit::Failed(error.to_string())),
     };
-    let _ = child
+    // Not everything reads its input.
+    child
         .stdin
         .take()
         .unwrap()
-        .write_all(stdin.unwrap_or_default());
+        .write_all(stdin.unwrap_or_default())
+        .ok();
     let output = child.wait_with_output().unwrap();
     RunOutput {
         stdout: Captured::of(output.stdout),
@@ -144,6 +146,7 @@ fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
 }
 
 /// Makes a change. Says whether it succeeded too.
+#[expect(clippy::too_many_lines, reason = "it is a table of changes")]
 pub(super) fn change(change: &Change) -> (RunOutput, bool) {
     let done = match change {
         Change::Run(command) => {
@@ -158,7 +161,7 @@ pub(super) fn change(change: &Change) -> (RunOutput, bool) {
                 mode: write.like.mode.or(old),
                 ..Like::default()
             };
-            let _ = fs::remove_file(&write.path);
+            fs::remove_file(&write.path).ok();
             fs::write(&write.path, &write.bytes).and_then(|()| set(&write.path, &like))
         }
         Change::Folder {
@@ -177,7 +180,7 @@ pub(super) fn change(change: &Change) -> (RunOutput, bool) {
         Change::Link {
             path, target, hard, ..
         } => {
-            let _ = fs::remove_file(path);
+            fs::remove_file(path).ok();
             if *hard {
                 fs::hard_link(target, path)
             } else {

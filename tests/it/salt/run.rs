@@ -186,7 +186,7 @@ fn seed(from: &Path, to: &Path) {
 fn setup(case: &Case, options: &Value, way: Way) -> Setup {
     let flag = |key: &str| options.get(key).is_some_and(Value::is_truthy);
     Setup {
-        mode: if case.case["test"] == true {
+        mode: if case.about["test"] == true {
             Mode::Test
         } else {
             Mode::Apply
@@ -207,7 +207,7 @@ fn drive(engine: &mut Engine, way: Way) {
     let mut facts = Facts::default();
     let mut under_way: VecDeque<(DeedId, Vec<RunOutput>)> = VecDeque::new();
     let mut now = 0;
-    let mut learn = |facts: &mut Facts, needed: Vec<unfurl::host::fact::Fact>| {
+    let learn = |facts: &mut Facts, needed: Vec<unfurl::host::fact::Fact>| {
         for fact in needed {
             let reading = read(&fact);
             facts.learn(fact, reading);

@@ -95,7 +95,6 @@ fn time(files: &[(&str, &str)], ordering: Ordering) -> u128 {
 
 #[test]
 #[ignore = "a measurement, for the release profile"]
-#[expect(clippy::print_stderr, reason = "it tells the figures")]
 fn ten_thousand_states_compile_in_a_moment() {
     let mut plain = String::new();
     let mut chain = String::new();

@@ -136,6 +136,7 @@ fn ran(run: &Run) -> RunOutput {
     }
 }
 
+#[expect(clippy::too_many_lines, reason = "it is a table of changes")]
 fn made(change: &Change) -> std::io::Result<()> {
     match change {
         Change::Write(write) => {

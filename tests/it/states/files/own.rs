@@ -46,6 +46,10 @@ fn decided(
     )
 }
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "it is called with what is written there"
+)]
 fn args(json: serde_json::Value) -> Map {
     match to_value(&json) {
         Value::Map(map) => (*map).clone(),
