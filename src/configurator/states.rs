@@ -367,6 +367,7 @@ impl Going {
         let drifted = |result: &&StateResult| result.outcome.result.is_none();
         let failed = |result: &&StateResult| result.outcome.result == Some(false);
         outcome.notes = results.iter().filter(failed).map(in_words).collect();
+        let mut result = Map::new();
         if self.aim == Aim::Look && !task.settings.dry_run {
             let differences: Vec<String> = results.iter().filter(drifted).map(in_words).collect();
             outcome.status = Some(if summary.failed > 0 {
@@ -376,13 +377,13 @@ impl Going {
             } else {
                 Status::Degraded
             });
-            outcome.notes.extend(differences);
+            if !differences.is_empty() {
+                result.insert("message".into(), differences.join("\n").into());
+            }
         }
         outcome.notes.extend(self.kept.iter().cloned());
-        let mut result = Map::from_iter([
-            ("success".into(), Value::from(outcome.success)),
-            ("states".into(), to_value(&results)),
-        ]);
+        result.insert("success".into(), outcome.success.into());
+        result.insert("states".into(), to_value(&results));
         apply_result_template(task, &result, &mut outcome);
         if !outcome.errors.is_empty() {
             outcome.success = false;
@@ -399,12 +400,15 @@ impl Going {
 /// A state whose result is worth telling, with its difference.
 fn in_words(result: &StateResult) -> String {
     let StateResult { state, fun, id, .. } = result;
-    let mut text = format!("{id} ({state}.{fun}): {}", result.outcome.comment);
-    if let Some(diff) = result.outcome.changes.get("diff").and_then(Value::as_str) {
-        text.push('\n');
-        text.push_str(diff.trim_end());
+    let diff = result.outcome.changes.get("diff").and_then(Value::as_str);
+    match diff.filter(|diff| diff.starts_with("---")) {
+        // The names of the file before and after say nothing.
+        Some(diff) => {
+            let lines: Vec<&str> = diff.trim_end().lines().skip(2).collect();
+            format!("{id} ({state}.{fun}):\n{}", lines.join("\n"))
+        }
+        None => format!("{id} ({state}.{fun}): {}", result.outcome.comment),
     }
-    text
 }
 
 /// What is wrong with state files, all of it, with the lines.

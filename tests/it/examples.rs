@@ -209,13 +209,15 @@ fn the_states_example_finds_drift_and_repairs_it() {
     assert_all(&env, "ok");
     // Nothing has changed, so nothing runs.
     let run = env.unfurl(["deploy", "--approve"]).succeeds();
-    assert!(!run.all().contains("configure"), "{run}");
+    assert!(run.all().contains("Nothing to do."), "{run}");
 
     env.write("site/index.html", "<h1>Oops\n");
     let run = env.unfurl(["check", "--approve"]).succeeds();
     assert_all(&env, "degraded");
+    assert!(run.all().contains("page (file.managed)"), "{run}");
     assert!(run.all().contains("-<h1>Oops"), "{run}");
-    env.unfurl(["deploy", "--approve"]).succeeds();
+    env.unfurl(["deploy", "--approve", "--repair", "degraded"])
+        .succeeds();
     assert_eq!(env.read("site/index.html"), page);
     assert_all(&env, "ok");
 
