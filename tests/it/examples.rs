@@ -216,8 +216,7 @@ fn the_states_example_finds_drift_and_repairs_it() {
     assert_all(&env, "degraded");
     assert!(run.all().contains("page (file.managed)"), "{run}");
     assert!(run.all().contains("-<h1>Oops"), "{run}");
-    env.unfurl(["deploy", "--approve", "--repair", "degraded"])
-        .succeeds();
+    env.unfurl(["deploy", "--approve", "--force"]).succeeds();
     assert_eq!(env.read("site/index.html"), page);
     assert_all(&env, "ok");
 
