@@ -4,7 +4,6 @@
 use super::Engine;
 use super::doing::{Acting, Advance, Decided, Doing, Purpose, Stage};
 use super::engine::{Owner, Ran};
-use super::frame::Frame;
 use super::graph::Set;
 use super::setup::Next;
 use super::standing::Standing;
@@ -266,7 +265,7 @@ impl Engine {
         own.truncate(assumed.acting.good.len());
         let mut doing = assumed.doing;
         doing.stage = Stage::Judge(assumed.acting, own);
-        self.stack.push(Frame::of(assumed.chunk));
+        self.push(assumed.chunk);
         self.begin_again(assumed.chunk);
         self.doing = Some(doing);
     }
@@ -281,7 +280,7 @@ impl Engine {
         self.at = mark.at;
         self.number = mark.number;
         self.progress = mark.progress + 1;
-        self.stack.clear();
+        self.clear_stack();
         self.doing = None;
         self.ahead = Window::default();
     }

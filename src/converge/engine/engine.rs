@@ -61,6 +61,8 @@ pub struct Engine {
     pub(super) goes_before: Vec<bool>,
     /// In which generation a chunk was last called.
     pub(super) active: Vec<u32>,
+    /// How often a chunk is on the stack.
+    pub(super) on_stack: Vec<u8>,
     /// Grows with each chunk that is begun from the order.
     pub(super) generation: u32,
     /// Whether a state has ended the run by its failure, further down (S36).
@@ -138,6 +140,7 @@ impl Engine {
             goes_before: vec![false; chunks],
             active: vec![0; chunks],
             generation: 0,
+            on_stack: vec![0; chunks],
             flagged: false,
             environ: Map::new(),
             listeners: None,
@@ -249,7 +252,7 @@ impl Engine {
         self.phase = Phase::Done;
         self.put_off.clear();
         if self.doing.is_none() {
-            self.stack.clear();
+            self.clear_stack();
         }
     }
 
@@ -400,8 +403,11 @@ impl Engine {
         None
     }
 
-    /// Takes a result.
+    /// Takes a result. The first stays: a chunk that waits for itself may come here again.
     pub(super) fn put(&mut self, chunk: ChunkIndex, result: StateResult) {
+        if matches!(self.ran[chunk as usize], Ran::Done(_)) {
+            return;
+        }
         self.progress += 1;
         self.ran[chunk as usize] = Ran::Done(count(self.results.len()));
         self.results.push(result);
@@ -447,7 +453,8 @@ impl Engine {
         self.put_off.retain(|chunk| ran[*chunk as usize] == Ran::No);
         for place in 0..self.put_off.len() {
             let chunk = self.put_off[place];
-            if self.status(chunk, false) != super::standing::Status::Pending {
+            let testing = self.tests[chunk as usize];
+            if self.status(chunk, testing) != super::standing::Status::Pending {
                 self.put_off.remove(place);
                 self.call_top(chunk);
                 return None;
@@ -483,7 +490,7 @@ impl Engine {
     fn call_top(&mut self, chunk: ChunkIndex) {
         self.generation += 1;
         self.top = Some(chunk);
-        self.stack.push(Frame::of(chunk));
+        self.push(chunk);
     }
 
     fn next_listener(&mut self) -> Option<Next> {

@@ -33,6 +33,10 @@ pub(super) struct Frame {
 /// So often is a chunk looked at; more means that it waits for itself.
 const MOST_LOOKS: u8 = 20;
 
+/// A chunk that a `prereq` leads to may be called once more while it waits, to be tested; more
+/// means that it waits for itself.
+const MOST_ON_STACK: u8 = 2;
+
 impl Frame {
     pub(super) fn of(chunk: ChunkIndex) -> Self {
         Self {
@@ -63,6 +67,10 @@ impl Engine {
             return None;
         }
         let chunk = frame.chunk;
+        if matches!(self.ran[chunk as usize], Ran::Done(_)) {
+            self.leave();
+            return None;
+        }
         if !self.graph.is_prerequired(chunk) {
             self.activate(chunk);
         }
@@ -113,7 +121,7 @@ impl Engine {
         let yields = self.low.ordering == Ordering::Dag && self.stack.len() == 1;
         if yields && parallel.is_some_and(Value::is_truthy) {
             self.put_off.push(chunk);
-            self.stack.pop();
+            self.pop();
             return None;
         }
         Some(Next::Wait)
@@ -260,8 +268,10 @@ impl Engine {
         };
         if self.active[target as usize] == self.generation {
             self.meet_again(chunk, target);
+        } else if self.on_stack[target as usize] >= MOST_ON_STACK {
+            self.recursive(chunk);
         } else {
-            self.stack.push(Frame::of(target));
+            self.push(target);
         }
     }
 
@@ -468,15 +478,38 @@ impl Engine {
 
     /// Takes the result of a test (S24).
     pub(super) fn put_tested(&mut self, chunk: ChunkIndex, result: StateResult) {
-        self.progress += 1;
-        if self.tested.insert(chunk, Tested(result)).is_some() {
+        let says = |result: &StateResult| (result.outcome.result, result.is_changed());
+        let new = says(&result);
+        // A test that says the same again is no news.
+        let old = self.tested.insert(chunk, Tested(result));
+        if let Some(Tested(old)) = &old {
             self.epoch += 1;
+            self.progress += u64::from(says(old) != new);
+        } else {
+            self.progress += 1;
         }
+    }
+
+    /// Calls a chunk.
+    pub(super) fn push(&mut self, chunk: ChunkIndex) {
+        self.on_stack[chunk as usize] += 1;
+        self.stack.push(Frame::of(chunk));
+    }
+
+    fn pop(&mut self) -> Option<Frame> {
+        let frame = self.stack.pop()?;
+        self.on_stack[frame.chunk as usize] -= 1;
+        Some(frame)
+    }
+
+    /// Leaves all that was called.
+    pub(super) fn clear_stack(&mut self) {
+        while self.pop().is_some() {}
     }
 
     /// Ends the frame on top.
     pub(super) fn leave(&mut self) {
-        let Some(frame) = self.stack.pop() else {
+        let Some(frame) = self.pop() else {
             return;
         };
         let looked = frame.depth > 0;
