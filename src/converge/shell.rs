@@ -107,19 +107,10 @@ pub(crate) fn output(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).trim_end().to_owned()
 }
 
-/// A word as the shell takes it for one.
-pub(crate) fn quoted(word: &str) -> String {
-    let plain = |it: char| it.is_ascii_alphanumeric() || "@%+=:,./-_".contains(it);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::quoted;
 
     #[test]
     fn a_setting_is_read_with_the_names_of_salt() {

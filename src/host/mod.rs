@@ -51,3 +51,4 @@ pub use people::{Endpoint, Forward, Forwarding, Terminal};
 pub use place::{Container, Destination, HostKeys, Identities, Place, Route, Secret};
 pub use pool::{Call, Pool, PoolLimits};
 pub use request::{Request, Stop};
+pub(crate) use script::quoted;

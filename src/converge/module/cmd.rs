@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use super::{Call, Function, Module, Reverse};
-use crate::converge::shell::{output, quoted, setting};
+use crate::converge::shell::{output, setting};
 use crate::converge::{Deed, Facts, Finish, Halt, Mode, Outcome, Template, Verdict};
 use crate::host::change::{Change, Run};
+use crate::host::quoted;
 use crate::host::{Exit, RunOutput};
 use crate::value::{Map, REDACTED, Value};
 

@@ -6,16 +6,8 @@ use crate::converge::{Deed, Facts, Finish, Halt, Outcome, Verdict};
 use crate::host::RunOutput;
 use crate::host::change::{Change, Run};
 use crate::host::fact::{Domain, Fact, Probe, Probed, Setting};
+pub(super) use crate::host::quoted;
 use crate::value::{Map, Value};
-
-/// A word as a POSIX shell reads it.
-pub(super) fn quoted(word: &str) -> String {
-    let is_plain = |sign: u8| sign.is_ascii_alphanumeric() || b"-_./:=,+@%".contains(&sign);
-    if !word.is_empty() && word.bytes().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
-}
 
 /// Words as a POSIX shell reads them.
 pub(super) fn quoted_all<'a>(words: impl IntoIterator<Item = &'a str>) -> String {

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use super::{Call, Function, Module, Reverse};
 use crate::converge::engine::ENVIRON;
-use crate::converge::shell::{output, probe, quoted};
+use crate::converge::shell::{output, probe};
 use crate::converge::{Facts, Halt, Mode, Outcome, Verdict};
 use crate::host::fact::{Domain, Setting};
+use crate::host::quoted;
 use crate::value::{Map, Value};
 
 /// The module.

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use super::{Call, Function, Module, Reverse};
 use crate::converge::execution::{Asked, ask, is_known};
-use crate::converge::shell::{output, quoted, setting};
+use crate::converge::shell::{output, setting};
 use crate::converge::{Deed, Facts, Finish, Halt, Mode, Outcome, Verdict};
 use crate::host::RunOutput;
 use crate::host::change::{Change, Run};
 use crate::host::fact::Domain;
+use crate::host::quoted;
 use crate::value::{Map, Value};
 
 /// The module.

@@ -76,7 +76,8 @@ struct Work {
 
 enum Goal {
     Read(Vec<Fact>),
-    Change(DeedId),
+    /// Changes, and what people call the state they are for.
+    Change(DeedId, String),
 }
 
 struct Drive<'a> {
@@ -205,7 +206,7 @@ impl<'a> Drive<'a> {
                 Step::Change(deed, changes, chunk) => {
                     let label = machine.label(chunk);
                     self.view.state_begins(&machine.host.name, &label);
-                    (Action::Change(changes), Goal::Change(deed))
+                    (Action::Change(changes), Goal::Change(deed, label))
                 }
             };
             let reads = matches!(goal, Goal::Read(_));
@@ -266,7 +267,7 @@ impl<'a> Drive<'a> {
                 Some(reason) => machine.lose(reason),
                 None => machine.learn(facts, output.readings),
             },
-            (Goal::Change(deed), ActionResult::Change(output)) => {
+            (Goal::Change(deed, label), ActionResult::Change(output)) => {
                 let reason = lost(&output.exit);
                 if let Some(engine) = &mut machine.engine {
                     let before = engine.results().len();
@@ -277,7 +278,8 @@ impl<'a> Drive<'a> {
                     }
                 }
                 if let Some(reason) = reason {
-                    machine.lose(reason);
+                    let unknown = format!("nobody knows what became of `{label}`");
+                    machine.lose(format!("{reason}; {unknown}"));
                 }
             }
             (_, result) => machine.lose(result.exit().to_string()),

@@ -1,10 +1,11 @@
 //! What came of states on all machines.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::machine::{End, Machine, Stage};
 use super::request::StatesRequest;
-use crate::converge::{Low, StateResult};
+use crate::converge::{Low, Outcome, Stamp, StateResult};
 
 /// What came of states.
 #[derive(Debug)]
@@ -47,6 +48,27 @@ impl MachineReport {
     }
 }
 
+/// The entry that stands for a machine which the top file gives no states (S7).
+fn unmatched() -> StateResult {
+    let comment =
+        "No Top file or master_tops data matches found. Please see master log for details.";
+    StateResult {
+        chunk: None,
+        state: "no".into(),
+        id: "states".into(),
+        name: "states".into(),
+        fun: "None".into(),
+        sls: None,
+        number: 0,
+        start: Stamp::default(),
+        duration: Duration::ZERO,
+        skipped: false,
+        parallel: false,
+        doubtful: false,
+        outcome: Outcome::failed(comment),
+    }
+}
+
 impl StatesReport {
     pub(super) fn of(
         machines: Vec<Machine>,
@@ -57,6 +79,10 @@ impl StatesReport {
             let results = machine.engine.take();
             let mut results = results.map_or_else(Vec::new, |engine| engine.results().to_vec());
             results.sort_by_key(|result| result.number);
+            let prepared = machine.prepared.as_ref();
+            if prepared.is_some_and(|prepared| prepared.compiled.is_unmatched) {
+                results.push(unmatched());
+            }
             MachineReport {
                 name: machine.host.name,
                 end: match machine.stage {

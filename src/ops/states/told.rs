@@ -49,12 +49,23 @@ fn read(name: &str, text: &str) -> Result<Map, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::value::Value;
 
     #[test]
     fn a_text_says_a_map() {
         let map = map_of("--pillar", "{a: 1, b: [x]}").unwrap();
         assert_eq!(map.len(), 2);
         assert!(map_of("--pillar", "").unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_is_tagged_as_sensitive_is_seen_by_nobody() {
+        let map = map_of("--pillar", "{a: !sensitive hush, b: [!sensitive 1]}").unwrap();
+        let shown = Value::from(map).redacted().to_string();
+        assert!(
+            !shown.contains("hush") && shown.contains("REDACTED"),
+            "{shown}"
+        );
     }
 
     #[test]

@@ -295,3 +295,81 @@ fn one_state_can_be_typed() {
         .prints(&["did you mean `managed`?"]);
     env.unfurl(["op", "test.nop"]).succeeds();
 }
+
+#[test]
+fn a_secret_of_the_pillar_reaches_the_host_and_nobody_else() {
+    let (sshd, env) = (Sshd::with(1, &[]), TestEnv::new());
+    let file = env.work().join("secret").display().to_string();
+    let tree = format!(
+        "kept:\n  file.managed:\n    - name: {file}\n    - contents: {{{{ pillar['word'] }}}}\n    - mode: '0600'\n\
+         used:\n  cmd.run:\n    - name: test {{{{ pillar['word'] }}}} = h-u-s-h\n"
+    );
+    env.write("states/main.sls", &tree);
+    env.write("pillar.yaml", "word: !sensitive h-u-s-h\n");
+    for words in [
+        &["test", "main", "--pillar", "@pillar.yaml"][..],
+        &["apply", "main", "--pillar", "@pillar.yaml"],
+        &[
+            "apply",
+            "main",
+            "--pillar",
+            "@pillar.yaml",
+            "--output",
+            "json",
+        ],
+    ] {
+        let run = state(&env, &sshd, 1, words).succeeds();
+        assert!(!run.all().contains("h-u-s-h"), "{run}");
+    }
+    assert_eq!(env.read("secret"), "h-u-s-h\n");
+    let run = env.unfurl([
+        "state",
+        "show-low",
+        "main",
+        "--pillar",
+        "@pillar.yaml",
+        "--output",
+        "json",
+    ]);
+    assert!(!run.succeeds().all().contains("h-u-s-h"));
+}
+
+#[test]
+fn a_top_file_without_states_for_a_host_is_a_failure() {
+    let env = TestEnv::new();
+    env.write("states/top.sls", "base:\n  'other*':\n    - main\n");
+    env.write("states/main.sls", "a: test.nop\n");
+    let run = env.unfurl(["state", "apply", "--output", "json"]).exits(1);
+    let answer = run.json();
+    assert_eq!(answer["no_|-states_|-states_|-None"]["result"], false);
+    let run = env.unfurl(["state", "apply", "--id", "other1"]).succeeds();
+    run.prints(&["Function: test.nop"]);
+}
+
+#[test]
+fn facts_of_hosts_are_shown_by_name() {
+    let (sshd, env) = (Sshd::with(2, &[]), TestEnv::new());
+    let fact = |words: &[&str]| {
+        let mut line: Vec<String> = ["fact"]
+            .iter()
+            .chain(words)
+            .map(|it| (*it).to_owned())
+            .collect();
+        line.extend(["-H".to_owned(), hosts(&sshd, 2)]);
+        line.extend(options(&sshd));
+        env.unfurl(line)
+    };
+    let run = fact(&["server.Kernel", "--output", "json"]).succeeds();
+    let host = format!("127.0.0.2:{}", sshd.port);
+    assert_eq!(run.json()[&host], "Linux", "{run}");
+    let run = fact(&["kernel", "--output", "json"]).succeeds();
+    assert_eq!(run.json()[&host], "Linux", "{run}");
+    fact(&["os_family"]).succeeds();
+    fact(&["kernal"])
+        .exits(1)
+        .says(&["there is no fact or grain `kernal`"]);
+    fact(&["files.Fil", "path=/"]).exits(2).says(&["File"]);
+    env.unfurl(["fact", "--list"])
+        .succeeds()
+        .prints(&["server.Users"]);
+}
