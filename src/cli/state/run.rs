@@ -147,7 +147,7 @@ mod tests {
             .iter()
             .map(|(key, value)| format!("{key}={value}"))
             .collect();
-        insta::assert_snapshot!(shown.join(" "), @"name=/etc/motd mode=0644 makedirs=true contents=a: b: c");
+        insta::assert_snapshot!(shown.join(" "), @"name=/etc/motd mode=0644 makedirs=True contents=a: b: c");
     }
 
     #[test]

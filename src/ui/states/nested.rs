@@ -72,22 +72,22 @@ mod tests {
         nested(&value, 2, &mut text);
         insta::assert_snapshot!(text, @r"
           ----------
-          retcode:
-              3
-          stderr:
-          stdout:
-              hi
-              there
-          none:
-              None
           list:
               - a
               |_
                 ----------
                 k:
                     True
+          none:
+              None
+          retcode:
+              3
           secret:
               <<REDACTED>>
+          stderr:
+          stdout:
+              hi
+              there
         ");
     }
 }
