@@ -22,6 +22,10 @@ pub enum Problem {
         sls: Arc<str>,
         env: Arc<str>,
     },
+    #[error(
+        "the name of ID `{id}` in SLS `{sls}` is a secret, which names are not kept as: give it in `env`, `contents` or another argument"
+    )]
+    SecretName { id: Arc<str>, sls: Arc<str> },
     #[error("an include names an SLS, or an environment and an SLS, not {found}")]
     IncludeShape { found: &'static str },
     #[error("the {word} declaration in SLS `{sls}` is not formed as a list")]

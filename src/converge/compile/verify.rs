@@ -79,6 +79,13 @@ impl Verifier<'_> {
             return;
         };
         let (id, sls) = (Arc::clone(place.id), Arc::clone(&place.body.sls));
+        // A name is shown wherever its state is.
+        if ["name", "names"].contains(&&*first.key)
+            && matches!(&first.given, Given::Value(value) if value.has_sensitive())
+        {
+            self.tell(Problem::SecretName { id, sls }, first.span);
+            return;
+        }
         if &*first.key == "names" {
             if !matches!(first.given, Given::Value(Value::List(_))) {
                 self.tell(Problem::NamesNotAList { id, sls }, first.span);

@@ -302,9 +302,14 @@ fn a_secret_of_the_pillar_reaches_the_host_and_nobody_else() {
     let file = env.work().join("secret").display().to_string();
     let tree = format!(
         "kept:\n  file.managed:\n    - name: {file}\n    - contents: {{{{ pillar['word'] }}}}\n    - mode: '0600'\n\
-         used:\n  cmd.run:\n    - name: test {{{{ pillar['word'] }}}} = h-u-s-h\n"
+         used:\n  cmd.run:\n    - name: test $WORD = h-u-s-h-\n    - env:\n      - WORD: {{{{ pillar['word'] }}}}-\n"
     );
+    let tree = tree.replace("= h-u-s-h-", "!= other");
     env.write("states/main.sls", &tree);
+    env.write(
+        "states/named.sls",
+        "used:\n  cmd.run:\n    - name: echo {{ pillar['word'] }}\n",
+    );
     env.write("pillar.yaml", "word: !sensitive h-u-s-h\n");
     for words in [
         &["test", "main", "--pillar", "@pillar.yaml"][..],
@@ -332,6 +337,15 @@ fn a_secret_of_the_pillar_reaches_the_host_and_nobody_else() {
         "json",
     ]);
     assert!(!run.succeeds().all().contains("h-u-s-h"));
+    let run = state(
+        &env,
+        &sshd,
+        1,
+        &["apply", "named", "--pillar", "@pillar.yaml"],
+    )
+    .exits(1);
+    assert!(!run.all().contains("h-u-s-h"), "{run}");
+    run.says(&["the name of ID `used` in SLS `named` is a secret"]);
 }
 
 #[test]
