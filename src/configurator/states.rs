@@ -11,7 +11,7 @@ use crate::converge::{DeedId, Engine, Next, Setup, Stamp, StateResult, Summary, 
 use crate::converge::{Facts, Ground, Mode, Ordering, Stop, Targets, reversed};
 use crate::diagnostic::{Diagnostics, Sources};
 use crate::expr::{Error, World};
-use crate::host::fact::{Fact, Reading};
+use crate::host::fact::Fact;
 use crate::host::{Action, ActionResult, Command, Place, Program};
 use crate::name::Status;
 use crate::task::{
@@ -237,12 +237,7 @@ impl Going {
                 if !exit.is_ok() {
                     return Err(exit.to_string());
                 }
-                let missing = || Reading::Failed("it could not be read".to_owned());
-                let mut readings = output.readings.into_iter();
-                for fact in facts {
-                    self.facts
-                        .learn(fact, readings.next().unwrap_or_else(missing));
-                }
+                self.facts.learn_all(facts, output.readings);
             }
             (Some(Asked::Change(deed)), ActionResult::Change(output)) => {
                 let is_lost = exit.code().is_none();

@@ -110,6 +110,15 @@ impl Facts {
         }
     }
 
+    /// Takes what was read of many; what has no reading is as if it could not be read.
+    pub fn learn_all(&mut self, facts: Vec<Fact>, readings: Vec<Reading>) {
+        let missing = || Reading::Failed("it could not be read".to_owned());
+        let mut readings = readings.into_iter();
+        for fact in facts {
+            self.learn(fact, readings.next().unwrap_or_else(missing));
+        }
+    }
+
     /// Takes what was read.
     pub fn learn(&mut self, fact: Fact, reading: Reading) {
         self.put(fact, reading, 0);

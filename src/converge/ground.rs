@@ -84,7 +84,7 @@ impl Ground {
             options: self.options.clone(),
         };
         Ok(Prepared {
-            low: Arc::new(compiled.low.clone()),
+            low: Arc::clone(&compiled.low),
             compiled,
             world: Arc::new(world),
         })

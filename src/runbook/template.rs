@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::Text;
-use crate::expr::{Attribute, Context, Error, Evaluator, Memo, Scope, Vars, World};
+use crate::expr::{Context, Error, Evaluator, Memo, NoTopology, Vars, World};
 use crate::value::{Handle, Value};
 
 /// Stands around a text, so that what it gives stays a text: the engine would read `[1,2]` as a
@@ -14,51 +14,6 @@ const FENCE: char = '\u{2}';
 
 /// How deep expressions may refer to each other.
 const DEPTH: usize = 1_000;
-
-/// A topology without anything in it.
-struct Nothing;
-
-impl Scope for Nothing {
-    fn attribute(&self, _of: Handle, _name: &str) -> Option<Attribute> {
-        None
-    }
-
-    fn attribute_names(&self, _of: Handle) -> Vec<Arc<str>> {
-        Vec::new()
-    }
-
-    fn special(&self, _of: Handle, _key: &str) -> Option<Value> {
-        None
-    }
-
-    fn find(&self, _from: Handle, _name: &str) -> Option<Handle> {
-        None
-    }
-
-    fn instances(&self, _from: Handle) -> Vec<Handle> {
-        Vec::new()
-    }
-
-    fn root(&self, of: Handle) -> Handle {
-        of
-    }
-
-    fn key(&self, _of: Handle) -> Arc<str> {
-        "::task".into()
-    }
-
-    fn is_type(&self, _of: Handle, _type_name: &str) -> bool {
-        false
-    }
-
-    fn generation(&self) -> u64 {
-        0
-    }
-
-    fn version(&self, _of: Handle, _name: &str) -> u64 {
-        0
-    }
-}
 
 /// Renders texts and values.
 pub(super) struct Renderer {
@@ -82,7 +37,7 @@ pub(super) struct Rendered {
 
 impl Renderer {
     pub(super) fn new(world: Arc<dyn World>) -> Self {
-        let scope = Arc::new(Nothing);
+        let scope = Arc::new(NoTopology("::task"));
         let memo = Arc::new(Memo::default());
         Self {
             evaluator: Evaluator::with_limit(scope, Arc::clone(&world), memo, DEPTH),

@@ -167,7 +167,7 @@ impl Stage<'_> {
 impl Done {
     fn compiled(self, sources: Sources, top: &Top, is_unmatched: bool) -> Compiled {
         Compiled {
-            low: self.low,
+            low: Arc::new(self.low),
             turns: self.turns,
             high: self.shown,
             top: top.value(),

@@ -32,7 +32,7 @@ pub enum Targets {
 #[derive(Debug, Clone)]
 pub struct Compiled {
     /// The chunks and their order.
-    pub low: Low,
+    pub low: Arc<Low>,
     /// For [`Ordering::Dag`] all turns in order, with the tests that `prereq` asks for; for
     /// [`Ordering::Classic`] the chunks by number.
     pub turns: Vec<Turn>,

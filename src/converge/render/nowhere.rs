@@ -1,59 +1,16 @@
-//! What templates of state files see of a topology and of this machine: nothing.
+//! What templates of state files see of this machine: nothing.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use crate::diagnostic::Sources;
-use crate::expr::{Attribute, Place, Scope, World};
-use crate::value::{Handle, Value};
+use crate::expr::{Place, World};
+use crate::value::Value;
 use crate::yaml::{Limits, Node, Schema, parse_as};
 
-/// Neither a topology nor a machine.
+/// No machine.
 pub(super) struct Nowhere;
 
 const NOTHING: &str = "state files read the machine they are for, with `salt[…]`";
-
-impl Scope for Nowhere {
-    fn attribute(&self, _of: Handle, _name: &str) -> Option<Attribute> {
-        None
-    }
-
-    fn attribute_names(&self, _of: Handle) -> Vec<Arc<str>> {
-        Vec::new()
-    }
-
-    fn special(&self, _of: Handle, _key: &str) -> Option<Value> {
-        None
-    }
-
-    fn find(&self, _from: Handle, _name: &str) -> Option<Handle> {
-        None
-    }
-
-    fn instances(&self, _from: Handle) -> Vec<Handle> {
-        Vec::new()
-    }
-
-    fn root(&self, of: Handle) -> Handle {
-        of
-    }
-
-    fn key(&self, _of: Handle) -> Arc<str> {
-        "".into()
-    }
-
-    fn is_type(&self, _of: Handle, _type_name: &str) -> bool {
-        false
-    }
-
-    fn generation(&self) -> u64 {
-        0
-    }
-
-    fn version(&self, _of: Handle, _name: &str) -> u64 {
-        0
-    }
-}
 
 impl World for Nowhere {
     fn env(&self, _name: &str) -> Option<String> {

@@ -9,7 +9,7 @@ use super::secrets::Secrets;
 use super::{filters, functions};
 use crate::converge::{Facts, Halt, Render, Roots, Template, World};
 use crate::diagnostic::Diagnostics;
-use crate::expr::{Document, Documents, Flaw, Library};
+use crate::expr::{Document, Documents, Flaw, Library, NoTopology};
 use crate::host::fact::{Fact, Reading};
 use crate::value::{Map, Value};
 
@@ -122,7 +122,7 @@ impl Renderer {
             known: Arc::clone(&known),
         };
         let library: Arc<dyn Library> = Arc::new(salt);
-        let around = (Arc::new(Nowhere) as _, Arc::new(Nowhere) as _);
+        let around = (Arc::new(NoTopology("")) as _, Arc::new(Nowhere) as _);
         let documents = Documents::new(around, &library, "salt", &words);
         Self {
             secrets: Secrets::of(&machine.pillar),

@@ -10,6 +10,7 @@ use hmac::{KeyInit as _, Mac as _};
 use russh::keys::ssh_key::certificate::CertType;
 use russh::keys::{Certificate, HashAlg, PublicKey, PublicKeyOrCertificate};
 
+use crate::host::base64::from_base64;
 use crate::host::{DEFAULT_PORT, pattern};
 use crate::system::clock;
 
@@ -242,28 +243,6 @@ fn is_hash_of(hashed: &str, name: &str) -> bool {
     };
     mac.update(name.as_bytes());
     mac.verify_slice(&hash).is_ok()
-}
-
-fn from_base64(text: &str) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let (mut bits, mut count) = (0_u32, 0);
-    for digit in text.trim_end_matches('=').bytes() {
-        let value = match digit {
-            b'A'..=b'Z' => digit - b'A',
-            b'a'..=b'z' => digit - b'a' + 26,
-            b'0'..=b'9' => digit - b'0' + 52,
-            b'+' => 62,
-            b'/' => 63,
-            _ => return None,
-        };
-        bits = bits << 6 | u32::from(value);
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            bytes.push(u8::try_from(bits >> count & 0xff).ok()?);
-        }
-    }
-    Some(bytes)
 }
 
 #[cfg(test)]

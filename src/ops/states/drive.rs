@@ -265,7 +265,7 @@ impl<'a> Drive<'a> {
         match (work.goal, result) {
             (Goal::Read(facts), ActionResult::Read(output)) => match lost(&output.exit) {
                 Some(reason) => machine.lose(reason),
-                None => machine.learn(facts, output.readings),
+                None => machine.facts.learn_all(facts, output.readings),
             },
             (Goal::Change(deed, label), ActionResult::Change(output)) => {
                 let reason = lost(&output.exit);

@@ -11,7 +11,7 @@ use crate::converge::{
 };
 use crate::diagnostic::{Diagnostics, Sources};
 use crate::host::change::Change;
-use crate::host::fact::{Fact, Reading};
+use crate::host::fact::Fact;
 
 /// How often a machine is asked for facts before its states are compiled, and before they begin.
 const MOST_ROUNDS: usize = 64;
@@ -195,16 +195,6 @@ impl Machine {
                 self.stage = Stage::Ended(End::Done);
                 Step::Rest
             }
-        }
-    }
-
-    /// Learns what was read. What was not is as if it could not be read.
-    pub(super) fn learn(&mut self, facts: Vec<Fact>, readings: Vec<Reading>) {
-        let missing = || Reading::Failed("it could not be read".to_owned());
-        let mut readings = readings.into_iter();
-        for fact in facts {
-            let reading = readings.next().unwrap_or_else(missing);
-            self.facts.learn(fact, reading);
         }
     }
 

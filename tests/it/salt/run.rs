@@ -126,7 +126,7 @@ fn one(
             return None;
         }
         let setup = setup(case, &machine.options, way);
-        let mut engine = Engine::new(Arc::new(compiled.low), Arc::clone(&world), setup);
+        let mut engine = Engine::new(compiled.low, Arc::clone(&world), setup);
         drive(&mut engine, way);
         compare(case, run, &engine, folder, &mut failed, &mut comments);
     }
