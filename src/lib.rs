@@ -1,7 +1,7 @@
 //! Unfurl brings systems to the state a TOSCA model describes and keeps the record in git.
 //!
 //! This page is the map of the house. Modules stand in numbered layers; a module imports modules
-//! of lower layers only, and `tests/it/layers.rs` keeps it so.
+//! of lower layers only, and `tests/it/layers` keeps it so.
 //!
 //! | layer | modules | what they do |
 //! |---|---|---|

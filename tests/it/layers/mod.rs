@@ -4,6 +4,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+mod circles;
+
+use circles::{Imports, circles, imports, of_folders};
+
 /// The layers from the bottom up. A module imports modules of lower layers only.
 const LAYERS: &[&[&str]] = &[
     &["hash"],
@@ -25,6 +29,44 @@ const LAYERS: &[&[&str]] = &[
 /// The modules that may know the async runtime, and the start of the one file that owns it.
 const ASYNC_MODULES: &[&str] = &["host", "runner", "web"];
 const ASYNC_FILES: &str = "ops/session";
+
+/// How many files of a module import each other in its largest circle, where there is one. These
+/// numbers only ever become smaller.
+const CIRCLES: &[(&str, usize)] = &[
+    ("cli", 18),
+    ("configurator", 2),
+    ("converge", 51),
+    ("expr", 19),
+    ("host", 10),
+    ("job", 10),
+    ("ops", 6),
+    ("plan", 3),
+    ("project", 6),
+    ("runbook", 3),
+    ("runner", 8),
+    ("system", 2),
+    ("topology", 4),
+    ("tosca", 26),
+    ("ui", 2),
+    ("value", 2),
+    ("yaml", 2),
+];
+
+/// The folders inside modules that import something which imports them. No folder is ever added.
+const FOLDERS_IN_CIRCLES: &[&str] = &[
+    "cli/state",
+    "converge/compile",
+    "converge/engine",
+    "converge/module",
+    "converge/render",
+    "expr/functions",
+    "expr/jinja",
+    "host/batch",
+    "host/change",
+    "host/executor",
+    "host/native",
+    "project/python",
+];
 
 /// How long a file may be, tests apart.
 const MAX_LINES: usize = 600;
@@ -265,6 +307,61 @@ fn sources_keep_the_rules_of_the_house() {
     assert!(broken.is_empty(), "{}", broken.join("\n"));
 }
 
+/// The size of the largest circle of each module that has one.
+fn largest_circles(imports: &Imports) -> BTreeMap<String, usize> {
+    let mut largest = BTreeMap::new();
+    for circle in circles(imports) {
+        let first = circle.first().expect("a circle has members");
+        let largest = largest.entry(module_of(first).to_owned()).or_default();
+        *largest = circle.len().max(*largest);
+    }
+    largest
+}
+
+/// What differs between circles and the numbers that are kept of them.
+fn circles_besides(imports: &Imports, kept: &[(&str, usize)]) -> Vec<String> {
+    let found = largest_circles(imports);
+    let kept: BTreeMap<&str, usize> = kept.iter().copied().collect();
+    let modules = found.keys().map(String::as_str).chain(kept.keys().copied());
+    let modules: std::collections::BTreeSet<&str> = modules.collect();
+    let mut problems = Vec::new();
+    for module in modules {
+        let now = found.get(module).copied().unwrap_or_default();
+        let before = kept.get(module).copied().unwrap_or_default();
+        if now > before {
+            let all = circles(imports);
+            let is_own = |circle: &&std::collections::BTreeSet<String>| {
+                circle.iter().any(|file| module_of(file) == module)
+            };
+            let circle = all.iter().find(is_own);
+            problems.push(format!(
+                "{module}: {now} import each other, {before} are kept: {circle:?}"
+            ));
+        } else if now < before {
+            problems.push(format!(
+                "{module}: {now} import each other now, so write {now} for {before}"
+            ));
+        }
+    }
+    problems
+}
+
+/// Whether this is a folder inside a module: neither a file nor a module itself.
+fn is_folder(name: &str) -> bool {
+    name.contains('/') && Path::new(name).extension().is_none()
+}
+
+#[test]
+fn the_circles_of_imports_within_modules_only_become_smaller() {
+    let imports = imports(&rust_files(&root().join("src")));
+    let problems = circles_besides(&imports, CIRCLES);
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+    let folders = circles(&of_folders(&imports)).into_iter().flatten();
+    let mut folders: Vec<String> = folders.filter(|it| is_folder(it)).collect();
+    folders.sort_unstable();
+    assert_eq!(folders, FOLDERS_IN_CIRCLES, "folders in circles");
+}
+
 #[test]
 fn every_module_of_the_library_has_a_layer() {
     let library = fs::read_to_string(root().join("src/lib.rs")).unwrap();
@@ -375,6 +472,75 @@ mod parser {
         let long = format!("{code}fn g() {{}}\n");
         let expected = ["ui/a.rs: 601 lines, 600 are allowed"];
         assert_eq!(problems("ui/a.rs", &long), expected);
+    }
+
+    fn files(sources: &[(&str, &str)]) -> BTreeMap<String, String> {
+        let owned = |(path, source): &(&str, &str)| ((*path).to_owned(), (*source).to_owned());
+        sources.iter().map(owned).collect()
+    }
+
+    #[test]
+    fn imports_lead_to_the_file_of_the_definition() {
+        let sources = files(&[
+            (
+                "a/mod.rs",
+                "mod x;\nmod y;\nmod z;\npub use x::X;\npub use z::{Z as Other, self};",
+            ),
+            ("a/x.rs", "use super::Other;\npub struct X;"),
+            (
+                "a/y.rs",
+                "use crate::a::{X, z};\nfn f() -> impl Fn() + use<> { z::g(); super::h() }",
+            ),
+            (
+                "a/z.rs",
+                "pub struct Z;\n#[cfg(test)]\nmod tests { use super::super::X; }",
+            ),
+            ("b.rs", "use crate::a;\nfn f(x: a::X) {}"),
+        ]);
+        let imports = imports(&sources);
+        let of = |file: &str| imports[file].iter().map(String::as_str).collect::<Vec<_>>();
+        assert_eq!(of("a/x.rs"), ["a/z.rs"]);
+        assert_eq!(of("a/y.rs"), ["a/mod.rs", "a/x.rs", "a/z.rs"]);
+        assert_eq!(of("a/z.rs"), [""; 0]);
+        assert_eq!(of("a/mod.rs"), [""; 0]);
+        assert_eq!(of("b.rs"), ["a/mod.rs", "a/x.rs"]);
+    }
+
+    #[test]
+    fn a_circle_that_grows_or_shrinks_is_told() {
+        let sources = files(&[
+            ("a/mod.rs", "mod x;\nmod y;\nmod z;"),
+            ("a/x.rs", "use super::y::Y;\npub struct X;"),
+            ("a/y.rs", "use super::z::Z;\npub struct Y;"),
+            ("a/z.rs", "use super::x::X;\npub struct Z;"),
+            ("a/alone.rs", "use super::x::X;"),
+        ]);
+        let imports = imports(&sources);
+        assert!(circles_besides(&imports, &[("a", 3)]).is_empty());
+        assert_eq!(
+            circles_besides(&imports, &[("a", 4), ("b", 2)]),
+            [
+                "a: 3 import each other now, so write 3 for 4",
+                "b: 0 import each other now, so write 0 for 2"
+            ]
+        );
+        assert_eq!(circles_besides(&imports, &[]).len(), 1);
+    }
+
+    #[test]
+    fn a_folder_in_a_circle_is_found() {
+        let sources = files(&[
+            ("a/mod.rs", "mod x;\nmod f;"),
+            ("a/x.rs", "use super::f::y::Y;\npub struct X;"),
+            ("a/f/mod.rs", "pub mod y;\nmod z;"),
+            ("a/f/y.rs", "pub struct Y;"),
+            ("a/f/z.rs", "use crate::a::x::X;"),
+        ]);
+        let folders = of_folders(&imports(&sources));
+        let found = circles(&folders);
+        assert_eq!(found.len(), 1);
+        assert!(found[0].contains("a/f") && is_folder("a/f") && !is_folder("a/x.rs"));
+        assert!(circles(&imports(&sources)).is_empty());
     }
 
     #[test]
