@@ -11,7 +11,7 @@ use super::output::{Output, relative};
 use super::screen::Screen;
 use super::views::task_of_plan;
 use crate::diagnostic::Places;
-use crate::job::{Change, Stage, TaskIndex};
+use crate::job::{Change, TaskIndex};
 use crate::name::{Priority, Status, TemplateName};
 use crate::ops::explain::{Explained, Links, Subject};
 use crate::ops::{self};
@@ -267,20 +267,20 @@ fn links(explained: &Explained, links: &Links) -> Vec<LinkView> {
 fn add_tasks(explained: &Explained, of: Handle, places: &Places<'_>, view: &mut ExplainView) {
     let engine = &explained.engine;
     let topology = &engine.topology;
-    for (index, task) in engine.tasks.iter().enumerate() {
-        let part = topology.source_of(task.target) == Some(of);
-        if task.target != of && !part {
+    for (index, task) in engine.tasks().iter().enumerate() {
+        let part = topology.source_of(task.spec.target) == Some(of);
+        if task.spec.target != of && !part {
             continue;
         }
-        if task.stage == Stage::Skipped {
+        if task.is_skipped() {
             view.why_not.push(why_skipped(explained, index));
         } else if engine.includes(index) {
-            let part = part.then(|| topology.entity(task.target).key.to_string());
+            let part = part.then(|| topology.entity(task.spec.target).key.to_string());
             view.tasks.push((part, task_of_plan(engine, index, places)));
         } else {
             let why = format!(
                 "{} waits until something that is required needs it: the template is a default",
-                task.reference.operation
+                task.spec.reference.operation
             );
             view.why_not.push(why);
         }
@@ -311,9 +311,9 @@ fn left_alone(explained: &Explained, name: &str) -> Vec<String> {
 
 fn why_skipped(explained: &Explained, index: TaskIndex) -> String {
     let engine = &explained.engine;
-    let task = &engine.tasks[index];
-    let operation = &task.reference.operation;
-    if task.reason != Reason::Reconfigure {
+    let task = engine.task(index);
+    let operation = &task.spec.reference.operation;
+    if task.spec.reason != Reason::Reconfigure {
         let note = task.note().unwrap_or("it is left out");
         return format!("{operation}: {note}");
     }
@@ -323,7 +323,7 @@ fn why_skipped(explained: &Explained, index: TaskIndex) -> String {
              digests is not here; nothing else has"
         );
     }
-    let status = engine.topology.entity(task.target).local;
+    let status = engine.topology.entity(task.spec.target).local;
     let status = status.map_or("unknown", Status::as_str);
     match engine.compare_with_record(index) {
         None => format!(

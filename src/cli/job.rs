@@ -168,7 +168,7 @@ fn show(
         }
         OutputFormat::Text if report.declined => output.answer("Nothing was done.\n"),
         OutputFormat::Text => {
-            if !report.ran && report.engine.aborted.is_none() {
+            if !report.ran && report.engine.aborted().is_none() {
                 let sources = relative(&report.sources);
                 let plan = views::plan(&report.engine, &sources, Audience::Person);
                 output.answer(&plan.text(output.width));
@@ -180,7 +180,7 @@ fn show(
 }
 
 fn exit_code(limit: JobExitCode, report: &JobReport) -> u8 {
-    if let Some(signal) = report.engine.interrupted {
+    if let Some(signal) = report.engine.interrupted() {
         return u8::try_from(128 + signal).unwrap_or(130);
     }
     let status = report.engine.status();

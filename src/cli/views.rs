@@ -98,7 +98,7 @@ fn target_of(engine: &Engine, item: Item) -> Option<Handle> {
 
 fn included(engine: &Engine, item: Item, audience: Audience) -> bool {
     let shown = |task: usize| {
-        let skipped = engine.tasks[task].stage == Stage::Skipped;
+        let skipped = engine.task(task).is_skipped();
         engine.includes(task) && (audience == Audience::Machine || !skipped)
     };
     let mut stack = vec![item];
@@ -151,16 +151,16 @@ fn entry(shown: &Shown<'_>, item: Item, within: Handle) -> PlanEntry {
 
 /// A task with why it is there.
 pub(super) fn task_of_plan(engine: &Engine, index: TaskIndex, places: &Places<'_>) -> PlanTask {
-    let task = &engine.tasks[index];
+    let task = engine.task(index);
     let mut shown = PlanTask {
-        operation: task.reference.operation.to_string(),
-        reason: task.reason.to_string(),
+        operation: task.spec.reference.operation.to_string(),
+        reason: task.spec.reason.to_string(),
         rendered: task.folders.clone(),
         note: note(task),
         because: engine.because(index),
         ..PlanTask::default()
     };
-    if task.change.is_change() && task.stage != Stage::Skipped {
+    if task.change.is_change() && !task.is_skipped() {
         changes::add(engine, index, places, &mut shown);
     }
     shown
@@ -200,7 +200,7 @@ fn sequence(shown: &Shown<'_>, items: &[Item], within: Handle) -> Vec<PlanEntry>
 }
 
 fn note(task: &Task) -> Option<String> {
-    match task.stage {
+    match &task.stage {
         Stage::Deferred => Some("render waiting for dependents".to_owned()),
         Stage::Unrenderable => Some("errors while rendering".to_owned()),
         _ => task.note().map(str::to_owned),
@@ -215,11 +215,7 @@ pub(super) fn summary(
 ) -> Option<SummaryView> {
     let engine = &report.engine;
     let id = engine.id().ok()?;
-    let tasks = engine
-        .work
-        .iter()
-        .map(|index| row(engine, &engine.tasks[*index]))
-        .collect();
+    let tasks = engine.listed().map(|task| row(engine, task)).collect();
     Some(SummaryView {
         id,
         status: engine.status(),
@@ -236,8 +232,8 @@ pub(super) fn summary(
 }
 
 fn row(engine: &Engine, task: &Task) -> TaskRow {
-    let target = engine.topology.entity(task.target);
-    let end = match (task.status, task.blocked) {
+    let target = engine.topology.entity(task.spec.target);
+    let end = match (task.status(), task.is_blocked()) {
         (Some(_), true) => TaskEnd::Blocked,
         (Some(Status::Ok), false) => TaskEnd::Success,
         (Some(_), false) => TaskEnd::Failed,
@@ -245,28 +241,26 @@ fn row(engine: &Engine, task: &Task) -> TaskRow {
     };
     TaskRow {
         end,
-        status: task.status,
+        status: task.status(),
         target: target.local_name().to_owned(),
         nested_name: target.name.to_string(),
-        operation: task.reference.operation.to_string(),
+        operation: task.spec.reference.operation.to_string(),
         template: target.template_name().to_owned(),
         type_name: target.type_name().to_owned(),
-        target_status: task.target_status,
-        final_status: Some(engine.topology.effective(task.target)),
-        target_state: task.target_state,
-        changed: task.changed,
+        target_status: task.target_state.status,
+        final_status: Some(engine.topology.effective(task.spec.target)),
+        target_state: task.target_state.state,
+        changed: task.has_changed(),
         configurator: task.class_name().to_owned(),
-        priority: task.priority,
-        reason: task.reason.to_string(),
+        priority: task.spec.priority,
+        reason: task.spec.reason.to_string(),
         output: output(task),
     }
 }
 
 fn output(task: &Task) -> Value {
-    let result = task
-        .outcome
-        .as_ref()
-        .and_then(|outcome| outcome.result.clone());
+    let finished = task.finished();
+    let result = finished.and_then(|finished| finished.outcome.result.clone());
     let errors = &task.errors;
     match result {
         None | Some(Value::Null) if !errors.is_empty() => Value::from(errors.join("; ")),

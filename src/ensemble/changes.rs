@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::jobs_tsv::{CUT_OFF, join_keys};
 use super::templates::KeptIndex;
-use crate::job::{Digest, Engine, Stage, Task};
+use crate::job::{Digest, Engine, Finished, Task};
 use crate::name::Status;
 use crate::value::{Map, Value};
 
@@ -31,16 +31,14 @@ impl Stats {
     /// Counts the tasks of a job.
     pub fn of(engine: &Engine) -> Self {
         let mut stats = Self::default();
-        for task in engine.work.iter().map(|index| &engine.tasks[*index]) {
+        for task in engine.listed() {
             stats.total += 1;
-            stats.changed += usize::from(task.changed);
-            let count = if task.blocked {
+            stats.changed += usize::from(task.has_changed());
+            let count = if task.is_blocked() {
                 &mut stats.blocked
-            } else if task.target_status == Some(Status::Error)
-                || task.status == Some(Status::Error)
-            {
+            } else if task.target_state.status == Some(Status::Error) || task.has_failed() {
                 &mut stats.error
-            } else if task.status == Some(Status::Ok) {
+            } else if task.status() == Some(Status::Ok) {
                 &mut stats.ok
             } else {
                 &mut stats.skipped
@@ -128,15 +126,15 @@ pub fn begun_record(engine: &Engine, id: &str, facts: &JobFacts) -> Map {
 /// The record of a task that begins, for the case that nobody ever hears of its end.
 pub fn intent_record(engine: &Engine, task: &Task) -> Map {
     let mut record = Map::new();
-    let started = Value::from(stamp(task.started));
+    let started = Value::from(stamp(started_of(engine, task)));
     record.insert("startTime".into(), started.clone());
     record.insert("endTime".into(), started);
-    let target = engine.topology.entity(task.target);
+    let target = engine.topology.entity(task.spec.target);
     record.insert("target".into(), Value::Str(target.key.shared()));
-    record.insert("priority".into(), Value::from(task.priority.as_str()));
+    record.insert("priority".into(), Value::from(task.spec.priority.as_str()));
     record.insert("readyState".into(), ready_state(Status::Unknown));
     record.insert("implementation".into(), implementation(task));
-    record.insert("reason".into(), Value::from(task.reason.to_string()));
+    record.insert("reason".into(), Value::from(task.spec.reason.to_string()));
     add_inputs(task, &mut record);
     add_whole_key(engine, task, &mut record);
     record.insert("changed".into(), Value::Bool(true));
@@ -144,18 +142,26 @@ pub fn intent_record(engine: &Engine, task: &Task) -> Map {
     record
 }
 
+/// When a task started, or else when the job did.
+fn started_of(engine: &Engine, task: &Task) -> jiff::Timestamp {
+    task.started().unwrap_or(engine.options.start)
+}
+
 fn implementation(task: &Task) -> Value {
     Value::map([
-        ("operation", Value::from(task.reference.operation.as_str())),
+        (
+            "operation",
+            Value::from(task.spec.reference.operation.as_str()),
+        ),
         ("className", Value::from(task.class_name())),
     ])
 }
 
 fn add_whole_key(engine: &Engine, task: &Task, record: &mut Map) {
     let topology = &engine.topology;
-    if topology.root_of(task.target) != topology.root() {
+    if topology.root_of(task.spec.target) != topology.root() {
         // Which of the targets of this key it is.
-        let whole = topology.whole_key(task.target);
+        let whole = topology.whole_key(task.spec.target);
         record.insert("digestOf".into(), Value::from(whole));
     }
 }
@@ -163,29 +169,29 @@ fn add_whole_key(engine: &Engine, task: &Task, record: &mut Map) {
 /// The record of one task, with its result.
 pub fn task_record(engine: &Engine, task: &Task) -> Map {
     let mut record = Map::new();
-    let id = task.id.map_or_else(
+    let finished = task.finished();
+    let id = finished.map_or_else(
         || engine.id().map(|id| id.to_string()).unwrap_or_default(),
-        |id| id.to_string(),
+        |finished| finished.id.to_string(),
     );
     record.insert("changeId".into(), Value::from(id));
-    record.insert("startTime".into(), Value::from(stamp(task.started)));
-    record.insert(
-        "endTime".into(),
-        Value::from(stamp(task.ended.unwrap_or(task.started))),
-    );
-    if let Some(previous) = task.previous {
+    let started = started_of(engine, task);
+    let ended = finished.map_or(started, |finished| finished.ended);
+    record.insert("startTime".into(), Value::from(stamp(started)));
+    record.insert("endTime".into(), Value::from(stamp(ended)));
+    if let Some(previous) = finished.and_then(|finished| finished.previous) {
         record.insert("previousId".into(), Value::from(previous.as_str()));
     }
-    let target = engine.topology.entity(task.target);
+    let target = engine.topology.entity(task.spec.target);
     record.insert("target".into(), Value::Str(target.key.shared()));
-    if let Some(status) = task.status {
-        record.insert("priority".into(), Value::from(task.priority.as_str()));
+    if let Some(status) = task.status() {
+        record.insert("priority".into(), Value::from(task.spec.priority.as_str()));
         let in_doubt = engine.is_in_doubt(task);
         let told = if in_doubt { Status::Unknown } else { status };
         record.insert("readyState".into(), ready_state(told));
     }
     record.insert("implementation".into(), implementation(task));
-    record.insert("reason".into(), Value::from(task.reason.to_string()));
+    record.insert("reason".into(), Value::from(task.spec.reason.to_string()));
     add_inputs_and_changes(engine, task, &mut record);
     add_dependencies(engine, task, &mut record);
     add_result(task, &mut record);
@@ -194,14 +200,15 @@ pub fn task_record(engine: &Engine, task: &Task) -> Map {
     if engine.is_half_done(task) || engine.is_in_doubt(task) {
         record.insert(CUT_OFF.into(), Value::from(engine.turn_of(task)));
     }
-    record.insert("changed".into(), Value::Bool(task.changed));
+    record.insert("changed".into(), Value::Bool(task.has_changed()));
     record.insert("summary".into(), Value::from(task_line(engine, task)));
     record
 }
 
 fn add_inputs(task: &Task, record: &mut Map) {
-    if !task.resolved.is_empty() {
+    if !task.reads.resolved.is_empty() {
         let inputs = task
+            .reads
             .resolved
             .iter()
             .map(|(name, value)| (Arc::clone(name), value.redacted()));
@@ -235,18 +242,22 @@ fn add_inputs_and_changes(engine: &Engine, task: &Task, record: &mut Map) {
 }
 
 fn add_dependencies(engine: &Engine, task: &Task, record: &mut Map) {
-    let dependencies = task.dependencies.iter().map(|((of, name), dependency)| {
-        let key = format!("{}::{name}", engine.topology.entity(*of).key);
-        let mut entry = Map::from_iter([("ref".into(), Value::from(key))]);
-        if !dependency.value.is_null() {
-            entry.insert("expected".into(), dependency.value.redacted());
-        }
-        entry.insert("required".into(), Value::Bool(true));
-        if dependency.write_only {
-            entry.insert("writeOnly".into(), Value::Bool(true));
-        }
-        Value::from(entry)
-    });
+    let dependencies = task
+        .reads
+        .dependencies
+        .iter()
+        .map(|((of, name), dependency)| {
+            let key = format!("{}::{name}", engine.topology.entity(*of).key);
+            let mut entry = Map::from_iter([("ref".into(), Value::from(key))]);
+            if !dependency.value.is_null() {
+                entry.insert("expected".into(), dependency.value.redacted());
+            }
+            entry.insert("required".into(), Value::Bool(true));
+            if dependency.write_only {
+                entry.insert("writeOnly".into(), Value::Bool(true));
+            }
+            Value::from(entry)
+        });
     let dependencies: Vec<_> = dependencies.collect();
     if !dependencies.is_empty() {
         record.insert("dependencies".into(), Value::from(dependencies));
@@ -254,12 +265,11 @@ fn add_dependencies(engine: &Engine, task: &Task, record: &mut Map) {
 }
 
 fn add_result(task: &Task, record: &mut Map) {
-    match &task.outcome {
-        None if task.stage != Stage::Finished => {
+    match task.finished() {
+        None => {
             record.insert("result".into(), Value::from("skipped"));
         }
-        None => {}
-        Some(outcome) => {
+        Some(Finished { outcome, .. }) => {
             if let Some(outputs) = outcome
                 .outputs
                 .as_ref()
@@ -295,34 +305,35 @@ fn add_digest(digest: &Digest, record: &mut Map) {
 
 /// A task in one line, as records and `jobs.tsv` carry it.
 pub(super) fn task_line(engine: &Engine, task: &Task) -> String {
-    let target = engine.topology.entity(task.target);
+    let target = engine.topology.entity(task.spec.target);
     let template = target.template_name();
     let name = match target.local_name() {
         name if name == template => name.to_owned(),
         name => format!("{name} ({template})"),
     };
-    let status = task.target_status.map_or("None", Status::as_str);
+    let status = task.target_state.status;
+    let status = status.map_or("None", Status::as_str);
     format!(
         "{} on instance {name} (type {}, status {status}) using configurator for {}: {} ({}), \
          priority: {}, reason: {}",
-        task.reference.operation,
+        task.spec.reference.operation,
         target.type_name(),
-        task.reason,
-        task.reference,
+        task.spec.reason,
+        task.spec.reference,
         task.class_name(),
-        task.priority,
-        task.reason
+        task.spec.priority,
+        task.spec.reason
     )
 }
 
 /// Whether a task's record belongs to what is committed: it ran, and it did not fail without
 /// changing anything.
 pub fn is_committed(task: &Task) -> bool {
-    match task.status {
+    match task.status() {
         // Whatever it has done, the next job must know.
         Some(_) if task.was_cut_off() => true,
         None => false,
-        Some(Status::Error) => task.changed,
+        Some(Status::Error) => task.has_changed(),
         Some(_) => true,
     }
 }

@@ -46,7 +46,7 @@ impl Record {
         engine: &mut Engine,
         facts: &JobFacts,
     ) -> Result<Option<Self>, crate::job::Error> {
-        if engine.work.is_empty() {
+        if engine.listed().next().is_none() {
             return Ok(None);
         }
         engine.get_digest_key();
@@ -133,7 +133,7 @@ impl Record {
     /// The ensemble carries its changes itself.
     fn add_inline(&mut self, manifest: &Manifest, engine: &Engine, record: Map, facts: &JobFacts) {
         let new = NewTemplates::of(engine, &facts.kept_templates.read());
-        let tasks = engine.work.iter().map(|index| &engine.tasks[*index]);
+        let tasks = engine.listed();
         let mut records: Vec<Map> = tasks.map(|task| task_record(engine, task)).collect();
         if let Some(first) = records.first_mut().filter(|_| !new.templates.is_empty()) {
             first.insert("templates".into(), Value::from(new.templates));
@@ -186,9 +186,9 @@ pub(super) struct Changelogs {
 impl Changelogs {
     fn of(engine: &Engine) -> Self {
         let mut texts = Self::default();
-        for task in engine.work.iter().map(|index| &engine.tasks[*index]) {
+        for task in engine.listed() {
             let record = task_record(engine, task);
-            texts.add(record, task.outcome.is_none(), is_committed(task));
+            texts.add(record, task.finished().is_none(), is_committed(task));
         }
         texts
     }
@@ -225,7 +225,7 @@ impl Changelogs {
 
 /// The node templates that tasks have added, with those added before.
 fn discovered(manifest: &Manifest, engine: &Engine) -> Option<(String, Value)> {
-    let new = engine.discovered.iter();
+    let new = engine.discovered().iter();
     let new = new.map(|(name, template)| (name.clone(), template.redacted()));
     discovered_section(manifest, new.collect())
 }

@@ -60,7 +60,7 @@ impl NewTemplates {
         let mut new = Self::default();
         for template in templates_of_instances(&engine.topology) {
             let portable = engine.topology.service().portable(template);
-            let added = || engine.discovered.get(template.name.as_str());
+            let added = || engine.discovered().get(template.name.as_str());
             let Some(portable) = portable.or_else(|| added().map(Value::redacted)) else {
                 continue;
             };

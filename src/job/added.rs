@@ -14,7 +14,7 @@ const MOST_ROUNDS: usize = 1000;
 impl Engine {
     /// Whether it is the turn of what was added: all steps of the first round have started.
     pub(super) fn is_turn_of_added(&self) -> bool {
-        !self.added.is_empty() && self.queue.next_rank().is_none_or(|rank| rank >= ADDED)
+        !self.added.is_empty() && self.scheduler.next_rank().is_none_or(|rank| rank >= ADDED)
     }
 
     /// Plans and renders what the instances that tasks have added need, and queues it.
@@ -24,11 +24,11 @@ impl Engine {
             self.added.clear();
             let text = format!("instances add instances more than {MOST_ROUNDS} times");
             self.say(Level::Error, text.clone());
-            self.aborted = Some(text);
+            self.ledger.aborted = Some(text);
         }
         for added in std::mem::take(&mut self.added) {
             // In upstream this is a job of its own, which takes a number.
-            self.finished += 1;
+            self.ledger.next_number();
             let names = added.iter();
             let goal = Goal {
                 workflow: self.options.goal.workflow.clone(),
@@ -70,15 +70,15 @@ impl Engine {
                 self.topology_mut().set_local(of, Some(status));
             }
         }
-        self.done.resize(self.plan.steps.len(), false);
         for step in steps..self.plan.steps.len() {
             self.add_task_of(step)?;
-            if let Some(task) = self.task_of[step] {
-                self.tasks[task].follows = true;
+            if let Some(task) = self.steps.tasks[step] {
+                self.ledger.tasks[task].spec.follows = true;
             }
         }
         self.render_steps(steps, folders);
-        self.extend_queue(items);
+        let (scheduler, job_steps) = self.schedule();
+        scheduler.extend(items, &job_steps);
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::engine::Engine;
+use super::evaluation::Evaluation;
 use super::task::Task;
 use crate::tosca::{Artifact, Operation, PropertyDef, check_output};
 use crate::value::{Handle, Map, Value};
@@ -17,7 +17,7 @@ const OUTPUT_MATCH: &str = "output_match";
 /// Properties that are templates for what comes of a run: they are evaluated after it.
 const TEMPLATES: &[&str] = &["resultTemplate", "outputsTemplate", "done"];
 
-impl Engine {
+impl Evaluation<'_> {
     /// The artifact that an operation on an entity executes.
     pub(super) fn executed(&self, target: Handle, operation: &Operation) -> Option<Handle> {
         let implementation = operation.implementation.as_ref()?;
@@ -114,12 +114,12 @@ impl Engine {
     /// Whether an output of a task sets the attribute of its name: the metadata of the attribute
     /// asks for that.
     pub(super) fn sets_attribute(&self, task: &Task, name: &str) -> bool {
-        let Some(node) = self.topology.entity(task.target).node() else {
+        let Some(node) = self.topology.entity(task.spec.target).node() else {
             return false;
         };
         let attribute = node.template.attributes.get(name);
         let definition = attribute.and_then(|attribute| attribute.definition.as_deref());
-        let artifact = self.described(task.artifact);
+        let artifact = self.described(task.spec.artifact);
         let execute = artifact.and_then(|artifact| artifact.execute());
         definition.is_some_and(|definition| is_meant(OUTPUT_MATCH, definition, artifact, execute))
     }

@@ -1,18 +1,20 @@
 //! Why a task is in a plan, in words.
 
-use super::engine::Engine;
-use super::task::{Task, TaskIndex};
+use super::evaluation::Evaluation;
+use super::task::Task;
 use crate::name::{OperationName, Status};
 use crate::plan::{Reason, Workflow};
 use crate::topology::Entity;
 
-impl Engine {
+impl Evaluation<'_> {
     /// Why a task is in the plan, as a phrase; none where its reason says all.
-    pub fn because(&self, index: TaskIndex) -> Option<String> {
-        let task = &self.tasks[index];
-        let owner = self.topology.source_of(task.target).unwrap_or(task.target);
+    pub(super) fn because(&self, task: &Task) -> Option<String> {
+        let owner = self
+            .topology
+            .source_of(task.spec.target)
+            .unwrap_or(task.spec.target);
         let entity = self.topology.entity(owner);
-        Some(match &task.reason {
+        Some(match &task.spec.reason {
             Reason::Add if entity.last_change().is_none() => "it does not exist yet".to_owned(),
             Reason::Add | Reason::Missing | Reason::Degraded | Reason::Repair => status_of(entity),
             Reason::InDoubt => {
@@ -20,7 +22,7 @@ impl Engine {
                 let doubt = doubt.map_or("an operation", OperationName::as_str);
                 format!("nobody knows whether `{doubt}` was done: its job was cut off")
             }
-            Reason::Upgrade => return self.outdated.get(&index).cloned(),
+            Reason::Upgrade => return task.outdated.clone(),
             Reason::Force => "`--force`".to_owned(),
             Reason::Prune => "nothing in the model needs it any more".to_owned(),
             Reason::Connect => {
@@ -44,6 +46,7 @@ impl Engine {
     /// Whether a task has no other reason than that what comes before it is done again.
     fn follows_create(&self, task: &Task) -> bool {
         let decided = task
+            .spec
             .step
             .is_some_and(|step| self.plan.decided.contains(&step));
         decided && !task.change.is_change()

@@ -1,7 +1,7 @@
 //! Finds instances that earlier jobs have left undone: those whose creation began and did not come
 //! to its end may exist, although no record says that somebody created them.
 
-use super::engine::History;
+use super::history::History;
 use crate::name::{ChangeId, OperationName, Status};
 use crate::topology::{Entity, Topology};
 

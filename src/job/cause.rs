@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use indexmap::{IndexMap, IndexSet};
 
-use super::compare::{AS_WRITTEN, Change, ENVIRONMENT};
-use super::digest::as_written;
-use super::engine::{Engine, LastOperation, Recorded};
-use super::observe::is_live;
-use super::task::{Task, TaskIndex};
+use super::change::Change;
+use super::digest::{AS_WRITTEN, ENVIRONMENT, as_written};
+use super::evaluation::{Borrowed, Evaluation};
+use super::history::{LastOperation, Recorded};
+use super::live::is_live;
+use super::task::Task;
 use crate::diagnostic::Span;
-use crate::expr::{Evaluator, Read};
+use crate::expr::Read;
 use crate::name::ChangeId;
 use crate::topology::Kind;
 use crate::value::{ExternalKind, Handle, Map, REDACTED, Value};
@@ -112,17 +113,16 @@ struct Current {
     from: Vec<(String, Value)>,
 }
 
-impl Engine {
+impl Evaluation<'_> {
     /// Compares what the operation of a task read when it ran last with what there is now; none if
     /// it never ran.
-    pub fn compare_with_record(&self, index: TaskIndex) -> Option<Comparison> {
-        let task = &self.tasks[index];
-        let last = self.last_operation(task.target, task.reference.operation.as_str())?;
+    pub(super) fn compare_with_record(&self, task: &Task) -> Option<Comparison> {
+        let last = self.last_operation(task.spec.target, task.spec.reference.operation.as_str())?;
         let mut comparison = Comparison {
             since: last.id,
             ..Comparison::default()
         };
-        let recorded = match last.id.map(|id| self.history.recorded(id)) {
+        let recorded = match last.id.map(|id| self.surroundings.history.recorded(id)) {
             Some(Ok(Some(recorded))) => Some(recorded),
             Some(Err(why)) => {
                 comparison.unknown = Some(why);
@@ -134,9 +134,9 @@ impl Engine {
             }
         };
         let comparer = Comparer {
-            engine: self,
+            evaluation: *self,
             task,
-            evaluator: self.evaluator_for(index),
+            evaluator: self.evaluator_for(task),
             recorded: recorded.as_ref(),
         };
         comparer.compare(&last, &mut comparison);
@@ -166,9 +166,9 @@ impl Engine {
 }
 
 struct Comparer<'e> {
-    engine: &'e Engine,
+    evaluation: Evaluation<'e>,
     task: &'e Task,
-    evaluator: Evaluator,
+    evaluator: Borrowed<'e>,
     recorded: Option<&'e Recorded>,
 }
 
@@ -250,7 +250,7 @@ impl Comparer<'_> {
     }
 
     fn current(&self, key: &str) -> Current {
-        let value = self.engine.current(self.task, key, &self.evaluator);
+        let value = self.evaluation.current(self.task, key, &self.evaluator);
         let reads = self.evaluator.take_reads();
         let value = value.map_err(|error| error.hushed(&reads).to_string());
         let inputs = reads.iter().filter_map(|(read, value)| match read {
@@ -269,10 +269,10 @@ impl Comparer<'_> {
 
     /// The key that stands for an attribute or an input of the topology in records.
     fn key_of(&self, of: Handle, name: &str) -> Option<String> {
-        match self.engine.topology.entity(of).kind {
+        match self.evaluation.topology.entity(of).kind {
             Kind::Inputs => Some(format!("{INPUTS}::{name}")),
             Kind::Root => None,
-            _ => self.engine.attribute_key(of, name),
+            _ => self.evaluation.attribute_key(of, name),
         }
     }
 
@@ -297,7 +297,7 @@ impl Comparer<'_> {
         let Some(old) = recorded.and_then(Value::as_map) else {
             return;
         };
-        let now = self.engine.inputs();
+        let now = self.evaluation.inputs();
         for name in old.keys().chain(now.keys()) {
             let key = format!("{INPUTS}::{name}");
             let side = |map: &Map| {
@@ -341,24 +341,26 @@ impl Comparer<'_> {
     }
 
     fn difference(&self, key: &str, old: Side, current: &Current) -> Difference {
-        let topology = &self.engine.topology;
+        let topology = &self.evaluation.topology;
         let (mut kind, mut of) = (DifferenceKind::Property, None);
         let (mut name, mut place) = (key.to_owned(), Span::NONE);
         if key == ENVIRONMENT {
             (kind, name) = (DifferenceKind::Environment, "of the commands".to_owned());
-            let implementation = self.task.operation.implementation.as_ref();
+            let implementation = self.task.spec.operation.implementation.as_ref();
             place = implementation.map_or(Span::NONE, |it| it.span);
         } else if !key.contains("::") {
             kind = DifferenceKind::Input;
-            let known = self.task.operation.input_spans.get(key).copied();
-            place = known.unwrap_or(self.task.operation.span);
-        } else if let Some((entity, attribute)) = self.engine.located(self.task.target, key) {
+            let known = self.task.spec.operation.input_spans.get(key).copied();
+            place = known.unwrap_or(self.task.spec.operation.span);
+        } else if let Some((entity, attribute)) =
+            self.evaluation.located(self.task.spec.target, key)
+        {
             place = topology.place_of(entity, attribute);
             attribute.clone_into(&mut name);
             if matches!(topology.entity(entity).kind, Kind::Inputs) {
                 kind = DifferenceKind::TopologyInput;
             } else {
-                of = (entity != self.task.target).then(|| self.shown(entity));
+                of = (entity != self.task.spec.target).then(|| self.shown(entity));
                 if is_live(topology, entity, attribute) == Some(true) {
                     kind = DifferenceKind::Attribute;
                 }
@@ -382,7 +384,7 @@ impl Comparer<'_> {
 
     /// An entity as people name it: an instance by its name, its parts by their keys.
     fn shown(&self, of: Handle) -> String {
-        let entity = self.engine.topology.entity(of);
+        let entity = self.evaluation.topology.entity(of);
         match entity.kind {
             Kind::Node(_) => entity.name.to_string(),
             _ => entity.key.to_string(),

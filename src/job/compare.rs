@@ -1,83 +1,55 @@
 //! Whether what an operation read has changed since it ran last.
 
-use super::digest::{Entries, as_written, exact_digest, pairs};
-use super::engine::{Engine, LastOperation};
-use super::event::Level;
-use super::task::{Task, TaskIndex};
+use std::collections::BTreeSet;
+
+use super::change::Change;
+use super::digest::{AS_WRITTEN, ENVIRONMENT, Entries, as_written, exact_digest, pairs};
+use super::evaluation::Evaluation;
+use super::history::LastOperation;
+use super::task::Task;
 use crate::expr::{Evaluator, Read, Reads};
 use crate::value::{Handle, upstream_digest};
-
-/// The key of the variables that an operation sets for its commands. No input or attribute has it.
-pub(super) const ENVIRONMENT: &str = ".environment";
-
-/// What begins the keys of inputs that are recorded as they are written, since their values depend
-/// on what tasks do.
-pub(super) const AS_WRITTEN: &str = ".as-written::";
 
 /// How many instances a message names.
 const MOST_NAMES: usize = 5;
 
-/// What a comparison with the last record of an operation has shown.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Change {
-    /// Nothing that was read has changed, as far as is on record.
-    #[default]
-    None,
-    /// What is secret cannot be compared, for the key of its digest is not here. What is not
-    /// secret has not changed.
-    CannotTell,
-    /// What these keys of the record stand for is not there any more, or cannot be evaluated.
-    Keys(Vec<String>),
-    /// These inputs are new, and what was read before makes use of them.
-    Inputs(Vec<String>),
-    /// A value is another one.
-    Values,
-    /// A secret is another one.
-    Secrets,
+/// The result of comparing a task with the last record of its operation.
+#[derive(Debug)]
+pub(super) struct Compared {
+    pub(super) change: Change,
+    /// The values that were read to find out.
+    pub(super) reads: Reads,
+    /// Whether nobody can tell if secrets have changed.
+    pub(super) has_unknown_secrets: bool,
 }
 
-impl Change {
-    /// Whether the operation must run again.
-    pub fn is_change(&self) -> bool {
-        !matches!(self, Self::None | Self::CannotTell)
-    }
-}
-
-impl LastOperation {
-    /// Whether our own digest fields are on record.
-    pub fn is_exact(&self) -> bool {
-        !self.exact_keys.is_empty() || !self.secret_keys.is_empty()
-    }
-
-    fn has(&self, key: &str) -> bool {
-        let mut keys = self.exact_keys.iter().chain(&self.secret_keys);
-        keys.any(|known| known == key)
-    }
-}
-
-impl Engine {
+impl Evaluation<'_> {
     /// What has changed of what the operation of a task read last time, and what was read to find
     /// out. An operation without a record, or one that read nothing, has not changed.
-    pub(super) fn has_changed(&self, index: TaskIndex) -> (Change, Reads) {
-        let task = &self.tasks[index];
-        let operation = task.reference.operation.as_str();
-        let Some(last) = self.last_operation(task.target, operation) else {
-            return (Change::None, Reads::default());
+    pub(super) fn has_changed(&self, task: &Task) -> Compared {
+        let mut compared = Compared {
+            change: Change::None,
+            reads: Reads::default(),
+            has_unknown_secrets: false,
         };
-        let evaluator = self.evaluator_for(index);
-        let mut change = self.compare(task, &last, &evaluator);
-        let reads = evaluator.take_reads();
-        if change.is_change() && self.withheld_read(index, &reads).is_some() {
+        let operation = task.spec.reference.operation.as_str();
+        let Some(last) = self.last_operation(task.spec.target, operation) else {
+            return compared;
+        };
+        let evaluator = self.evaluator_for(task);
+        compared.change = self.compare(task, &last, &evaluator);
+        compared.reads = evaluator.take_reads();
+        let reads = &compared.reads;
+        if compared.change.is_change() && self.withheld_read(task, reads).is_some() {
             // What is not on record cannot be told from what it was.
-            return (Change::CannotTell, reads);
+            compared.change = Change::CannotTell;
+            return compared;
         }
-        if change == Change::CannotTell {
-            self.cannot_tell(task.target);
+        compared.has_unknown_secrets = compared.change == Change::CannotTell;
+        if !last.is_exact() && !last.digest_keys.is_empty() && !compared.change.is_change() {
+            compared.change = new_inputs(task, &last, reads);
         }
-        if !last.is_exact() && !last.digest_keys.is_empty() && !change.is_change() {
-            change = new_inputs(task, &last, &reads);
-        }
-        (change, reads)
+        compared
     }
 
     /// The last record of an operation on an entity. In records of Unfurl the entities of nested
@@ -85,8 +57,8 @@ impl Engine {
     pub(super) fn last_operation(&self, of: Handle, operation: &str) -> Option<LastOperation> {
         let key = &self.topology.entity(of).key;
         let whole = self.topology.whole_key(of);
-        let found = self.history.last(&whole, operation);
-        found.or_else(|| self.history.last(key.as_str(), operation))
+        let found = self.surroundings.history.last(&whole, operation);
+        found.or_else(|| self.surroundings.history.last(key.as_str(), operation))
     }
 
     /// What a comparison with a record shows: with our fields if it has them, else as upstream
@@ -123,7 +95,7 @@ impl Engine {
         if last.secret_keys.is_empty() {
             return Change::None;
         }
-        let Ok(Some(key)) = self.keys.of_id(&last.secret_key) else {
+        let Ok(Some(key)) = self.surroundings.keys.of_id(&last.secret_key) else {
             return Change::CannotTell;
         };
         match self.evaluate_keys(task, &last.secret_keys, evaluator) {
@@ -176,35 +148,29 @@ impl Engine {
         Ok(entries)
     }
 
-    /// Notes that nobody can tell whether secrets of an instance have changed.
-    pub(super) fn cannot_tell(&self, of: Handle) {
-        self.untold.borrow_mut().insert(of);
-    }
-
-    /// Says of which instances nobody can tell whether secrets have changed, and what to do.
-    pub(super) fn tell_unknown_secrets(&mut self) {
-        let unknown = std::mem::take(&mut *self.untold.borrow_mut());
+    /// A warning about the instances of which nobody can tell whether secrets have changed, with
+    /// what to do; none if there are none.
+    pub(super) fn describe_unknown_secrets(&self, unknown: &BTreeSet<Handle>) -> Option<String> {
         if unknown.is_empty() {
-            return;
+            return None;
         }
         let name = |of: &Handle| format!("`{}`", self.topology.entity(*of).name);
         let mut names: Vec<String> = unknown.iter().take(MOST_NAMES).map(name).collect();
         if unknown.len() > MOST_NAMES {
             names.push(format!("{} more", unknown.len() - MOST_NAMES));
         }
-        let why = match self.keys.for_records(false) {
+        let why = match self.surroundings.keys.for_records(false) {
             Err(problem) => problem,
             Ok(_) => "the key of their recorded digests is not here; give the vault password that \
                       was given then (`UNFURL_VAULT_DEFAULT_PASSWORD`), or restore `local/digest.key`. `--force` deploys them again \
                       and records new digests"
                 .to_owned(),
         };
-        let text = format!(
+        Some(format!(
             "cannot tell whether secrets that {} read have changed, so they are taken for \
              unchanged: {why}",
             names.join(", ")
-        );
-        self.say(Level::Warning, text);
+        ))
     }
 }
 

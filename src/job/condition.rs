@@ -1,36 +1,40 @@
 //! Conditions on the target of a task or of a workflow's step.
 
-use super::engine::Engine;
-use super::task::TaskIndex;
-use crate::expr::{Scope as _, admits};
+use super::evaluation::Evaluation;
+use super::task::Task;
+use crate::expr::{Reads, Scope as _, admits};
 use crate::value::{Handle, Map, Value};
 
-impl Engine {
-    /// The `preConditions` of a task's operation that its target does not meet, in words. What
-    /// they look at counts as read by the task if they are met.
-    pub(super) fn unmet_condition(&mut self, index: TaskIndex) -> Option<String> {
-        let task = &self.tasks[index];
-        let implementation = task.operation.implementation.as_ref()?;
-        let schema = implementation.pre_conditions.clone()?;
-        let target = task.target;
-        let evaluator = self.evaluator_for(index);
+/// Whether a target meets the conditions of an operation.
+pub(super) enum Condition {
+    /// It does; these were read.
+    Met(Reads),
+    /// It does not, and why.
+    Unmet(String),
+}
+
+impl Evaluation<'_> {
+    /// Compares a target with the `preConditions` of a task's operation; none if it has none.
+    pub(super) fn condition(&self, task: &Task) -> Option<Condition> {
+        let implementation = task.spec.operation.implementation.as_ref()?;
+        let schema = implementation.pre_conditions.as_ref()?;
+        let target = task.spec.target;
+        let evaluator = self.evaluator_for(task);
         let attributes = match self.attributes_of(&evaluator, target) {
             Ok(attributes) => attributes,
-            Err(error) => return Some(format!("its preConditions cannot be looked at: {error}")),
-        };
-        let reads = evaluator.take_reads();
-        drop(evaluator);
-        match admits(&attributes, &schema) {
-            Ok(true) => {
-                self.commit_reads(index, &reads);
-                None
+            Err(error) => {
+                let why = format!("its preConditions cannot be looked at: {error}");
+                return Some(Condition::Unmet(why));
             }
+        };
+        Some(match admits(&attributes, schema) {
+            Ok(true) => Condition::Met(evaluator.take_reads()),
             Ok(false) => {
                 let of = &self.topology.entity(target).name;
-                Some(format!("`{of}` does not meet the preConditions {schema}"))
+                Condition::Unmet(format!("`{of}` does not meet the preConditions {schema}"))
             }
-            Err(why) => Some(format!("invalid preConditions: {why}")),
-        }
+            Err(why) => Condition::Unmet(format!("invalid preConditions: {why}")),
+        })
     }
 
     /// All attributes and properties of an entity, evaluated.

@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::compare::Change;
-use super::engine::Engine;
-use super::task::{Stage, Task};
+use super::change::Change;
+use super::evaluation::Evaluation;
+use super::stage::Stage;
+use super::task::{TargetState, Task, TaskInputs, TaskReads, TaskSpec};
 use crate::expr::{Context, Inputs, Place, Var};
 use crate::name::{OperationRef, Priority};
 use crate::plan::Reason;
-use crate::task::{Configurator, Part};
-use crate::topology::Kind;
+use crate::task::Configurator;
 use crate::tosca::Operation;
 use crate::value::{Handle, Map, Value};
 
-impl Engine {
+impl Evaluation<'_> {
     /// Makes a task; `inputs` override those of the operation. An operation that nothing can run
     /// becomes a task that says so.
     pub(super) fn make_task(
@@ -33,57 +33,47 @@ impl Engine {
                     .map(|(name, value)| (Arc::clone(name), value.clone())),
             );
         }
-        configurator.add_inputs(&mut raw, &*self.world, &self.options.base_dir);
+        configurator.add_inputs(&mut raw, &*self.surroundings.world, &self.options.base_dir);
         let artifact = self.executed(target, &operation);
         self.add_arguments(target, artifact, &operation, &mut raw);
         let declared = raw.len();
         self.add_properties(artifact, &operation, &mut raw);
         let context = self.context_of(target, &reference);
+        let entity = self.topology.entity(target);
+        let target_state = TargetState {
+            status: entity.local,
+            state: entity.state,
+        };
         Task {
-            target,
-            reference,
-            operation,
-            reason: Reason::Run,
-            configurator,
-            start_state: None,
-            group: None,
-            is_final: false,
-            stage: Stage::Planned,
-            priority: Priority::Required,
-            resolved: IndexMap::new(),
-            dependencies: IndexMap::new(),
-            exact: IndexMap::new(),
+            spec: TaskSpec {
+                target,
+                reference,
+                operation,
+                configurator,
+                artifact,
+                reason: Reason::Run,
+                priority: Priority::Required,
+                start_state: None,
+                group: None,
+                step: None,
+                is_final: false,
+                follows: false,
+                parent: None,
+                depth: 0,
+            },
+            inputs: TaskInputs {
+                raw: Arc::new(raw),
+                declared,
+                context,
+            },
+            reads: TaskReads::default(),
             change: Change::None,
+            outdated: None,
             changes: IndexMap::new(),
             errors,
-            outcome: None,
-            id: None,
-            previous: None,
-            started: self.options.start,
-            ended: None,
-            changed: false,
-            blocked: false,
-            status: None,
-            target_status: self.topology.entity(target).local,
-            target_state: self.topology.entity(target).state,
             folders: Vec::new(),
-            artifact,
-            inputs: Arc::new(raw),
-            declared,
-            context,
-            rendered: None,
-            run: None,
-            step: None,
-            follows: false,
-            entered: false,
-            announced: false,
-            part: Part::default(),
-            cut_off: false,
-            listed: false,
-            parent: None,
-            depth: 0,
-            note: None,
-            before: (None, None),
+            target_state,
+            stage: Stage::Planned,
         }
     }
 
@@ -95,7 +85,7 @@ impl Engine {
     }
 
     fn configurator_of(&self, operation: &Operation) -> (Arc<dyn Configurator>, Map, Vec<String>) {
-        match (self.choose)(operation) {
+        match (self.surroundings.choose)(operation) {
             Ok((configurator, raw)) => (configurator, raw, Vec::new()),
             Err(error) => (Arc::new(Unrunnable), Map::new(), vec![error]),
         }
@@ -108,23 +98,6 @@ impl Engine {
         }
     }
 
-    /// The name of an entity's directories: a relationship's is `<source>~r~<requirement>`.
-    pub(super) fn directory_name(&self, target: Handle) -> String {
-        let entity = self.topology.entity(target);
-        match &entity.kind {
-            Kind::Relationship { source, .. } => {
-                format!("{}~r~{}", self.topology.entity(*source).name, entity.name)
-            }
-            Kind::Capability { owner, .. } => {
-                format!("{}~c~{}", self.topology.entity(*owner).name, entity.name)
-            }
-            Kind::Artifact { owner, .. } => {
-                format!("{}~a~{}", self.topology.entity(*owner).name, entity.name)
-            }
-            _ => entity.name.to_string(),
-        }
-    }
-
     /// Gives a task the variables that its expressions see.
     pub(super) fn set_task_variables(&self, task: &mut Task) {
         let workflow = self.plan_workflow(task);
@@ -132,55 +105,50 @@ impl Engine {
             ("verbose", Value::Int(0)),
             (
                 "name",
-                Value::from(format!("for {}: {}", task.reason, task.reference)),
+                Value::from(format!("for {}: {}", task.spec.reason, task.spec.reference)),
             ),
             ("dryrun", Value::Bool(self.options.goal.dry_run)),
             ("workflow", Value::from(workflow)),
-            ("operation", Value::str(task.reference.operation.as_str())),
+            (
+                "operation",
+                Value::str(task.spec.reference.operation.as_str()),
+            ),
             (
                 "timeout",
                 Value::from(task.time_limit().map(|limit| limit.as_secs_f64())),
             ),
             (
                 "target",
-                Value::str(self.topology.entity(task.target).local_name()),
+                Value::str(self.topology.entity(task.spec.target).local_name()),
             ),
-            ("reason", Value::from(task.reason.to_string())),
+            ("reason", Value::from(task.spec.reason.to_string())),
             (
                 "cwd",
                 Value::from(self.options.base_dir.display().to_string()),
             ),
         ]);
-        let vars = &mut task.context.vars;
+        let vars = &mut task.inputs.context.vars;
         for (name, value) in &self.options.vars {
             vars.set(name.as_str(), Var::Value(Value::from(value.as_str())));
         }
         vars.set("task", Var::Value(settings));
         vars.set("connections", Var::Value(Value::from(Map::new())));
-        let artifact = task.artifact.map_or(Value::Null, Value::Entity);
+        let artifact = task.spec.artifact.map_or(Value::Null, Value::Entity);
         vars.set("implementation", Var::Value(artifact));
-        if let Some(host) = self.operation_host(task.target, &task.operation) {
+        if let Some(host) = self.operation_host(task.spec.target, &task.spec.operation) {
             vars.set("OPERATION_HOST", Var::Value(Value::Entity(host)));
         }
         let arguments = Value::map([("eval", Value::from("$inputs::arguments"))]);
         vars.set("arguments", Var::Lazy(arguments));
-        let inputs = Inputs::new(task.inputs.as_ref().clone());
+        let inputs = Inputs::new(task.inputs.raw.as_ref().clone());
         vars.set("inputs", Var::Inputs(Arc::new(inputs)));
     }
 
     fn plan_workflow(&self, task: &Task) -> String {
-        match task.group {
-            Some(group) => self.plan.groups[group].workflow.to_string(),
+        match self.workflow_of(task.spec.group) {
+            Some(workflow) => workflow.to_string(),
             None => self.options.goal.workflow.as_str().to_owned(),
         }
-    }
-}
-
-impl Task {
-    /// How long its commands may run.
-    pub(super) fn time_limit(&self) -> Option<std::time::Duration> {
-        let implementation = self.operation.implementation.as_ref()?;
-        implementation.timeout
     }
 }
 

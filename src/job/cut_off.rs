@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::engine::Engine;
-use super::task::{Stage, Task, TaskIndex};
+use super::evaluation::Evaluation;
+use super::schedule::Steps as _;
+use super::stage::Stage;
+use super::task::{Task, TaskIndex};
 use crate::host::Action;
 use crate::name::Status;
 use crate::plan::{GroupId, Reason};
@@ -17,59 +20,84 @@ const KEY_VARIABLE: &str = "_UNFURL_IDEMPOTENCY_KEY";
 /// How many hexadecimal digits a key has.
 const KEY_LENGTH: usize = 32;
 
-impl Engine {
+impl Evaluation<'_> {
     /// What stays the same where an operation is run again because nobody knows whether it was, and
     /// is another for each further run that is meant: of the ensemble, the target, the operation,
     /// and its last record (R15).
-    pub(super) fn idempotency_key(&self, index: TaskIndex) -> String {
-        let task = &self.tasks[index];
-        let target = self.topology.whole_key(task.target);
-        let name = task.reference.operation.as_str();
-        let before = self.history.last(&target, name).and_then(|last| last.id);
+    pub(super) fn idempotency_key(&self, task: &Task) -> String {
+        let target = self.topology.whole_key(task.spec.target);
+        let name = task.spec.reference.operation.as_str();
+        let last = self.surroundings.history.last(&target, name);
+        let before = last.and_then(|last| last.id);
         let before = before.map(|id| id.to_string()).unwrap_or_default();
         let parts = [
             self.options.ensemble.clone(),
             target,
-            task.reference.to_string(),
+            task.spec.reference.to_string(),
             before,
         ];
         let mut key = canonical_sha256(&Value::list(parts.map(Value::from)));
         key.truncate(KEY_LENGTH);
         key
     }
+}
 
+impl Engine {
     /// Gives an effect the variable that tells it apart.
     pub(super) fn mark(&mut self, index: TaskIndex, effect: &mut Effect) {
-        self.tasks[index].part = effect.part;
+        let task = &mut self.ledger.tasks[index];
+        if let Stage::Running(running) = &mut task.stage {
+            running.part = effect.part;
+        }
         if let Action::Run(command) = &mut effect.action {
-            let key = self.idempotency_key(index);
+            let key = self.evaluation().idempotency_key(&self.ledger.tasks[index]);
             command.env.push((KEY_VARIABLE.to_owned(), key));
         }
     }
 
-    /// Whether all steps of a group are done.
-    pub(super) fn is_settled(&self, group: GroupId) -> bool {
-        let steps = self.steps_of(group);
-        steps.into_iter().all(|it| self.done[it] || !self.runs(it))
-    }
-
     /// The groups of which all steps were done since the last call.
     pub fn take_settled_groups(&mut self) -> Vec<GroupId> {
-        std::mem::take(&mut self.settled_groups)
+        self.scheduler.take_settled_groups()
+    }
+
+    /// An instance that was to be brought up again, and was not to the end, does not work: it is
+    /// repaired next time. One that was gone and begun anew is not gone any more.
+    pub(super) fn note_half_done(&mut self, index: TaskIndex) {
+        let task = &self.ledger.tasks[index];
+        let (target, again) = (task.spec.target, task.spec.reason == Reason::Reconfigure);
+        let Some(group) = task.spec.group else {
+            return;
+        };
+        let local = self.topology.entity(target).local;
+        let now = match local {
+            Some(status) if again && status.is_operational() => Status::Error,
+            Some(Status::Absent) if &*self.plan.groups[group].workflow == "deploy" => {
+                Status::Pending
+            }
+            _ => return,
+        };
+        let steps = self.job_steps().steps_of(group).into_iter();
+        let mut others = steps.filter_map(|step| self.steps.tasks[step]);
+        if others.any(|other| self.ledger.tasks[other].status() == Some(Status::Ok)) {
+            self.topology_mut().set_local(target, Some(now));
+            self.ledger.tasks[index].target_state.status = Some(now);
+        }
     }
 
     /// Whether a task has done its work in a job that was interrupted before all was done that it
     /// is part of: then the next job does what is left, and not this.
     pub fn is_half_done(&self, task: &Task) -> bool {
-        let Some(group) = task.group.filter(|_| self.interrupted.is_some()) else {
+        let was_interrupted = self.ledger.interrupted.is_some();
+        let Some(group) = task.spec.group.filter(|_| was_interrupted) else {
             return false;
         };
-        let steps = self.steps_of(group);
-        let mut others = steps.iter().filter_map(|step| self.task_of[*step]);
-        task.status == Some(Status::Ok)
+        let steps = self.job_steps().steps_of(group).into_iter();
+        let mut others = steps.filter_map(|step| self.steps.tasks[step]);
+        task.status() == Some(Status::Ok)
             && others.any(|other| {
-                let other = &self.tasks[other];
-                !other.entered && (other.blocked || other.stage != Stage::Finished)
+                let other = &self.ledger.tasks[other];
+                let finished = other.finished();
+                !other.was_entered() && finished.is_none_or(|finished| finished.blocked)
             })
     }
 
@@ -78,19 +106,20 @@ impl Engine {
         let turn = self.instance_of_turn(task);
         let unknown =
             turn.is_some_and(|of| self.topology.entity(of).local == Some(Status::Unknown));
-        task.cut_off && unknown && task.reference.interface.is_of_life_cycle()
+        task.was_cut_off() && unknown && task.spec.reference.interface.is_of_life_cycle()
     }
 
     /// The key, among all topologies, of the instance whose turn a task is part of.
     pub fn turn_of(&self, task: &Task) -> String {
         let of = self.instance_of_turn(task);
-        self.topology.whole_key(of.unwrap_or(task.target))
+        self.topology.whole_key(of.unwrap_or(task.spec.target))
     }
 
     /// The instance whose turn a task is part of; none for the root.
     pub fn instance_of_turn(&self, task: &Task) -> Option<Handle> {
-        let of = task.step.map(|step| self.unit_instance(step));
-        self.topology.instance_of(of.unwrap_or(task.target))
+        let steps = self.job_steps();
+        let of = task.spec.step.map(|step| steps.instance(step));
+        self.topology.instance_of(of.unwrap_or(task.spec.target))
     }
 
     /// The instances that were changed since the last call.
@@ -98,17 +127,12 @@ impl Engine {
         self.topology_mut().take_touched()
     }
 
-    /// The number that the last task's id was made of.
-    pub fn last_number(&self) -> crate::name::TaskNumber {
-        self.finished
-    }
-
     /// Why a task need not do again what a job that was cut off has done.
-    pub(super) fn was_done(&self, index: TaskIndex) -> Option<&'static str> {
-        if !self.options.goal.resumes() && !self.history.has_cut_off() {
+    pub(super) fn was_done(&mut self, index: TaskIndex) -> Option<&'static str> {
+        if !self.options.goal.resumes() && !self.surroundings.history.has_cut_off() {
             return None;
         }
-        let task = &self.tasks[index];
+        let task = &self.ledger.tasks[index].spec;
         let target = self.topology.whole_key(task.target);
         let operation = (target, task.reference.to_string());
         let goal = &self.options.goal;
@@ -123,26 +147,27 @@ impl Engine {
         if task.group.is_none() || self.options.goal.force {
             return None;
         }
-        let left = self.history.cut_off(&operation.0)?;
+        let left = self.surroundings.history.cut_off(&operation.0)?;
         let name = task.reference.operation.as_str();
         let done = left.half_done.iter().any(|done| done == name);
-        let changed = || self.model_change(task.target, &task.operation).is_change();
-        (done && !changed()).then_some("a job that was cut off has done it")
+        let stays = done && !self.compare_model(index).is_change();
+        stays.then_some("a job that was cut off has done it")
     }
 
     /// Why a task must not run although its turn has come: nobody knows whether it has run before,
     /// nobody has found out, and nobody has said that it may run again.
     pub(super) fn stays_in_doubt(&self, index: TaskIndex) -> Option<String> {
-        let task = &self.tasks[index];
+        let task = &self.ledger.tasks[index];
         let goal = &self.options.goal;
-        let acts = task.reference.interface.is_of_life_cycle();
-        if goal.redo_in_doubt || goal.force || !acts || task.reason == Reason::InDoubt {
+        let acts = task.spec.reference.interface.is_of_life_cycle();
+        if goal.redo_in_doubt || goal.force || !acts || task.spec.reason == Reason::InDoubt {
             return None;
         }
         let instance = self.instance_of_turn(task)?;
         let entity = self.topology.entity(instance);
         let doubt = entity.in_doubt.as_ref()?;
-        let removes = task.step.is_some_and(|step| self.removes(step));
+        let steps = self.job_steps();
+        let removes = task.spec.step.is_some_and(|step| steps.removes(step));
         if removes && !doubt.takes_down() {
             return None;
         }
@@ -159,10 +184,11 @@ impl Engine {
     pub fn planned(&self) -> BTreeMap<String, Vec<String>> {
         let mut planned: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for step in 0..self.plan.steps.len() {
-            let Some(index) = self.task_of(step).filter(|_| !self.done[step]) else {
+            let is_done = self.scheduler.is_done(step);
+            let Some(index) = self.task_of(step).filter(|_| !is_done) else {
                 continue;
             };
-            let task = &self.tasks[index];
+            let task = &self.ledger.tasks[index].spec;
             if self.includes(index) {
                 let target = self.topology.whole_key(task.target);
                 let operations = planned.entry(target).or_default();
@@ -177,12 +203,13 @@ impl Engine {
         let steps = 0..self.plan.steps.len();
         let tasks = steps.filter_map(|step| self.task_of(step));
         let doubtful = tasks.filter(|index| {
-            let task = &self.tasks[*index];
-            task.reason == Reason::InDoubt && task.stage != Stage::Skipped && self.includes(*index)
+            let task = &self.ledger.tasks[*index];
+            let is_doubtful = task.spec.reason == Reason::InDoubt && !task.is_skipped();
+            is_doubtful && self.includes(*index)
         });
         let mut told = Vec::new();
         for index in doubtful {
-            let entity = self.topology.entity(self.tasks[index].target);
+            let entity = self.topology.entity(self.ledger.tasks[index].spec.target);
             let Some(doubt) = &entity.in_doubt else {
                 continue;
             };

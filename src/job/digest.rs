@@ -1,10 +1,16 @@
 //! What a task's record says of what the task has read.
 
-use super::compare::{AS_WRITTEN, ENVIRONMENT};
-use super::engine::Engine;
+use super::evaluation::Evaluation;
 use super::task::Task;
 use crate::expr::{Error, Evaluator};
 use crate::value::{Canonical, Map, Value, upstream_digest};
+
+/// The key of the variables that an operation sets for its commands. No input or attribute has it.
+pub(super) const ENVIRONMENT: &str = ".environment";
+
+/// What begins the keys of inputs that are recorded as they are written, since their values depend
+/// on what tasks do.
+pub(super) const AS_WRITTEN: &str = ".as-written::";
 
 /// The digest fields of a task's record.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -37,9 +43,9 @@ pub struct SecretDigest {
 /// What a task has read, by its key in records, with its value.
 pub(super) type Entries = Vec<(String, Value)>;
 
-impl Engine {
+impl Evaluation<'_> {
     /// The digest fields of a task that has run.
-    pub fn digest(&self, task: &Task) -> Digest {
+    pub(super) fn digest(&self, task: &Task) -> Digest {
         let mut digest = self.upstream_fields(task);
         let (secret, open): (Entries, Entries) = self
             .entries(task)
@@ -53,7 +59,7 @@ impl Engine {
 
     fn upstream_fields(&self, task: &Task) -> Digest {
         let (mut keys, mut values) = (Vec::new(), Vec::new());
-        for (name, value) in &task.resolved {
+        for (name, value) in &task.reads.resolved {
             if task.counts_in_digest(name) && !matches!(value, Value::Sensitive(_)) {
                 keys.push(name.to_string());
                 values.push(value.clone());
@@ -65,7 +71,7 @@ impl Engine {
                 put.extend(self.attribute_key(*of, name));
             }
         }
-        for ((of, name), dependency) in &task.dependencies {
+        for ((of, name), dependency) in &task.reads.dependencies {
             let Some(key) = self.attribute_key(*of, name) else {
                 continue;
             };
@@ -95,11 +101,11 @@ impl Engine {
         if self.is_of_the_model(task) {
             return self.model_entries(task);
         }
-        let read = task.exact.iter();
+        let read = task.reads.exact.iter();
         let mut entries: Entries = read
             .map(|(key, value)| (key.clone(), value.clone()))
             .collect();
-        let evaluator = self.evaluator_of(task);
+        let evaluator = self.evaluator_for(task);
         if let Ok(environment @ Value::Map(_)) = self.current(task, ENVIRONMENT, &evaluator) {
             entries.push((ENVIRONMENT.to_owned(), environment));
         }
@@ -107,7 +113,11 @@ impl Engine {
     }
 
     fn secret_digest(&self, entries: &Entries) -> Option<SecretDigest> {
-        let key = self.digest_key.as_ref().filter(|_| !entries.is_empty())?;
+        let key = self
+            .surroundings
+            .digest_key
+            .as_ref()
+            .filter(|_| !entries.is_empty())?;
         Some(SecretDigest {
             keys: keys_of(entries),
             value: key.digest(pairs(entries)),
@@ -115,47 +125,13 @@ impl Engine {
         })
     }
 
-    /// As [`Self::get_digest_key`], for one task that has ended.
-    pub fn get_digest_key_for(&mut self, index: super::task::TaskIndex) {
-        if self.digest_key.is_none() {
-            let work = std::mem::replace(&mut self.work, vec![index]);
-            self.get_digest_key();
-            self.work = work;
-        }
-    }
-
-    /// Gets the key for digests of secrets, if a task of the job has read any. It must be called
-    /// before records are made; without a key they say nothing of secrets.
-    pub fn get_digest_key(&mut self) {
+    /// Whether a task has read anything secret.
+    pub(super) fn has_read_secrets(&self, task: &Task) -> bool {
         let is_secret = |value: &Value| value.has_sensitive();
-        let has_secrets = |task: &Task| {
-            let implementation = task.operation.implementation.as_ref();
-            task.exact.values().any(is_secret)
-                || implementation.is_some_and(|it| !it.environment.is_empty())
-                    && self.entries(task).iter().any(|(_, value)| is_secret(value))
-        };
-        let mut tasks = self.work.iter().map(|index| &self.tasks[*index]);
-        if self.digest_key.is_some() || !tasks.any(has_secrets) {
-            return;
-        }
-        match self.keys.for_records(!self.options.goal.dry_run) {
-            Ok(key) => self.digest_key = key,
-            Err(problem) => {
-                let text = format!(
-                    "no digests of secrets are recorded, so that a changed one will not be \
-                     noticed: {problem}"
-                );
-                self.say(super::event::Level::Warning, text);
-            }
-        }
-    }
-
-    /// An evaluator for a task that need not be one of the job's.
-    pub(super) fn evaluator_of(&self, task: &Task) -> Evaluator {
-        match task.artifact {
-            Some(artifact) => self.evaluator().around(artifact, &task.context),
-            None => self.evaluator(),
-        }
+        let implementation = task.spec.operation.implementation.as_ref();
+        task.reads.exact.values().any(is_secret)
+            || implementation.is_some_and(|it| !it.environment.is_empty())
+                && self.entries(task).iter().any(|(_, value)| is_secret(value))
     }
 
     /// What a key of a record stands for now.
@@ -172,32 +148,34 @@ impl Engine {
             return Ok(as_written(task, name).unwrap_or_default());
         }
         if !key.contains("::") {
-            return Ok(evaluator.input(key, &task.context)?.unwrap_or_default());
+            return Ok(evaluator
+                .input(key, &task.inputs.context)?
+                .unwrap_or_default());
         }
         if key == "::root::inputs" {
             return Ok(Value::from(self.inputs()));
         }
         if let Some(name) = key.strip_prefix("::root::inputs::") {
-            let root = self.topology.root_of(task.target);
+            let root = self.topology.root_of(task.spec.target);
             let inputs = self.topology.inputs_of(root);
             return Ok(evaluator.attribute(inputs, name)?.unwrap_or_default());
         }
         let (entity, name) = key.rsplit_once("::").unwrap_or(("", key));
         if let Some(handle) = entity
             .strip_prefix("::")
-            .and_then(|name| self.topology.find_from(task.target, name))
+            .and_then(|name| self.topology.find_from(task.spec.target, name))
         {
             return Ok(evaluator.attribute(handle, name)?.unwrap_or_default());
         }
         let artifact = entity.strip_prefix("::").and_then(|entity| {
             let (node, artifact) = entity.split_once("::.artifacts::")?;
-            let node = self.topology.find_from(task.target, node)?;
+            let node = self.topology.find_from(task.spec.target, node)?;
             self.topology.artifact_of(node, artifact)
         });
         if let Some(artifact) = artifact {
             return Ok(evaluator.attribute(artifact, name)?.unwrap_or_default());
         }
-        let mut results = evaluator.query(&Value::from(key), &task.context)?;
+        let mut results = evaluator.query(&Value::from(key), &task.inputs.context)?;
         Ok(if results.len() == 1 {
             results.remove(0)
         } else {
@@ -208,12 +186,12 @@ impl Engine {
 
 /// The variables that an operation sets for its commands; null where it sets none.
 fn environment_of(task: &Task, evaluator: &Evaluator) -> Result<Value, Error> {
-    let rules = task.operation.implementation.as_ref();
+    let rules = task.spec.operation.implementation.as_ref();
     let Some(rules) = rules.map(|it| &it.environment).filter(|it| !it.is_empty()) else {
         return Ok(Value::Null);
     };
     let evaluate = |(name, raw): (&std::sync::Arc<str>, &Value)| {
-        Ok((name.clone(), evaluator.evaluate(raw, &task.context)?))
+        Ok((name.clone(), evaluator.evaluate(raw, &task.inputs.context)?))
     };
     let variables: Map = rules.iter().map(evaluate).collect::<Result<_, Error>>()?;
     Ok(Value::from(variables))
@@ -222,10 +200,10 @@ fn environment_of(task: &Task, evaluator: &Evaluator) -> Result<Value, Error> {
 /// An input, or the environment, as it is written.
 pub(super) fn as_written(task: &Task, name: &str) -> Option<Value> {
     if name == ENVIRONMENT {
-        let rules = &task.operation.implementation.as_ref()?.environment;
+        let rules = &task.spec.operation.implementation.as_ref()?.environment;
         return (!rules.is_empty()).then(|| Value::from(rules.clone()));
     }
-    task.inputs.get(name).cloned()
+    task.inputs.raw.get(name).cloned()
 }
 
 fn keys_of(entries: &Entries) -> Vec<String> {

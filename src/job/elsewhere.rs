@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::engine::Engine;
+use super::evaluation::Evaluation;
 use crate::expr::{Error, Evaluator};
 use crate::host::{Chain, Executor, Place, Request};
 use crate::runbook::{Book, Helpers, NoRoles};
@@ -17,7 +17,7 @@ const HOST: &str = "operation_host";
 /// What errors about the hosts of tasks are told of.
 const HOSTS: &str = "hosts";
 
-impl Engine {
+impl Evaluation<'_> {
     /// What the runner is asked to do for an effect.
     pub(super) fn request(&self, effect: Effect) -> Request {
         let chain = self.options.chain.clone();
@@ -68,7 +68,7 @@ impl Engine {
         if endpoint.is_here {
             return Ok(Place::Here);
         }
-        let place = self.places.place(&endpoint);
+        let place = self.surroundings.places.place(&endpoint);
         place.map_err(|why| failed(format!("`{name}` cannot be reached: {why}")))
     }
 
@@ -94,11 +94,15 @@ impl Engine {
                 instances.insert(name.clone(), self.machine_of(of, evaluator, HOSTS)?);
             }
         }
-        let others = self.places.book().map_err(|why| failed(HOSTS, why))?;
+        let others = self
+            .surroundings
+            .places
+            .book()
+            .map_err(|why| failed(HOSTS, why))?;
         Ok(Helpers {
             book: Rc::new(Known { instances, others }),
             roles: Rc::new(NoRoles),
-            world: Arc::clone(&self.world),
+            world: Arc::clone(&self.surroundings.world),
         })
     }
 }

@@ -49,7 +49,7 @@ pub enum Event {
         state: Option<&'static str>,
     },
     /// A task has ended.
-    TaskFinished(Box<Finished>),
+    TaskFinished(Box<TaskFinished>),
     /// A message for the log.
     Message {
         /// How grave it is.
@@ -71,7 +71,7 @@ pub enum Event {
 
 /// How a task ended, with all that it changed.
 #[derive(Debug, Clone, Serialize)]
-pub struct Finished {
+pub struct TaskFinished {
     /// The number of the task within the job, in the order of starting, from 1.
     pub task: usize,
     /// Its change id.

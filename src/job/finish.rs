@@ -4,79 +4,111 @@ use std::sync::Arc;
 
 use super::engine::Engine;
 use super::error::Error;
-use super::event::{Event, Finished};
-use super::observe::redacted;
-use super::task::{Stage, Task, TaskIndex};
+use super::event::{Event, TaskFinished};
+use super::live::redacted;
+use super::stage::{Finished, Stage};
+use super::task::{TargetState, Task, TaskIndex};
 use crate::name::{ChangeId, NodeState, Priority, Status};
-use crate::plan::{Reason, Workflow};
+use crate::plan::{Reason, StepId, Workflow};
 use crate::task::Outcome;
 use crate::topology::Created;
 use crate::value::{Map, Value};
 
 impl Engine {
     /// Ends a task: gives it its id and updates the target.
-    pub(super) fn finish(&mut self, index: TaskIndex, mut outcome: Outcome) -> Result<(), Error> {
+    pub(super) fn finish(&mut self, index: TaskIndex, outcome: Outcome) -> Result<(), Error> {
+        self.end_task(index, outcome, false)
+    }
+
+    /// Ends a task that never ran, since something it needs has failed.
+    pub(super) fn finish_blocked(
+        &mut self,
+        index: TaskIndex,
+        outcome: Outcome,
+    ) -> Result<(), Error> {
+        self.end_task(index, outcome, true)
+    }
+
+    fn end_task(
+        &mut self,
+        index: TaskIndex,
+        mut outcome: Outcome,
+        blocked: bool,
+    ) -> Result<(), Error> {
         self.apply_updates(index, &mut outcome);
         self.apply_outputs(index, &mut outcome);
-        self.finished += 1;
-        let id = ChangeId::task(self.options.start, self.finished)?;
-        let target = self.tasks[index].target;
+        let id = ChangeId::task(self.options.start, self.ledger.next_number())?;
+        let target = self.ledger.tasks[index].spec.target;
         let on_record = self.topology.entity(target).last_change().is_some();
         self.touch_changed(index, id);
-        let before = self.tasks[index].target_status;
+        let before = self.ledger.tasks[index].target_state.status;
         self.update_status(index, &outcome, id);
         self.find_relationships(index, id);
-        let changed = self.update_last_change(index, &outcome, id);
+        let (changed, previous) = self.update_last_change(index, &outcome, id);
         if on_record {
             self.note_state_change(index, id);
         }
-        let local = self.topology.entity(target).local;
-        let task = &mut self.tasks[index];
-        task.id = Some(id);
-        task.ended = Some(self.world.now());
-        task.status = Some(if outcome.success {
-            Status::Ok
-        } else {
-            Status::Error
-        });
-        task.changed = changed || before != local;
+        let (local, state) = {
+            let entity = self.topology.entity(target);
+            (entity.local, entity.state)
+        };
+        let ended = self.surroundings.world.now();
+        let task = &mut self.ledger.tasks[index];
+        let (entry, cut_off) = match &task.stage {
+            Stage::Entered(entry, _) => (Some(*entry), false),
+            Stage::Running(running) => (Some(running.entry), running.cut_off),
+            _ => (None, false),
+        };
         task.errors.extend(outcome.errors.iter().cloned());
         if !outcome.success {
             task.errors.append(&mut outcome.notes);
         }
-        task.outcome = Some(outcome);
-        task.stage = Stage::Finished;
+        task.target_state = TargetState {
+            status: local,
+            state,
+        };
+        task.stage = Stage::Finished(Box::new(Finished {
+            id,
+            outcome,
+            entry,
+            started: entry.map_or(self.options.start, |entry| entry.started),
+            ended,
+            blocked,
+            cut_off,
+            changed: changed || before != local,
+            previous,
+        }));
         if changed {
             self.set_customized(index, id);
         }
-        self.tasks[index].target_status = local;
-        self.tasks[index].target_state = self.topology.entity(target).state;
         Ok(())
     }
 
     /// Advances the node state after a task that ran, and tells that it has ended.
     pub(super) fn advance(&mut self, index: TaskIndex) {
-        let task = &self.tasks[index];
-        let (target, start) = (task.target, task.start_state);
+        let task = &self.ledger.tasks[index];
+        let (target, start) = (task.spec.target, task.spec.start_state);
         let entity = self.topology.entity(target);
-        let success = task.status == Some(Status::Ok);
-        if success && entity.state == task.before.0 {
-            let is_check = task.reference.operation.as_str() == "check";
+        let entry = task.finished().and_then(|finished| finished.entry);
+        let (before, status) = entry.map_or((None, None), |entry| (entry.state, entry.status));
+        if task.status() == Some(Status::Ok) && entity.state == before {
+            let is_check = task.spec.reference.operation.as_str() == "check";
             let next = match start {
                 Some(start) => start.next(),
-                None if is_check && task.before.1 != entity.local => {
+                None if is_check && status != entity.local => {
                     state_of_status(entity.local, entity.state).or(entity.state)
                 }
                 None => entity.state,
             };
             self.topology_mut().set_state(target, next);
         }
-        self.tasks[index].target_state = self.topology.entity(target).state;
+        let state = self.topology.entity(target).state;
+        self.ledger.tasks[index].target_state.state = state;
     }
 
     /// Notes the change on all entities that the task added or whose attributes or status it set.
     fn touch_changed(&mut self, index: TaskIndex, id: ChangeId) {
-        let changed: Vec<_> = self.tasks[index]
+        let changed: Vec<_> = self.ledger.tasks[index]
             .changes
             .iter()
             .filter(|(_, changes)| !changes.is_empty())
@@ -88,7 +120,7 @@ impl Engine {
     }
 
     fn update_status(&mut self, index: TaskIndex, outcome: &Outcome, id: ChangeId) {
-        let task = &self.tasks[index];
+        let task = &self.ledger.tasks[index].spec;
         let (target, required) = (task.target, task.priority == Priority::Required);
         let asks = matches!(task.reference.operation.as_str(), "check" | "discover");
         let entity = self.topology.entity(target);
@@ -125,20 +157,21 @@ impl Engine {
 
     /// Notes that a look at an instance has shown another state than the one on record.
     fn note_state_change(&mut self, index: TaskIndex, id: ChangeId) {
-        let task = &self.tasks[index];
-        let looks = task.reference.interface.as_str() == "Install"
-            && matches!(task.reference.operation.as_str(), "check" | "discover");
+        let task = &self.ledger.tasks[index];
+        let reference = &task.spec.reference;
+        let looks = reference.interface.as_str() == "Install"
+            && matches!(reference.operation.as_str(), "check" | "discover");
         if !looks {
             return;
         }
-        let target = task.target;
+        let target = task.spec.target;
         let attributes = task.changes.iter();
         let mut seen: Vec<_> = attributes
             .filter(|(_, changes)| !changes.attributes.is_empty())
             .map(|(of, _)| *of)
             .collect();
         let before = self.recorded.get(&target).copied();
-        if self.topology.entity(target).local != before.unwrap_or(task.target_status) {
+        if self.topology.entity(target).local != before.unwrap_or(task.target_state.status) {
             seen.push(target);
         }
         for of in seen {
@@ -149,7 +182,7 @@ impl Engine {
 
     /// What was found has its relationships, too: nothing will establish them.
     fn find_relationships(&mut self, index: TaskIndex, id: ChangeId) {
-        let task = &self.tasks[index];
+        let task = &self.ledger.tasks[index].spec;
         let found = self.topology.entity(task.target);
         let finds = task.reference.operation.as_str() == "discover";
         let Some(node) = found
@@ -168,44 +201,47 @@ impl Engine {
         }
     }
 
-    fn update_last_change(&mut self, index: TaskIndex, outcome: &Outcome, id: ChangeId) -> bool {
-        let target = self.tasks[index].target;
+    /// Notes the change of the target; says whether there is one, and which came before it.
+    fn update_last_change(
+        &mut self,
+        index: TaskIndex,
+        outcome: &Outcome,
+        id: ChangeId,
+    ) -> (bool, Option<ChangeId>) {
+        let target = self.ledger.tasks[index].spec.target;
         let last = self.topology.entity(target).last_change();
         if last.is_none() && self.topology.effective(target) != Status::Pending {
             self.topology_mut().set_last_config_change(target, id);
-            return true;
+            return (true, None);
         }
-        let own = self.tasks[index].changes.get(&target);
+        let own = self.ledger.tasks[index].changes.get(&target);
         let attributes_changed = own.is_some_and(|changes| !changes.attributes.is_empty());
         if outcome.modified == Some(true) || attributes_changed {
-            if last != Some(id) {
-                self.tasks[index].previous = last;
-            }
             self.topology_mut().set_last_config_change(target, id);
-            return true;
+            return (true, last.filter(|last| *last != id));
         }
-        false
+        (false, None)
     }
 
     /// A change by other than the life cycle that touches what `configure` depends on customises
     /// the target; a successful reconfigure clears that.
     fn set_customized(&mut self, index: TaskIndex, id: ChangeId) {
-        let task = &self.tasks[index];
-        let target = task.target;
-        let entity = self.topology.entity(target);
-        let customized = entity.customized.is_some();
-        if task.reference.interface.as_str() != "Standard"
-            && task.reference.operation.as_str() != "check"
+        let task = &self.ledger.tasks[index];
+        let (target, reference) = (task.spec.target, &task.spec.reference);
+        let evaluation = self.evaluation();
+        let customized = self.topology.entity(target).customized.is_some();
+        if reference.interface.as_str() != "Standard"
+            && reference.operation.as_str() != "check"
             && !customized
         {
-            let Some(last) = self.last_operation(target, "configure") else {
+            let Some(last) = evaluation.last_operation(target, "configure") else {
                 return;
             };
             let mut changed = task.changes.iter().flat_map(|(of, changes)| {
                 changes
                     .attributes
                     .keys()
-                    .filter_map(|name| self.attribute_key(*of, name))
+                    .filter_map(|name| evaluation.attribute_key(*of, name))
             });
             if changed.any(|key| last.digest_keys.contains(&key) || last.digest_put.contains(&key))
             {
@@ -213,8 +249,8 @@ impl Engine {
                 self.topology_mut()
                     .record(target, |entity| entity.customized = Some(value));
             }
-        } else if matches!(task.reason, Reason::Reconfigure | Reason::Upgrade)
-            && task.status == Some(Status::Ok)
+        } else if matches!(task.spec.reason, Reason::Reconfigure | Reason::Upgrade)
+            && task.status() == Some(Status::Ok)
             && customized
         {
             self.topology_mut()
@@ -224,33 +260,37 @@ impl Engine {
 
     /// Completes the workflow of a group whose last task succeeded.
     pub(super) fn finish_workflow(&mut self, index: TaskIndex) {
-        let task = &self.tasks[index];
-        let (Some(group), Some(id)) = (task.group, task.id) else {
+        let task = &self.ledger.tasks[index];
+        let finished = task.finished().filter(|finished| finished.outcome.success);
+        let (Some(group), Some(finished)) = (task.spec.group, finished) else {
             return;
         };
-        if task.has_failed() {
-            return;
-        }
+        let (id, explicit) = (finished.id, finished.outcome.status);
         let workflow = Arc::clone(&self.plan.groups[group].workflow);
-        let explicit = task.outcome.as_ref().and_then(|outcome| outcome.status);
         if explicit.is_none() && Workflow::success_status(&workflow).is_none() {
             // The workflow brings its target to no status of its own.
             return;
         }
-        let target = task.target;
+        let target = task.spec.target;
         let entity = self.topology.entity(target);
         // What is there as soon as its ends are does not go before them.
         let stays = entity.computed && entity.is_relationship();
         let default = Workflow::success_status(&workflow).filter(|_| !stays);
         let status = explicit.or(default).or(entity.local);
         let last = self.topology.entity(target).last_change();
-        if self.topology.entity(target).local != status {
+        let is_new_status = self.topology.entity(target).local != status;
+        if is_new_status {
             self.topology_mut().set_local(target, status);
-            self.tasks[index].changed = true;
-            self.tasks[index].target_status = status;
         }
-        if last != Some(id) {
-            self.tasks[index].previous = last;
+        let task = &mut self.ledger.tasks[index];
+        if is_new_status {
+            task.target_state.status = status;
+        }
+        if let Some(finished) = task.finished_mut() {
+            finished.changed |= is_new_status;
+            if last != Some(id) {
+                finished.previous = last;
+            }
         }
         self.topology_mut().set_last_config_change(target, id);
         let new = self.topology.entity(target).created.is_none();
@@ -260,9 +300,21 @@ impl Engine {
         }
     }
 
+    /// Tells that a task cannot be rendered, with places in the text.
+    pub(super) fn tell_problem(&mut self, index: TaskIndex, error: &crate::expr::Error) {
+        let problem = self.evaluation().problem(&self.ledger.tasks[index], error);
+        self.ledger.report(problem);
+    }
+
+    /// Marks a step as done, for the scheduler and for those that read what it sets.
+    pub(super) fn finish_step(&mut self, step: StepId) {
+        let (scheduler, steps) = self.schedule();
+        scheduler.finish(step, &steps);
+    }
+
     /// Tells journal and sinks that a task has ended.
     pub(super) fn tell_finished(&mut self, index: TaskIndex) {
-        let task = &self.tasks[index];
+        let task = &self.ledger.tasks[index];
         let changes: Map = task
             .changes
             .iter()
@@ -273,25 +325,30 @@ impl Engine {
                 )
             })
             .collect();
-        let finished = Finished {
+        let spec = &task.spec;
+        let event = TaskFinished {
             task: index + 1,
-            id: task.id.map(|id| id.to_string()).unwrap_or_default(),
-            target: self.topology.entity(task.target).key.to_string(),
-            operation: task.reference.to_string(),
-            success: task.status == Some(Status::Ok),
-            blocked: task.blocked,
-            status: task.target_status.map(Status::as_str),
-            state: task.target_state.map(NodeState::as_str),
+            id: task
+                .finished()
+                .map(|it| it.id.to_string())
+                .unwrap_or_default(),
+            target: self.topology.entity(spec.target).key.to_string(),
+            operation: spec.reference.to_string(),
+            success: task.status() == Some(Status::Ok),
+            blocked: task.is_blocked(),
+            status: task.target_state.status.map(Status::as_str),
+            state: task.target_state.state.map(NodeState::as_str),
             changes: Value::from(changes),
             errors: reasons(task),
         };
-        self.events.push(Event::TaskFinished(Box::new(finished)));
+        self.ledger.push(Event::TaskFinished(Box::new(event)));
     }
 }
 
 /// Why a task failed, in words: its errors, or else what it gave instead of a result.
 fn reasons(task: &Task) -> Vec<String> {
-    let outcome = task.outcome.as_ref().filter(|outcome| !outcome.success);
+    let outcome = task.finished().map(|finished| &finished.outcome);
+    let outcome = outcome.filter(|outcome| !outcome.success);
     let said = outcome.and_then(|outcome| outcome.result.as_ref()?.as_str());
     match said {
         Some(said) if task.errors.is_empty() => vec![said.to_owned()],

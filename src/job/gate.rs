@@ -1,7 +1,8 @@
 //! Decides, when a task's turn comes, whether it may start (§ (g), 5).
 
 use super::engine::Engine;
-use super::task::TaskIndex;
+use super::schedule::Steps as _;
+use super::task::{Task, TaskIndex};
 use crate::name::{NodeState, Priority, Status};
 use crate::plan::{Reason, Workflow};
 use crate::topology::{Created, Kind};
@@ -30,10 +31,10 @@ enum Need {
 impl Engine {
     /// Whether the target still needs the operation: others may have advanced it meanwhile.
     pub(super) fn entry_gate(&mut self, index: TaskIndex) -> Gate {
-        let task = &self.tasks[index];
         if let Some(why) = self.was_done(index) {
             return Gate::Pass(why.to_owned());
         }
+        let task = &self.ledger.tasks[index].spec;
         if self.options.goal.force {
             return Gate::Open;
         }
@@ -70,7 +71,7 @@ impl Engine {
 
     /// A check of an instance that cannot exist yet is passed over.
     fn check_gate(&mut self, index: TaskIndex) -> Gate {
-        let target = self.tasks[index].target;
+        let target = self.ledger.tasks[index].spec.target;
         let parent = self.topology.entity(target).parent;
         let created = parent.and_then(|parent| self.topology.entity(parent).created.clone());
         let prefix = self
@@ -87,7 +88,7 @@ impl Engine {
     }
 
     fn state_gate(&self, index: TaskIndex) -> Gate {
-        let task = &self.tasks[index];
+        let task = &self.ledger.tasks[index].spec;
         let state = self.topology.entity(task.target).state;
         let (Some(start), Some(state)) = (task.start_state, state) else {
             return Gate::Open;
@@ -115,23 +116,26 @@ impl Engine {
 
     /// What a task needs and does not have, in words; none where it can run.
     pub(super) fn blocked_by(&self, index: TaskIndex) -> Option<String> {
-        let task = &self.tasks[index];
+        let Task {
+            spec: task, reads, ..
+        } = &self.ledger.tasks[index];
+        let steps = self.job_steps();
         let operation = task.reference.operation.as_str();
         if matches!(operation, "check" | "delete")
             || matches!(task.reason, Reason::Force | Reason::Run)
         {
             return None;
         }
-        let live = task
+        let live = reads
             .dependencies
             .iter()
             .filter(|(_, dependency)| dependency.live);
         // The operations of relationships run while their ends are on the way.
-        let turn = task.step.map(|step| self.unit_instance(step));
+        let turn = task.step.map(|step| steps.instance(step));
         let turn = turn.filter(|turn| *turn != task.target);
         let live = live.map(|((of, _), _)| *of);
         // What a removal reads of others is on record, also when those are gone before.
-        let removes = task.step.is_some_and(|step| self.removes(step));
+        let removes = task.step.is_some_and(|step| steps.removes(step));
         let live = live.filter(|of| !removes && *of != task.target && Some(*of) != turn);
         let mut missing: Vec<Handle> = live
             .filter(|of| {
@@ -151,7 +155,10 @@ impl Engine {
         let missing = self.missing(task.target, need);
         let missing: Vec<_> = missing
             .into_iter()
-            .filter(|other| Some(*other) != turn && !self.waits_on(*other, task.target))
+            .filter(|other| {
+                let (scheduler, target) = (&self.scheduler, task.target);
+                Some(*other) != turn && !scheduler.instance_waits_on(*other, target, &steps)
+            })
             .collect();
         let state = match need {
             Need::Entered(state) => state.as_str(),
@@ -192,16 +199,6 @@ impl Engine {
                 }
             })
             .collect()
-    }
-
-    /// Whether an instance has steps that wait for another: then the other goes first.
-    fn waits_on(&self, instance: Handle, other: Handle) -> bool {
-        let open = self.producers.get(&instance).map_or(&[][..], Vec::as_slice);
-        open.iter().filter(|step| !self.done[**step]).any(|step| {
-            self.waiting
-                .get(step)
-                .is_some_and(|on| on.iter().any(|producer| self.targets[*producer] == other))
-        })
     }
 
     fn describe(&self, missing: &[Handle], ready: &str) -> String {

@@ -8,14 +8,13 @@
 
 use std::sync::Arc;
 
-use super::compare::{AS_WRITTEN, Change, ENVIRONMENT};
-use super::digest::{Entries, as_written};
-use super::engine::{Engine, LastOperation};
-use super::observe::is_live;
-use super::task::{Task, TaskIndex};
+use super::change::Change;
+use super::digest::{AS_WRITTEN, ENVIRONMENT, Entries, as_written};
+use super::evaluation::Evaluation;
+use super::history::LastOperation;
+use super::live::is_live;
+use super::task::Task;
 use crate::expr::{Evaluator, Inputs, Read, Reads, Var};
-use crate::name::Status;
-use crate::plan::{Reason, Repeats};
 use crate::topology::Kind;
 use crate::tosca::Operation;
 use crate::value::{Handle, Value};
@@ -34,13 +33,7 @@ const LIFE_CYCLE: &[&str] = &[
     ".operational",
 ];
 
-impl Repeats for Engine {
-    fn must_repeat(&self, target: Handle, operation: &Arc<Operation>) -> bool {
-        self.model_change(target, operation).is_change()
-    }
-}
-
-impl Engine {
+impl Evaluation<'_> {
     /// What of the model has changed that an operation on an instance read when it ran last.
     pub(super) fn model_change(&self, target: Handle, operation: &Arc<Operation>) -> Change {
         let name = operation.reference.operation.as_str();
@@ -54,10 +47,9 @@ impl Engine {
             return Change::None;
         }
         self.set_model_variables(&mut task);
-        let evaluator = self.evaluator_of(&task);
+        let evaluator = self.evaluator_for(&task);
         let change = self.compare(&task, &last, &evaluator);
         match &change {
-            Change::CannotTell => self.cannot_tell(target),
             // What was the model's is now set by tasks: the record says nothing of it.
             Change::Values | Change::Secrets => {
                 let mut keys = last.exact_keys.iter().chain(&last.secret_keys);
@@ -70,49 +62,28 @@ impl Engine {
         change
     }
 
-    /// An instance that was to be brought up again, and was not to the end, does not work: it is
-    /// repaired next time. One that was gone and begun anew is not gone any more.
-    pub(super) fn note_half_done(&mut self, index: TaskIndex) {
-        let task = &self.tasks[index];
-        let (target, again) = (task.target, task.reason == Reason::Reconfigure);
-        let Some(group) = task.group else {
-            return;
-        };
-        let local = self.topology.entity(target).local;
-        let now = match local {
-            Some(status) if again && status.is_operational() => Status::Error,
-            Some(Status::Absent) if &*self.plan.groups[group].workflow == "deploy" => {
-                Status::Pending
-            }
-            _ => return,
-        };
-        let steps = self.steps_of(group);
-        let mut others = steps.iter().filter_map(|step| self.task_of[*step]);
-        if others.any(|other| self.tasks[other].status == Some(Status::Ok)) {
-            self.topology_mut().set_local(target, Some(now));
-            self.tasks[index].target_status = Some(now);
-        }
-    }
-
     /// Whether a task is one of those of which only what the model says is compared.
     pub(super) fn is_of_the_model(&self, task: &Task) -> bool {
-        let is_node = matches!(self.topology.entity(task.target).kind, Kind::Node(_));
-        let operation = task.reference.operation.as_str();
+        let is_node = matches!(self.topology.entity(task.spec.target).kind, Kind::Node(_));
+        let operation = task.spec.reference.operation.as_str();
         is_node
-            && task.reference.interface.as_str() == "Standard"
+            && task.spec.reference.interface.as_str() == "Standard"
             && matches!(operation, "create" | "start")
     }
 
     /// What a task read of the model, with its values now.
     pub(super) fn model_entries(&self, task: &Task) -> Entries {
-        let (reference, operation) = (task.reference.clone(), Arc::clone(&task.operation));
-        let mut probe = self.make_task(task.target, reference, operation, None);
-        probe.inputs = Arc::clone(&task.inputs);
+        let (reference, operation) = (
+            task.spec.reference.clone(),
+            Arc::clone(&task.spec.operation),
+        );
+        let mut probe = self.make_task(task.spec.target, reference, operation, None);
+        probe.inputs.raw = Arc::clone(&task.inputs.raw);
         self.set_model_variables(&mut probe);
-        let evaluator = self.evaluator_of(&probe);
+        let evaluator = self.evaluator_for(&probe);
         let mut entries = indexmap::IndexMap::new();
         let environment = as_written(task, ENVIRONMENT).map(|_| ENVIRONMENT.to_owned());
-        for key in task.exact.keys().cloned().chain(environment) {
+        for key in task.reads.exact.keys().cloned().chain(environment) {
             for (key, value) in self.steady(&probe, &key, &evaluator) {
                 entries.entry(key).or_insert(value);
             }
@@ -135,7 +106,7 @@ impl Engine {
             entries.push((format!("{AS_WRITTEN}{key}"), written));
         }
         for (of, name, _) in evaluator.closure(&reads, MOST_READS) {
-            if is_live(&self.topology, of, &name) == Some(true) {
+            if is_live(self.topology, of, &name) == Some(true) {
                 continue;
             }
             let inner = self.attribute_key(of, &name).filter(|inner| inner != key);
@@ -159,23 +130,28 @@ impl Engine {
     /// Whether something that was read, directly or not, is other than what the model says: live,
     /// not there, or different each time.
     fn are_unsteady(&self, reads: &Reads) -> bool {
-        self.memo.any(reads, MOST_READS, &mut |read| match read {
-            Read::Absent { .. } | Read::Volatile => true,
-            Read::Attribute { of, name } => is_live(&self.topology, *of, name) == Some(true),
-            Read::Special { key, .. } => LIFE_CYCLE.contains(&&**key),
-            _ => false,
-        })
+        self.surroundings
+            .memo
+            .any(reads, MOST_READS, &mut |read| match read {
+                Read::Absent { .. } | Read::Volatile => true,
+                Read::Attribute { of, name } => is_live(self.topology, *of, name) == Some(true),
+                Read::Special { key, .. } => LIFE_CYCLE.contains(&&**key),
+                _ => false,
+            })
     }
 
     /// Gives a task variables that are the same in each job.
     fn set_model_variables(&self, task: &mut Task) {
         self.set_task_variables(task);
         let settings = Value::map([
-            ("name", Value::from(task.reference.to_string())),
-            ("operation", Value::str(task.reference.operation.as_str())),
+            ("name", Value::from(task.spec.reference.to_string())),
+            (
+                "operation",
+                Value::str(task.spec.reference.operation.as_str()),
+            ),
             (
                 "target",
-                Value::str(self.topology.entity(task.target).local_name()),
+                Value::str(self.topology.entity(task.spec.target).local_name()),
             ),
             ("workflow", "deploy".into()),
             ("reason", "".into()),
@@ -184,9 +160,9 @@ impl Engine {
             ("verbose", Value::Int(0)),
             ("cwd", ".".into()),
         ]);
-        let vars = &mut task.context.vars;
+        let vars = &mut task.inputs.context.vars;
         vars.set("task", Var::Value(settings));
-        let inputs = Inputs::new(task.inputs.as_ref().clone());
+        let inputs = Inputs::new(task.inputs.raw.as_ref().clone());
         vars.set("inputs", Var::Inputs(Arc::new(inputs)));
     }
 }

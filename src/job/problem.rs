@@ -1,8 +1,7 @@
 //! Errors of expressions as people read them: with the places of what was evaluated.
 
-use super::engine::Engine;
-use super::event::Event;
-use super::task::TaskIndex;
+use super::evaluation::Evaluation;
+use super::task::Task;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::expr::{Error, Site};
 use crate::topology::{Kind, Topology};
@@ -41,27 +40,22 @@ pub fn explain(
     diagnostic
 }
 
-impl Engine {
-    /// Tells that a task cannot be rendered, with the places of what was evaluated, or else that
-    /// of its operation.
-    pub(super) fn tell_problem(&mut self, index: TaskIndex, error: &Error) {
-        let operation = &self.tasks[index].operation;
+impl Evaluation<'_> {
+    /// The problem that a task cannot be rendered, with the places of what was evaluated, or else
+    /// that of its operation.
+    pub(super) fn problem(&self, task: &Task, error: &Error) -> Diagnostic {
+        let operation = &task.spec.operation;
         let input = |name: &str| {
             let known = operation.input_spans.get(name);
             known.copied().unwrap_or(Span::NONE)
         };
-        let message = format!("{}: {error}", self.label(index));
-        let mut problem = explain(&self.topology, message, error, &input);
-        if problem.labels.is_empty() {
-            let implementation = operation.implementation.as_ref();
-            let span = implementation.map_or(operation.span, |it| it.span);
-            problem = problem.label(span, "in this operation");
+        let message = format!("{}: {error}", self.label(task));
+        let problem = explain(self.topology, message, error, &input);
+        if !problem.labels.is_empty() {
+            return problem;
         }
-        self.tell(problem);
-    }
-
-    /// Tells of a problem.
-    pub(super) fn tell(&mut self, problem: Diagnostic) {
-        self.events.push(Event::Problem(Box::new(problem)));
+        let implementation = operation.implementation.as_ref();
+        let span = implementation.map_or(operation.span, |it| it.span);
+        problem.label(span, "in this operation")
     }
 }

@@ -1,35 +1,49 @@
 //! Renders tasks: decides which are left out, which must wait for others, and which are ready.
 
-use std::sync::Arc;
-
-use super::compare::Change;
+use super::change::Change;
+use super::compare::Compared;
 use super::engine::Engine;
+use super::evaluation::Evaluation;
 use super::event::Level;
-use super::task::{Stage, TaskIndex};
+use super::schedule::{Steps as _, Wait};
+use super::stage::Stage;
+use super::task::{Task, TaskIndex};
 use super::undecided::Unchanged;
-use super::world::{FolderKey, Folders};
+use super::world::Folders;
+use crate::expr::{Error, Reads};
 use crate::name::Priority;
-use crate::plan::{Reason, StepId, Workflow};
-use crate::value::{Handle, Value};
+use crate::plan::{Reason, StepId};
+use crate::task::Rendered;
 
-/// A live attribute that a deferred step read, with the value it had.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Awaited {
-    pub(super) of: Handle,
-    pub(super) name: Arc<str>,
-    pub(super) value: Value,
-}
+/// The reason why a task takes no part in a dry run.
+pub(super) const NO_DRY_RUN: &str = "it does not support dry run";
+/// The reason why a task is left out that reads what it read before.
+pub(super) const NO_CHANGE: &str = "no change detected";
 
 /// What came of rendering one task.
-#[derive(Debug)]
-pub(super) enum Rendering {
-    Ready,
-    /// It reads what others have yet to set.
-    Waits(Vec<StepId>, Vec<Awaited>),
-    /// It reads what steps before it set, which have ended when its turn comes.
-    Follows(Vec<StepId>),
+enum Rendering {
+    Ready(Rendered),
+    /// It must wait for others.
+    Waits(Wait),
     Failed(String),
-    Wrong(Box<crate::expr::Error>),
+    Wrong(Box<Error>),
+}
+
+impl Evaluation<'_> {
+    /// Renders a task; gives what was read as well.
+    pub(super) fn render(&self, task: &Task) -> (Result<Rendered, Error>, Reads) {
+        self.with_view(task, true, |view| {
+            let rendered = task.spec.configurator.render(view)?;
+            view.environment().map(|_| rendered)
+        })
+    }
+
+    /// Whether a task can take part in a dry run; gives what was read as well.
+    pub(super) fn can_dry_run(&self, task: &Task) -> (bool, Reads) {
+        let (can, reads) =
+            self.with_view(task, true, |view| task.spec.configurator.can_dry_run(view));
+        (can.unwrap_or(false), reads)
+    }
 }
 
 impl Engine {
@@ -40,28 +54,41 @@ impl Engine {
         self.render_steps(0, folders);
     }
 
-    /// Renders the steps of the plan from one on.
-    pub(super) fn render_steps(&mut self, first: StepId, folders: &mut dyn Folders) {
-        for step in first..self.plan.steps.len() {
-            if !self.is_conditional(step) {
-                self.prepare(step);
+    /// Finds the tasks whose target has recorded properties that are others now. It comes before
+    /// anything else is evaluated: what is read is recorded.
+    fn compare_upgrades(&mut self) {
+        for index in 0..self.ledger.tasks.len() {
+            let task = &self.ledger.tasks[index];
+            if task.spec.reason == Reason::Upgrade {
+                let outdated = self.evaluation().outdated_property(task);
+                self.ledger.tasks[index].outdated = outdated;
             }
         }
-        self.settle_unchanged();
+    }
+
+    /// Renders the steps of the plan from one on.
+    pub(super) fn render_steps(&mut self, first: StepId, folders: &mut dyn Folders) {
+        let mut unchanged = Vec::new();
+        for step in first..self.plan.steps.len() {
+            if !self.job_steps().is_conditional(step) {
+                unchanged.extend(self.prepare(step));
+            }
+        }
+        self.settle_unchanged(&unchanged);
         self.tell_unknown_secrets();
-        self.settle_unchanged();
         let mut deferred_group = None;
         for step in first..self.plan.steps.len() {
-            let Some(task) = self.task_of[step] else {
+            let Some(task) = self.steps.tasks[step] else {
                 continue;
             };
+            let is_planned = matches!(self.ledger.tasks[task].stage, Stage::Planned);
+            let steps = self.job_steps();
             // What may not be needed is rendered when it is.
-            let now = self.tasks[task].stage == Stage::Planned && !self.is_conditional(step);
-            if !now || !self.includes(task) {
+            if !is_planned || steps.is_conditional(step) || !steps.includes(task) {
                 continue;
             }
             if deferred_group.is_some() && deferred_group == self.plan.steps[step].group {
-                self.tasks[task].stage = Stage::Deferred;
+                self.ledger.tasks[task].stage = Stage::Deferred;
                 continue;
             }
             if self.render_task(step, task, folders) {
@@ -70,88 +97,102 @@ impl Engine {
         }
     }
 
-    /// Whether a task is part of the job: templates that are only defaults wait until somebody
-    /// needs them.
-    pub fn includes(&self, task: TaskIndex) -> bool {
-        let task = &self.tasks[task];
-        let goal = &self.options.goal;
-        goal.workflow != Workflow::Deploy
-            || goal.is_filtered()
-            || task.priority == Priority::Critical
-            || task.reason == Reason::Prune
-            || task.follows
-            || self.is_needed(task.target)
-    }
-
-    fn is_needed(&self, target: Handle) -> bool {
-        let owner = self.topology.source_of(target).unwrap_or(target);
-        self.topology.priority(owner) >= Priority::Required
-    }
-
     /// Leaves out what cannot take part in a dry run, and what has not changed.
-    pub(super) fn prepare(&mut self, step: StepId) {
-        let Some(index) = self.task_of[step] else {
-            return;
-        };
-        if !self.tasks[index].errors.is_empty() {
-            return;
+    pub(super) fn prepare(&mut self, step: StepId) -> Option<Unchanged> {
+        let index = self.steps.tasks[step]?;
+        let task = &self.ledger.tasks[index];
+        if !task.errors.is_empty() {
+            return None;
         }
         if let Some(why) = self.was_done(index) {
-            return self.skip(step, index, why);
+            self.skip(step, index, why);
+            return None;
         }
-        let mut reads = self.environment_reads(index);
+        let task = &self.ledger.tasks[index];
+        let mut reads = self.evaluation().environment_reads(task);
         if self.options.goal.dry_run {
-            let (can, more) = self.with_view(index, true, |view| {
-                self.tasks[index].configurator.can_dry_run(view)
-            });
+            let (can, more) = self.evaluation().can_dry_run(task);
             reads.append(&more);
-            if !can.unwrap_or(false) {
+            if !can {
                 let text = "Skipping task: it doesn't support dry run.";
                 self.say(Level::Warning, format!("{}: {text}", self.label(index)));
                 self.commit_reads(index, &reads);
-                self.skip(step, index, "it does not support dry run");
-                return;
+                self.skip(step, index, NO_DRY_RUN);
+                return None;
             }
         }
-        if self.tasks[index].reason == Reason::Upgrade && !self.outdated.contains_key(&index) {
-            if !self.may_reconfigure(index) {
+        let task = &self.ledger.tasks[index];
+        if task.spec.reason == Reason::Upgrade && task.outdated.is_none() {
+            if !self.evaluation().may_reconfigure(task) {
                 self.commit_reads(index, &reads);
-                self.skip(step, index, "no change detected");
-                return;
+                self.skip(step, index, NO_CHANGE);
+                return None;
             }
-            self.tasks[index].reason = Reason::Reconfigure;
+            self.ledger.tasks[index].spec.reason = Reason::Reconfigure;
             self.plan.steps[step].reason = Reason::Reconfigure;
         }
         if self.plan.decided.contains(&step) {
             self.commit_reads(index, &reads);
-            self.tasks[index].change = self.change_of_decided(index);
-        } else if self.tasks[index].reason == Reason::Reconfigure {
-            let (change, more) = self.has_changed(index);
+            self.ledger.tasks[index].change = self.change_of_decided(index);
+        } else if self.ledger.tasks[index].spec.reason == Reason::Reconfigure {
+            let (change, more) = self.compare(index);
             reads.append(&more);
             self.commit_reads(index, &reads);
-            if !change.is_change() {
-                let task = index;
-                self.unchanged.push(Unchanged { step, task, reads });
-            }
-            self.tasks[index].change = change;
+            let is_change = change.is_change();
+            self.ledger.tasks[index].change = change;
+            let task = index;
+            return (!is_change).then_some(Unchanged { step, task, reads });
         } else {
             self.commit_reads(index, &reads);
         }
+        None
     }
 
-    fn change_of_decided(&self, index: TaskIndex) -> Change {
-        let task = &self.tasks[index];
-        if self.is_of_the_model(task) {
-            self.model_change(task.target, &task.operation)
+    /// Compares a task with the last record of its operation; gives what was read as well.
+    pub(super) fn compare(&mut self, index: TaskIndex) -> (Change, Reads) {
+        let task = &self.ledger.tasks[index];
+        let Compared {
+            change,
+            reads,
+            has_unknown_secrets,
+        } = self.evaluation().has_changed(task);
+        if has_unknown_secrets {
+            self.unknown_secrets.insert(task.spec.target);
+        }
+        (change, reads)
+    }
+
+    /// Compares a task with the last record of its operation in the model.
+    pub(super) fn compare_model(&mut self, index: TaskIndex) -> Change {
+        let spec = &self.ledger.tasks[index].spec;
+        let change = self.evaluation().model_change(spec.target, &spec.operation);
+        if change == Change::CannotTell {
+            self.unknown_secrets.insert(spec.target);
+        }
+        change
+    }
+
+    fn change_of_decided(&mut self, index: TaskIndex) -> Change {
+        let task = &self.ledger.tasks[index];
+        if self.evaluation().is_of_the_model(task) {
+            self.compare_model(index)
         } else {
-            self.has_changed(index).0
+            self.compare(index).0
+        }
+    }
+
+    /// Says of which instances nobody can tell whether secrets have changed, and what to do.
+    fn tell_unknown_secrets(&mut self) {
+        let unknown = std::mem::take(&mut self.unknown_secrets);
+        let warning = self.evaluation().describe_unknown_secrets(&unknown);
+        if let Some(text) = warning {
+            self.say(Level::Warning, text);
         }
     }
 
     pub(super) fn skip(&mut self, step: StepId, index: TaskIndex, why: &str) {
-        self.tasks[index].stage = Stage::Skipped;
-        self.tasks[index].note = Some(why.to_owned());
-        self.list(index);
+        self.ledger.tasks[index].stage = Stage::Skipped(why.to_owned());
+        self.ledger.list(index);
         self.finish_step(step);
         self.reassign_final(step);
     }
@@ -164,16 +205,17 @@ impl Engine {
         folders: &mut dyn Folders,
     ) -> bool {
         match self.try_render(step, index, folders) {
-            Rendering::Ready => self.tasks[index].stage = Stage::Rendered,
-            Rendering::Waits(steps, awaited) => {
-                self.tasks[index].stage = Stage::Deferred;
-                self.waiting.insert(step, steps);
-                self.awaited.insert(step, awaited);
+            Rendering::Ready(rendered) => {
+                self.ledger.tasks[index].stage = Stage::Rendered(rendered);
+            }
+            Rendering::Waits(Wait::Deferred(steps, awaited)) => {
+                self.ledger.tasks[index].stage = Stage::Deferred;
+                self.scheduler.defer(step, steps, awaited);
                 return true;
             }
-            Rendering::Follows(steps) => {
-                self.tasks[index].stage = Stage::Planned;
-                self.waiting.insert(step, steps);
+            Rendering::Waits(Wait::InPlace(steps)) => {
+                self.ledger.tasks[index].stage = Stage::Planned;
+                self.scheduler.wait(step, steps);
                 return false;
             }
             Rendering::Failed(message) => {
@@ -189,7 +231,7 @@ impl Engine {
     }
 
     fn is_unrenderable(&mut self, index: TaskIndex, message: String) {
-        let task = &mut self.tasks[index];
+        let task = &mut self.ledger.tasks[index];
         task.stage = Stage::Unrenderable;
         // What made the task impossible from the start is among them already.
         if !task.errors.contains(&message) {
@@ -203,86 +245,52 @@ impl Engine {
         index: TaskIndex,
         folders: &mut dyn Folders,
     ) -> Rendering {
-        if let Some(error) = self.tasks[index].errors.first() {
+        let task = &self.ledger.tasks[index];
+        if let Some(error) = task.errors.first() {
             return Rendering::Failed(error.clone());
         }
-        let (rendered, reads) = self.with_view(index, true, |view| {
-            let rendered = self.tasks[index].configurator.render(view)?;
-            view.environment().map(|_| rendered)
-        });
-        if !self.released.contains(&step) {
+        let (rendered, reads) = self.evaluation().render(task);
+        if !self.scheduler.is_released(step) {
             let waits = self.waits_for(step, index, &reads, rendered.is_err());
-            if let Some(waits) = waits.into_rendering(step) {
-                return waits;
+            if let Some(wait) = waits.for_step(step) {
+                return Rendering::Waits(wait);
             }
         }
         let rendered = match rendered {
             Ok(rendered) => rendered,
             Err(error) => return Rendering::Wrong(Box::new(error.hushed(&reads))),
         };
-        if let Some((of, name)) = self.withheld_read(index, &reads) {
-            return Rendering::Failed(self.describe_withheld(of, &name));
+        let evaluation = self.evaluation();
+        if let Some((of, name)) = evaluation.withheld_read(&self.ledger.tasks[index], &reads) {
+            return Rendering::Failed(evaluation.describe_withheld(of, &name));
         }
         self.commit_reads(index, &reads);
         if !rendered.files.is_empty() {
             let key = self.folder_key(index);
             match folders.write(&key, &rendered.files) {
-                Ok(paths) => self.tasks[index].folders = paths,
+                Ok(paths) => self.ledger.tasks[index].folders = paths,
                 Err(error) => return Rendering::Failed(error),
             }
         }
-        self.tasks[index].rendered = Some(rendered);
-        Rendering::Ready
+        Rendering::Ready(rendered)
     }
 
     /// Marks the step before a left-out one as the one that completes the workflow.
     pub(super) fn reassign_final(&mut self, step: StepId) -> Option<TaskIndex> {
-        let index = self.task_of[step]?;
-        let group = self.tasks[index]
-            .group
-            .filter(|_| self.tasks[index].is_final)?;
-        let siblings = self.steps_of(group);
+        let task = &self.ledger.tasks[self.steps.tasks[step]?];
+        let group = task.spec.group.filter(|_| task.spec.is_final)?;
+        let siblings = self.job_steps().steps_of(group);
         let place = siblings.iter().position(|sibling| *sibling == step)?;
         let earlier = siblings[..place]
             .iter()
             .rev()
-            .filter_map(|step| self.task_of[*step]);
+            .filter_map(|step| self.steps.tasks[*step]);
         let previous = earlier.into_iter().find(|other| {
-            self.tasks[*other].target == self.tasks[index].target
-                && self.tasks[*other].stage != Stage::Skipped
+            let other = &self.ledger.tasks[*other];
+            other.spec.target == task.spec.target && !other.is_skipped()
         })?;
-        self.tasks[previous].is_final = true;
+        self.ledger.tasks[previous].spec.is_final = true;
         Some(previous)
-    }
-
-    /// The steps directly in a group, in order.
-    pub(super) fn steps_of(&self, group: crate::plan::GroupId) -> Vec<StepId> {
-        let items = self.plan.groups[group].items.iter();
-        items
-            .filter_map(|item| match item {
-                crate::plan::Item::Step(step) => Some(*step),
-                crate::plan::Item::Group(_) => None,
-            })
-            .collect()
-    }
-
-    /// Names the folders of a task.
-    pub fn folder_key(&self, index: TaskIndex) -> FolderKey {
-        let task = &self.tasks[index];
-        FolderKey {
-            instance: self.directory_name(task.target),
-            operation: task.reference.operation.to_string(),
-        }
-    }
-
-    /// A task in words, for messages.
-    pub fn label(&self, index: TaskIndex) -> String {
-        let task = &self.tasks[index];
-        format!(
-            "{} of `{}`",
-            task.reference,
-            self.topology.entity(task.target).name
-        )
     }
 
     /// Gives the job up where a required task cannot be rendered; says whether it did.
@@ -293,14 +301,15 @@ impl Engine {
         }
         let text = format!("there were errors during rendering: {}", serious.join("; "));
         self.say(Level::Error, format!("Aborting job: {text}"));
-        self.aborted = Some(text);
+        self.ledger.aborted = Some(text);
         true
     }
 
     /// The render errors for which the job must not run: those of required tasks.
     fn serious_errors(&self) -> Vec<String> {
-        let failed = self.tasks.iter().enumerate().filter(|(_, task)| {
-            task.stage == Stage::Unrenderable && task.priority >= Priority::Required
+        let failed = self.ledger.tasks.iter().enumerate().filter(|(_, task)| {
+            let is_unrenderable = matches!(task.stage, Stage::Unrenderable);
+            is_unrenderable && task.spec.priority >= Priority::Required
         });
         failed
             .map(|(index, task)| format!("{}: {}", self.label(index), task.errors.join("; ")))

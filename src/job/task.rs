@@ -1,40 +1,22 @@
 //! One task of a job: an operation on an entity, from rendering to its record.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::compare::Change;
+use super::change::Change;
 use crate::expr::Context;
-use crate::name::{ChangeId, NodeState, OperationRef, Priority, Status};
+use crate::name::{NodeState, OperationRef, Priority, Status};
 use crate::plan::{GroupId, Reason, StepId};
-use crate::task::{Configurator, Outcome, Part, Rendered, Run};
+use crate::task::Configurator;
 use crate::tosca::Operation;
 use crate::value::{Handle, Map, Value};
 
+use super::stage::{Entry, Finished, Stage};
+
 /// Names a task of a job.
 pub type TaskIndex = usize;
-
-/// Where a task is on its way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stage {
-    /// Not rendered, or it must be rendered again.
-    Planned,
-    /// Rendered: it can run when its turn comes.
-    Rendered,
-    /// It reads what others have yet to set.
-    Deferred,
-    /// It cannot be rendered.
-    Unrenderable,
-    /// It is left out: nothing changed, or it cannot take part in a dry run.
-    Skipped,
-    /// Passed over when its turn came: the target is already there.
-    Passed,
-    /// It runs.
-    Running,
-    /// It has ended.
-    Finished,
-}
 
 /// Something a task read or wrote.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,118 +47,182 @@ impl Changes {
     }
 }
 
-/// One task of a job.
-#[derive(Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
-pub struct Task {
+/// The operation of a task, its target, and its place in the plan.
+#[derive(Debug, Clone)]
+pub struct TaskSpec {
     /// What it acts on.
     pub target: Handle,
     /// Its operation.
     pub reference: OperationRef,
     /// How the operation is implemented.
     pub operation: Arc<Operation>,
-    /// Why it runs.
-    pub reason: Reason,
     /// What implements it.
     pub configurator: Arc<dyn Configurator>,
+    /// The artifact that it executes.
+    pub artifact: Option<Handle>,
+    /// Why it runs.
+    pub reason: Reason,
+    /// Its priority.
+    pub priority: Priority,
     /// The node state it enters when it starts.
     pub start_state: Option<NodeState>,
     /// The group it belongs to.
     pub group: Option<GroupId>,
+    /// The step of the plan that it is for; none for subtasks.
+    pub step: Option<StepId>,
     /// Whether its success completes the group's workflow.
     pub is_final: bool,
-    /// Where it is on its way.
-    pub stage: Stage,
-    /// Its priority.
-    pub priority: Priority,
+    /// Whether it is for an instance that another task has added.
+    pub follows: bool,
+    /// The task that waits for this subtask.
+    pub parent: Option<TaskIndex>,
+    /// How many tasks wait for it in a row.
+    pub depth: usize,
+}
+
+/// The inputs of a task and the variables that its expressions see.
+#[derive(Debug, Clone)]
+pub(super) struct TaskInputs {
+    /// The inputs as they are written.
+    pub(super) raw: Arc<Map>,
+    /// How many of the inputs are the operation's own; the properties of its artifact follow.
+    pub(super) declared: usize,
+    /// The variables.
+    pub(super) context: Context,
+}
+
+/// The values that a task has read.
+#[derive(Debug, Clone, Default)]
+pub struct TaskReads {
     /// Inputs that were evaluated, in the order of access.
     pub resolved: IndexMap<Arc<str>, Value>,
     /// Attributes read and written, in upstream's order.
     pub dependencies: IndexMap<(Handle, Arc<str>), Dependency>,
     /// What it read, exactly: the basis of our own digest.
     pub exact: IndexMap<String, Value>,
+}
+
+/// The target of a task as the task saw it last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TargetState {
+    /// Its own status.
+    pub status: Option<Status>,
+    /// Its node state.
+    pub state: Option<NodeState>,
+}
+
+/// One task of a job.
+#[derive(Debug)]
+pub struct Task {
+    /// Its operation, its target and its place in the plan.
+    pub spec: TaskSpec,
+    pub(super) inputs: TaskInputs,
+    /// The values that it has read.
+    pub reads: TaskReads,
     /// Why it runs again, for a task with the reason `reconfigure`.
     pub change: Change,
+    /// A property of its target that was another when the target was made, in words.
+    pub(super) outdated: Option<String>,
     /// What it changed, by entity.
     pub changes: IndexMap<Handle, Changes>,
     /// What went wrong, in words.
     pub errors: Vec<String>,
-    /// How it ended; none while it has not, or where it was skipped.
-    pub outcome: Option<Outcome>,
-    /// Its id, once it has ended.
-    pub id: Option<ChangeId>,
-    /// The change of the target before it.
-    pub previous: Option<ChangeId>,
-    /// When it started.
-    pub started: jiff::Timestamp,
-    /// When it ended.
-    pub ended: Option<jiff::Timestamp>,
-    /// Whether it changed its target.
-    pub changed: bool,
-    /// Whether something it needs has failed.
-    pub blocked: bool,
-    /// `ok` or `error` once it has ended.
-    pub status: Option<Status>,
-    /// The target's own status after it.
-    pub target_status: Option<Status>,
-    /// The target's node state after it.
-    pub target_state: Option<NodeState>,
     /// The folders of its rendered files.
-    pub folders: Vec<(String, std::path::PathBuf)>,
-    /// The artifact that it executes.
-    pub(super) artifact: Option<Handle>,
-    pub(super) inputs: Arc<Map>,
-    /// How many of the inputs are the operation's own; the properties of its artifact follow.
-    pub(super) declared: usize,
-    pub(super) context: Context,
-    pub(super) rendered: Option<Rendered>,
-    pub(super) run: Option<Box<dyn Run>>,
-    /// The step of the plan that it is for; none for subtasks.
-    pub(super) step: Option<StepId>,
-    /// Whether it is for an instance that another task has added.
-    pub(super) follows: bool,
-    /// Whether its turn came and it was let in.
-    pub(super) entered: bool,
-    /// What the effect is that it waits for.
-    pub(super) part: Part,
-    /// Whether it was ended before it had done its work, by whoever asked for an end.
-    pub(super) cut_off: bool,
-    /// Whether the journal knows that it acts.
-    pub(super) announced: bool,
-    /// Whether the summary lists it already.
-    pub(super) listed: bool,
-    /// The task that waits for this subtask.
-    pub(super) parent: Option<TaskIndex>,
-    pub(super) depth: usize,
-    /// Why it was skipped or passed over.
-    pub(super) note: Option<String>,
-    /// The node state and status of the target when it started.
-    pub(super) before: (Option<NodeState>, Option<Status>),
+    pub folders: Vec<(String, PathBuf)>,
+    /// Its target as it saw it last.
+    pub target_state: TargetState,
+    /// Where it is on its way.
+    pub stage: Stage,
 }
 
 impl Task {
-    /// Whether it was ended before it had done its work.
-    pub fn was_cut_off(&self) -> bool {
-        self.cut_off
+    /// How it ended, once it has.
+    pub fn finished(&self) -> Option<&Finished> {
+        match &self.stage {
+            Stage::Finished(finished) => Some(finished),
+            _ => None,
+        }
+    }
+
+    pub(super) fn finished_mut(&mut self) -> Option<&mut Finished> {
+        match &mut self.stage {
+            Stage::Finished(finished) => Some(finished),
+            _ => None,
+        }
+    }
+
+    /// `ok` or `error` once it has ended.
+    pub fn status(&self) -> Option<Status> {
+        self.finished().map(Finished::status)
     }
 
     /// Whether it ended with an error.
     pub fn has_failed(&self) -> bool {
-        self.status == Some(Status::Error)
+        self.status() == Some(Status::Error)
+    }
+
+    /// Whether something it needs has failed, so that it never ran.
+    pub fn is_blocked(&self) -> bool {
+        self.finished().is_some_and(|finished| finished.blocked)
+    }
+
+    /// Whether it changed its target.
+    pub fn has_changed(&self) -> bool {
+        self.finished().is_some_and(|finished| finished.changed)
+    }
+
+    /// Whether it was ended before it had done its work.
+    pub fn was_cut_off(&self) -> bool {
+        self.finished().is_some_and(|finished| finished.cut_off)
+    }
+
+    /// The moment at which its turn came and it was let in, if it was.
+    pub(super) fn entry(&self) -> Option<&Entry> {
+        match &self.stage {
+            Stage::Entered(entry, _) => Some(entry),
+            Stage::Running(running) => Some(&running.entry),
+            Stage::Finished(finished) => finished.entry.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Whether its turn came and it was let in.
+    pub(super) fn was_entered(&self) -> bool {
+        self.entry().is_some()
+    }
+
+    /// When it started, if it did.
+    pub fn started(&self) -> Option<jiff::Timestamp> {
+        self.entry().map(|entry| entry.started)
+    }
+
+    /// Whether it was left out.
+    pub fn is_skipped(&self) -> bool {
+        matches!(self.stage, Stage::Skipped(_))
     }
 
     /// The class name that records carry.
     pub fn class_name(&self) -> &'static str {
-        self.configurator.class_name()
+        self.spec.configurator.class_name()
     }
 
     /// Why it was left out, in words.
     pub fn note(&self) -> Option<&str> {
-        self.note.as_deref()
+        match &self.stage {
+            Stage::Skipped(why) | Stage::Passed(why) => Some(why),
+            _ => None,
+        }
     }
 
     /// Whether an input takes part in digests.
     pub(super) fn counts_in_digest(&self, name: &str) -> bool {
-        !self.configurator.excluded_from_digest().contains(&name)
+        let excluded = self.spec.configurator.excluded_from_digest();
+        !excluded.contains(&name)
+    }
+
+    /// How long its commands may run.
+    pub(super) fn time_limit(&self) -> Option<std::time::Duration> {
+        let implementation = self.spec.operation.implementation.as_ref()?;
+        implementation.timeout
     }
 }

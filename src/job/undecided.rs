@@ -3,7 +3,10 @@
 use std::collections::{HashMap, HashSet};
 
 use super::engine::Engine;
-use super::task::{Stage, TaskIndex};
+use super::render::NO_CHANGE;
+use super::schedule::Steps as _;
+use super::stage::Stage;
+use super::task::TaskIndex;
 use crate::expr::Reads;
 use crate::plan::StepId;
 
@@ -18,16 +21,16 @@ pub(super) struct Unchanged {
 impl Engine {
     /// Leaves out what has not changed, unless it reads what a task of this job may set: that is
     /// compared again when its turn comes.
-    pub(super) fn settle_unchanged(&mut self) {
-        let unchanged = std::mem::take(&mut self.unchanged);
+    pub(super) fn settle_unchanged(&mut self, unchanged: &[Unchanged]) {
         let candidates: HashSet<StepId> = unchanged.iter().map(|it| it.step).collect();
-        let active = (0..self.plan.steps.len())
-            .filter(|step| !self.done[*step] && !candidates.contains(step) && self.runs(*step));
+        let steps = self.job_steps();
+        let open = (0..self.plan.steps.len()).filter(|step| !self.scheduler.is_done(*step));
+        let active = open.filter(|step| !candidates.contains(step) && steps.runs(*step));
         let mut active: Vec<StepId> = active.collect();
         let mut waits: HashMap<StepId, Vec<StepId>> = HashMap::new();
         let mut readers: HashMap<StepId, Vec<StepId>> = HashMap::new();
         if !active.is_empty() {
-            for it in &unchanged {
+            for it in unchanged {
                 let on = self
                     .waits_for(it.step, it.task, &it.reads, false)
                     .on_others();
@@ -45,34 +48,28 @@ impl Engine {
                 }
             }
         }
-        for it in &unchanged {
+        for it in unchanged {
             if !undecided.contains(&it.step) {
-                self.skip(it.step, it.task, "no change detected");
+                self.skip(it.step, it.task, NO_CHANGE);
             }
         }
         for it in unchanged.iter().filter(|it| undecided.contains(&it.step)) {
-            let mut on = waits.remove(&it.step).unwrap_or_default();
-            on.retain(|producer| !self.done[*producer]);
-            self.tasks[it.task].stage = Stage::Deferred;
-            self.waiting.insert(it.step, on);
+            let on = waits.remove(&it.step).unwrap_or_default();
+            self.ledger.tasks[it.task].stage = Stage::Deferred;
+            self.scheduler.leave_undecided(it.step, on);
         }
-        self.undecided.extend(undecided);
     }
 
-    /// Compares again what was left open; leaves it out where it still has not changed.
-    pub(super) fn stays_unchanged(&mut self, step: StepId, index: TaskIndex) -> bool {
-        if !self.undecided.remove(&step) {
+    /// Compares again what was left open. Returns whether the step still has not changed; a step
+    /// that was not left open counts as changed.
+    pub(super) fn compare_again(&mut self, step: StepId, index: TaskIndex) -> bool {
+        if !self.scheduler.take_undecided(step) {
             return false;
         }
-        let (change, reads) = self.has_changed(index);
+        let (change, reads) = self.compare(index);
         self.commit_reads(index, &reads);
-        let changed = change.is_change();
-        self.tasks[index].change = change;
-        if !changed {
-            self.tasks[index].stage = Stage::Skipped;
-            self.tasks[index].note = Some("no change detected".to_owned());
-            self.finish_step(step);
-        }
-        !changed
+        let is_change = change.is_change();
+        self.ledger.tasks[index].change = change;
+        !is_change
     }
 }

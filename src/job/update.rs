@@ -19,7 +19,7 @@ impl Engine {
         let Some(updates) = outcome.updates.take() else {
             return;
         };
-        let before = self.tasks[index].changes.len();
+        let before = self.ledger.tasks[index].changes.len();
         for spec in updates.as_list().into_iter().flatten() {
             let Some(fields) = spec.as_map() else {
                 continue;
@@ -30,7 +30,7 @@ impl Engine {
                 outcome.success = false;
             }
         }
-        let changes = self.tasks[index].changes.iter().skip(before);
+        let changes = self.ledger.tasks[index].changes.iter().skip(before);
         let added = changes.filter(|(_, changes)| changes.added.is_some());
         let added: Vec<Handle> = added.map(|(of, _)| *of).collect();
         if !added.is_empty() {
@@ -39,7 +39,7 @@ impl Engine {
     }
 
     fn apply_spec(&mut self, index: TaskIndex, fields: &Map, as_text: bool) -> Result<(), String> {
-        let target = self.tasks[index].target;
+        let target = self.ledger.tasks[index].spec.target;
         let name = fields.get("name").and_then(Value::as_str).unwrap_or("SELF");
         let found = match name {
             "SELF" | ".self" => Some(target),
@@ -108,7 +108,11 @@ impl Engine {
 
     fn set_status(&mut self, index: TaskIndex, of: Handle, status: Status) {
         self.topology_mut().set_local(of, Some(status));
-        self.tasks[index].changes.entry(of).or_default().status = Some(status);
+        self.ledger.tasks[index]
+            .changes
+            .entry(of)
+            .or_default()
+            .status = Some(status);
     }
 
     /// Adds an instance that a run has found or made.
@@ -119,7 +123,7 @@ impl Engine {
         fields: &Map,
         as_text: bool,
     ) -> Result<(), String> {
-        let target = self.tasks[index].target;
+        let target = self.ledger.tasks[index].spec.target;
         let mut spec = fields.clone();
         let template = match fields.get("template").map(Value::reveal) {
             Some(Value::Map(inline)) => {
@@ -178,9 +182,9 @@ impl Engine {
             added: Some(Value::from(spec)),
             ..Changes::default()
         };
-        let task = &mut self.tasks[index];
+        let task = &mut self.ledger.tasks[index];
         task.changes.insert(handle, changes);
-        task.dependencies.retain(|(of, _), _| *of != handle);
+        task.reads.dependencies.retain(|(of, _), _| *of != handle);
         Ok(())
     }
 
@@ -211,13 +215,13 @@ impl Engine {
             return Err(fail(&error.message));
         }
         let template = template.ok_or_else(|| fail("its template makes no sense"))?;
-        self.discovered.insert(own.shared(), inline);
+        self.ledger.discovered.insert(own.shared(), inline);
         Ok(Arc::new(template))
     }
 
     /// Maps the outputs of an operation to attributes, status and node state.
     pub(super) fn apply_outputs(&mut self, index: TaskIndex, outcome: &mut Outcome) {
-        let operation = Arc::clone(&self.tasks[index].operation);
+        let operation = Arc::clone(&self.ledger.tasks[index].spec.operation);
         let secret = operation
             .output_defs
             .iter()
@@ -230,7 +234,7 @@ impl Engine {
         let Some(outputs) = outcome.outputs.clone() else {
             return;
         };
-        let wrong = self.wrong_outputs(&operation, &outputs);
+        let wrong = self.evaluation().wrong_outputs(&operation, &outputs);
         if !wrong.is_empty() {
             outcome.errors.extend(wrong);
             outcome.success = false;
@@ -244,8 +248,9 @@ impl Engine {
                 None => Some(mapping.clone()),
             });
             let Some(mapping) = mapping.filter(|mapping| !mapping.is_null()) else {
-                if self.sets_attribute(&self.tasks[index], name) {
-                    let target = self.tasks[index].target;
+                let task = &self.ledger.tasks[index];
+                if self.evaluation().sets_attribute(task, name) {
+                    let target = task.spec.target;
                     self.set_attribute(index, target, name, value);
                 }
                 continue;
@@ -266,7 +271,7 @@ impl Engine {
         mapping: &Value,
         value: &Value,
     ) -> Result<(), String> {
-        let target = self.tasks[index].target;
+        let target = self.ledger.tasks[index].spec.target;
         let to = match mapping {
             Value::Str(name) => Arc::clone(name),
             Value::List(path) if path.len() == 2 && path[0].as_str() == Some("SELF") => {

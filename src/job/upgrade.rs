@@ -1,25 +1,14 @@
 //! `--upgrade`: which instances were made from other properties than those of the model now.
 
-use super::engine::Engine;
-use super::task::TaskIndex;
-use crate::plan::{ChangeDetection, Reason};
+use super::evaluation::Evaluation;
+use super::task::Task;
+use crate::plan::ChangeDetection;
 use crate::value::Value;
 
-impl Engine {
-    /// Finds the tasks whose target has recorded properties that are others now. It comes before
-    /// anything else is evaluated: what is read is recorded.
-    pub(super) fn compare_upgrades(&mut self) {
-        let upgrades = self.tasks.iter().enumerate();
-        let upgrades = upgrades.filter(|(_, task)| task.reason == Reason::Upgrade);
-        let outdated: Vec<(TaskIndex, String)> = upgrades
-            .filter_map(|(index, _)| Some((index, self.outdated_property(index)?)))
-            .collect();
-        self.outdated.extend(outdated);
-    }
-
+impl Evaluation<'_> {
     /// The first property of a task's target that is another now, in words.
-    fn outdated_property(&self, index: TaskIndex) -> Option<String> {
-        let target = self.tasks[index].target;
+    pub(super) fn outdated_property(&self, task: &Task) -> Option<String> {
+        let target = task.spec.target;
         let evaluator = self.evaluator();
         let recorded = self.topology.entity(target).properties.iter();
         let mut changed = recorded.filter_map(|(name, recorded)| {
@@ -35,8 +24,8 @@ impl Engine {
     }
 
     /// Whether a task may run because of other changes, as it may without `--upgrade`.
-    pub(super) fn may_reconfigure(&self, index: TaskIndex) -> bool {
-        let customized = &self.topology.entity(self.tasks[index].target).customized;
+    pub(super) fn may_reconfigure(&self, task: &Task) -> bool {
+        let customized = &self.topology.entity(task.spec.target).customized;
         match self.options.goal.change_detection {
             ChangeDetection::Skip => false,
             ChangeDetection::Evaluate => customized.is_none(),

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::engine::Engine;
-use super::task::{Task, TaskIndex};
+use super::evaluation::Evaluation;
+use super::task::{Task, TaskSpec};
 use crate::expr::{Context, Error, Evaluator, Reads};
 use crate::project::{EnvRuleOptions, filter_env_with};
 use crate::runbook::Helpers;
@@ -11,47 +11,46 @@ use crate::task::{Environment, Machine, Settings, TaskView, Variables};
 use crate::topology::Kind;
 use crate::value::{Handle, Value};
 
-impl Engine {
+impl Evaluation<'_> {
     /// Calls `look` with a view of a task; gives what it gave and what was read meanwhile.
     pub(super) fn with_view<T>(
         &self,
-        index: TaskIndex,
+        task: &Task,
         strict: bool,
         look: impl FnOnce(&TaskView<'_>) -> T,
     ) -> (T, Reads) {
-        let task = &self.tasks[index];
-        let evaluator = self.evaluator_for(index);
+        let evaluator = self.evaluator_for(task);
         for of in self.entities_at_hand(task) {
             evaluator.touch(of);
         }
-        let mut context = task.context.clone();
+        let mut context = task.inputs.context.clone();
         context.strict = strict;
         let environment = TaskEnvironment {
-            engine: self,
+            evaluation: *self,
             evaluator: &evaluator,
             context: &context,
-            target: task.target,
-            index,
+            task,
             rules: task
+                .spec
                 .operation
                 .implementation
                 .as_ref()
                 .map(|i| &i.environment),
         };
         let settings = Settings {
-            operation: &task.reference,
+            operation: &task.spec.reference,
             dry_run: self.options.goal.dry_run,
             base_dir: &self.options.base_dir,
             time_limit: task.time_limit(),
             echo: self.options.echo,
-            target_status: self.topology.entity(task.target).local,
+            target_status: self.topology.entity(task.spec.target).local,
         };
         let view = TaskView::new(
             settings,
-            &task.inputs,
+            &task.inputs.raw,
             &evaluator,
             &context,
-            (&environment, &*self.world),
+            (&environment, &*self.surroundings.world),
         );
         let result = look(&view);
         let reads = evaluator.take_reads();
@@ -59,20 +58,20 @@ impl Engine {
     }
 
     /// What the environment of a task reads, where the operation says something of it.
-    pub(super) fn environment_reads(&self, index: TaskIndex) -> Reads {
-        let implementation = self.tasks[index].operation.implementation.as_ref();
+    pub(super) fn environment_reads(&self, task: &Task) -> Reads {
+        let implementation = task.spec.operation.implementation.as_ref();
         if implementation.is_none_or(|it| it.environment.is_empty()) {
             return Reads::default();
         }
         // What is wrong about it is said when the task is rendered.
-        let (is_right, reads) = self.with_view(index, true, |view| view.environment().is_ok());
+        let (is_right, reads) = self.with_view(task, true, |view| view.environment().is_ok());
         if is_right { reads } else { Reads::default() }
     }
 
     /// The entities that the variables of a task mean, in the order in which records list what was
     /// read of them.
     fn entities_at_hand(&self, task: &Task) -> impl Iterator<Item = Handle> {
-        let of = task.target;
+        let of = task.spec.target;
         let topology = &self.topology;
         let entity = topology.entity(of);
         let source = entity.is_relationship().then(|| topology.source_of(of));
@@ -87,18 +86,17 @@ impl Engine {
             orchestrator,
             source,
             end,
-            task.artifact,
+            task.spec.artifact,
         ];
         all.into_iter().flatten()
     }
 }
 
 struct TaskEnvironment<'a> {
-    engine: &'a Engine,
+    evaluation: Evaluation<'a>,
     evaluator: &'a Evaluator,
     context: &'a Context,
-    target: Handle,
-    index: TaskIndex,
+    task: &'a Task,
     rules: Option<&'a crate::value::Map>,
 }
 
@@ -108,9 +106,12 @@ impl Environment for TaskEnvironment<'_> {
     }
 
     fn machine(&self) -> Result<Machine, Error> {
-        let task = &self.engine.tasks[self.index];
-        let (target, operation) = (task.target, &task.operation);
-        let place = self.engine.place_of(target, operation, self.evaluator)?;
+        let TaskSpec {
+            target, operation, ..
+        } = &self.task.spec;
+        let place = self
+            .evaluation
+            .place_of(*target, operation, self.evaluator)?;
         // What this machine has in its environment means nothing on another one.
         let added = EnvRuleOptions {
             add_only: true,
@@ -119,18 +120,19 @@ impl Environment for TaskEnvironment<'_> {
         Ok(Machine {
             place,
             variables: self.variables_with(added)?,
-            key: self.engine.idempotency_key(self.index),
+            key: self.evaluation.idempotency_key(self.task),
         })
     }
 
     fn helpers(&self, hosts: &[String]) -> Result<Helpers, Error> {
-        self.engine.helpers_for(self.target, hosts, self.evaluator)
+        let target = self.task.spec.target;
+        self.evaluation.helpers_for(target, hosts, self.evaluator)
     }
 }
 
 impl TaskEnvironment<'_> {
     fn variables_with(&self, options: EnvRuleOptions<'_>) -> Result<Variables, Error> {
-        let base = &self.engine.options.environment;
+        let base = &self.evaluation.options.environment;
         let mut secrets = Vec::new();
         let mut all = match self.rules.filter(|rules| !rules.is_empty()) {
             None if options.add_only => Vec::new(),
@@ -155,14 +157,14 @@ impl TaskEnvironment<'_> {
 
     /// Adds the variables of TOSCA 1.3 for operations of relationships.
     fn add_relationship(&self, variables: &mut Vec<(String, String)>) {
-        let topology = &self.engine.topology;
+        let topology = &self.evaluation.topology;
         let Kind::Relationship {
             source, capability, ..
-        } = &topology.entity(self.target).kind
+        } = &topology.entity(self.task.spec.target).kind
         else {
             return;
         };
-        let Some(target) = topology.target_of(self.target) else {
+        let Some(target) = topology.target_of(self.task.spec.target) else {
             return;
         };
         let key = |handle: Handle| topology.entity(handle).key.to_string();
@@ -174,7 +176,7 @@ impl TaskEnvironment<'_> {
         );
         added.insert("TARGET", key(target));
         added.insert("SOURCE", key(*source));
-        let name = &topology.entity(self.target).name;
+        let name = &topology.entity(self.task.spec.target).name;
         let siblings = topology
             .entity(*source)
             .node()

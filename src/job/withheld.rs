@@ -2,30 +2,26 @@
 
 use std::sync::Arc;
 
-use super::engine::Engine;
-use super::task::TaskIndex;
+use super::evaluation::Evaluation;
+use super::task::Task;
 use crate::expr::Reads;
 use crate::value::Handle;
 
-impl Engine {
+impl Evaluation<'_> {
     /// An attribute among those that a task read, directly or through others, which has a value
     /// that nobody here knows.
-    pub(super) fn withheld_read(
-        &self,
-        index: TaskIndex,
-        reads: &Reads,
-    ) -> Option<(Handle, Arc<str>)> {
+    pub(super) fn withheld_read(&self, task: &Task, reads: &Reads) -> Option<(Handle, Arc<str>)> {
         let is_withheld = |of: Handle, name: &Arc<str>| {
             let of = self.topology.stand_in(of).unwrap_or(of);
             let entity = self.topology.entity(of);
             entity.withheld.contains(name) && !entity.attributes.contains_key(name)
         };
-        if !self.withholds {
+        if !self.surroundings.withholds {
             return None;
         }
-        let present = self.evaluator_for(index).closure(reads, usize::MAX);
+        let present = self.evaluator_for(task).closure(reads, usize::MAX);
         let present = present.into_iter().map(|(of, name, _)| (of, name));
-        let absent = self.memo.absent(reads, usize::MAX);
+        let absent = self.surroundings.memo.absent(reads, usize::MAX);
         let mut all = absent.into_iter().chain(present);
         all.find(|(of, name)| is_withheld(*of, name))
     }

@@ -110,8 +110,8 @@ fn render(
 /// Asks whether the plan is to be run. Who asks for an end instead declines.
 fn approve(engine: &mut Engine, watch: &mut Watch<'_>, request: &JobRequest) -> Decision {
     let decision = watch.approve(engine);
-    engine.interrupted = request.interrupts.first();
-    match engine.interrupted {
+    engine.interrupt(request.interrupts.first());
+    match engine.interrupted() {
         Some(_) => Decision::Decline,
         None => decision,
     }

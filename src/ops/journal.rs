@@ -56,12 +56,12 @@ impl JobJournal {
         if entries.is_empty() {
             return entries;
         }
-        let added = job.discovered.iter().skip(self.templates);
+        let added = job.discovered().iter().skip(self.templates);
         entries.extend(added.map(|(name, template)| Entry::Template {
             name: name.to_string(),
             text: yaml::emit(&template.redacted(), 0),
         }));
-        self.templates = job.discovered.len();
+        self.templates = job.discovered().len();
         let groups = job.take_settled_groups();
         if !groups.is_empty() {
             entries.push(Entry::Settled { groups });
@@ -124,12 +124,12 @@ fn folder_of(job: &Engine, index: TaskIndex) -> (String, String) {
 }
 
 fn started(job: &Engine, index: TaskIndex) -> Entry {
-    let task = &job.tasks[index];
+    let task = job.task(index);
     let turn = job.instance_of_turn(task);
     Entry::Started(Started {
         task: index + 1,
-        target: job.topology.whole_key(task.target),
-        operation: task.reference.to_string(),
+        target: job.topology.whole_key(task.spec.target),
+        operation: task.spec.reference.to_string(),
         turn: job.turn_of(task),
         route: turn.map_or_else(Vec::new, |of| ensemble::route_to(&job.topology, of)),
         folder: folder_of(job, index),
@@ -140,19 +140,19 @@ fn started(job: &Engine, index: TaskIndex) -> Entry {
 fn ended(job: &mut Engine, index: TaskIndex) -> Entry {
     job.get_digest_key_for(index);
     let job = &*job;
-    let task = &job.tasks[index];
+    let task = job.task(index);
     let turn = job.instance_of_turn(task);
-    let group = task.group;
+    let group = task.spec.group;
     Entry::Ended(Box::new(Ended {
         task: index + 1,
-        target: job.topology.whole_key(task.target),
-        operation: task.reference.to_string(),
+        target: job.topology.whole_key(task.spec.target),
+        operation: task.spec.reference.to_string(),
         folder: folder_of(job, index),
         record: text_of(&task_record(job, task)),
-        success: task.status == Some(Status::Ok),
-        changed: task.changed,
+        success: task.status() == Some(Status::Ok),
+        changed: task.has_changed(),
         committed: is_committed(task),
-        skipped: task.outcome.is_none(),
+        skipped: task.finished().is_none(),
         group,
         workflow: group.map(|group| job.plan.groups[group].workflow.to_string()),
         turn: job.turn_of(task),

@@ -36,11 +36,11 @@ pub(super) struct Linker<'a> {
 impl<'a> Linker<'a> {
     pub(super) fn new(engine: &'a Engine, history: &RecordedHistory) -> Self {
         let mut reads = recorded_reads(&engine.topology, history);
-        for task in &engine.tasks {
-            let Some(reader) = owner(&engine.topology, task.target) else {
+        for task in engine.tasks() {
+            let Some(reader) = owner(&engine.topology, task.spec.target) else {
                 continue;
             };
-            for ((of, name), dependency) in &task.dependencies {
+            for ((of, name), dependency) in &task.reads.dependencies {
                 let of = owner(&engine.topology, *of).filter(|_| !dependency.write_only);
                 reads.extend(of.map(|of| (reader, of, name.to_string())));
             }

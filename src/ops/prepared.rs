@@ -25,7 +25,7 @@ use crate::diagnostic::Diagnostics;
 use crate::ensemble::{self, Began, Folders, JobFacts, KeptIndex, Manifest, Record};
 use crate::git::Repository;
 use crate::job::{self, Engine, JobOptions, Parts};
-use crate::plan::{self, Goal};
+use crate::plan::Goal;
 use crate::system::clock;
 use crate::value::{Value, canonical_sha256};
 
@@ -126,12 +126,11 @@ pub(super) fn prepare(
         kept_templates,
     } = engine(request, session, folders)?;
     request.go_on()?;
-    let topology = Arc::clone(&engine.topology);
-    let plan = plan::plan(&topology, &goal, &engine)
-        .map_err(|error| unknown::refusal(error, &topology, &session.sources))?;
-    let without_effect = unknown::without_effect(&goal, &plan, &topology);
+    let plan = engine.plan();
+    let topology = &engine.topology;
+    let plan = plan.map_err(|error| unknown::refusal(error, topology, &session.sources))?;
+    let without_effect = unknown::without_effect(&goal, &plan, topology);
     session.warnings.append(without_effect.clone());
-    drop(topology);
     engine.adopt(plan).map_err(|error| {
         Failure::new(
             FailureKind::Load,

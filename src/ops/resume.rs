@@ -51,14 +51,14 @@ pub(super) fn forget(manifest: &Path) {
 /// Keeps what an interrupted job was to reach; one that came to its end leaves nothing.
 pub(super) fn settle(engine: &Engine, session: &Session, planned: &BTreeMap<String, Vec<String>>) {
     let path = session.manifest.path();
-    if engine.interrupted.is_none() {
+    if engine.interrupted().is_none() {
         return forget(path);
     }
-    let done = engine.work.iter().map(|index| &engine.tasks[*index]);
-    let done = done.filter(|task| task.status == Some(Status::Ok));
+    let done = engine.listed();
+    let done = done.filter(|task| task.status() == Some(Status::Ok));
     let key = |of| engine.topology.whole_key(of);
     let mut done: Vec<_> = done
-        .map(|task| (key(task.target), task.reference.to_string()))
+        .map(|task| (key(task.spec.target), task.spec.reference.to_string()))
         .collect();
     done.extend(engine.options.goal.done.iter().cloned());
     let job = Interrupted {

@@ -27,6 +27,7 @@ const SHARED: &[&str] = &[
 ];
 
 /// Another ensemble, and which of its instances is meant by its name.
+#[derive(Clone)]
 pub struct Foreign {
     name: Arc<str>,
     topology: Arc<Topology>,

@@ -1,6 +1,6 @@
 //! The effective status: an entity's own status together with what it depends on (§ (g)).
 
-use std::sync::PoisonError;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::entity::Kind;
 use super::topology::Topology;
@@ -10,6 +10,26 @@ use crate::value::Handle;
 /// Effective statuses computed so far.
 #[derive(Debug, Default)]
 pub(super) struct StatusCache(Vec<Option<Status>>);
+
+/// Effective statuses that views of a topology share. A copy of a topology begins without any.
+#[derive(Debug, Default)]
+pub(super) struct SharedCache(Mutex<StatusCache>);
+
+impl Clone for SharedCache {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl SharedCache {
+    fn lock(&self) -> MutexGuard<'_, StatusCache> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn get_mut(&mut self) -> &mut StatusCache {
+        self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 impl StatusCache {
     fn get(&self, of: Handle) -> Option<Status> {
@@ -92,7 +112,7 @@ impl Topology {
         if let Some((foreign, inner)) = self.home_of(of) {
             return foreign.effective(inner);
         }
-        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cache = self.cache.lock();
         if let Some(status) = cache.get(of) {
             return status;
         }
@@ -195,7 +215,7 @@ impl Topology {
         let mut stack = vec![of];
         let mut first = true;
         while let Some(handle) = stack.pop() {
-            let cache = self.cache.get_mut().unwrap_or_else(PoisonError::into_inner);
+            let cache = self.cache.get_mut();
             let known = cache.get(handle).is_some();
             cache.set(handle, None);
             if !known && !first {

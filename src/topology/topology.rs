@@ -1,12 +1,12 @@
 //! The topology: an arena of entities, found by name and by template.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use super::entity::{Created, Entity, Kind, Node};
 use super::foreign::Foreign;
 use super::orphan::Orphan;
-use super::status::StatusCache;
+use super::status::SharedCache;
 use crate::diagnostic::Span;
 use crate::hash::FoldMap;
 use crate::name::{ChangeId, InstanceKey, InstanceName, NodeState, Status, TemplateName};
@@ -18,7 +18,7 @@ const INPUTS: Handle = Handle(1);
 const OUTPUTS: Handle = Handle(2);
 
 /// All that exists of one service template, and what is recorded of it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Topology {
     pub(super) service: Arc<ServiceTemplate>,
     pub(super) entities: Vec<Entity>,
@@ -31,7 +31,7 @@ pub struct Topology {
     versions: HashMap<Handle, HashMap<Arc<str>, u64>>,
     /// What was changed since somebody asked, each as often as it was.
     touched: Vec<Handle>,
-    pub(super) cache: Mutex<StatusCache>,
+    pub(super) cache: SharedCache,
     pub(super) orphans: Vec<Orphan>,
     pub(super) foreign: Vec<Foreign>,
     /// Where inputs are given.
@@ -52,7 +52,7 @@ impl Topology {
             generation: 1,
             versions: HashMap::new(),
             touched: Vec::new(),
-            cache: Mutex::default(),
+            cache: SharedCache::default(),
             orphans: Vec::new(),
             foreign: Vec::new(),
             input_places: HashMap::new(),

@@ -38,7 +38,7 @@ const CIRCLES: &[(&str, usize)] = &[
     ("converge", 51),
     ("expr", 19),
     ("host", 10),
-    ("job", 10),
+    ("job", 5),
     ("ops", 6),
     ("plan", 3),
     ("project", 6),

@@ -305,7 +305,7 @@ fn steps(engine: &Engine) -> Vec<(StepId, Step, End)> {
             let Activity::Operation { reference, .. } = &step.activity else {
                 unreachable!("only operations have tasks");
             };
-            let task = &engine.tasks[index];
+            let task = engine.task(index);
             let of = match (
                 &step.target,
                 step.group.map(|group| &engine.plan.groups[group].target),
@@ -314,14 +314,14 @@ fn steps(engine: &Engine) -> Vec<(StepId, Step, End)> {
                 (Target::Relationship { source, .. }, _) => source.to_string(),
             };
             let end = match task.stage {
-                Stage::Skipped => End::Skipped,
-                Stage::Passed => End::Passed,
-                Stage::Finished if task.has_failed() => End::Failed,
-                Stage::Finished => End::Succeeded,
+                Stage::Skipped(_) => End::Skipped,
+                Stage::Passed(_) => End::Passed,
+                Stage::Finished(_) if task.has_failed() => End::Failed,
+                Stage::Finished(_) => End::Succeeded,
                 Stage::Deferred if step.reason == Reason::Reconfigure => End::Undecided,
                 _ => End::Open,
             };
-            let target = engine.topology.entity(task.target);
+            let target = engine.topology.entity(task.spec.target);
             let named = Step {
                 of,
                 target: target.key.to_string(),

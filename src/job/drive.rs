@@ -1,0 +1,265 @@
+//! Runs a job step by step: starts what is ready, hands out effects, takes in what came of them.
+//! Nothing is performed here.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::engine::Engine;
+use super::error::Error;
+use super::event::{Event, Level};
+use super::schedule::Steps as _;
+use super::start::Next;
+use super::task::TaskIndex;
+use super::world::Folders;
+use crate::host::{ActionResult, Note, Request};
+use crate::name::Status;
+use crate::plan::StepId;
+use crate::task::EffectResult;
+
+/// How many events of tasks without effects are held back before they are made durable and told.
+const MAX_HELD_EVENTS: usize = 500;
+
+/// How many names of tasks a message lists.
+const MAX_NAMES: usize = 5;
+
+/// How a job goes on after what could be started was started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// There is more to start once the events so far are durable.
+    More,
+    /// It waits for what runs.
+    Waits,
+    /// It has come to its end.
+    Ended,
+}
+
+impl Engine {
+    /// Begins to run a rendered plan.
+    pub fn begin_run(&mut self) -> Result<(), Error> {
+        // Upstream forgets what it skipped once anything runs.
+        self.ledger.clear_list();
+        let (scheduler, steps) = self.schedule();
+        scheduler.build(&steps);
+        let event = Event::JobStarted {
+            id: self.id()?.to_string(),
+            workflow: self.options.goal.workflow.to_string(),
+            steps: self.scheduler.left(),
+        };
+        self.ledger.push(event);
+        Ok(())
+    }
+
+    /// Starts what is ready, as far as limits allow. The effects that this asks for are given by
+    /// [`Self::take_requests`]; events before them must be durable by then.
+    ///
+    /// Nothing new starts once `stops` says so.
+    pub fn start_ready(
+        &mut self,
+        folders: &mut dyn Folders,
+        stops: &dyn Fn() -> bool,
+    ) -> Result<Progress, Error> {
+        let limit = self.options.parallel.max(1);
+        while self.ledger.aborted.is_none() && self.execution.count() < limit {
+            if self.ledger.interrupted.is_none() && stops() {
+                return Ok(Progress::More);
+            }
+            if self.execution.exclusive.is_empty() && self.is_turn_of_added() {
+                self.plan_added(folders)?;
+            }
+            let next = self.execution.exclusive.pop();
+            let Some(step) = next.or_else(|| self.scheduler.pop()) else {
+                break;
+            };
+            self.take_turn(step, folders)?;
+            if self.ledger.pending_events() > MAX_HELD_EVENTS {
+                return Ok(Progress::More);
+            }
+        }
+        if self.execution.count() > 0 {
+            return Ok(Progress::Waits);
+        }
+        if self.ledger.aborted.is_some() || !self.release_stragglers()? {
+            return Ok(Progress::Ended);
+        }
+        Ok(Progress::More)
+    }
+
+    /// Starts a step unless another one works on its node.
+    fn take_turn(&mut self, step: StepId, folders: &mut dyn Folders) -> Result<(), Error> {
+        let is_parallel = self.options.parallel > 1;
+        let key = || self.job_steps().exclusive_key(step);
+        let key = is_parallel.then(key).flatten();
+        if let Some(key) = key
+            && self.execution.exclusive.holds(key, step)
+        {
+            return Ok(());
+        }
+        let next = self.start_step(step, folders)?;
+        if let (Next::Effect(task, _), Some(key)) = (&next, key) {
+            let root = self.ledger.root_task(*task);
+            self.execution.exclusive.occupy(key, root);
+        }
+        if let Some(task) = self.steps.tasks[step] {
+            self.note_next(task, next);
+        }
+        Ok(())
+    }
+
+    fn note_next(&mut self, task: TaskIndex, next: Next) {
+        match next {
+            Next::Effect(task, effect) => self.execution.effects.push_back((task, effect)),
+            Next::Nothing => {
+                let root = self.ledger.root_task(task);
+                self.execution.exclusive.free(root);
+            }
+        }
+    }
+
+    /// The effects that are to be performed now, each with the task that asks for it.
+    pub fn take_requests(&mut self) -> Vec<(TaskIndex, Request)> {
+        let effects = std::mem::take(&mut self.execution.effects);
+        let mut requests = Vec::with_capacity(effects.len());
+        for (task, effect) in effects {
+            self.execution.running.insert(task);
+            requests.push((task, self.evaluation().request(*effect)));
+        }
+        requests
+    }
+
+    /// Whether effects of tasks are being performed.
+    pub fn is_running(&self) -> bool {
+        !self.execution.running.is_empty()
+    }
+
+    /// Takes in what came of the effect of a task.
+    pub fn complete(&mut self, task: TaskIndex, result: ActionResult) -> Result<(), Error> {
+        if self.execution.running.remove(&task) {
+            let next = self.proceed(task, Some(EffectResult::Action(result)))?;
+            self.note_next(task, next);
+        }
+        Ok(())
+    }
+
+    /// Adds a note about the effect of a task to the log.
+    pub fn note(&mut self, task: TaskIndex, note: Note) {
+        if !self.execution.running.contains(&task) {
+            return;
+        }
+        let (level, note) = match note {
+            Note::Told(note) => (Level::Info, note),
+            Note::Routine(note) => (Level::Verbose, note),
+        };
+        let text = format!("{}: {note}", self.label(task));
+        self.say(level, text);
+    }
+
+    /// After a signal nothing new starts; what runs may end in time, and is recorded as it ended.
+    pub fn heed_interruption(&mut self, signal: i32, grace: Duration) {
+        if self.ledger.interrupted.is_some() {
+            return;
+        }
+        self.ledger.interrupted = Some(signal);
+        let why = "interrupted: no further task is started";
+        self.ledger.aborted.get_or_insert_with(|| why.to_owned());
+        let started = self.execution.effects.iter().map(|(task, _)| *task);
+        let mut running: BTreeSet<TaskIndex> = started.collect();
+        running.extend(&self.execution.running);
+        let text = if running.is_empty() {
+            why.to_owned()
+        } else {
+            let grace = grace.as_secs_f32();
+            let running: Vec<_> = running.iter().map(|task| self.label(*task)).collect();
+            format!(
+                "{why}; what runs has {grace} s to end, a second signal kills it: {}",
+                some_of(&running)
+            )
+        };
+        self.say(Level::Warning, text);
+    }
+
+    /// Gives the job up. What runs is to be ended, and its end taken in with [`Self::take_end`].
+    pub fn give_up_for(&mut self, error: &Error) {
+        self.ledger.aborted = Some(error.to_string());
+        self.execution.effects.clear();
+    }
+
+    /// Takes in how an effect ended after the job was given up. What else its task asks for is not
+    /// done any more.
+    pub fn take_end(&mut self, task: TaskIndex, result: ActionResult) {
+        if self.execution.running.remove(&task) {
+            self.proceed(task, Some(EffectResult::Action(result))).ok();
+        }
+    }
+
+    /// Ends a job of which nothing runs any more: tasks that never came to run are recorded as such.
+    pub fn end_run(&mut self, folders: &mut dyn Folders) -> Result<(), Error> {
+        self.abandon_rest()?;
+        let (id, status) = (self.id()?.to_string(), self.status().as_str());
+        self.ledger.push(Event::JobFinished { id, status });
+        self.settle_folders(folders);
+        Ok(())
+    }
+
+    /// When nothing runs and nothing is ready, what is left waits for itself: those that can go on
+    /// with what there is. Says whether there is anything left.
+    fn release_stragglers(&mut self) -> Result<bool, Error> {
+        if self.scheduler.has_ready() || !self.execution.exclusive.is_empty() {
+            return Ok(true);
+        }
+        let left: Vec<StepId> = self.scheduler.queued().collect();
+        let Some(first) = left.first() else {
+            return Ok(false);
+        };
+        let ready: Vec<StepId> = left
+            .iter()
+            .copied()
+            .filter(|step| self.can_go_on(*step))
+            .collect();
+        if ready.is_empty() {
+            self.give_up(*first)?;
+        }
+        for step in ready {
+            self.scheduler.release(step);
+        }
+        Ok(true)
+    }
+
+    /// Moves the files of each task to where they belong after it.
+    fn settle_folders(&mut self, folders: &mut dyn Folders) {
+        if self.options.goal.dry_run || !folders.has_any() {
+            return;
+        }
+        for place in 0..self.ledger.work.len() {
+            let index = self.ledger.work[place];
+            let key = self.folder_key(index);
+            let task = &self.ledger.tasks[index];
+            let result = match task.finished() {
+                Some(finished) if finished.status() == Status::Ok => folders.activate(&key),
+                Some(finished) if !task.folders.is_empty() => {
+                    folders.fail(&key, finished.id.as_str())
+                }
+                _ => Ok(()),
+            };
+            if let Err(error) = result {
+                let label = self.label(index);
+                self.say(
+                    Level::Error,
+                    format!("{label}: its files cannot be moved: {error}"),
+                );
+            }
+        }
+        if let Err(error) = folders.sync() {
+            let text = format!("the files of tasks may not be durable: {error}");
+            self.say(Level::Warning, text);
+        }
+    }
+}
+
+/// The first few names of many.
+fn some_of(names: &[String]) -> String {
+    let shown = names[..names.len().min(MAX_NAMES)].join(", ");
+    match names.len().saturating_sub(MAX_NAMES) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}

@@ -1,0 +1,109 @@
+//! The tasks of a job, and the events of what happened to them.
+
+use std::collections::HashSet;
+
+use super::event::{Event, Level};
+use super::task::{Task, TaskIndex};
+use crate::diagnostic::Diagnostic;
+use crate::name::{Status, TaskNumber};
+use crate::value::Map;
+
+/// The tasks of a job, the order in which records list them, and its events.
+#[derive(Debug, Default)]
+pub(super) struct Ledger {
+    /// All tasks: one for each step that runs an operation, then subtasks.
+    pub(super) tasks: Vec<Task>,
+    /// Tasks in the order in which the summary and the record list them.
+    pub(super) work: Vec<TaskIndex>,
+    /// The node templates that tasks have added, by name, raw.
+    pub(super) discovered: Map,
+    /// The signal that ended the job early.
+    pub(super) interrupted: Option<i32>,
+    /// Whether the job was given up, and why.
+    pub(super) aborted: Option<String>,
+    /// The tasks that are listed.
+    listed: HashSet<TaskIndex>,
+    /// The number that the last id was made of.
+    last_number: TaskNumber,
+    events: Vec<Event>,
+}
+
+impl Ledger {
+    /// Adds a task; returns its index.
+    pub(super) fn add(&mut self, task: Task) -> TaskIndex {
+        self.tasks.push(task);
+        self.tasks.len() - 1
+    }
+
+    /// Lists a task in the summary and the record, once.
+    pub(super) fn list(&mut self, index: TaskIndex) {
+        if self.listed.insert(index) {
+            self.work.push(index);
+        }
+    }
+
+    /// Takes all tasks off the list of the summary. A task that was listed is not listed again.
+    pub(super) fn clear_list(&mut self) {
+        self.work.clear();
+    }
+
+    /// The tasks that the summary and the record list, in their order.
+    pub(super) fn listed(&self) -> impl Iterator<Item = &Task> {
+        self.work.iter().map(|index| &self.tasks[*index])
+    }
+
+    /// Gives the next number of an id.
+    pub(super) fn next_number(&mut self) -> TaskNumber {
+        self.last_number += 1;
+        self.last_number
+    }
+
+    /// The number that the last id was made of.
+    pub(super) fn last_number(&self) -> TaskNumber {
+        self.last_number
+    }
+
+    /// Adds an event.
+    pub(super) fn push(&mut self, event: Event) {
+        self.events.push(event);
+    }
+
+    /// Adds a message for the log.
+    pub(super) fn say(&mut self, level: Level, text: impl Into<String>) {
+        let text = text.into();
+        self.push(Event::Message { level, text });
+    }
+
+    /// Adds a problem with its places in the text.
+    pub(super) fn report(&mut self, problem: Diagnostic) {
+        self.push(Event::Problem(Box::new(problem)));
+    }
+
+    /// How many events nobody has taken yet.
+    pub(super) fn pending_events(&self) -> usize {
+        self.events.len()
+    }
+
+    /// The events since the last call.
+    pub(super) fn take_events(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.events)
+    }
+
+    /// The status of the job: the worst of its tasks.
+    pub(super) fn status(&self) -> Status {
+        if self.aborted.is_some() || self.listed().any(Task::has_failed) {
+            Status::Error
+        } else {
+            Status::Ok
+        }
+    }
+
+    /// The task of the plan for which a subtask runs; a task of the plan itself.
+    pub(super) fn root_task(&self, task: TaskIndex) -> TaskIndex {
+        let mut root = task;
+        while let Some(parent) = self.tasks.get(root).and_then(|task| task.spec.parent) {
+            root = parent;
+        }
+        root
+    }
+}

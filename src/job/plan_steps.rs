@@ -1,0 +1,110 @@
+//! The steps of a plan with their targets and tasks, as the scheduler asks about them.
+
+use super::evaluation::Evaluation;
+use super::ledger::Ledger;
+use super::schedule::Steps;
+use super::stage::Stage;
+use super::task::TaskIndex;
+use crate::name::Priority;
+use crate::plan::{Plan, Reason, StepId, Workflow};
+use crate::value::Handle;
+
+/// The target and the task of each step.
+#[derive(Debug, Default)]
+pub(super) struct StepTable {
+    /// The entity that each step is applied to.
+    pub(super) targets: Vec<Handle>,
+    /// The task of each step; none for steps that set a state.
+    pub(super) tasks: Vec<Option<TaskIndex>>,
+}
+
+/// The steps of a job, as they are now.
+#[derive(Clone, Copy)]
+pub(super) struct JobSteps<'t> {
+    pub(super) evaluation: Evaluation<'t>,
+    pub(super) table: &'t StepTable,
+    pub(super) ledger: &'t Ledger,
+}
+
+impl JobSteps<'_> {
+    /// Whether a task is part of the job: templates that are only defaults wait until somebody
+    /// needs them.
+    pub(super) fn includes(&self, task: TaskIndex) -> bool {
+        let task = &self.ledger.tasks[task].spec;
+        let goal = &self.evaluation.options.goal;
+        goal.workflow != Workflow::Deploy
+            || goal.is_filtered()
+            || task.priority == Priority::Critical
+            || task.reason == Reason::Prune
+            || task.follows
+            || self.is_needed(task.target)
+    }
+
+    fn is_needed(&self, target: Handle) -> bool {
+        let topology = self.evaluation.topology;
+        let owner = topology.source_of(target).unwrap_or(target);
+        topology.priority(owner) >= Priority::Required
+    }
+
+    /// Whether a step runs only where another has failed.
+    pub(super) fn is_conditional(&self, step: StepId) -> bool {
+        let group = self.group(step);
+        group.is_some_and(|group| self.plan().is_conditional(group))
+    }
+}
+
+impl Steps for JobSteps<'_> {
+    fn plan(&self) -> &Plan {
+        self.evaluation.plan
+    }
+
+    fn target(&self, step: StepId) -> Handle {
+        self.table.targets[step]
+    }
+
+    fn instance(&self, step: StepId) -> Handle {
+        self.evaluation.unit_instance(step, self.target(step))
+    }
+
+    fn runs(&self, step: StepId) -> bool {
+        self.table.tasks[step].is_none_or(|task| self.includes(task))
+    }
+
+    fn is_deferred(&self, step: StepId) -> bool {
+        let task = self.table.tasks[step];
+        task.is_some_and(|task| matches!(self.ledger.tasks[task].stage, Stage::Deferred))
+    }
+
+    fn has_failed(&self, step: StepId) -> bool {
+        let task = self.table.tasks[step];
+        task.is_some_and(|task| self.ledger.tasks[task].has_failed())
+    }
+
+    fn removes(&self, step: StepId) -> bool {
+        match self.evaluation.workflow_of(self.group(step)) {
+            Some(workflow) => matches!(&**workflow, "undeploy" | "stop"),
+            None => matches!(
+                self.evaluation.options.goal.workflow,
+                Workflow::Undeploy | Workflow::Stop
+            ),
+        }
+    }
+
+    fn required(&self, of: Handle) -> Vec<Handle> {
+        let topology = self.evaluation.topology;
+        let entity = topology.entity(of);
+        let requirements = entity.node().map_or(&[][..], |node| &node.requirements);
+        let targets = requirements.iter().filter_map(|r| topology.target_of(*r));
+        let parent = entity.parent.filter(|parent| *parent != entity.scope);
+        let required: Vec<Handle> = targets.chain(parent).collect();
+        let within = required.iter();
+        let mut all: Vec<Handle> = within.flat_map(|it| topology.nodes_within(*it)).collect();
+        all.extend(required);
+        all
+    }
+
+    fn exclusive_key(&self, step: StepId) -> Option<Handle> {
+        let ancestors = self.evaluation.topology.ancestors(self.instance(step));
+        (ancestors.len() > 2).then(|| ancestors[ancestors.len() - 2])
+    }
+}

@@ -1,0 +1,90 @@
+//! Keeps steps apart that must not run at the same time: those of instances on the same node.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use crate::plan::StepId;
+use crate::value::Handle;
+
+/// The nodes that are worked on, and the steps that wait for their turn there.
+#[derive(Debug, Default)]
+pub(crate) struct Exclusive {
+    /// The nodes that are worked on.
+    busy: HashSet<Handle>,
+    /// The node that each task works on.
+    keys: HashMap<usize, Handle>,
+    /// The steps that wait for a node.
+    held: HashMap<Handle, VecDeque<StepId>>,
+    /// The steps whose node is free again.
+    free: VecDeque<StepId>,
+}
+
+impl Exclusive {
+    /// Takes the first step whose node has become free.
+    pub(crate) fn pop(&mut self) -> Option<StepId> {
+        self.free.pop_front()
+    }
+
+    /// Whether no step has got its node.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.free.is_empty()
+    }
+
+    /// Keeps a step until a node is free; says whether the node is worked on.
+    pub(crate) fn holds(&mut self, key: Handle, step: StepId) -> bool {
+        let busy = self.busy.contains(&key);
+        if busy {
+            self.held.entry(key).or_default().push_back(step);
+        }
+        busy
+    }
+
+    /// Gives a node to a task.
+    pub(crate) fn occupy(&mut self, key: Handle, task: usize) {
+        self.busy.insert(key);
+        self.keys.insert(task, key);
+    }
+
+    /// Frees the node of a task that has ended, for those that wait for it.
+    pub(crate) fn free(&mut self, task: usize) {
+        if let Some(key) = self.keys.remove(&task) {
+            self.busy.remove(&key);
+            if let Some(held) = self.held.remove(&key) {
+                self.free.extend(held);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_waits_until_the_task_on_its_node_has_ended() {
+        let mut exclusive = Exclusive::default();
+        let node = Handle(1);
+        assert!(!exclusive.holds(node, 0));
+        exclusive.occupy(node, 7);
+        assert!(exclusive.holds(node, 1) && exclusive.holds(node, 2));
+        assert!(exclusive.pop().is_none());
+        exclusive.free(7);
+        assert_eq!((exclusive.pop(), exclusive.pop()), (Some(1), Some(2)));
+        assert!(exclusive.is_empty() && !exclusive.holds(node, 1));
+    }
+
+    #[test]
+    fn steps_of_other_nodes_are_not_held() {
+        let mut exclusive = Exclusive::default();
+        exclusive.occupy(Handle(1), 7);
+        assert!(!exclusive.holds(Handle(2), 1));
+    }
+
+    #[test]
+    fn the_end_of_a_task_without_a_node_frees_nothing() {
+        let mut exclusive = Exclusive::default();
+        exclusive.occupy(Handle(1), 7);
+        assert!(exclusive.holds(Handle(1), 1));
+        exclusive.free(8);
+        assert!(exclusive.is_empty());
+    }
+}

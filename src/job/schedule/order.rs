@@ -1,0 +1,181 @@
+//! The order of steps: which of them wait for which, as the plan and the requirements say.
+
+use std::collections::HashMap;
+
+use super::steps::Steps;
+use crate::plan::StepId;
+use crate::value::Handle;
+
+/// When the turn of a step comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Turn {
+    /// As soon as what it requires is there.
+    First,
+    /// After those that set what it reads.
+    Late,
+    /// After late ones that it requires.
+    AfterLate,
+}
+
+/// The steps whose order is sought, and those that they wait for already.
+pub(super) struct Ordering<'a> {
+    pub(super) steps: &'a dyn Steps,
+    pub(super) done: &'a [bool],
+    pub(super) waiting: &'a HashMap<StepId, Vec<StepId>>,
+}
+
+impl Ordering<'_> {
+    /// Whether a step is still to be done.
+    pub(super) fn is_open(&self, step: StepId) -> bool {
+        !self.done[step] && self.steps.runs(step)
+    }
+
+    /// The steps that come in the second round: deferred ones, what follows them in their unit,
+    /// and what requires their instance unless they wait for it.
+    pub(super) fn turns(&self, units: &[Vec<StepId>]) -> Vec<Turn> {
+        let mut late = vec![Turn::First; self.done.len()];
+        let mut late_instances: HashMap<Handle, Vec<StepId>> = HashMap::new();
+        let steps = self.by_instance(units, |step| self.is_open(step));
+        let mut through = HashMap::new();
+        for unit in units {
+            let Some(instance) = unit.first().map(|step| self.steps.instance(*step)) else {
+                continue;
+            };
+            let requires = self.required_in(instance, &steps, &mut through);
+            let follows = requires.iter().any(|required| {
+                late_instances
+                    .get(required)
+                    .is_some_and(|steps| !steps.iter().any(|step| self.waits_on(*step, instance)))
+            });
+            // What an instance does is in order: a late check comes before what it may spare.
+            let own = late_instances.get(&instance).and_then(|own| own.last());
+            let own = own.map_or(Turn::First, |step| late[*step]);
+            let mut turn = if follows { Turn::AfterLate } else { own };
+            for step in unit {
+                if self.steps.is_deferred(*step) {
+                    turn = turn.max(Turn::Late);
+                }
+                if turn != Turn::First && !self.done[*step] {
+                    late[*step] = turn;
+                    late_instances.entry(instance).or_default().push(*step);
+                }
+            }
+        }
+        late
+    }
+
+    /// Whether a step waits for one of an instance.
+    fn waits_on(&self, step: StepId, instance: Handle) -> bool {
+        let on = self.waiting.get(&step).into_iter().flatten();
+        on.into_iter()
+            .any(|producer| self.steps.instance(*producer) == instance)
+    }
+
+    /// Each step after the one before it, in its unit and between units of one instance.
+    pub(super) fn sequence_edges(&self, units: &[Vec<StepId>]) -> Vec<(StepId, StepId)> {
+        let mut edges = Vec::new();
+        let mut last: HashMap<Handle, StepId> = HashMap::new();
+        for unit in units {
+            // What is left out must not break the chain.
+            let alive = unit.iter().copied().filter(|step| self.is_open(*step));
+            let alive: Vec<StepId> = alive.collect();
+            let Some(first) = alive.first() else { continue };
+            let instance = self.steps.instance(*first);
+            if let Some(before) = last.get(&instance) {
+                edges.push((*first, *before));
+            }
+            edges.extend(alive.windows(2).map(|pair| (pair[1], pair[0])));
+            last.insert(instance, alive[alive.len() - 1]);
+        }
+        edges
+    }
+
+    /// Between instances: the first step of one waits for the last steps of those it requires, or
+    /// the other way round where things are removed.
+    pub(super) fn requirement_edges(
+        &self,
+        units: &[Vec<StepId>],
+        place: &HashMap<StepId, usize>,
+    ) -> Vec<(StepId, StepId)> {
+        let steps = self.by_instance(units, |step| place.contains_key(&step));
+        let mut edges = Vec::new();
+        let mut through = HashMap::new();
+        for (instance, own) in &steps {
+            let removes = own.iter().any(|step| self.steps.removes(*step));
+            for required in self.required_in(*instance, &steps, &mut through) {
+                let Some(other) = steps.get(&required) else {
+                    continue;
+                };
+                // What waits for the instance itself, and what follows that, comes after it.
+                let waits = |step: &StepId| self.waits_on(*step, *instance);
+                let free = other.iter().position(waits).unwrap_or(other.len());
+                let (later, earlier) = match removes {
+                    true if free < other.len() => continue,
+                    true => (other.as_slice(), own.as_slice()),
+                    false => (own.as_slice(), &other[..free]),
+                };
+                let Some(first) = later.iter().copied().min_by_key(|step| place[step]) else {
+                    continue;
+                };
+                let before = earlier.iter().filter(|step| place[*step] < place[&first]);
+                if let Some(last) = before.max_by_key(|step| place[*step]) {
+                    edges.push((first, *last));
+                }
+            }
+        }
+        edges
+    }
+
+    /// The steps of each instance, those that count.
+    fn by_instance(
+        &self,
+        units: &[Vec<StepId>],
+        counts: impl Fn(StepId) -> bool,
+    ) -> HashMap<Handle, Vec<StepId>> {
+        let mut steps: HashMap<Handle, Vec<StepId>> = HashMap::new();
+        for step in units.iter().flatten().filter(|step| counts(**step)) {
+            let instance = self.steps.instance(*step);
+            steps.entry(instance).or_default().push(*step);
+        }
+        steps
+    }
+
+    /// The instances with steps that one requires, be it through others that have none. What was
+    /// found for those is kept in `through`.
+    fn required_in(
+        &self,
+        of: Handle,
+        steps: &HashMap<Handle, Vec<StepId>>,
+        through: &mut HashMap<Handle, Vec<Handle>>,
+    ) -> Vec<Handle> {
+        let direct = self.steps.required(of);
+        let idle = direct.iter().copied();
+        let idle = idle.filter(|required| !steps.contains_key(required));
+        let order = crate::dag::dependencies_first(idle.collect::<Vec<_>>(), |handle| {
+            if steps.contains_key(&handle) || through.contains_key(&handle) {
+                return Vec::new();
+            }
+            self.steps.required(handle)
+        });
+        let resolve = |all: Vec<Handle>, through: &HashMap<Handle, Vec<Handle>>| {
+            let mut found = Vec::new();
+            for handle in all {
+                match through.get(&handle) {
+                    Some(behind) => found.extend(behind),
+                    None => found.push(handle),
+                }
+            }
+            found.sort_unstable();
+            found.dedup();
+            found.retain(|handle| steps.contains_key(handle));
+            found
+        };
+        for handle in order {
+            if !steps.contains_key(&handle) && !through.contains_key(&handle) {
+                let behind = resolve(self.steps.required(handle), through);
+                through.insert(handle, behind);
+            }
+        }
+        resolve(direct, through)
+    }
+}
