@@ -3,15 +3,12 @@
 use std::collections::HashMap;
 
 use crate::diagnostic::Places;
-use crate::job::{Comparison, Difference, Engine, Side, TaskIndex};
+use crate::job::{Comparison, Difference, Side};
 use crate::ui::{ChangeView, PlanTask};
 
 /// Adds to a task of a plan what has changed since its operation ran last.
-pub(super) fn add(engine: &Engine, index: TaskIndex, places: &Places<'_>, task: &mut PlanTask) {
-    let Some(comparison) = engine.compare_with_record(index) else {
-        return;
-    };
-    task.changes = changes(&comparison, places);
+pub(super) fn add(comparison: &Comparison, places: &Places<'_>, task: &mut PlanTask) {
+    task.changes = changes(comparison, places);
     task.candidates.clone_from(&comparison.candidates);
     let told = |difference: &Difference| difference.old != Side::Unknown;
     if !comparison.differences.iter().any(told) {

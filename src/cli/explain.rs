@@ -11,7 +11,7 @@ use super::output::{Output, relative};
 use super::screen::Screen;
 use super::views::task_of_plan;
 use crate::diagnostic::Places;
-use crate::job::{Change, TaskIndex};
+use crate::job::{Change, ProposedTask};
 use crate::name::{Priority, Status, TemplateName};
 use crate::ops::explain::{Explained, Links, Subject};
 use crate::ops::{self};
@@ -101,7 +101,7 @@ pub(super) fn explain(args: ExplainArgs, global: &Global, output: &Output) -> u8
 fn view(explained: &Explained) -> ExplainView {
     let sources = relative(&explained.sources);
     let places = Places::new(&sources);
-    let workflow = explained.engine.options.goal.workflow.to_string();
+    let workflow = explained.goal.workflow.to_string();
     let mut view = match &explained.subject {
         Subject::Instance(handle) => instance(explained, *handle, &places),
         Subject::Template(name) => template(explained, name, &places),
@@ -114,7 +114,7 @@ fn view(explained: &Explained) -> ExplainView {
 }
 
 fn instance(explained: &Explained, handle: Handle, places: &Places<'_>) -> ExplainView {
-    let topology = &explained.engine.topology;
+    let topology = &explained.topology;
     let entity = topology.entity(handle);
     let node = entity.node();
     let mut view = ExplainView {
@@ -137,20 +137,20 @@ fn instance(explained: &Explained, handle: Handle, places: &Places<'_>) -> Expla
 }
 
 fn template(explained: &Explained, name: &TemplateName, places: &Places<'_>) -> ExplainView {
-    let engine = &explained.engine;
+    let topology = &explained.topology;
     let mut view = ExplainView {
         name: name.to_string(),
         template: name.to_string(),
         ..ExplainView::default()
     };
-    let Some(node) = engine.topology.template().nodes.get(name) else {
+    let Some(node) = topology.template().nodes.get(name) else {
         return view;
     };
     view.type_name = node.type_name.to_string();
     view.place = places.of(node.span);
     view.why_not = left_alone(explained, name.as_str());
     if view.why_not.is_empty() {
-        let why = left_out(&engine.topology, &engine.options.goal, node);
+        let why = left_out(topology, &explained.goal, node);
         let nothing = || "nothing of this workflow applies to what does not exist".to_owned();
         view.why_not.push(why.unwrap_or_else(nothing));
     }
@@ -174,7 +174,7 @@ fn orphan(name: &str, record: &Value) -> ExplainView {
 
 /// Why the effective status of an instance is not its own.
 fn status_because(explained: &Explained, handle: Handle) -> Option<String> {
-    let topology = &explained.engine.topology;
+    let topology = &explained.topology;
     let blamed = topology.blamed_for_status(handle)?;
     let entity = topology.entity(blamed);
     let status = topology.effective(blamed);
@@ -196,7 +196,7 @@ fn status_because(explained: &Explained, handle: Handle) -> Option<String> {
 }
 
 fn facts(explained: &Explained, handle: Handle) -> Vec<Fact> {
-    let topology = &explained.engine.topology;
+    let topology = &explained.topology;
     let entity = topology.entity(handle);
     let mut facts = Vec::new();
     let mut put = |key, label, text: String, value: Value| {
@@ -251,7 +251,7 @@ fn facts(explained: &Explained, handle: Handle) -> Vec<Fact> {
 }
 
 fn links(explained: &Explained, links: &Links) -> Vec<LinkView> {
-    let topology = &explained.engine.topology;
+    let topology = &explained.topology;
     let view = |(handle, link): (&Handle, &ops::explain::Link)| LinkView {
         name: topology.entity(*handle).name.to_string(),
         status: topology.effective(*handle),
@@ -265,22 +265,18 @@ fn links(explained: &Explained, links: &Links) -> Vec<LinkView> {
 
 /// What the job does to an instance and its relationships, and why not more.
 fn add_tasks(explained: &Explained, of: Handle, places: &Places<'_>, view: &mut ExplainView) {
-    let engine = &explained.engine;
-    let topology = &engine.topology;
-    for (index, task) in engine.tasks().iter().enumerate() {
-        let part = topology.source_of(task.spec.target) == Some(of);
-        if task.spec.target != of && !part {
-            continue;
-        }
+    let topology = &explained.topology;
+    for task in &explained.tasks {
+        let part = task.target != of;
         if task.is_skipped() {
-            view.why_not.push(why_skipped(explained, index));
-        } else if engine.includes(index) {
-            let part = part.then(|| topology.entity(task.spec.target).key.to_string());
-            view.tasks.push((part, task_of_plan(engine, index, places)));
+            view.why_not.push(why_skipped(explained, task));
+        } else if task.is_included {
+            let part = part.then(|| topology.entity(task.target).key.to_string());
+            view.tasks.push((part, task_of_plan(task, places)));
         } else {
             let why = format!(
                 "{} waits until something that is required needs it: the template is a default",
-                task.spec.reference.operation
+                task.operation
             );
             view.why_not.push(why);
         }
@@ -290,18 +286,18 @@ fn add_tasks(explained: &Explained, of: Handle, places: &Places<'_>, view: &mut 
         .extend(left_alone(explained, entity.name.as_str()));
     if view.tasks.is_empty() && view.why_not.is_empty() {
         let node = entity.node();
-        let out = node.and_then(|it| left_out(topology, &engine.options.goal, &it.template));
+        let out = node.and_then(|it| left_out(topology, &explained.goal, &it.template));
         view.why_not.push(out.unwrap_or_else(|| {
             format!(
                 "no operation is implemented that the workflow `{}` would run now",
-                engine.options.goal.workflow
+                explained.goal.workflow
             )
         }));
     }
 }
 
 fn left_alone(explained: &Explained, name: &str) -> Vec<String> {
-    let plan = &explained.engine.plan;
+    let plan = &explained.plan;
     let left = plan.left.iter().filter(|(own, _)| own.as_str() == name);
     let left = left.map(|(_, why)| why.to_string());
     let skipped = plan.skipped.iter().filter(|(own, _)| own.as_str() == name);
@@ -309,11 +305,9 @@ fn left_alone(explained: &Explained, name: &str) -> Vec<String> {
         .collect()
 }
 
-fn why_skipped(explained: &Explained, index: TaskIndex) -> String {
-    let engine = &explained.engine;
-    let task = engine.task(index);
-    let operation = &task.spec.reference.operation;
-    if task.spec.reason != Reason::Reconfigure {
+fn why_skipped(explained: &Explained, task: &ProposedTask) -> String {
+    let operation = &task.operation;
+    if task.reason != Reason::Reconfigure {
         let note = task.note().unwrap_or("it is left out");
         return format!("{operation}: {note}");
     }
@@ -323,9 +317,9 @@ fn why_skipped(explained: &Explained, index: TaskIndex) -> String {
              digests is not here; nothing else has"
         );
     }
-    let status = engine.topology.entity(task.spec.target).local;
+    let status = explained.topology.entity(task.target).local;
     let status = status.map_or("unknown", Status::as_str);
-    match engine.compare_with_record(index) {
+    match &task.comparison {
         None => format!(
             "its status is {status}, and `{operation}` has no record to compare with: it never ran"
         ),
@@ -340,7 +334,7 @@ fn why_skipped(explained: &Explained, index: TaskIndex) -> String {
 }
 
 fn last_change(explained: &Explained, handle: Handle) -> Option<LastChange> {
-    let entity = explained.engine.topology.entity(handle);
+    let entity = explained.topology.entity(handle);
     let id = entity.last_change()?;
     let mut change = LastChange {
         id: id.to_string(),

@@ -11,12 +11,13 @@ use super::options::{
 use super::output::{Output, relative};
 use super::screen::Screen;
 use super::views::{self, Audience};
-use crate::diagnostic::Sources;
 use crate::host::ChainSpec;
-use crate::job::Engine;
 use crate::name::{InstanceName, OperationRef, Status};
 use crate::ops::plan::Planned;
-use crate::ops::{self, Failure, FailureKind, JobReport, JobRequest, SessionOptions};
+use crate::ops::{
+    self, Answer, Failure, FailureKind, JobReport, JobRequest, QueryRequest, RunSettings,
+    SaveSettings, SessionOptions,
+};
 use crate::plan::{ChangeDetection, Goal, Repair, Workflow};
 use crate::runner::watch_signals;
 use crate::system::signals::Interrupts;
@@ -82,8 +83,7 @@ pub(super) fn perform(deed: Deed, args: &JobArgs, global: &Global, output: &Outp
     screen.done();
     match report {
         Ok(report) => {
-            let query = evaluate(args, &report.engine, &report.sources, output);
-            let (query, failure) = query.map_or_else(|it| (None, Some(it)), |it| (it, None));
+            let (query, failure) = answered(report.query.as_ref(), output);
             show(args, &report, query, failure.as_ref(), output);
             git::told(&report.commits, output);
             let code = exit_code(args.control.jobexitcode, &report);
@@ -112,24 +112,26 @@ fn chosen(workflow: Workflow, args: &JobArgs) -> Result<Deed, Failure> {
     Deed::of(args.workflow.as_deref().map_or(workflow, Workflow::parse))
 }
 
-/// What `--query` gives; what it reads is told where `--trace` asks for that.
-fn evaluate(
-    args: &JobArgs,
-    engine: &Engine,
-    sources: &Sources,
+/// What `--query` gave, or why it could not be evaluated; what it read is told.
+fn answered(
+    answer: Option<&Result<Answer, Failure>>,
     output: &Output,
-) -> Result<Option<Query>, Failure> {
-    let Some(expression) = args.any.query.as_deref() else {
-        return Ok(None);
-    };
-    let (result, reads) = ops::query(engine, sources, expression, args.any.trace)?;
-    for (key, value) in reads {
+) -> (Option<Query>, Option<Failure>) {
+    match answer {
+        None => (None, None),
+        Some(Err(failure)) => (None, Some(failure.clone())),
+        Some(Ok(answer)) => (Some(traced(answer, output)), None),
+    }
+}
+
+fn traced(answer: &Answer, output: &Output) -> Query {
+    for (key, value) in &answer.trace {
         output.complain(&format!("trace: {key} is {value}\n"));
     }
-    Ok(Some(Query {
-        expression: expression.to_owned(),
-        result,
-    }))
+    Query {
+        expression: answer.expression.clone(),
+        result: answer.value.clone(),
+    }
 }
 
 /// Shows what came of a job, and why its query could not be evaluated if so.
@@ -144,9 +146,7 @@ fn show(
         output.diagnostics(&failure.problems, &failure.sources);
     }
     let timed = args.any.starttime.is_none();
-    let Some(summary) = views::summary(report, query, timed) else {
-        return;
-    };
+    let summary = views::summary(report, query, timed);
     match args.any.output {
         OutputFormat::Json => {
             let mut summary = summary.json();
@@ -168,9 +168,11 @@ fn show(
         }
         OutputFormat::Text if report.declined => output.answer("Nothing was done.\n"),
         OutputFormat::Text => {
-            if !report.ran && report.engine.aborted().is_none() {
+            if report.job.aborted.is_none()
+                && let Some(plan) = &report.plan
+            {
                 let sources = relative(&report.sources);
-                let plan = views::plan(&report.engine, &sources, Audience::Person);
+                let plan = views::plan(plan, &sources, Audience::Person);
                 output.answer(&plan.text(output.width));
             }
             output.answer(&summary.text(output.width));
@@ -180,20 +182,20 @@ fn show(
 }
 
 fn exit_code(limit: JobExitCode, report: &JobReport) -> u8 {
-    if let Some(signal) = report.engine.interrupted() {
+    if let Some(signal) = report.job.interrupted {
         return u8::try_from(128 + signal).unwrap_or(130);
     }
-    let status = report.engine.status();
+    let status = report.job.status;
     let bad = match limit {
         JobExitCode::Error => status >= Status::Error,
         JobExitCode::Degraded => status >= Status::Degraded,
         JobExitCode::Never => false,
     };
-    let kept = report.engine.topology.orphans();
+    let kept = report.job.topology.orphans();
     let kept = kept.filter(|orphan| orphan.stays.is_some()).count();
     if bad || (kept > 0 && limit != JobExitCode::Never) {
         FailureKind::JobFailed.exit_code()
-    } else if report.outputs_failed {
+    } else if report.job.values.outputs_failed {
         FailureKind::Refused.exit_code()
     } else {
         0
@@ -222,12 +224,11 @@ pub(super) fn plan(args: PlanArgs, global: &Global, output: &Output) -> u8 {
     let mut screen = Screen::new(output, true, request.interrupts.clone());
     let planned = ops::plan::plan(&request, &mut screen);
     screen.done();
-    let answer = planned.and_then(|planned| {
-        let query = evaluate(args, &planned.engine, &planned.sources, output)?;
-        Ok((planned, query))
-    });
-    match answer {
-        Ok((planned, query)) => show_plan(args.any.output, why, &planned, query, output),
+    match planned {
+        Ok(planned) => {
+            let query = planned.answer.as_ref().map(|answer| traced(answer, output));
+            show_plan(args.any.output, why, &planned, query, output);
+        }
         Err(failure) => return output.failure(&or_interrupted(failure, &request), json),
     }
     0
@@ -240,7 +241,7 @@ fn show_plan(
     query: Option<Query>,
     output: &Output,
 ) {
-    let view = |audience| views::plan(&planned.engine, &relative(&planned.sources), audience);
+    let view = |audience| views::plan(&planned.plan, &relative(&planned.sources), audience);
     match format {
         OutputFormat::Json => {
             let view = view(Audience::Machine);
@@ -296,8 +297,8 @@ fn request(
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let environment = args.any.given.use_environment.as_deref();
     let (names, options) = (&args.control.executors, &args.control.executor_opts);
+    let query = args.any.query.clone();
     Ok(JobRequest {
-        executors: ChainSpec::parse(names.as_deref(), options.as_deref())?,
         session: SessionOptions {
             vars,
             logfile: global.logfile.clone(),
@@ -308,22 +309,31 @@ fn request(
         command: format!("unfurl {} {}", deed.workflow, args.ensemble)
             .trim_end()
             .to_owned(),
-        save: deed.save,
-        resume: args.control.resume,
-        refuse_dirty: match args.control.dirty {
-            DirtyArg::Abort => true,
-            DirtyArg::Ok => false,
-            DirtyArg::Auto => args.control.keep.request().is_some(),
+        save: SaveSettings {
+            record: deed.save,
+            refuse_dirty: match args.control.dirty {
+                DirtyArg::Abort => true,
+                DirtyArg::Ok => false,
+                DirtyArg::Auto => args.control.keep.request().is_some(),
+            },
+            check_upstream: global.upstream.check_upstream || !global.upstream.skip_upstream_check,
+            commit: args.control.keep.request(),
         },
-        check_upstream: global.upstream.check_upstream || !global.upstream.skip_upstream_check,
-        commit: args.control.keep.request(),
+        run: RunSettings {
+            executors: ChainSpec::parse(names.as_deref(), options.as_deref())?,
+            grace: args.control.grace,
+            parallel: args.any.parallel.map_or(4 * cores, NonZeroUsize::get),
+            echo: !output.quiet,
+        },
+        resume: args.control.resume,
+        query: query.map(|expression| QueryRequest {
+            expression,
+            depth: args.any.trace,
+        }),
         goal: goal(deed, args),
         lock_timeout: args.control.lock_timeout,
-        grace: args.control.grace,
         interrupts: Interrupts::default(),
         start: args.any.starttime.clone(),
-        parallel: args.any.parallel.map_or(4 * cores, NonZeroUsize::get),
-        echo: !output.quiet,
     })
 }
 

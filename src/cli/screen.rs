@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::output::{Output, relative};
 use super::views::{self, Audience};
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
-use crate::job::{Engine, Event, Level};
+use crate::job::{Event, Level, Proposal, TaskRecord};
 use crate::ops::{Decision, View};
 use crate::system::signals::Interrupts;
 use crate::ui::{Progress, approved, confirmed};
@@ -84,11 +84,11 @@ impl View for Screen<'_> {
         self.output.complain(&format!("note: {text}\n"));
     }
 
-    fn approve(&mut self, engine: &Engine, sources: &Sources) -> Decision {
+    fn approve(&mut self, plan: &dyn Fn() -> Proposal, sources: &Sources) -> Decision {
         if self.approve && self.output.level > Level::Info {
             return Decision::Proceed;
         }
-        let view = views::plan(engine, &relative(sources), Audience::Person);
+        let view = views::plan(&plan(), &relative(sources), Audience::Person);
         let text = view.text(self.output.width);
         if self.approve {
             self.output.message(Level::Info, text.trim_end());
@@ -122,31 +122,30 @@ impl View for Screen<'_> {
     fn event(&mut self, event: &Event) {
         match event {
             Event::Message { level, text } => self.say(*level, text),
-            Event::JobStarted { steps, .. } if self.output.terminal && !self.output.quiet => {
-                self.progress = Progress::on_stderr(*steps as u64);
+            Event::JobStarted(start) if self.output.terminal && !self.output.quiet => {
+                self.progress = Progress::on_stderr(start.steps as u64);
             }
-            Event::TaskStarted {
-                target, operation, ..
-            } => {
-                self.progress.started(&format!("{operation} {target}"));
-            }
-            Event::TaskFinished(finished) => {
+            Event::TaskStarted(task) => {
+                let TaskRecord {
+                    operation, target, ..
+                } = &**task;
                 self.progress
-                    .finished(&format!("{} {}", finished.operation, finished.target));
-                if finished.success {
-                    let text = format!("{} on {} succeeded", finished.operation, finished.target);
+                    .started(&format!("{operation} {}", target.key));
+            }
+            Event::TaskFinished(task) => {
+                let (operation, target) = (&task.operation, &task.target.key);
+                self.progress.finished(&format!("{operation} {target}"));
+                if task.is_ok() {
+                    let text = format!("{operation} on {target} succeeded");
                     self.say(Level::Verbose, &text);
-                } else if !finished.blocked {
-                    let why = finished.errors.join("; ");
+                } else if !task.is_blocked() {
+                    let why = task.errors().join("; ");
                     let colon = if why.is_empty() { "" } else { ": " };
-                    let text = format!(
-                        "{} on {} failed{colon}{why}",
-                        finished.operation, finished.target
-                    );
+                    let text = format!("{operation} on {target} failed{colon}{why}");
                     self.say(Level::Error, &text);
                 }
             }
-            Event::JobStarted { .. } | Event::JobFinished { .. } | Event::Problem(_) => {}
+            _ => {}
         }
     }
 }

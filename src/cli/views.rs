@@ -1,12 +1,12 @@
-//! A job's types as the views that `ui` shows.
+//! A plan and a report of a job as the views that `ui` shows.
 
 use super::changes;
 use crate::diagnostic::{Places, Sources};
-use crate::job::{Engine, Stage, Task, TaskIndex};
-use crate::name::Status;
+use crate::job::{Proposal, ProposedTask, ReportedTask, TaskRecord};
+use crate::name::{InstanceName, Status};
 use crate::ops::JobReport;
-use crate::plan::{Activity, Group, Item, When};
-use crate::topology::{Created, Orphan};
+use crate::plan::{Activity, Group, Item, Target, When};
+use crate::topology::{Created, Orphan, Topology};
 use crate::ui::{
     LeftAlone, OrphanLine, PlanEntry, PlanNode, PlanTask, PlanView, Query, SummaryView, TaskEnd,
     TaskRow,
@@ -22,30 +22,30 @@ pub(super) enum Audience {
     Machine,
 }
 
-/// A job that is shown, and the texts that it was planned from.
+/// A plan that is shown, and the texts that it was made from.
 #[derive(Debug)]
 struct Shown<'a> {
-    engine: &'a Engine,
+    proposal: &'a Proposal,
     places: Places<'a>,
 }
 
-/// The plan of a job. What was compared and has not changed is listed for machines only.
-pub(super) fn plan(engine: &Engine, sources: &Sources, audience: Audience) -> PlanView {
+/// A plan. What was compared and has not changed is listed for machines only.
+pub(super) fn plan(proposal: &Proposal, sources: &Sources, audience: Audience) -> PlanView {
     let shown = &Shown {
-        engine,
+        proposal,
         places: Places::new(sources),
     };
     let mut nodes: Vec<PlanNode> = Vec::new();
     let mut current = None;
-    for item in &engine.plan.items {
-        let Some(target) = target_of(engine, *item) else {
+    for item in &proposal.plan.items {
+        let Some(target) = target_of(proposal, *item) else {
             continue;
         };
-        if !included(engine, *item, audience) {
+        if !included(proposal, *item, audience) {
             continue;
         }
         if current != Some(target) {
-            nodes.push(node(engine, target));
+            nodes.push(node(&proposal.topology, target));
             current = Some(target);
         }
         if let Some(node) = nodes.last_mut() {
@@ -53,17 +53,17 @@ pub(super) fn plan(engine: &Engine, sources: &Sources, audience: Audience) -> Pl
         }
     }
     PlanView {
-        workflow: engine.options.goal.workflow.to_string(),
+        workflow: proposal.goal.workflow.to_string(),
         options: Vec::new(),
         external: Vec::new(),
         nodes,
-        left: left(engine),
+        left: left(&proposal.topology, &proposal.plan.skipped),
     }
 }
 
 /// What a job leaves alone and why; not what is no thing of its own.
-fn left(engine: &Engine) -> LeftAlone {
-    let skipped = engine.plan.skipped.iter();
+fn left(topology: &Topology, skipped: &[(InstanceName, String)]) -> LeftAlone {
+    let skipped = skipped.iter();
     let skipped = skipped.filter(|(_, why)| why != "virtual instance");
     let orphan = |orphan: &Orphan| OrphanLine {
         instance: orphan.name.to_string(),
@@ -81,43 +81,42 @@ fn left(engine: &Engine) -> LeftAlone {
         skipped: skipped
             .map(|(name, why)| (name.to_string(), why.clone()))
             .collect(),
-        orphans: engine.topology.orphans().map(orphan).collect(),
+        orphans: topology.orphans().map(orphan).collect(),
     }
 }
 
-fn target_of(engine: &Engine, item: Item) -> Option<Handle> {
-    match item {
-        Item::Step(step) => engine.target_of(step),
-        Item::Group(group) => match &engine.plan.groups[group].target {
-            crate::plan::Target::Node(name) => engine.topology.find(name.as_str()),
-            crate::plan::Target::Relationship { .. } => None,
-        }
-        .filter(|_| !engine.plan.groups[group].items.is_empty()),
+fn target_of(proposal: &Proposal, item: Item) -> Option<Handle> {
+    let group = match item {
+        Item::Step(step) => return proposal.target_of(step),
+        Item::Group(group) => &proposal.plan.groups[group],
+    };
+    match &group.target {
+        Target::Node(name) if !group.items.is_empty() => proposal.topology.find(name.as_str()),
+        Target::Node(_) | Target::Relationship { .. } => None,
     }
 }
 
-fn included(engine: &Engine, item: Item, audience: Audience) -> bool {
-    let shown = |task: usize| {
-        let skipped = engine.task(task).is_skipped();
-        engine.includes(task) && (audience == Audience::Machine || !skipped)
+fn included(proposal: &Proposal, item: Item, audience: Audience) -> bool {
+    let shown = |task: &ProposedTask| {
+        task.is_included && (audience == Audience::Machine || !task.is_skipped())
     };
     let mut stack = vec![item];
     while let Some(item) = stack.pop() {
         match item {
-            Item::Step(step) if engine.task_of(step).is_none_or(shown) => return true,
+            Item::Step(step) if proposal.task_of(step).is_none_or(shown) => return true,
             Item::Step(_) => {}
-            Item::Group(group) => stack.extend(&engine.plan.groups[group].items),
+            Item::Group(group) => stack.extend(&proposal.plan.groups[group].items),
         }
     }
     false
 }
 
-fn node(engine: &Engine, target: Handle) -> PlanNode {
-    let entity = engine.topology.entity(target);
+fn node(topology: &Topology, target: Handle) -> PlanNode {
+    let entity = topology.entity(target);
     PlanNode {
         instance: entity.local_name().to_owned(),
         nested_name: entity.name.to_string(),
-        status: Some(engine.topology.effective(target)),
+        status: Some(topology.effective(target)),
         local_status: entity.local,
         state: entity.state,
         managed: entity
@@ -129,39 +128,46 @@ fn node(engine: &Engine, target: Handle) -> PlanNode {
 }
 
 fn entry(shown: &Shown<'_>, item: Item, within: Handle) -> PlanEntry {
-    let engine = shown.engine;
-    match item {
-        Item::Step(step) => match (&engine.plan.steps[step].activity, engine.task_of(step)) {
-            (Activity::SetState(word), _) => PlanEntry::SetState(word.to_string()),
-            (Activity::Operation { .. }, Some(task)) => {
-                PlanEntry::Task(task_of_plan(engine, task, &shown.places))
-            }
-            (Activity::Operation { reference, .. }, None) => PlanEntry::Task(PlanTask {
-                operation: reference.operation.to_string(),
-                reason: engine.plan.steps[step].reason.to_string(),
-                ..PlanTask::default()
-            }),
-        },
-        Item::Group(group) => PlanEntry::Group {
-            workflow: Some(purpose(&engine.plan.groups[group])),
-            sequence: sequence(shown, &engine.plan.groups[group].items, within),
-        },
+    let proposal = shown.proposal;
+    let step = match item {
+        Item::Step(step) => step,
+        Item::Group(group) => {
+            let group = &proposal.plan.groups[group];
+            return PlanEntry::Group {
+                workflow: Some(purpose(group)),
+                sequence: sequence(shown, &group.items, within),
+            };
+        }
+    };
+    let stated = &proposal.plan.steps[step];
+    match (&stated.activity, proposal.task_of(step)) {
+        (Activity::SetState(word), _) => PlanEntry::SetState(word.to_string()),
+        (Activity::Operation { .. }, Some(task)) => {
+            PlanEntry::Task(task_of_plan(task, &shown.places))
+        }
+        (Activity::Operation { reference, .. }, None) => PlanEntry::Task(PlanTask {
+            operation: reference.operation.to_string(),
+            reason: stated.reason.to_string(),
+            ..PlanTask::default()
+        }),
     }
 }
 
 /// A task with why it is there.
-pub(super) fn task_of_plan(engine: &Engine, index: TaskIndex, places: &Places<'_>) -> PlanTask {
-    let task = engine.task(index);
+pub(super) fn task_of_plan(task: &ProposedTask, places: &Places<'_>) -> PlanTask {
     let mut shown = PlanTask {
-        operation: task.spec.reference.operation.to_string(),
-        reason: task.spec.reason.to_string(),
+        operation: task.operation.to_string(),
+        reason: task.reason.to_string(),
         rendered: task.folders.clone(),
-        note: note(task),
-        because: engine.because(index),
+        note: task.note().map(str::to_owned),
+        because: task.because.clone(),
         ..PlanTask::default()
     };
-    if task.change.is_change() && !task.is_skipped() {
-        changes::add(engine, index, places, &mut shown);
+    if task.change.is_change()
+        && !task.is_skipped()
+        && let Some(comparison) = &task.comparison
+    {
+        changes::add(comparison, places, &mut shown);
     }
     shown
 }
@@ -179,16 +185,16 @@ fn purpose(group: &Group) -> String {
 
 /// The items of a group; those for another target stand below that target.
 fn sequence(shown: &Shown<'_>, items: &[Item], within: Handle) -> Vec<PlanEntry> {
-    let engine = shown.engine;
+    let proposal = shown.proposal;
     let mut entries: Vec<PlanEntry> = Vec::new();
     let mut current = within;
     for item in items {
-        let Some(target) = target_of(engine, *item) else {
+        let Some(target) = target_of(proposal, *item) else {
             continue;
         };
         let entry = entry(shown, *item, target);
         if target != current {
-            entries.push(PlanEntry::Node(node(engine, target)));
+            entries.push(PlanEntry::Node(node(&proposal.topology, target)));
             current = target;
         }
         match entries.last_mut() {
@@ -199,41 +205,24 @@ fn sequence(shown: &Shown<'_>, items: &[Item], within: Handle) -> Vec<PlanEntry>
     entries
 }
 
-fn note(task: &Task) -> Option<String> {
-    match &task.stage {
-        Stage::Deferred => Some("render waiting for dependents".to_owned()),
-        Stage::Unrenderable => Some("errors while rendering".to_owned()),
-        _ => task.note().map(str::to_owned),
+/// The summary of a job.
+pub(super) fn summary(report: &JobReport, query: Option<Query>, timed: bool) -> SummaryView {
+    let job = &report.job;
+    SummaryView {
+        id: job.head.id,
+        status: job.status,
+        elapsed: timed.then_some(report.elapsed),
+        tasks: job.tasks.iter().map(row).collect(),
+        outputs: Value::from(job.values.outputs.clone()),
+        external: Vec::new(),
+        left: left(&job.topology, &[]),
+        query,
     }
 }
 
-/// The summary of a job.
-pub(super) fn summary(
-    report: &JobReport,
-    query: Option<Query>,
-    timed: bool,
-) -> Option<SummaryView> {
-    let engine = &report.engine;
-    let id = engine.id().ok()?;
-    let tasks = engine.listed().map(|task| row(engine, task)).collect();
-    Some(SummaryView {
-        id,
-        status: engine.status(),
-        elapsed: timed.then_some(report.elapsed),
-        tasks,
-        outputs: Value::from(report.outputs.clone()),
-        external: Vec::new(),
-        left: LeftAlone {
-            skipped: Vec::new(),
-            ..left(engine)
-        },
-        query,
-    })
-}
-
-fn row(engine: &Engine, task: &Task) -> TaskRow {
-    let target = engine.topology.entity(task.spec.target);
-    let end = match (task.status(), task.is_blocked()) {
+fn row(task: &ReportedTask) -> TaskRow {
+    let record = &*task.record;
+    let end = match (record.status(), record.is_blocked()) {
         (Some(_), true) => TaskEnd::Blocked,
         (Some(Status::Ok), false) => TaskEnd::Success,
         (Some(_), false) => TaskEnd::Failed,
@@ -241,29 +230,27 @@ fn row(engine: &Engine, task: &Task) -> TaskRow {
     };
     TaskRow {
         end,
-        status: task.status(),
-        target: target.local_name().to_owned(),
-        nested_name: target.name.to_string(),
-        operation: task.spec.reference.operation.to_string(),
-        template: target.template_name().to_owned(),
-        type_name: target.type_name().to_owned(),
-        target_status: task.target_state.status,
-        final_status: Some(engine.topology.effective(task.spec.target)),
-        target_state: task.target_state.state,
-        changed: task.has_changed(),
-        configurator: task.class_name().to_owned(),
-        priority: task.spec.priority,
-        reason: task.spec.reason.to_string(),
-        output: output(task),
+        status: record.status(),
+        target: record.target.name.clone(),
+        nested_name: record.target.nested_name.clone(),
+        operation: record.operation.operation.to_string(),
+        template: record.target.template.clone(),
+        type_name: record.target.type_name.clone(),
+        target_status: record.target_state.status,
+        final_status: Some(task.final_status),
+        target_state: record.target_state.state,
+        changed: record.has_changed(),
+        configurator: record.class_name.to_owned(),
+        priority: record.priority,
+        reason: record.reason.clone(),
+        output: output(record),
     }
 }
 
-fn output(task: &Task) -> Value {
-    let finished = task.finished();
-    let result = finished.and_then(|finished| finished.outcome.result.clone());
-    let errors = &task.errors;
+fn output(record: &TaskRecord) -> Value {
+    let (result, errors) = (&record.data.result, &record.data.messages);
     match result {
-        None | Some(Value::Null) if !errors.is_empty() => Value::from(errors.join("; ")),
-        other => other.unwrap_or_default().redacted(),
+        Value::Null if !errors.is_empty() => Value::from(errors.join("; ")),
+        other => other.clone(),
     }
 }

@@ -79,10 +79,23 @@ impl CutOffJob {
                 self.started.shift_remove(&ended.task);
                 self.ended.push(*ended);
             }
-            Entry::Settled { groups } => self.settled.extend(groups),
+            Entry::Settled { groups, amended } => {
+                self.settled.extend(groups);
+                for task in amended {
+                    self.amend(task);
+                }
+            }
             Entry::Instance(state) => drop(self.instances.insert(state.route, state.record)),
             Entry::Template { name, text } => self.templates.push((name, text)),
             Entry::Finished { status } => self.finished = Some(status),
+        }
+    }
+
+    /// Puts the record of a task that has ended in the place of the one before.
+    fn amend(&mut self, task: Ended) {
+        let mut ended = self.ended.iter_mut();
+        if let Some(before) = ended.find(|before| before.task == task.task) {
+            *before = task;
         }
     }
 
@@ -151,7 +164,7 @@ impl CutOffJob {
         if tasks.is_empty() {
             return Ok(None);
         }
-        let mut record = Record::with_status(job, self.status(manifest, &doubts)?);
+        let mut record = Record::of_status(job, self.status(manifest, &doubts)?);
         let head = self.job_record(&tasks, now)?;
         if manifest.keeps_changes_inline() {
             let records = tasks.into_iter().map(|task| task.record).collect();

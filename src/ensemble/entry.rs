@@ -1,9 +1,14 @@
-//! What a journal tells of a job: enough to write its record without it. Records are kept as YAML
-//! text, as they are written in the end.
+//! The form of events in a journal: enough to write the record of a job without it. Records are kept
+//! as YAML text, as they are written in the end.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+
+use super::changes::{begun_record, intent_record, task_record};
+use crate::job::{Event, InstanceChange, JobStart, TaskRecord};
+use crate::value::{Map, Value};
+use crate::yaml;
 
 /// One entry of a job's journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +26,10 @@ pub enum Entry {
     Settled {
         /// The groups.
         groups: Vec<usize>,
+        /// The tasks that had ended and whose records are others now. Versions that do not know
+        /// them read the rest.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        amended: Vec<Ended>,
     },
     /// A task has added a node template.
     Template {
@@ -116,4 +125,104 @@ pub struct InstanceState {
     /// Its record without what stands on it and within it, as YAML; none if there is nothing to
     /// record any more.
     pub record: Option<String>,
+}
+
+impl Entry {
+    /// The entry of an event; none if a journal does not keep it. `token` tells the processes of this
+    /// run from all others.
+    pub(super) fn of(event: &Event, token: &str) -> Option<Self> {
+        Some(match event {
+            Event::JobStarted(start) => Self::Began(Box::new(Began::of(start, token))),
+            Event::TaskStarted(record) => Self::Started(Started::of(record)),
+            Event::TaskFinished(record) => Self::Ended(Box::new(Ended::of(record))),
+            Event::TaskAmended(record) => Self::Settled {
+                groups: Vec::new(),
+                amended: vec![Ended::of(record)],
+            },
+            Event::TemplateAdded { name, template } => Self::Template {
+                name: name.to_string(),
+                text: yaml::emit(template, 0),
+            },
+            Event::GroupsSettled(groups) => Self::Settled {
+                groups: groups.clone(),
+                amended: Vec::new(),
+            },
+            Event::InstanceChanged(change) => Self::Instance(InstanceState::of(change)),
+            Event::JobFinished { status, .. } => Self::Finished {
+                status: (*status).to_owned(),
+            },
+            Event::Message { .. } | Event::Problem(_) => return None,
+        })
+    }
+}
+
+impl Began {
+    fn of(start: &JobStart, token: &str) -> Self {
+        let goal = &start.goal;
+        let mut done: Vec<(String, String)> = goal.done.iter().cloned().collect();
+        done.sort_unstable();
+        Self {
+            id: start.head.id.to_string(),
+            start: start.head.start.as_microsecond(),
+            record: text_of(begun_record(&start.head)),
+            token: Some(token.to_owned()),
+            goal: Some(goal.to_kept()),
+            done,
+            planned: start.planned.clone(),
+        }
+    }
+}
+
+impl Started {
+    fn of(record: &TaskRecord) -> Self {
+        Self {
+            task: record.task,
+            target: record.target.whole_key.clone(),
+            operation: record.operation.to_string(),
+            turn: record.turn.instance.clone(),
+            route: record.turn.route.clone(),
+            record: text_of(intent_record(record)),
+            folder: folder_of(record),
+        }
+    }
+}
+
+impl Ended {
+    fn of(record: &TaskRecord) -> Self {
+        let turn = &record.turn;
+        Self {
+            task: record.task,
+            target: record.target.whole_key.clone(),
+            operation: record.operation.to_string(),
+            folder: folder_of(record),
+            record: text_of(task_record(record, "")),
+            success: record.is_ok(),
+            changed: record.has_changed(),
+            committed: record.is_committed(),
+            skipped: record.end.is_none(),
+            group: turn.group,
+            workflow: turn.workflow.clone(),
+            turn: turn.instance.clone(),
+            route: turn.route.clone(),
+            number: record.end.as_ref().map_or(0, |end| end.number),
+        }
+    }
+}
+
+impl InstanceState {
+    fn of(change: &InstanceChange) -> Self {
+        Self {
+            route: change.route.clone(),
+            record: change.record.clone().map(text_of),
+        }
+    }
+}
+
+fn folder_of(record: &TaskRecord) -> (String, String) {
+    let folder = &record.folder;
+    (folder.instance.clone(), folder.operation.clone())
+}
+
+fn text_of(record: Map) -> String {
+    yaml::emit(&Value::from(record).redacted(), 0)
 }

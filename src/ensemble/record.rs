@@ -1,15 +1,25 @@
 //! What a job leaves on record: files, lines and sections, all as data.
 
-use crate::job::Engine;
+use std::sync::Arc;
+
+use crate::job::Report;
 use crate::name::ChangeId;
 use crate::value::{Map, Value};
 use crate::yaml;
 
-use super::changes::{JobFacts, is_committed, job_record, stamp, task_record};
+use super::changes::{job_record, stamp, task_record};
 use super::jobs_tsv::{TEMPLATES, add_templates, job_line, portable_keys, task_line};
 use super::manifest::Manifest;
-use super::status::{Values, status_section};
-use super::templates::NewTemplates;
+use super::templates::{KeptIndex, NewTemplates};
+
+/// What a record needs besides the report of its job.
+#[derive(Debug, Clone)]
+pub struct RecordFacts {
+    /// The node templates that earlier records keep.
+    pub kept_templates: Arc<KeptIndex>,
+    /// When the job ended.
+    pub ended: jiff::Timestamp,
+}
 
 /// What a job leaves on record. Nothing of it is on disk before it is published.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,46 +51,30 @@ pub fn job_file_name(start: jiff::Timestamp, id: &str) -> String {
 
 impl Record {
     /// What a job that has ended leaves on record; none where it came to no task.
-    pub fn of(
-        manifest: &Manifest,
-        engine: &mut Engine,
-        facts: &JobFacts,
-    ) -> Result<Option<Self>, crate::job::Error> {
-        if engine.listed().next().is_none() {
-            return Ok(None);
+    pub fn of(manifest: &Manifest, report: &Report, facts: &RecordFacts) -> Option<Self> {
+        let status = report.values.status_section.clone();
+        if report.tasks.is_empty() {
+            return None;
         }
-        engine.get_digest_key();
-        let mut ours = Self::of_status(engine)?;
-        let job = ours.job;
-        let record = job_record(engine, job.as_str(), facts);
-        let dry = engine.options.goal.dry_run;
+        let mut ours = Self::of_status(report.head.id, status.unwrap_or_default());
+        let record = job_record(report, facts.ended);
         if manifest.keeps_changes_inline() {
-            ours.add_inline(manifest, engine, record, facts);
+            ours.add_inline(manifest, report, record, facts);
         } else {
-            ours.add_files(manifest, engine, record, facts);
+            ours.add_files(manifest, report, record, facts);
         }
-        ours.sections.extend(discovered(manifest, engine));
-        if dry {
-            let name = job_file_name(engine.options.start, job.as_str());
+        let discovered = report.values.discovered.clone();
+        ours.sections
+            .extend(discovered_section(manifest, discovered));
+        if report.is_dry_run() {
+            let name = job_file_name(report.head.start, ours.job.as_str());
             ours.copy = Some(format!("planned/{name}.ensemble.yaml"));
         }
-        Ok(Some(ours))
-    }
-
-    /// What exists, as a job sees it, and nothing of the job itself.
-    pub fn of_status(engine: &mut Engine) -> Result<Self, crate::job::Error> {
-        let (inputs, outputs) = (engine.inputs(), engine.outputs());
-        let values = Values {
-            inputs,
-            outputs,
-            nested: &|root| engine.nested_values(root),
-        };
-        let status = status_section(&engine.topology, values);
-        Ok(Self::with_status(engine.id()?, status))
+        Some(ours)
     }
 
     /// The record of a job of which nothing is known but the `status` section.
-    pub(super) fn with_status(job: ChangeId, status: Value) -> Self {
+    pub fn of_status(job: ChangeId, status: Value) -> Self {
         Self {
             job,
             files: Vec::new(),
@@ -94,13 +88,13 @@ impl Record {
     fn add_files(
         &mut self,
         manifest: &Manifest,
-        engine: &Engine,
+        report: &Report,
         mut record: Map,
-        facts: &JobFacts,
+        facts: &RecordFacts,
     ) {
-        let name = job_file_name(engine.options.start, self.job.as_str());
-        let dry = engine.options.goal.dry_run;
-        let changelogs = Changelogs::of(engine);
+        let name = job_file_name(report.head.start, self.job.as_str());
+        let dry = report.is_dry_run();
+        let changelogs = Changelogs::of(report);
         let folder = match (dry, changelogs.committed.is_empty()) {
             (true, _) => "planned",
             (false, true) => "jobs",
@@ -114,10 +108,10 @@ impl Record {
             self.files.push((path, text));
         };
         if changed {
-            let new = NewTemplates::of(engine, &facts.kept_templates.read());
+            let new = NewTemplates::of(report, &facts.kept_templates.read());
             add(format!("jobs/{name}.yaml"), Map::new(), &changelogs.all);
             add(changelog, new.templates, &changelogs.committed);
-            self.lines = job_line(&record, engine.status().as_str());
+            self.lines = job_line(&record, report.status.as_str());
             add_templates(&mut self.lines, &new.digests);
             self.lines.push_str(&changelogs.lines);
         } else {
@@ -131,10 +125,18 @@ impl Record {
     }
 
     /// The ensemble carries its changes itself.
-    fn add_inline(&mut self, manifest: &Manifest, engine: &Engine, record: Map, facts: &JobFacts) {
-        let new = NewTemplates::of(engine, &facts.kept_templates.read());
-        let tasks = engine.listed();
-        let mut records: Vec<Map> = tasks.map(|task| task_record(engine, task)).collect();
+    fn add_inline(
+        &mut self,
+        manifest: &Manifest,
+        report: &Report,
+        record: Map,
+        facts: &RecordFacts,
+    ) {
+        let new = NewTemplates::of(report, &facts.kept_templates.read());
+        let records = report.records();
+        let mut records: Vec<Map> = records
+            .map(|task| task_record(task, self.job.as_str()))
+            .collect();
         if let Some(first) = records.first_mut().filter(|_| !new.templates.is_empty()) {
             first.insert("templates".into(), Value::from(new.templates));
             first.insert(TEMPLATES.into(), Value::from(new.digests));
@@ -184,11 +186,11 @@ pub(super) struct Changelogs {
 }
 
 impl Changelogs {
-    fn of(engine: &Engine) -> Self {
+    fn of(report: &Report) -> Self {
         let mut texts = Self::default();
-        for task in engine.listed() {
-            let record = task_record(engine, task);
-            texts.add(record, task.finished().is_none(), is_committed(task));
+        for task in report.records() {
+            let record = task_record(task, report.head.id.as_str());
+            texts.add(record, task.end.is_none(), task.is_committed());
         }
         texts
     }
@@ -221,13 +223,6 @@ impl Changelogs {
             }
         }
     }
-}
-
-/// The node templates that tasks have added, with those added before.
-fn discovered(manifest: &Manifest, engine: &Engine) -> Option<(String, Value)> {
-    let new = engine.discovered().iter();
-    let new = new.map(|(name, template)| (name.clone(), template.redacted()));
-    discovered_section(manifest, new.collect())
 }
 
 /// The section of node templates that tasks have added, with new ones; none if there are none.

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::job::Engine;
+use crate::job::Report;
 use crate::name::TemplateName;
 use crate::topology::Topology;
 use crate::tosca::NodeTemplate;
@@ -56,12 +56,12 @@ pub(super) struct NewTemplates {
 
 impl NewTemplates {
     /// Those of all instances that exist, but for those that were kept as they are now.
-    pub(super) fn of(engine: &Engine, kept: &KeptTemplates) -> Self {
+    pub(super) fn of(report: &Report, kept: &KeptTemplates) -> Self {
         let mut new = Self::default();
-        for template in templates_of_instances(&engine.topology) {
-            let portable = engine.topology.service().portable(template);
-            let added = || engine.discovered().get(template.name.as_str());
-            let Some(portable) = portable.or_else(|| added().map(Value::redacted)) else {
+        for template in templates_of_instances(&report.topology) {
+            let portable = report.topology.service().portable(template);
+            let added = || report.values.discovered.get(template.name.as_str());
+            let Some(portable) = portable.or_else(|| added().cloned()) else {
                 continue;
             };
             let digest = digest(&portable);

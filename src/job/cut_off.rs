@@ -9,7 +9,7 @@ use super::stage::Stage;
 use super::task::{Task, TaskIndex};
 use crate::host::Action;
 use crate::name::Status;
-use crate::plan::{GroupId, Reason};
+use crate::plan::Reason;
 use crate::task::Effect;
 use crate::value::{Handle, Value, canonical_sha256};
 
@@ -55,11 +55,6 @@ impl Engine {
         }
     }
 
-    /// The groups of which all steps were done since the last call.
-    pub fn take_settled_groups(&mut self) -> Vec<GroupId> {
-        self.scheduler.take_settled_groups()
-    }
-
     /// An instance that was to be brought up again, and was not to the end, does not work: it is
     /// repaired next time. One that was gone and begun anew is not gone any more.
     pub(super) fn note_half_done(&mut self, index: TaskIndex) {
@@ -86,7 +81,7 @@ impl Engine {
 
     /// Whether a task has done its work in a job that was interrupted before all was done that it
     /// is part of: then the next job does what is left, and not this.
-    pub fn is_half_done(&self, task: &Task) -> bool {
+    pub(super) fn is_half_done(&self, task: &Task) -> bool {
         let was_interrupted = self.ledger.interrupted.is_some();
         let Some(group) = task.spec.group.filter(|_| was_interrupted) else {
             return false;
@@ -102,29 +97,18 @@ impl Engine {
     }
 
     /// Whether nobody knows if a task has done its work, since it was ended in the middle of it.
-    pub fn is_in_doubt(&self, task: &Task) -> bool {
+    pub(super) fn is_in_doubt(&self, task: &Task) -> bool {
         let turn = self.instance_of_turn(task);
         let unknown =
             turn.is_some_and(|of| self.topology.entity(of).local == Some(Status::Unknown));
         task.was_cut_off() && unknown && task.spec.reference.interface.is_of_life_cycle()
     }
 
-    /// The key, among all topologies, of the instance whose turn a task is part of.
-    pub fn turn_of(&self, task: &Task) -> String {
-        let of = self.instance_of_turn(task);
-        self.topology.whole_key(of.unwrap_or(task.spec.target))
-    }
-
     /// The instance whose turn a task is part of; none for the root.
-    pub fn instance_of_turn(&self, task: &Task) -> Option<Handle> {
+    pub(super) fn instance_of_turn(&self, task: &Task) -> Option<Handle> {
         let steps = self.job_steps();
         let of = task.spec.step.map(|step| steps.instance(step));
         self.topology.instance_of(of.unwrap_or(task.spec.target))
-    }
-
-    /// The instances that were changed since the last call.
-    pub fn take_touched(&mut self) -> Vec<Handle> {
-        self.topology_mut().take_touched()
     }
 
     /// Why a task need not do again what a job that was cut off has done.

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use super::engine::Engine;
 use super::error::Error;
-use super::event::{Event, Level};
+use super::event::{Event, JobFacts, Level};
+use super::options::Recording;
 use super::schedule::Steps as _;
 use super::start::Next;
 use super::task::TaskIndex;
@@ -35,16 +36,16 @@ pub enum Progress {
 
 impl Engine {
     /// Begins to run a rendered plan.
-    pub fn begin_run(&mut self) -> Result<(), Error> {
+    pub fn begin_run(&mut self, recording: Recording, facts: JobFacts) -> Result<(), Error> {
+        self.recording = recording;
+        self.facts = facts;
         // Upstream forgets what it skipped once anything runs.
         self.ledger.clear_list();
         let (scheduler, steps) = self.schedule();
         scheduler.build(&steps);
-        let event = Event::JobStarted {
-            id: self.id()?.to_string(),
-            workflow: self.options.goal.workflow.to_string(),
-            steps: self.scheduler.left(),
-        };
+        // What was changed so far is the plan's, which is made again.
+        self.topology_mut().take_touched();
+        let event = Event::JobStarted(Box::new(self.started()?));
         self.ledger.push(event);
         Ok(())
     }
@@ -194,7 +195,10 @@ impl Engine {
     /// Ends a job of which nothing runs any more: tasks that never came to run are recorded as such.
     pub fn end_run(&mut self, folders: &mut dyn Folders) -> Result<(), Error> {
         self.abandon_rest()?;
-        let (id, status) = (self.id()?.to_string(), self.status().as_str());
+        for record in self.complete_records() {
+            self.ledger.push(Event::TaskAmended(record));
+        }
+        let (id, status) = (self.id()?, self.status().as_str());
         self.ledger.push(Event::JobFinished { id, status });
         self.settle_folders(folders);
         Ok(())

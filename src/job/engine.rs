@@ -3,24 +3,22 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use super::cause::Comparison;
-use super::digest::Digest;
 use super::error::Error;
 use super::evaluation::{Choose, Evaluation, Surroundings};
-use super::event::{Event, Level};
+use super::event::{Event, InstanceChange, JobFacts, JobStart, Level};
 use super::execution::Execution;
 use super::history::History;
 use super::ledger::Ledger;
-use super::options::JobOptions;
+use super::options::{JobOptions, Recording};
 use super::plan_steps::{JobSteps, StepTable};
 use super::problem::explain;
 use super::schedule::Scheduler;
 use super::task::{Task, TaskIndex};
 use super::world::{FolderKey, Keys, Places};
 use crate::expr::World;
-use crate::name::{ChangeId, Priority, Status, TaskNumber};
+use crate::name::{ChangeId, Priority, Status};
 use crate::plan::{Activity, Plan, StepId, Target};
-use crate::topology::Topology;
+use crate::topology::{Topology, snapshot};
 use crate::value::{Handle, Map, Value};
 
 /// The coordinator of one job.
@@ -36,6 +34,10 @@ pub struct Engine {
     pub(super) scheduler: Scheduler,
     pub(super) ledger: Ledger,
     pub(super) execution: Execution,
+    /// How much of the job is recorded, once it runs.
+    pub(super) recording: Recording,
+    /// What its record says besides its tasks, once it runs.
+    pub(super) facts: JobFacts,
     /// The status on record of those that the plan gives another one to begin with.
     pub(super) recorded: HashMap<Handle, Option<Status>>,
     /// Entities that read secrets of which nobody can tell whether they have changed.
@@ -100,6 +102,8 @@ impl Engine {
             scheduler: Scheduler::default(),
             ledger: Ledger::default(),
             execution: Execution::default(),
+            recording: Recording::default(),
+            facts: JobFacts::default(),
             recorded: HashMap::new(),
             unknown_secrets: BTreeSet::new(),
             broken: HashSet::new(),
@@ -292,42 +296,44 @@ impl Engine {
         self.evaluation().label(&self.ledger.tasks[index])
     }
 
-    /// Why a task is in the plan, as a phrase; none where its reason says all.
-    pub fn because(&self, index: TaskIndex) -> Option<String> {
-        self.evaluation().because(self.task(index))
-    }
-
-    /// Compares what the operation of a task read when it ran last with what there is now; none if
-    /// it never ran.
-    pub fn compare_with_record(&self, index: TaskIndex) -> Option<Comparison> {
-        self.evaluation().compare_with_record(self.task(index))
-    }
-
-    /// The digest fields of a task that has run.
-    pub fn digest(&self, task: &Task) -> Digest {
-        self.evaluation().digest(task)
-    }
-
-    /// The instances of which tasks changed more than their own record, or on which an operation of
-    /// the life cycle ran, in words.
-    pub fn changed_instances(&self) -> Vec<String> {
-        let mut changed = indexmap::IndexSet::new();
-        for task in self.listed() {
-            let outcome = task.finished().map(|finished| &finished.outcome);
-            let own = outcome.is_some_and(|it| it.status.is_some() || it.modified == Some(true));
-            let is_standard = task.spec.reference.interface.as_str() == "Standard";
-            let own = (own || is_standard && !task.is_blocked()).then_some(task.spec.target);
-            let others = task.changes.iter();
-            let others = others.filter(|(_, changes)| !changes.is_empty());
-            changed.extend(own.into_iter().chain(others.map(|(of, _)| *of)));
-        }
-        let name = |of: &Handle| format!("`{}`", self.topology.entity(*of).name);
-        changed.iter().map(name).collect()
-    }
-
-    /// What happened since the last call.
+    /// What happened since the last call. Where each event is recorded, what changed with tasks
+    /// comes with them.
     pub fn take_events(&mut self) -> Vec<Event> {
-        self.ledger.take_events()
+        let mut events = self.ledger.take_events();
+        let is_progress = events.iter().any(Event::is_progress);
+        if !is_progress || self.recording != Recording::Journal {
+            return events;
+        }
+        events.extend(self.ledger.take_added_templates());
+        let groups = self.scheduler.take_settled_groups();
+        if !groups.is_empty() {
+            events.push(Event::GroupsSettled(groups));
+        }
+        let touched = self.topology_mut().take_touched();
+        events.extend(touched.into_iter().map(|of| {
+            Event::InstanceChanged(InstanceChange {
+                route: self.topology.route_to(of),
+                record: snapshot(&self.topology, of),
+            })
+        }));
+        events
+    }
+
+    /// The beginning of the job as its journal tells it.
+    pub fn started(&self) -> Result<JobStart, Error> {
+        let before = &self.options.goal.planned;
+        let planned = if before.is_empty() {
+            self.planned()
+        } else {
+            // It goes on with the plan of another job.
+            before.clone()
+        };
+        Ok(JobStart {
+            head: self.head()?,
+            steps: self.scheduler.left(),
+            goal: self.options.goal.clone(),
+            planned,
+        })
     }
 
     /// The id of the job.
@@ -335,23 +341,14 @@ impl Engine {
         Ok(ChangeId::job(self.options.start)?)
     }
 
-    /// The number that the last task's id was made of.
-    pub fn last_number(&self) -> TaskNumber {
-        self.ledger.last_number()
-    }
-
     /// The status of the job: the worst of its tasks.
     pub fn status(&self) -> Status {
         self.ledger.status()
     }
 
-    /// The outputs of the topology, evaluated now; one that cannot be is told and null.
-    pub fn outputs(&mut self) -> Map {
-        self.checked_outputs().0
-    }
-
-    /// The outputs, and whether one of them could not be evaluated.
-    pub fn checked_outputs(&mut self) -> (Map, bool) {
+    /// The outputs of the topology, evaluated now, and whether one of them could not be evaluated:
+    /// that is told, and null.
+    pub(super) fn outputs(&mut self) -> (Map, bool) {
         let names: Vec<_> = self.topology.template().outputs.keys().cloned().collect();
         let (mut outputs, mut failed) = (Map::new(), false);
         for name in names {
@@ -381,16 +378,6 @@ impl Engine {
         depth: u8,
     ) -> Result<(Value, Vec<(String, Value)>), crate::expr::Error> {
         self.evaluation().query(expression, depth)
-    }
-
-    /// The inputs of the topology, evaluated.
-    pub fn inputs(&self) -> Map {
-        self.evaluation().inputs()
-    }
-
-    /// The inputs and outputs of the nested topology with this root, evaluated.
-    pub fn nested_values(&self, root: Handle) -> (Map, Map) {
-        self.evaluation().nested_values(root)
     }
 }
 

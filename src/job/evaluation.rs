@@ -51,6 +51,15 @@ pub(super) struct Borrowed<'t> {
     topology: PhantomData<&'t Topology>,
 }
 
+impl Borrowed<'_> {
+    fn new(evaluator: Evaluator) -> Self {
+        Self {
+            evaluator,
+            topology: PhantomData,
+        }
+    }
+}
+
 impl Deref for Borrowed<'_> {
     type Target = Evaluator;
 
@@ -66,13 +75,6 @@ impl Drop for Borrowed<'_> {
 }
 
 impl<'t> Evaluation<'t> {
-    fn lend(&self, evaluator: Evaluator) -> Borrowed<'t> {
-        Borrowed {
-            evaluator,
-            topology: PhantomData,
-        }
-    }
-
     fn new_evaluator(&self) -> Evaluator {
         let scope = Arc::clone(self.topology);
         let Surroundings { world, memo, .. } = self.surroundings;
@@ -81,15 +83,15 @@ impl<'t> Evaluation<'t> {
 
     /// An evaluator for the topology.
     pub(super) fn evaluator(&self) -> Borrowed<'t> {
-        self.lend(self.new_evaluator())
+        Borrowed::new(self.new_evaluator())
     }
 
     /// An evaluator for a task: the artifact that it executes sees the task's variables.
     pub(super) fn evaluator_for(&self, task: &Task) -> Borrowed<'t> {
         let plain = self.new_evaluator();
         match task.spec.artifact {
-            Some(artifact) => self.lend(plain.around(artifact, &task.inputs.context)),
-            None => self.lend(plain),
+            Some(artifact) => Borrowed::new(plain.around(artifact, &task.inputs.context)),
+            None => Borrowed::new(plain),
         }
     }
 

@@ -1,14 +1,17 @@
-//! What happens while a job runs, for the journal and for those who watch.
+//! What happens while a job runs: all that the journal keeps, the record is made of, and those hear
+//! who watch.
 
-use serde::Serialize;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use super::engine::Engine;
+use super::task_record::TaskRecord;
 use crate::diagnostic::Diagnostic;
-use crate::value::Value;
+use crate::name::ChangeId;
+use crate::plan::{Goal, GroupId};
+use crate::value::{Map, Value};
 
 /// How grave a message is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// Every detail.
     Debug,
@@ -22,34 +25,77 @@ pub enum Level {
     Error,
 }
 
+/// What a job's record says besides its tasks, as far as it is known when the job begins.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct JobFacts {
+    /// The id of the job before it.
+    pub previous: Option<String>,
+    /// The options that the user set.
+    pub options: Map,
+    /// The commit that the ensemble was at.
+    pub start_commit: Option<String>,
+    /// The digest of the specification.
+    pub spec_digest: String,
+}
+
+/// The head of a job's record.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JobHead {
+    /// Its change id.
+    pub id: ChangeId,
+    /// When it began.
+    pub start: jiff::Timestamp,
+    /// The workflow's name.
+    pub workflow: String,
+    /// What else is known when it begins.
+    pub facts: JobFacts,
+}
+
+/// The beginning of a job.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JobStart {
+    /// The head of its record.
+    pub head: JobHead,
+    /// How many steps are planned.
+    pub steps: usize,
+    /// What it is to reach, and what a job that it goes on with has done.
+    pub goal: Goal,
+    /// What is planned: operations by the keys of their targets.
+    pub planned: BTreeMap<String, Vec<String>>,
+}
+
+/// The record of an instance from here on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InstanceChange {
+    /// The way from the `status` section to it, key by key.
+    pub route: Vec<String>,
+    /// Its record without what stands on it and within it; none if there is nothing to record any
+    /// more.
+    pub record: Option<Map>,
+}
+
 /// One thing that happened.
-#[derive(Debug, Clone, Serialize)]
-#[serde(tag = "event", rename_all = "kebab-case")]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// The job begins.
-    JobStarted {
-        /// Its change id.
-        id: String,
-        /// The workflow's name.
-        workflow: String,
-        /// How many steps are planned.
-        steps: usize,
-    },
+    JobStarted(Box<JobStart>),
     /// A task is about to act on the world.
-    TaskStarted {
-        /// The number of the task within the job, in the order of starting, from 1.
-        task: usize,
-        /// The key of its target.
-        target: String,
-        /// `interface.operation`.
-        operation: String,
-        /// Why it runs.
-        reason: String,
-        /// The node state that it enters.
-        state: Option<&'static str>,
-    },
+    TaskStarted(Arc<TaskRecord>),
     /// A task has ended.
-    TaskFinished(Box<TaskFinished>),
+    TaskFinished(Arc<TaskRecord>),
+    /// The record of a task that has ended is another one now.
+    TaskAmended(Arc<TaskRecord>),
+    /// A task has added a node template.
+    TemplateAdded {
+        /// Its name.
+        name: Arc<str>,
+        /// What it says, secrets redacted.
+        template: Value,
+    },
+    /// Of these groups of steps, all are done.
+    GroupsSettled(Vec<GroupId>),
+    /// The record of an instance has changed.
+    InstanceChanged(InstanceChange),
     /// A message for the log.
     Message {
         /// How grave it is.
@@ -58,46 +104,33 @@ pub enum Event {
         text: String,
     },
     /// Something is wrong, with its places in the text; for people, not for the journal.
-    #[serde(skip)]
     Problem(Box<Diagnostic>),
     /// The job has ended.
     JobFinished {
         /// Its change id.
-        id: String,
+        id: ChangeId,
         /// How it ended.
         status: &'static str,
     },
 }
 
-/// How a task ended, with all that it changed.
-#[derive(Debug, Clone, Serialize)]
-pub struct TaskFinished {
-    /// The number of the task within the job, in the order of starting, from 1.
-    pub task: usize,
-    /// Its change id.
-    pub id: String,
-    /// The key of its target.
-    pub target: String,
-    /// `interface.operation`.
-    pub operation: String,
-    /// Whether it did what it is for.
-    pub success: bool,
-    /// Whether it never ran because something it needs failed.
-    pub blocked: bool,
-    /// The target's own status after it.
-    pub status: Option<&'static str>,
-    /// The target's node state after it.
-    pub state: Option<&'static str>,
-    /// Attributes that it set, by entity.
-    pub changes: Value,
-    /// What went wrong, in words.
-    pub errors: Vec<String>,
+impl Event {
+    /// Whether it is about tasks, or the end of the job, so that what changed with it is told at once.
+    pub(super) fn is_progress(&self) -> bool {
+        matches!(
+            self,
+            Self::TaskStarted(_)
+                | Self::TaskFinished(_)
+                | Self::TaskAmended(_)
+                | Self::JobFinished { .. }
+        )
+    }
 }
 
 /// Makes events durable before anything relies on them; may fail.
 pub trait Journal {
-    /// Adds events of a job, with what it has changed since the last call.
-    fn append(&mut self, job: &mut Engine, events: &[Event]) -> Result<(), JournalError>;
+    /// Adds events of a job.
+    fn append(&mut self, events: &[Event]) -> Result<(), JournalError>;
 
     /// Returns once all events added are on disk.
     fn sync(&mut self) -> Result<(), JournalError>;
@@ -118,7 +151,7 @@ pub struct JournalError {
 pub struct NoJournal;
 
 impl Journal for NoJournal {
-    fn append(&mut self, _job: &mut Engine, _events: &[Event]) -> Result<(), JournalError> {
+    fn append(&mut self, _events: &[Event]) -> Result<(), JournalError> {
         Ok(())
     }
 

@@ -4,15 +4,14 @@ use std::sync::Arc;
 
 use super::engine::Engine;
 use super::error::Error;
-use super::event::{Event, TaskFinished};
-use super::live::redacted;
+use super::event::{Event, Level};
 use super::stage::{Finished, Stage};
-use super::task::{TargetState, Task, TaskIndex};
+use super::task::{TargetState, TaskIndex};
 use crate::name::{ChangeId, NodeState, Priority, Status};
 use crate::plan::{Reason, StepId, Workflow};
 use crate::task::Outcome;
 use crate::topology::Created;
-use crate::value::{Map, Value};
+use crate::value::Value;
 
 impl Engine {
     /// Ends a task: gives it its id and updates the target.
@@ -37,7 +36,8 @@ impl Engine {
     ) -> Result<(), Error> {
         self.apply_updates(index, &mut outcome);
         self.apply_outputs(index, &mut outcome);
-        let id = ChangeId::task(self.options.start, self.ledger.next_number())?;
+        let number = self.ledger.next_number();
+        let id = ChangeId::task(self.options.start, number)?;
         let target = self.ledger.tasks[index].spec.target;
         let on_record = self.topology.entity(target).last_change().is_some();
         self.touch_changed(index, id);
@@ -69,6 +69,7 @@ impl Engine {
         };
         task.stage = Stage::Finished(Box::new(Finished {
             id,
+            number,
             outcome,
             entry,
             started: entry.map_or(self.options.start, |entry| entry.started),
@@ -314,45 +315,11 @@ impl Engine {
 
     /// Tells journal and sinks that a task has ended.
     pub(super) fn tell_finished(&mut self, index: TaskIndex) {
-        let task = &self.ledger.tasks[index];
-        let changes: Map = task
-            .changes
-            .iter()
-            .map(|(of, changes)| {
-                (
-                    self.topology.entity(*of).key.shared(),
-                    redacted(&changes.attributes),
-                )
-            })
-            .collect();
-        let spec = &task.spec;
-        let event = TaskFinished {
-            task: index + 1,
-            id: task
-                .finished()
-                .map(|it| it.id.to_string())
-                .unwrap_or_default(),
-            target: self.topology.entity(spec.target).key.to_string(),
-            operation: spec.reference.to_string(),
-            success: task.status() == Some(Status::Ok),
-            blocked: task.is_blocked(),
-            status: task.target_state.status.map(Status::as_str),
-            state: task.target_state.state.map(NodeState::as_str),
-            changes: Value::from(changes),
-            errors: reasons(task),
-        };
-        self.ledger.push(Event::TaskFinished(Box::new(event)));
-    }
-}
-
-/// Why a task failed, in words: its errors, or else what it gave instead of a result.
-fn reasons(task: &Task) -> Vec<String> {
-    let outcome = task.finished().map(|finished| &finished.outcome);
-    let outcome = outcome.filter(|outcome| !outcome.success);
-    let said = outcome.and_then(|outcome| outcome.result.as_ref()?.as_str());
-    match said {
-        Some(said) if task.errors.is_empty() => vec![said.to_owned()],
-        _ => task.errors.clone(),
+        let (record, warning) = self.record_end(index);
+        self.ledger.push(Event::TaskFinished(record));
+        if let Some(warning) = warning {
+            self.say(Level::Warning, warning);
+        }
     }
 }
 

@@ -1,9 +1,11 @@
 //! The tasks of a job, and the events of what happened to them.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use super::event::{Event, Level};
 use super::task::{Task, TaskIndex};
+use super::task_record::TaskRecord;
 use crate::diagnostic::Diagnostic;
 use crate::name::{Status, TaskNumber};
 use crate::value::Map;
@@ -23,6 +25,12 @@ pub(super) struct Ledger {
     pub(super) aborted: Option<String>,
     /// The tasks that are listed.
     listed: HashSet<TaskIndex>,
+    /// The records of tasks that have ended.
+    records: HashMap<TaskIndex, Arc<TaskRecord>>,
+    /// Whether the records of all tasks are as they are at the end of the job.
+    pub(super) has_complete_records: bool,
+    /// How many of the node templates that tasks have added were told.
+    told_templates: usize,
     /// The number that the last id was made of.
     last_number: TaskNumber,
     events: Vec<Event>,
@@ -52,14 +60,19 @@ impl Ledger {
         self.work.iter().map(|index| &self.tasks[*index])
     }
 
+    /// Keeps the record of a task.
+    pub(super) fn keep_record(&mut self, index: TaskIndex, record: Arc<TaskRecord>) {
+        self.records.insert(index, record);
+    }
+
+    /// The record of a task that has ended.
+    pub(super) fn record(&self, index: TaskIndex) -> Option<&Arc<TaskRecord>> {
+        self.records.get(&index)
+    }
+
     /// Gives the next number of an id.
     pub(super) fn next_number(&mut self) -> TaskNumber {
         self.last_number += 1;
-        self.last_number
-    }
-
-    /// The number that the last id was made of.
-    pub(super) fn last_number(&self) -> TaskNumber {
         self.last_number
     }
 
@@ -87,6 +100,18 @@ impl Ledger {
     /// The events since the last call.
     pub(super) fn take_events(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.events)
+    }
+
+    /// The events of node templates that tasks have added since the last call.
+    pub(super) fn take_added_templates(&mut self) -> Vec<Event> {
+        let added = self.discovered.iter().skip(self.told_templates);
+        let added = added.map(|(name, template)| Event::TemplateAdded {
+            name: Arc::clone(name),
+            template: template.redacted(),
+        });
+        let added: Vec<Event> = added.collect();
+        self.told_templates = self.discovered.len();
+        added
     }
 
     /// The status of the job: the worst of its tasks.

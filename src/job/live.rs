@@ -1,7 +1,7 @@
 //! Whether attributes are live: set by tasks rather than given by the model (§ (e)).
 
 use crate::topology::{Kind, Topology};
-use crate::value::{Handle, Map, Value};
+use crate::value::Handle;
 
 /// Whether an attribute is live: set by tasks rather than given by the model (§ (e)). None for
 /// what is not kept in the topology.
@@ -50,9 +50,4 @@ pub(super) fn may_be_set(topology: &Topology, of: Handle, name: &str) -> bool {
         Some(Kind::Relationship { template, .. }) => template.attributes.contains_key(name),
         _ => false,
     }
-}
-
-/// The attributes of a change, redacted where they are sensitive.
-pub(super) fn redacted(attributes: &Map) -> Value {
-    Value::from(attributes.clone()).redacted()
 }

@@ -31,13 +31,17 @@ mod options;
 mod plan_steps;
 mod planning;
 mod problem;
+mod proposal;
+mod recording;
 mod render;
+mod report;
 mod run;
 mod schedule;
 mod stage;
 mod start;
 mod subtask;
 mod task;
+mod task_record;
 mod undecided;
 mod update;
 mod upgrade;
@@ -54,11 +58,19 @@ pub use drive::Progress;
 pub use engine::{Engine, Parts};
 pub use error::Error;
 pub use evaluation::Choose;
-pub use event::{Event, Journal, JournalError, Level, NoJournal, Sink, TaskFinished};
+pub use event::{
+    Event, InstanceChange, JobFacts, JobHead, JobStart, Journal, JournalError, Level, NoJournal,
+    Sink,
+};
 pub use history::{CutOff, History, LastOperation, Recorded};
-pub use options::JobOptions;
+pub use options::{JobOptions, Recording};
 pub use problem::explain;
+pub use proposal::{Proposal, ProposedTask, Readiness};
+pub use report::{Report, ReportedStep, ReportedTask, ReportedValues, StepState};
 pub use run::{Hands, run};
 pub use stage::{Entry, Finished, Stage};
 pub use task::{Changes, Dependency, TargetState, Task, TaskIndex, TaskReads, TaskSpec};
+pub use task_record::{
+    Completion, DependencyRecord, TargetName, TaskData, TaskEnd, TaskRecord, TaskTurn,
+};
 pub use world::{FolderKey, Folders, Keys, Places, Runner};

@@ -6,6 +6,18 @@ use std::sync::Arc;
 use crate::host::Chain;
 use crate::plan::Goal;
 
+/// How much of a job is recorded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Recording {
+    /// Nothing: it does not run, or nobody wants its record.
+    #[default]
+    Nothing,
+    /// Its record, made when it has ended.
+    AtEnd,
+    /// Each event as it happens, and its record.
+    Journal,
+}
+
 /// How a job is run.
 #[derive(Debug, Clone)]
 pub struct JobOptions {

@@ -24,9 +24,8 @@ impl std::fmt::Debug for Hands<'_> {
     }
 }
 
-/// Runs a rendered plan to its end.
+/// Runs a job that has begun to its end.
 pub fn run(engine: &mut Engine, hands: &mut Hands<'_>) -> Result<(), Error> {
-    engine.begin_run()?;
     if let Err(error) = turn_until_done(engine, hands) {
         end_what_runs(engine, hands, &error);
         engine.abandon_rest()?;
@@ -42,7 +41,7 @@ fn publish(engine: &mut Engine, hands: &mut Hands<'_>) -> Result<(), Error> {
     if events.is_empty() {
         return Ok(());
     }
-    hands.journal.append(engine, &events)?;
+    hands.journal.append(&events)?;
     hands.journal.sync()?;
     for event in &events {
         for sink in &mut hands.sinks {

@@ -1,6 +1,6 @@
 //! Where a task is on its way, with what holds there.
 
-use crate::name::{ChangeId, NodeState, Status};
+use crate::name::{ChangeId, NodeState, Status, TaskNumber};
 use crate::task::{Outcome, Part, Rendered, Run};
 
 /// Where a task is on its way.
@@ -57,6 +57,8 @@ pub struct Running {
 pub struct Finished {
     /// Its id.
     pub id: ChangeId,
+    /// The number that the id was made of.
+    pub number: TaskNumber,
     /// What came of it.
     pub outcome: Outcome,
     /// When it was let in; none if it never ran.

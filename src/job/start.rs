@@ -1,5 +1,7 @@
 //! Starts a step when its turn comes, and takes it to its end.
 
+use std::sync::Arc;
+
 use super::condition::Condition;
 use super::engine::Engine;
 use super::error::Error;
@@ -294,15 +296,8 @@ impl Engine {
         if std::mem::replace(&mut running.announced, true) {
             return;
         }
-        let spec = &task.spec;
-        let event = Event::TaskStarted {
-            task: index + 1,
-            target: self.topology.entity(spec.target).key.to_string(),
-            operation: spec.reference.to_string(),
-            reason: spec.reason.to_string(),
-            state: spec.start_state.map(NodeState::as_str),
-        };
-        self.ledger.push(event);
+        let record = Arc::new(self.record_of(index));
+        self.ledger.push(Event::TaskStarted(record));
     }
 
     /// What follows the end of a task that was entered.

@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
-use super::committing::{Commits, add_commit, default_message, install, push_and_tell};
+use super::commits::Commits;
+use super::committing::{add_commit, default_message, install, push_and_tell};
 use super::failure::{Failure, FailureKind};
 use super::git::{Subject, status_of, subject};
 use super::kept_out::keep_out_of_git;
 use super::record_files::RecordFiles;
 use super::repositories::{Involved, refused};
-use super::session::SessionOptions;
+use super::request::SessionOptions;
 use crate::ensemble::Lock;
 
 /// What is to be committed, and how.

@@ -3,48 +3,17 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use super::commits::{CommitMade, Commits};
 use super::dirty;
 use super::failure::{Failure, FailureKind};
 use super::push;
 use super::record_files::RecordFiles;
 use super::repositories::refused;
-use super::session::{JobRequest, Session};
+use super::request::{CommitRequest, JobRequest};
+use super::session::Session;
 use super::view::View;
 use crate::git::{Committed, Error, MergeRule, Repository};
 use crate::system::env;
-
-/// How a job is to be committed.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CommitRequest {
-    /// The message; one that names the job if none.
-    pub message: Option<String>,
-    /// Whether the commit is pushed as well.
-    pub push: bool,
-}
-
-/// A commit that was made.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CommitMade {
-    /// The top of the repository's working tree.
-    pub repository: PathBuf,
-    /// The commit; none if there was nothing to commit and only something to push.
-    pub id: Option<String>,
-    /// The files that it changes, from the top.
-    pub files: Vec<PathBuf>,
-    /// Where it was pushed to.
-    pub pushed: Option<String>,
-}
-
-/// What was committed, and what went wrong with that.
-#[derive(Debug, Default)]
-pub struct Commits {
-    /// The commits.
-    pub made: Vec<CommitMade>,
-    /// What people should know.
-    pub warnings: Vec<String>,
-    /// Why something that was to be committed or pushed is not.
-    pub failure: Option<Failure>,
-}
 
 /// A job whose record is to be committed.
 #[derive(Debug)]
@@ -63,16 +32,16 @@ impl JobCommit {
         session: &Session,
         view: &mut dyn View,
     ) -> Result<Option<Self>, Failure> {
-        if request.refuse_dirty {
+        if request.save.refuse_dirty {
             dirty::refuse_uncommitted(session)?;
         }
-        let Some(commit) = request.commit.clone() else {
+        let Some(commit) = request.save.commit.clone() else {
             return Ok(None);
         };
         if request.goal.dry_run {
             return Ok(None);
         }
-        if !request.save {
+        if !request.save.record {
             view.notice("a run that is not saved leaves nothing to commit; `--save` saves it");
             return Ok(None);
         }

@@ -3,19 +3,19 @@
 use super::committing::JobCommit;
 use super::failure::{Failure, FailureKind};
 use super::hands::{JobFolders, LocalRunner};
-use super::journal::JobJournal;
 use super::lock;
 use super::log::JobLog;
 use super::prepared::prepare;
 use super::recover;
 use super::remote_lock::{self, RemoteLock};
-use super::session::{self, Found, JobRequest};
+use super::request::JobRequest;
+use super::session::{self, Found};
 use super::upstream;
 use super::view::{Decision, JobReport, View};
 use super::watch::Watch;
 use crate::diagnostic::Diagnostic;
-use crate::ensemble::{Folders, Lock};
-use crate::job::{self, Engine, Event, Hands, Sink as _};
+use crate::ensemble::{Folders, JobJournal, Lock};
+use crate::job::{self, Engine, Event, Hands, Report, Sink as _};
 
 /// Runs a job from the text of an ensemble to its record.
 pub fn deploy(request: &JobRequest, view: &mut dyn View) -> Result<JobReport, Failure> {
@@ -45,8 +45,8 @@ fn run(
     let log = JobLog::open(request.session.logfile.as_deref())?;
     let folders = Folders::new(session.manifest.base_dir());
     let commit = JobCommit::prepare(request, &session, view)?;
+    let commit = commit.as_ref();
     let mut job = prepare(request, &mut session, &folders)?;
-    job.commit = commit;
     view.warnings(&session.warnings, &session.sources);
     folders.set_previous_aside().map_err(|error| {
         let hint = error.hint();
@@ -58,18 +58,15 @@ fn run(
     let mut watch = Watch::new(view, log, &session.sources);
     watch.all(&job.engine.take_events());
     if settled {
-        return job.finish(&session, watch, false);
+        let ended = job.end(request, &session)?;
+        return Ok(ended.finish(&session, watch, (commit, false)));
     }
     if approve(&mut job.engine, &mut watch, request) == Decision::Decline {
-        return job.finish(&session, watch, true);
+        let ended = job.end(request, &session)?;
+        return Ok(ended.finish(&session, watch, (commit, true)));
     }
     refuse_in_doubt(&job.engine, watch.view, request)?;
-    // What is not to be saved leaves nothing to recover either.
-    let mut journal = None;
-    if request.save && !request.goal.dry_run && !cfg!(feature = "without-journal") {
-        let began = job.begun(&session, request, &lock.owner().token)?;
-        journal = Some(JobJournal::begin(session.manifest.path(), began)?);
-    }
+    let mut journal = job.begin(&session, request, &lock.owner().token)?;
     let local = || Box::new(LocalRunner::new(request, lock)) as Box<dyn job::Runner>;
     let mut runner = watch.view.runner().unwrap_or_else(local);
     let mut hands = Hands {
@@ -81,20 +78,18 @@ fn run(
         },
         sinks: vec![&mut watch],
     };
-    let ended = job::run(&mut job.engine, &mut hands);
+    let result = job::run(&mut job.engine, &mut hands);
     still_ours(lock)?;
-    if request.save {
+    let ended = job.end(request, &session)?;
+    if request.save.record {
         // What a job did is on record, also when it could not be brought to its end.
-        job.publish(&session, request)?;
+        ended.publish(&session)?;
         drop_journal(journal, &mut watch);
-        ended.map_err(|error| stopped(&error))?;
-    } else {
-        ended.map_err(|error| stopped(&error))?;
-        tell_unsaved(&job.engine, &mut watch);
     }
-    job.settle_interrupted(&session);
-    job.ran = true;
-    job.finish(&session, watch, false)
+    result.map_err(|error| stopped(&error))?;
+    tell_unsaved(&ended.report, &mut watch);
+    ended.settle_interrupted(&session);
+    Ok(ended.finish(&session, watch, (commit, false)))
 }
 
 /// Evaluates what tasks need, and writes their files.
@@ -139,8 +134,8 @@ fn stopped(error: &job::Error) -> Failure {
 }
 
 /// Warns of what a run changed that is not saved.
-fn tell_unsaved(engine: &Engine, watch: &mut Watch<'_>) {
-    let changed = engine.changed_instances();
+fn tell_unsaved(report: &Report, watch: &mut Watch<'_>) {
+    let changed = &report.unrecorded;
     if changed.is_empty() {
         return;
     }

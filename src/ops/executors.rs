@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::failure::{Failure, FailureKind};
-use super::session::{JobRequest, Session};
+use super::request::JobRequest;
+use super::session::Session;
 use super::world::RealWorld;
 use crate::diagnostic::Diagnostic;
 use crate::expr::{Context, Evaluator, Memo};
@@ -28,7 +29,10 @@ pub(super) fn chain_of(
         folder: session.manifest.base_dir().to_path_buf(),
         environment: environment.clone().into_iter().collect(),
     };
-    let resolved = request.executors.resolve(&configuration, &surroundings)?;
+    let resolved = request
+        .run
+        .executors
+        .resolve(&configuration, &surroundings)?;
     for warning in resolved.warnings {
         session.warnings.push(Diagnostic::warning(warning));
     }
@@ -36,7 +40,7 @@ pub(super) fn chain_of(
     // An operation counts as done where its command has succeeded.
     chain.nobody = Nobody::Fails;
     let tells_only = chain.executors().contains(&Executor::DryRun);
-    if tells_only && request.save && !request.goal.dry_run {
+    if tells_only && request.save.record && !request.goal.dry_run {
         let message = "the executor `dryrun` would put operations on record that never ran";
         let help = "add `--dryrun`, which runs nothing and records nothing";
         return Err(Failure::new(

@@ -8,12 +8,14 @@ use super::hands::JobFolders;
 use super::links::Linker;
 use super::prepared::prepare;
 use super::recover;
-use super::session::{self, JobRequest, Session};
+use super::request::JobRequest;
+use super::session::{self, Session};
 use super::view::View;
 use crate::diagnostic::Sources;
 use crate::ensemble::{Folders, RecordedHistory};
-use crate::job::{Engine, Event};
+use crate::job::{Event, ProposedTask};
 use crate::name::TemplateName;
+use crate::plan::{Goal, Plan};
 use crate::topology::Topology;
 use crate::tosca::did_you_mean;
 use crate::value::{Handle, Value};
@@ -36,8 +38,14 @@ pub enum Subject {
 pub struct Explained {
     /// What it is about.
     pub subject: Subject,
-    /// The job as it was planned.
-    pub engine: Engine,
+    /// What the job is to reach.
+    pub goal: Goal,
+    /// The plan.
+    pub plan: Plan,
+    /// What exists, and what the plan would create.
+    pub topology: Arc<Topology>,
+    /// The tasks for the instance and its relationships.
+    pub tasks: Vec<ProposedTask>,
     /// The texts that it was planned from.
     pub sources: Sources,
     /// What earlier jobs recorded.
@@ -65,9 +73,9 @@ pub fn explain(
     let history = session.history()?;
     let folders = Folders::without_trace(session.manifest.base_dir())
         .map_err(|error| Failure::new(FailureKind::Refused, error, None))?;
-    let mut job = prepare(request, &mut session, &folders)?;
+    let job = prepare(request, &mut session, &folders)?;
     view.warnings(&session.warnings, &session.sources);
-    let engine = &mut job.engine;
+    let mut engine = job.engine;
     let subject = find(&engine.topology, name)?;
     let drafts: Vec<_> = engine
         .plan
@@ -81,7 +89,8 @@ pub fn explain(
             view.problem(&problem, &session.sources);
         }
     }
-    let linker = Linker::new(engine, &history);
+    let reads = engine.planned_reads();
+    let linker = Linker::new(&engine.topology, reads, &history);
     let (dependencies, dependents, exists) = match &subject {
         Subject::Instance(handle) => {
             let name = &engine.topology.entity(*handle).name;
@@ -94,10 +103,17 @@ pub fn explain(
         Subject::Template(_) => (Links::new(), Links::new(), false),
         Subject::Orphan(..) => (Links::new(), Links::new(), true),
     };
+    let tasks = match &subject {
+        Subject::Instance(handle) => engine.proposed_for(*handle),
+        Subject::Template(_) | Subject::Orphan(..) => Vec::new(),
+    };
     let Session { sources, .. } = session;
     Ok(Explained {
         subject,
-        engine: job.engine,
+        goal: engine.options.goal,
+        plan: engine.plan,
+        topology: engine.topology,
+        tasks,
         sources,
         history,
         dependencies,

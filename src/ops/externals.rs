@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::failure::Failure;
-use super::session::{self, Session, SessionOptions};
+use super::request::SessionOptions;
+use super::session::{self, Session};
 use super::world::RealWorld;
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::system::fs;

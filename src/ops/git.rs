@@ -6,7 +6,8 @@ use std::time::Duration;
 use super::failure::{Failure, FailureKind};
 use super::record_files::RecordFiles;
 use super::repositories::{Involved, involved, involved_at, involved_in, refused};
-use super::session::{self, SessionOptions, current_dir};
+use super::request::SessionOptions;
+use super::session::{self, current_dir};
 use crate::project::PROJECT_FILE;
 use crate::system::{fs, process};
 

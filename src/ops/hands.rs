@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::session::{JobRequest, Session};
+use super::request::JobRequest;
+use super::session::Session;
 use crate::ensemble::{FolderKind, FolderPath, Folders, Lock, PlannedFile};
 use crate::host::{ActionResult, Note, Request};
 use crate::job::FolderKey;
@@ -28,7 +29,7 @@ impl LocalRunner {
     /// lock if the job is journalled, so that the next job can end what a crash left. Of a job that
     /// is not, nobody would know which of its daemons may live.
     pub(super) fn new(request: &JobRequest, lock: &Lock) -> Self {
-        let token = if request.save && !request.goal.dry_run {
+        let token = if request.save.record && !request.goal.dry_run {
             lock.owner().token.clone()
         } else {
             ulid::Ulid::generate().to_string()
@@ -36,8 +37,8 @@ impl LocalRunner {
         Self {
             local: None,
             limits: Limits {
-                running: request.parallel.max(1),
-                patience: request.grace,
+                running: request.run.parallel.max(1),
+                patience: request.run.grace,
                 guarding: Some(Guarding::by_this_program(&token)),
                 ..Limits::default()
             },

@@ -5,7 +5,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
 use super::failure::{Failure, FailureKind};
-use super::session::{self, SessionOptions};
+use super::request::SessionOptions;
+use super::session;
 use crate::diagnostic::Sources;
 use crate::ensemble::{JobLog, LoggedJob, RecordFile, is_about};
 use crate::name::ChangeId;

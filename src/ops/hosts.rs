@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::failure::{Failure, FailureKind};
-use super::session::{self, Session, SessionOptions};
+use super::request::SessionOptions;
+use super::session::{self, Session};
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources, Span};
 use crate::expr::{Context, Evaluator, Memo};
 use crate::host::inventory::{Inventory, NoVault};

@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use indexmap::{IndexMap, IndexSet};
 
 use crate::ensemble::RecordedHistory;
-use crate::job::Engine;
 use crate::topology::{Kind, Topology};
 use crate::value::Handle;
 
@@ -28,29 +27,31 @@ pub type Links = IndexMap<Handle, Link>;
 /// Finds links in a planned job and in what is on record.
 #[derive(Debug)]
 pub(super) struct Linker<'a> {
-    engine: &'a Engine,
+    topology: &'a Topology,
     /// What operations read when they ran last: the reader, the instance, the attribute.
     reads: Vec<(Handle, Handle, String)>,
 }
 
 impl<'a> Linker<'a> {
-    pub(super) fn new(engine: &'a Engine, history: &RecordedHistory) -> Self {
-        let mut reads = recorded_reads(&engine.topology, history);
-        for task in engine.tasks() {
-            let Some(reader) = owner(&engine.topology, task.spec.target) else {
-                continue;
-            };
-            for ((of, name), dependency) in &task.reads.dependencies {
-                let of = owner(&engine.topology, *of).filter(|_| !dependency.write_only);
-                reads.extend(of.map(|of| (reader, of, name.to_string())));
+    /// `planned` are the attributes that planned tasks have read: the target of each task, the entity
+    /// and the name.
+    pub(super) fn new(
+        topology: &'a Topology,
+        planned: Vec<(Handle, Handle, String)>,
+        history: &RecordedHistory,
+    ) -> Self {
+        let mut reads = recorded_reads(topology, history);
+        for (target, of, name) in planned {
+            if let Some(reader) = owner(topology, target) {
+                reads.extend(owner(topology, of).map(|of| (reader, of, name)));
             }
         }
-        Self { engine, reads }
+        Self { topology, reads }
     }
 
     /// What an instance depends on.
     pub(super) fn dependencies(&self, of: Handle) -> Links {
-        let topology = &self.engine.topology;
+        let topology = self.topology;
         let mut links = Links::new();
         let entity = topology.entity(of);
         if let Some(parent) = entity.parent.filter(|parent| *parent != entity.scope) {
@@ -84,7 +85,7 @@ impl<'a> Linker<'a> {
 
     /// What depends on an instance.
     pub(super) fn dependents(&self, of: Handle) -> Links {
-        let topology = &self.engine.topology;
+        let topology = self.topology;
         let mut links = Links::new();
         for relationship in topology.incoming(of) {
             if let Some(source) = topology.source_of(relationship) {

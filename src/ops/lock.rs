@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use super::failure::{Failure, FailureKind};
 use super::remote_lock::{self, RemoteListed};
-use super::session::{self, JobRequest, SessionOptions};
+use super::request::{JobRequest, SessionOptions};
+use super::session;
 use super::view::View;
 use crate::ensemble::{Entry, Journal, Lock, LockError, LockOwner, LockState, TakenOver};
 use crate::system::fs;

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use super::failure::{Failure, FailureKind};
 use crate::diagnostic::{Diagnostic, Sources};
 use crate::host::Stream;
-use crate::job::{Event, Level};
+use crate::job::{Event, Level, TargetState, TaskRecord};
+use crate::name::{NodeState, Status};
 use crate::system::{clock, env, fs};
 
 /// Writes a job's log to a temporary file, to be put in its place at the end.
@@ -54,45 +55,44 @@ impl JobLog {
         match event {
             Event::Message { level, text } => self.line(word(*level), text),
             Event::Problem(problem) => self.line("ERROR", &problem.message),
-            Event::TaskStarted {
-                target,
-                operation,
-                reason,
-                ..
-            } => {
-                self.line(
-                    "INFO",
-                    &format!("started {operation} on {target} ({reason})"),
-                );
+            Event::TaskStarted(task) => {
+                let (operation, target) = (&task.operation, &task.target.key);
+                let text = format!("started {operation} on {target} ({})", task.reason);
+                self.line("INFO", &text);
             }
-            Event::TaskFinished(finished) => {
-                let end = if finished.success {
-                    "succeeded"
-                } else {
-                    "failed"
-                };
-                let status = finished.status.unwrap_or("none");
-                let text = format!(
-                    "{} on {} {end}: status {status}, state {}",
-                    finished.operation,
-                    finished.target,
-                    finished.state.unwrap_or("none")
-                );
-                self.line(if finished.success { "INFO" } else { "ERROR" }, &text);
-                for error in &finished.errors {
-                    self.line("ERROR", error);
-                }
-            }
-            Event::JobStarted {
-                id,
-                workflow,
-                steps,
-            } => {
-                self.line("INFO", &format!("job {id}: {workflow}, {steps} steps"));
+            Event::TaskFinished(task) => self.finished(task),
+            Event::JobStarted(start) => {
+                let (id, workflow) = (&start.head.id, &start.head.workflow);
+                let text = format!("job {id}: {workflow}, {} steps", start.steps);
+                self.line("INFO", &text);
             }
             Event::JobFinished { id, status } => {
                 self.line("INFO", &format!("job {id} has ended: {status}"));
             }
+            Event::TaskAmended(_)
+            | Event::TemplateAdded { .. }
+            | Event::GroupsSettled(_)
+            | Event::InstanceChanged(_) => {}
+        }
+    }
+
+    fn finished(&mut self, task: &TaskRecord) {
+        let (level, end) = if task.is_ok() {
+            ("INFO", "succeeded")
+        } else {
+            ("ERROR", "failed")
+        };
+        let TargetState { status, state } = task.target_state;
+        let text = format!(
+            "{} on {} {end}: status {}, state {}",
+            task.operation,
+            task.target.key,
+            status.map_or("none", Status::as_str),
+            state.map_or("none", NodeState::as_str)
+        );
+        self.line(level, &text);
+        for error in task.errors() {
+            self.line("ERROR", error);
         }
     }
 

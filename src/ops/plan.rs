@@ -6,19 +6,23 @@ use super::failure::{Failure, FailureKind};
 use super::hands::JobFolders;
 use super::log::JobLog;
 use super::prepared::prepare;
+use super::query::Answer;
 use super::recover;
-use super::session::{self, JobRequest};
+use super::request::JobRequest;
+use super::session;
 use super::view::View;
 use super::watch::Watch;
 use crate::diagnostic::Sources;
 use crate::ensemble::{Folders, Lock, LockError, LockState};
-use crate::job::Engine;
+use crate::job::Proposal;
 
 /// A job that was planned.
 #[derive(Debug)]
 pub struct Planned {
-    /// The job.
-    pub engine: Engine,
+    /// The plan.
+    pub plan: Proposal,
+    /// What the expression gave that the user asked for.
+    pub answer: Option<Answer>,
     /// The texts that it was planned from.
     pub sources: Sources,
 }
@@ -54,8 +58,11 @@ pub fn plan(request: &JobRequest, view: &mut dyn View) -> Result<Planned, Failur
     let mut watch = Watch::new(view, log, &session.sources);
     watch.all(&job.engine.take_events());
     job.settle_log(watch.log, session.manifest.base_dir());
+    let query = request.query.as_ref();
+    let answer = query.map(|query| query.answer(&job.engine, &session.sources));
     Ok(Planned {
-        engine: job.engine,
+        answer: answer.transpose()?,
+        plan: job.engine.proposal(),
         sources: session.sources,
     })
 }

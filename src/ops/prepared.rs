@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::committing::{Commits, JobCommit};
+use super::commits::Commits;
+use super::committing::JobCommit;
 use super::departed;
 use super::executors;
 use super::failure::{Failure, FailureKind};
@@ -13,26 +14,35 @@ use super::identity;
 use super::kept_out::keep_out_of_git;
 use super::log::JobLog;
 use super::machines::Machines;
+use super::query::Answer;
+use super::request::JobRequest;
 use super::rescue;
 use super::resume;
-use super::session::{JobRequest, Session};
+use super::session::Session;
 use super::start_time::start_time;
 use super::unknown;
 use super::view::JobReport;
 use super::watch::Watch;
 use crate::configurator;
 use crate::diagnostic::Diagnostics;
-use crate::ensemble::{self, Began, Folders, JobFacts, KeptIndex, Manifest, Record};
+use crate::ensemble::{self, Folders, JobJournal, KeptIndex, Manifest, Record, RecordFacts};
 use crate::git::Repository;
-use crate::job::{self, Engine, JobOptions, Parts};
+use crate::job::{self, Engine, Event, JobFacts, JobOptions, Parts, Proposal, Recording, Report};
+use crate::name::Status;
 use crate::plan::Goal;
 use crate::system::clock;
-use crate::value::{Value, canonical_sha256};
+use crate::value::canonical_sha256;
 
 /// A job that was planned.
 #[derive(Debug)]
 pub(super) struct Prepared {
     pub(super) engine: Engine,
+    around: Around,
+}
+
+/// The things around a job that its record and its report need.
+#[derive(Debug)]
+struct Around {
     history_last: Option<String>,
     /// What the user named and nothing has.
     without_effect: Diagnostics,
@@ -40,9 +50,19 @@ pub(super) struct Prepared {
     began: std::time::Instant,
     /// What was planned before anything ran: operations by the keys of their targets.
     planned: BTreeMap<String, Vec<String>>,
-    pub(super) ran: bool,
-    /// How its record is committed, if it is.
-    pub(super) commit: Option<JobCommit>,
+    ran: bool,
+}
+
+/// A job that has ended.
+#[derive(Debug)]
+pub(super) struct Ended {
+    pub(super) report: Report,
+    /// The plan, where nothing of it was run.
+    plan: Option<Proposal>,
+    query: Option<Result<Answer, Failure>>,
+    /// What happened last.
+    events: Vec<Event>,
+    around: Around,
 }
 
 /// An engine that has nothing to do yet, with what it takes to put a job on record.
@@ -88,9 +108,9 @@ pub(super) fn engine(
         goal: goal.clone(),
         ensemble: identity::of(session),
         start,
-        parallel: request.parallel,
+        parallel: request.run.parallel,
         base_dir: session.manifest.base_dir().to_path_buf(),
-        echo: request.echo,
+        echo: request.run.echo,
         environment: environment.into_iter().collect(),
         chain,
         vars: request.session.vars.clone(),
@@ -140,85 +160,53 @@ pub(super) fn prepare(
     })?;
     Ok(Prepared {
         engine,
-        history_last,
-        without_effect,
-        kept_templates,
-        began,
-        planned: BTreeMap::new(),
-        ran: false,
-        commit: None,
+        around: Around {
+            history_last,
+            without_effect,
+            kept_templates,
+            began,
+            planned: BTreeMap::new(),
+            ran: false,
+        },
     })
 }
 
 impl Prepared {
-    /// What the record says of the job besides its tasks, as far as it is known now.
-    fn facts(&self, session: &Session, request: &JobRequest) -> JobFacts {
-        JobFacts {
-            previous: self.history_last.clone(),
-            options: request.recorded_options.clone(),
-            start_commit: head_of(session.manifest.base_dir()),
-            spec_digest: spec_digest(&session.manifest),
-            kept_templates: Arc::clone(&self.kept_templates),
-            // The id of a job that follows another at once is of a moment later.
-            ended: clock::now().max(self.engine.options.start),
-        }
-    }
-
-    /// What is planned, of the job that is gone on with where it is one.
-    fn planned(&self) -> BTreeMap<String, Vec<String>> {
-        let before = &self.engine.options.goal.planned;
-        if before.is_empty() {
-            return self.engine.planned();
-        }
-        before.clone()
-    }
-
-    /// What the journal says of the job. What was changed so far is the plan's, which is made
-    /// again.
-    pub(super) fn begun(
+    /// Begins to run the job. The journal, if there is one, is on disk then.
+    pub(super) fn begin(
         &mut self,
         session: &Session,
         request: &JobRequest,
         token: &str,
-    ) -> Result<Began, Failure> {
-        let id = self.engine.id().map_err(|error| internal(&error))?;
+    ) -> Result<Option<JobJournal>, Failure> {
+        let recording = match (request.save.record, request.is_journalled()) {
+            (false, _) => Recording::Nothing,
+            (true, false) => Recording::AtEnd,
+            (true, true) => Recording::Journal,
+        };
+        let facts = JobFacts {
+            previous: self.around.history_last.clone(),
+            options: request.recorded_options.clone(),
+            start_commit: head_of(session.manifest.base_dir()),
+            spec_digest: spec_digest(&session.manifest),
+        };
+        let begun = self.engine.begin_run(recording, facts);
+        begun.map_err(|error| internal(&error))?;
+        self.around.ran = true;
+        if recording != Recording::Journal {
+            return Ok(None);
+        }
         // From here on there are files that must never be committed.
         keep_out_of_git(session.manifest.base_dir());
-        self.engine.take_touched();
-        self.planned = self.planned();
-        let facts = self.facts(session, request);
-        let record = ensemble::begun_record(&self.engine, id.as_str(), &facts);
-        let goal = &self.engine.options.goal;
-        Ok(Began {
-            id: id.to_string(),
-            start: self.engine.options.start.as_microsecond(),
-            record: crate::yaml::emit(&Value::from(record).redacted(), 0),
-            token: Some(token.to_owned()),
-            goal: Some(goal.to_kept()),
-            done: goal.done.iter().cloned().collect(),
-            planned: self.planned.clone(),
+        let start = self.engine.started().map_err(|error| internal(&error))?;
+        self.around.planned.clone_from(&start.planned);
+        let start = Event::JobStarted(Box::new(start));
+        let journal = JobJournal::begin(session.manifest.path(), token, &start);
+        journal.map(Some).map_err(|error| {
+            let message =
+                format!("nothing was done, for the job's journal cannot be written: {error}");
+            Failure::new(FailureKind::Refused, message, error.hint())
         })
-    }
-
-    /// Saves what the job did.
-    pub(super) fn publish(
-        &mut self,
-        session: &Session,
-        request: &JobRequest,
-    ) -> Result<(), Failure> {
-        let facts = self.facts(session, request);
-        keep_out_of_git(session.manifest.base_dir());
-        let record = Record::of(&session.manifest, &mut self.engine, &facts);
-        let Some(record) = record.map_err(|error| internal(&error))? else {
-            return Ok(());
-        };
-        let published = record.publish(&session.manifest);
-        published.map_err(|error| rescue::keep(&record, session, facts.previous, &error))
-    }
-
-    /// Keeps what an interrupted job was to reach; one that came to its end leaves nothing.
-    pub(super) fn settle_interrupted(&self, session: &Session) {
-        resume::settle(&self.engine, session, &self.planned);
     }
 
     /// Puts the log of a plan where plans are.
@@ -229,47 +217,86 @@ impl Prepared {
         }
     }
 
-    /// Ends the job: its log goes where it belongs.
+    /// Ends the job.
+    pub(super) fn end(self, request: &JobRequest, session: &Session) -> Result<Ended, Failure> {
+        let Self { engine, around } = self;
+        let query = request.query.as_ref();
+        let query = query.map(|query| query.answer(&engine, &session.sources));
+        let plan = (!around.ran).then(|| engine.proposal());
+        let ended = engine.into_report();
+        let (report, events) = ended.map_err(|error| internal(&error))?;
+        Ok(Ended {
+            report,
+            plan,
+            query,
+            events,
+            around,
+        })
+    }
+}
+
+impl Ended {
+    /// Saves what the job did.
+    pub(super) fn publish(&self, session: &Session) -> Result<(), Failure> {
+        let facts = RecordFacts {
+            kept_templates: Arc::clone(&self.around.kept_templates),
+            // The id of a job that follows another at once is of a moment later.
+            ended: clock::now().max(self.report.head.start),
+        };
+        keep_out_of_git(session.manifest.base_dir());
+        let Some(record) = Record::of(&session.manifest, &self.report, &facts) else {
+            return Ok(());
+        };
+        let published = record.publish(&session.manifest);
+        let previous = self.report.head.facts.previous.clone();
+        published.map_err(|error| rescue::keep(&record, session, previous, &error))
+    }
+
+    /// Keeps what an interrupted job was to reach; one that came to its end leaves nothing.
+    pub(super) fn settle_interrupted(&self, session: &Session) {
+        resume::settle(&self.report, session, &self.around.planned);
+    }
+
+    /// Makes the report for people and programs: the log goes where it belongs, and the record is
+    /// committed if that is asked for.
     pub(super) fn finish(
-        mut self,
+        self,
         session: &Session,
         mut watch: Watch<'_>,
-        declined: bool,
-    ) -> Result<JobReport, Failure> {
-        let (outputs, outputs_failed) = self.engine.checked_outputs();
-        watch.all(&self.engine.take_events());
-        let id = self.engine.id().map_err(|error| internal(&error))?;
-        let name = ensemble::job_file_name(self.engine.options.start, id.as_str());
-        let failed = self.engine.status() == crate::name::Status::Error;
-        let folder = if declined || self.engine.options.goal.dry_run {
+        (commit, declined): (Option<&JobCommit>, bool),
+    ) -> JobReport {
+        watch.all(&self.events);
+        let Around {
+            ran, history_last, ..
+        } = self.around;
+        let job = self.report;
+        let name = ensemble::job_file_name(job.head.start, job.head.id.as_str());
+        let folder = if declined || job.is_dry_run() {
             "planned"
-        } else if failed {
+        } else if job.status == Status::Error {
             "failed"
         } else {
             "jobs"
         };
-        watch
-            .log
-            .settle(&session.manifest.base_dir().join(folder), &name);
-        let last = self.history_last.as_deref();
-        let commits = match &self.commit {
-            Some(commit) if self.ran => commit.after(id.as_str()),
-            Some(commit) if !declined => commit.without_job(last),
+        let folder = session.manifest.base_dir().join(folder);
+        watch.log.settle(&folder, &name);
+        let commits = match commit {
+            Some(commit) if ran => commit.after(job.head.id.as_str()),
+            Some(commit) if !declined => commit.without_job(history_last.as_deref()),
             Some(_) | None => Commits::default(),
         };
-        let mut problems = self.without_effect;
+        let mut problems = self.around.without_effect;
         problems.append(watch.problems);
-        Ok(JobReport {
-            engine: self.engine,
-            outputs,
-            outputs_failed,
+        JobReport {
+            job,
+            plan: self.plan,
+            query: self.query,
             problems,
             sources: watch.sources,
-            elapsed: self.began.elapsed(),
+            elapsed: self.around.began.elapsed(),
             declined,
-            ran: self.ran,
             commits,
-        })
+        }
     }
 }
 

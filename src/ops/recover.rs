@@ -5,8 +5,9 @@ use std::path::Path;
 use super::failure::{Failure, FailureKind};
 use super::hands::JobFolders;
 use super::prepared;
+use super::request::{JobRequest, SessionOptions};
 use super::resume::{self, Interrupted};
-use super::session::{self, Found, JobRequest, SessionOptions};
+use super::session::{self, Found};
 use super::view::View;
 use crate::ensemble::{self, CutOffJob, Folders, Journal, Lock, LockState, Manifest, Record};
 use crate::job::{FolderKey, Folders as _};
@@ -123,8 +124,9 @@ pub(super) fn refresh(request: &JobRequest, found: Found) -> Result<(), Failure>
     let parts = prepared::engine(request, &mut session, &folders)?;
     let mut engine = parts.engine;
     let path = session.manifest.path();
-    let record = Record::of_status(&mut engine).map_err(|error| refused(&error, path))?;
-    record
+    let job = engine.id().map_err(|error| refused(&error, path))?;
+    let status = engine.status_section();
+    Record::of_status(job, status)
         .publish(&session.manifest)
         .map_err(|error| refused(&error, path))
 }

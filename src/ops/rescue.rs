@@ -2,20 +2,17 @@
 //! jobs on record that were cut off.
 
 use std::path::Path;
-use std::time::Duration;
 
 use super::failure::{Failure, FailureKind};
 use super::recover;
-use super::session::{self, JobRequest, Session, SessionOptions};
+use super::request::{JobRequest, SessionOptions};
+use super::session::{self, Session};
 use super::view::{Decision, View};
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
 use crate::ensemble::{CutOffJob, Journal, Lock, PublishError, Record, Rescue};
-use crate::job::{Engine, Event};
+use crate::job::{Event, Proposal};
 use crate::name::ChangeId;
-use crate::plan::Goal;
 use crate::system::fs;
-use crate::system::signals::Interrupts;
-use crate::value::Map;
 
 /// Keeps a record that could not be saved, and says where and what to do.
 pub(super) fn keep(
@@ -85,22 +82,9 @@ fn cut_off(options: &SessionOptions, command: &str) -> Result<String, Failure> {
     let mut told = Told(String::new());
     if recover::recover(&session::find(options)?, &mut told)? {
         let request = JobRequest {
-            executors: crate::host::ChainSpec::default(),
             session: options.clone(),
-            goal: Goal::default(),
-            start: None,
-            parallel: 1,
-            echo: false,
-            save: true,
-            refuse_dirty: false,
-            check_upstream: false,
-            commit: None,
-            resume: false,
-            recorded_options: Map::new(),
             command: command.to_owned(),
-            lock_timeout: Duration::ZERO,
-            grace: Duration::ZERO,
-            interrupts: Interrupts::default(),
+            ..JobRequest::default()
         };
         recover::refresh(&request, session::find(options)?)?;
     }
@@ -120,7 +104,7 @@ impl View for Told {
         self.0.push('\n');
     }
 
-    fn approve(&mut self, _engine: &Engine, _sources: &Sources) -> Decision {
+    fn approve(&mut self, _plan: &dyn Fn() -> Proposal, _sources: &Sources) -> Decision {
         Decision::Decline
     }
 

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::failure::{Failure, FailureKind};
 use super::prepared;
-use super::session::{JobRequest, Session};
+use super::request::JobRequest;
+use super::session::Session;
 use crate::ensemble::RecordedHistory;
-use crate::job::Engine;
-use crate::name::Status;
+use crate::job::Report;
 use crate::plan::Goal;
 use crate::system::fs;
 
@@ -49,21 +49,19 @@ pub(super) fn forget(manifest: &Path) {
 }
 
 /// Keeps what an interrupted job was to reach; one that came to its end leaves nothing.
-pub(super) fn settle(engine: &Engine, session: &Session, planned: &BTreeMap<String, Vec<String>>) {
+pub(super) fn settle(report: &Report, session: &Session, planned: &BTreeMap<String, Vec<String>>) {
     let path = session.manifest.path();
-    if engine.interrupted().is_none() {
+    if report.interrupted.is_none() {
         return forget(path);
     }
-    let done = engine.listed();
-    let done = done.filter(|task| task.status() == Some(Status::Ok));
-    let key = |of| engine.topology.whole_key(of);
+    let done = report.records().filter(|task| task.is_ok());
     let mut done: Vec<_> = done
-        .map(|task| (key(task.spec.target), task.spec.reference.to_string()))
+        .map(|task| (task.target.whole_key.clone(), task.operation.to_string()))
         .collect();
-    done.extend(engine.options.goal.done.iter().cloned());
+    done.extend(report.goal.done.iter().cloned());
     let job = Interrupted {
-        job: engine.id().map(|id| id.to_string()).unwrap_or_default(),
-        goal: engine.options.goal.to_kept(),
+        job: report.head.id.to_string(),
+        goal: report.goal.to_kept(),
         done,
         planned: planned.clone(),
         spec: prepared::spec_digest(&session.manifest),

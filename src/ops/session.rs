@@ -3,102 +3,26 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::blueprint;
-use super::committing::CommitRequest;
 use super::conditions::read_service;
 use super::externals;
 use super::failure::{Failure, FailureKind};
 use super::imports::FileImporter;
 use super::instances;
+use super::request::SessionOptions;
 use super::world::RealWorld;
 use crate::diagnostic::{Diagnostic, Diagnostics, Source, SourceId, Sources, Span};
 use crate::ensemble::{Manifest, ManifestSource, RecordedHistory};
 use crate::expr::{Context, Evaluator, Memo};
-use crate::host::ChainSpec;
 use crate::name::ChangeId;
-use crate::plan::Goal;
 use crate::project::{self, Environment, FileLoader, Located, Project, Trust};
 use crate::system::env::Env;
-use crate::system::signals::Interrupts;
 use crate::system::{env, fs};
 use crate::topology::{self, Topology};
 use crate::tosca::{self, ReadOptions, ServiceTemplate};
 use crate::value::{Map, Value};
 use crate::yaml::{self, Kind, Limits, Mapping, Node};
-
-/// Which ensemble, and in which surroundings.
-#[derive(Debug, Clone, Default)]
-pub struct SessionOptions {
-    /// The file, folder, alias or name of the ensemble; empty to search.
-    pub ensemble: String,
-    /// The environment to use.
-    pub environment: Option<String>,
-    /// The home project; empty for none.
-    pub home: Option<PathBuf>,
-    /// `--var` options: names and values.
-    pub vars: Vec<(String, String)>,
-    /// Whether types that no template uses are checked too.
-    pub check_unused: bool,
-    /// Whether inputs that are required may be missing.
-    pub incomplete: bool,
-    /// The user's own log file.
-    pub logfile: Option<PathBuf>,
-    /// What the project may do, by name (`--allow`).
-    pub allowed: Vec<String>,
-}
-
-/// What a job is to do, and how.
-#[derive(Debug, Clone)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is an option that users switch on"
-)]
-pub struct JobRequest {
-    /// Which ensemble.
-    pub session: SessionOptions,
-    /// What to reach.
-    pub goal: Goal,
-    /// `--starttime`.
-    pub start: Option<String>,
-    /// How many tasks may run at the same time.
-    pub parallel: usize,
-    /// Whether the output of commands is shown.
-    pub echo: bool,
-    /// Whether what the job did goes into the record.
-    pub save: bool,
-    /// Whether the job is refused where something is not committed.
-    pub refuse_dirty: bool,
-    /// Whether it goes on with the job that was interrupted last.
-    pub resume: bool,
-    /// Whether what others have pushed is looked for first.
-    pub check_upstream: bool,
-    /// How its record is committed, if it is.
-    pub commit: Option<CommitRequest>,
-    /// The options that the user set, for the record.
-    pub recorded_options: Map,
-    /// The command line, for the lock's owner file.
-    pub command: String,
-    /// How long to wait for locks that others hold.
-    pub lock_timeout: Duration,
-    /// The executors that the user asks for, with their options.
-    pub executors: ChainSpec,
-    /// How long tasks may go on after somebody asked for an end.
-    pub grace: Duration,
-    /// Tells whether somebody asked for an end.
-    pub interrupts: Interrupts,
-}
-
-impl JobRequest {
-    /// Fails if somebody asked for an end. For the time before anything runs.
-    pub(super) fn go_on(&self) -> Result<(), Failure> {
-        match self.interrupts.first() {
-            None => Ok(()),
-            Some(signal) => Err(Failure::interrupted(signal)),
-        }
-    }
-}
 
 /// An ensemble that was found but not read.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::failure::{Failure, FailureKind};
-use super::session::JobRequest;
+use super::request::JobRequest;
 use crate::ensemble::{self, RecordedHistory};
 use crate::name::ChangeId;
 use crate::system::{clock, fs};

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::failure::{Failure, FailureKind};
-use super::session::{self, SessionOptions};
+use super::request::SessionOptions;
+use super::session;
 use crate::diagnostic::Span;
 use crate::expr::{Context, Evaluator, Memo};
 use crate::job;

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use super::failure::{Failure, FailureKind};
 use super::repositories::{involved_in, once_each, refused};
-use super::session::{self, Found, JobRequest};
+use super::request::JobRequest;
+use super::session::{self, Found};
 use super::view::View;
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
 use crate::git::{Distance, Error, Repository, Upstream};
@@ -20,7 +21,7 @@ pub(super) fn check(
     request: &JobRequest,
     view: &mut dyn View,
 ) -> Result<Found, Failure> {
-    if !request.check_upstream || request.goal.dry_run {
+    if !request.save.check_upstream || request.goal.dry_run {
         return Ok(found);
     }
     // A repository that cannot be read is told of where something depends on it.

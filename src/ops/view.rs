@@ -1,10 +1,10 @@
 //! What a face must do for a job: approve its plan, watch it.
 
-use super::committing::Commits;
-use super::failure::{Failure, FailureKind};
-use crate::diagnostic::{Diagnostic, Diagnostics, Sources, Span};
-use crate::job::{self, Engine, Event};
-use crate::value::Value;
+use super::commits::Commits;
+use super::failure::Failure;
+use super::query::Answer;
+use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
+use crate::job::{self, Event, Proposal, Report};
 
 /// What somebody decided about a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,8 +26,8 @@ pub trait View {
     /// Shows a notice.
     fn notice(&mut self, text: &str);
 
-    /// Shows the plan, and asks where that is needed.
-    fn approve(&mut self, engine: &Engine, sources: &Sources) -> Decision;
+    /// Shows the plan, which is made where it is asked for, and asks where that is needed.
+    fn approve(&mut self, plan: &dyn Fn() -> Proposal, sources: &Sources) -> Decision;
 
     /// Asks whether what may have been done already is to be done again, where somebody can be
     /// asked who has not been asked yet.
@@ -48,11 +48,11 @@ pub trait View {
 #[derive(Debug)]
 pub struct JobReport {
     /// The job as it ended.
-    pub engine: Engine,
-    /// The outputs of the topology.
-    pub outputs: crate::value::Map,
-    /// Whether an output could not be evaluated.
-    pub outputs_failed: bool,
+    pub job: Report,
+    /// The plan, where nothing of it was run.
+    pub plan: Option<Proposal>,
+    /// What the expression gave that the user asked for, if it could be evaluated.
+    pub query: Option<Result<Answer, Failure>>,
     /// What went wrong while it was planned and run, with places.
     pub problems: Diagnostics,
     /// The texts that the problems point into.
@@ -61,23 +61,6 @@ pub struct JobReport {
     pub elapsed: std::time::Duration,
     /// Whether it was declined.
     pub declined: bool,
-    /// Whether anything was planned.
-    pub ran: bool,
     /// What became of its record in git.
     pub commits: Commits,
-}
-
-/// What an expression gives in a job as it is now, and what it read: nothing if `depth` is 0, the
-/// attributes that it names if 1, those that they are computed from as well if more.
-pub fn query(
-    engine: &Engine,
-    sources: &Sources,
-    expression: &str,
-    depth: u8,
-) -> Result<(Value, Vec<(String, Value)>), Failure> {
-    engine.query(expression, depth).map_err(|error| {
-        let nowhere = |_: &str| Span::NONE;
-        let problem = job::explain(&engine.topology, error.to_string(), &error, &nowhere);
-        Failure::with_places(FailureKind::Refused, problem, sources.clone())
-    })
 }

@@ -30,7 +30,7 @@ impl<'v> Watch<'v> {
 
     /// Has the plan approved.
     pub(super) fn approve(&mut self, engine: &Engine) -> Decision {
-        self.view.approve(engine, &self.sources)
+        self.view.approve(&|| engine.proposal(), &self.sources)
     }
 
     pub(super) fn all(&mut self, events: &[Event]) {

@@ -97,3 +97,86 @@ fn has_failed(group: GroupId, steps: &dyn Steps) -> bool {
     }
     false
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::FakeSteps;
+    use super::*;
+
+    /// A step, and a group with another one that depends on how the first ends.
+    fn after(when: impl Fn(GroupId) -> When) -> (FakeSteps, GroupId) {
+        let mut steps = FakeSteps::default();
+        steps.add_turn(1, 1);
+        let group = steps.add_group(None, when(0));
+        steps.add_step(group, 2);
+        (steps, group)
+    }
+
+    fn admission(steps: &FakeSteps, group: GroupId) -> Admission {
+        Admissions::default().of(group, steps)
+    }
+
+    fn on_failure(cause: GroupId) -> When {
+        When::Failed(vec![(cause, "cause".into())])
+    }
+
+    #[test]
+    fn a_group_without_conditions_runs() {
+        let (steps, group) = after(|_| When::Always);
+        assert_eq!(admission(&steps, group), Admission::Runs);
+    }
+
+    #[test]
+    fn a_group_is_blocked_where_the_one_before_it_failed() {
+        let (mut steps, group) = after(When::Succeeded);
+        assert_eq!(admission(&steps, group), Admission::Runs);
+        steps.failed.insert(0);
+        assert_eq!(admission(&steps, group), Admission::Blocked);
+    }
+
+    #[test]
+    fn a_group_for_failures_runs_only_after_one() {
+        let (mut steps, group) = after(on_failure);
+        assert_eq!(admission(&steps, group), Admission::Dropped);
+        steps.failed.insert(0);
+        assert_eq!(admission(&steps, group), Admission::Runs);
+    }
+
+    #[test]
+    fn a_group_within_one_that_does_not_run_does_not_run_either() {
+        let (mut steps, group) = after(on_failure);
+        let inner = steps.add_group(Some(group), When::Always);
+        assert_eq!(admission(&steps, inner), Admission::Dropped);
+    }
+
+    #[test]
+    fn a_failure_within_an_inner_group_is_one_of_the_outer() {
+        let mut steps = FakeSteps::default();
+        let outer = steps.add_group(None, When::Always);
+        let inner = steps.add_inner_group(outer);
+        let step = steps.add_step(inner, 1);
+        let after = steps.add_group(None, When::Succeeded(outer));
+        steps.failed.insert(step);
+        assert_eq!(admission(&steps, after), Admission::Blocked);
+    }
+
+    #[test]
+    fn a_group_after_a_dropped_one_is_dropped() {
+        let (mut steps, group) = after(on_failure);
+        let next = steps.add_group(None, When::Succeeded(group));
+        assert_eq!(admission(&steps, next), Admission::Dropped);
+    }
+
+    #[test]
+    fn groups_that_follow_each_other_in_a_long_chain_are_decided_without_recursion() {
+        let mut steps = FakeSteps::default();
+        let mut last = steps.add_group(None, When::Always);
+        let step = steps.add_step(last, 1);
+        for _ in 0..100_000 {
+            last = steps.add_group(None, When::Succeeded(last));
+        }
+        assert_eq!(admission(&steps, last), Admission::Runs);
+        steps.failed.insert(step);
+        assert_eq!(admission(&steps, last), Admission::Blocked);
+    }
+}

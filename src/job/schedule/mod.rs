@@ -6,6 +6,8 @@ mod exclusive;
 mod order;
 mod scheduler;
 mod steps;
+#[cfg(test)]
+mod testing;
 mod waits;
 
 pub(super) use admission::Admission;

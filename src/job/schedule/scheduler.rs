@@ -316,3 +316,357 @@ impl Scheduler {
 fn places(order: &[StepId]) -> HashMap<StepId, usize> {
     order.iter().copied().zip(0..).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::testing::{FakeSteps, drain, ready};
+    use super::*;
+    use crate::value::Value;
+
+    #[test]
+    fn the_steps_of_an_instance_come_in_their_order() {
+        let mut steps = FakeSteps::default();
+        steps.add_turn(1, 3);
+        let mut scheduler = steps.queued();
+        assert_eq!(ready(&mut scheduler), [0]);
+        scheduler.finish(0, &steps);
+        assert_eq!(ready(&mut scheduler), [1]);
+    }
+
+    #[test]
+    fn the_turns_of_an_instance_come_one_after_the_other() {
+        let mut steps = FakeSteps::default();
+        steps.add_turn(1, 1);
+        steps.add_turn(1, 1);
+        assert_eq!(ready(&mut steps.queued()), [0]);
+    }
+
+    #[test]
+    fn independent_instances_are_ready_at_the_same_time() {
+        let mut steps = FakeSteps::default();
+        steps.add_turn(1, 2);
+        steps.add_turn(2, 2);
+        assert_eq!(ready(&mut steps.queued()), [0, 2]);
+    }
+
+    #[test]
+    fn an_instance_follows_the_one_that_it_requires() {
+        let mut steps = FakeSteps::default();
+        let host = steps.add_turn(1, 2);
+        let app = steps.add_turn(2, 1);
+        steps.require(2, 1);
+        let mut scheduler = steps.queued();
+        assert_eq!(ready(&mut scheduler), [host[0]]);
+        scheduler.finish(host[0], &steps);
+        assert_eq!(ready(&mut scheduler), [host[1]]);
+        scheduler.finish(host[1], &steps);
+        assert_eq!(ready(&mut scheduler), app);
+    }
+
+    #[test]
+    fn a_requirement_through_an_instance_without_steps_counts() {
+        let mut steps = FakeSteps::default();
+        steps.add_turn(1, 1);
+        steps.add_turn(3, 1);
+        steps.require(3, 2);
+        steps.require(2, 1);
+        assert_eq!(ready(&mut steps.queued()), [0]);
+    }
+
+    #[test]
+    fn an_instance_is_removed_before_the_one_that_it_requires() {
+        let mut steps = FakeSteps::default();
+        let app = steps.add_turn(2, 1);
+        let host = steps.add_turn(1, 1);
+        steps.require(2, 1);
+        steps.removes = true;
+        let mut scheduler = steps.queued();
+        assert_eq!(ready(&mut scheduler), app);
+        scheduler.finish(app[0], &steps);
+        assert_eq!(ready(&mut scheduler), host);
+    }
+
+    #[test]
+    fn a_deferred_step_comes_after_those_that_set_what_it_reads() {
+        let mut steps = FakeSteps::default();
+        let reader = steps.add_turn(1, 1);
+        let producer = steps.add_turn(2, 1);
+        steps.deferred.insert(reader[0]);
+        let mut scheduler = steps.scheduler();
+        scheduler.defer(reader[0], producer.clone(), Vec::new());
+        scheduler.build(&steps);
+        assert_eq!(drain(&mut scheduler, &steps), [producer[0], reader[0]]);
+    }
+
+    #[test]
+    fn steps_of_the_second_round_come_after_all_of_the_first() {
+        let mut steps = FakeSteps::default();
+        let late = steps.add_turn(1, 1);
+        steps.add_turn(2, 1);
+        steps.add_turn(3, 1);
+        steps.deferred.insert(late[0]);
+        let mut scheduler = steps.queued();
+        assert_eq!(drain(&mut scheduler, &steps), [1, 2, late[0]]);
+    }
+
+    #[test]
+    fn what_requires_a_late_instance_is_late_as_well() {
+        let mut steps = FakeSteps::default();
+        let host = steps.add_turn(1, 1);
+        let app = steps.add_turn(2, 1);
+        let other = steps.add_turn(3, 1);
+        steps.require(2, 1);
+        steps.deferred.insert(host[0]);
+        let mut scheduler = steps.queued();
+        let expected = [other[0], host[0], app[0]];
+        assert_eq!(drain(&mut scheduler, &steps), expected);
+    }
+
+    #[test]
+    fn a_step_that_is_left_out_does_not_break_the_chain() {
+        let mut steps = FakeSteps::default();
+        steps.add_turn(1, 3);
+        steps.left_out.insert(1);
+        let mut scheduler = steps.queued();
+        assert_eq!(ready(&mut scheduler), [0]);
+        scheduler.finish(0, &steps);
+        assert_eq!(ready(&mut scheduler), [2]);
+        assert_eq!(scheduler.left(), 1);
+    }
+
+    #[test]
+    fn a_step_that_is_done_is_not_queued() {
+        let mut steps = FakeSteps::default();
+        steps.add_turn(1, 2);
+        let mut scheduler = steps.scheduler();
+        scheduler.finish(0, &steps);
+        scheduler.build(&steps);
+        assert_eq!(drain(&mut scheduler, &steps), [1]);
+    }
+
+    #[test]
+    fn a_step_that_is_put_back_waits_for_what_it_was_found_to_read() {
+        let mut steps = FakeSteps::default();
+        steps.add_turn(1, 1);
+        steps.add_turn(2, 1);
+        let mut scheduler = steps.queued();
+        assert_eq!(scheduler.pop(), Some(0));
+        scheduler.wait(0, vec![1]);
+        scheduler.put_back(0);
+        assert_eq!(ready(&mut scheduler), [1]);
+        scheduler.finish(1, &steps);
+        assert_eq!(ready(&mut scheduler), [0]);
+    }
+
+    #[test]
+    fn a_step_that_gets_nothing_by_waiting_comes_last() {
+        let mut steps = FakeSteps::default();
+        steps.add_turn(1, 1);
+        steps.add_turn(2, 1);
+        steps.add_turn(3, 1);
+        steps.deferred.insert(2);
+        let mut scheduler = steps.queued();
+        assert_eq!(scheduler.pop(), Some(0));
+        assert!(scheduler.may_wait(0));
+        scheduler.put_back_last(0, &steps);
+        assert_eq!(drain(&mut scheduler, &steps), [1, 2, 0]);
+    }
+
+    #[test]
+    fn a_step_that_came_last_once_waits_no_longer() {
+        let mut steps = FakeSteps::default();
+        steps.add_turn(1, 1);
+        steps.add_turn(2, 1);
+        let mut scheduler = steps.queued();
+        assert_eq!(scheduler.pop(), Some(0));
+        scheduler.put_back_last(0, &steps);
+        assert!(!scheduler.may_wait(0));
+    }
+
+    #[test]
+    fn a_released_step_waits_for_nobody() {
+        let mut steps = FakeSteps::default();
+        steps.add_turn(1, 1);
+        steps.add_turn(2, 1);
+        let mut scheduler = steps.scheduler();
+        scheduler.wait(0, vec![1]);
+        scheduler.wait(1, vec![0]);
+        scheduler.build(&steps);
+        assert!(!scheduler.has_ready());
+        scheduler.release(0);
+        assert!(scheduler.is_released(0) && scheduler.waits_for(0).is_empty());
+        assert_eq!(drain(&mut scheduler, &steps), [0, 1]);
+    }
+
+    #[test]
+    fn a_step_is_released_once_and_only_after_those_before_it_in_its_group() {
+        let mut steps = FakeSteps::default();
+        steps.add_turn(1, 2);
+        let mut scheduler = steps.queued();
+        assert!(!scheduler.may_be_released(1, &steps));
+        scheduler.finish(0, &steps);
+        assert!(scheduler.may_be_released(1, &steps));
+        scheduler.release(1);
+        assert!(!scheduler.may_be_released(1, &steps));
+    }
+
+    #[test]
+    fn open_steps_are_those_of_the_job_that_are_not_done() {
+        let mut steps = FakeSteps::default();
+        steps.add_turn(1, 3);
+        steps.left_out.insert(1);
+        let mut scheduler = steps.queued();
+        scheduler.finish(0, &steps);
+        assert_eq!(scheduler.open_steps(Handle(1), &steps), [2]);
+        assert!(scheduler.open_steps(Handle(2), &steps).is_empty());
+    }
+
+    #[test]
+    fn a_step_reads_what_earlier_steps_of_its_target_set() {
+        let mut steps = FakeSteps::default();
+        steps.add_turn(1, 2);
+        steps.add_turn(1, 1);
+        let scheduler = steps.queued();
+        assert_eq!(scheduler.own_steps_before(1, false, &steps), [0]);
+    }
+
+    #[test]
+    fn an_attribute_without_a_value_may_be_set_by_a_later_turn_of_the_target() {
+        let mut steps = FakeSteps::default();
+        steps.add_turn(1, 2);
+        steps.add_turn(1, 1);
+        let scheduler = steps.queued();
+        assert_eq!(scheduler.own_steps_before(1, true, &steps), [0, 2]);
+        assert_eq!(scheduler.own_steps_before(0, true, &steps), [2]);
+    }
+
+    #[test]
+    fn the_last_final_step_of_a_target_completes_it() {
+        let mut steps = FakeSteps::default();
+        steps.add_turn(1, 1);
+        steps.add_turn(1, 1);
+        steps.set_final(0);
+        steps.set_final(1);
+        let mut scheduler = steps.queued();
+        assert!(!scheduler.is_last_final(0, &steps));
+        scheduler.finish(0, &steps);
+        assert!(scheduler.is_last_final(1, &steps));
+    }
+
+    #[test]
+    fn a_group_is_settled_once_with_its_last_step() {
+        let mut steps = FakeSteps::default();
+        steps.add_turn(1, 3);
+        steps.left_out.insert(2);
+        let mut scheduler = steps.queued();
+        scheduler.finish(0, &steps);
+        assert!(scheduler.take_settled_groups().is_empty());
+        scheduler.finish(1, &steps);
+        scheduler.finish(1, &steps);
+        assert_eq!(scheduler.take_settled_groups(), [0]);
+        assert!(scheduler.take_settled_groups().is_empty());
+    }
+
+    #[test]
+    fn steps_that_join_a_running_job_wait_for_what_is_left_on_required_instances() {
+        let mut steps = FakeSteps::default();
+        let host = steps.add_turn(1, 1);
+        let mut scheduler = steps.queued();
+        let first = steps.items();
+        let added = steps.add_turn(2, 1);
+        steps.require(2, 1);
+        scheduler.add_step(Handle(2));
+        scheduler.extend(first, &steps);
+        assert_eq!(ready(&mut scheduler), host);
+        scheduler.finish(host[0], &steps);
+        assert_eq!(ready(&mut scheduler), added);
+    }
+
+    #[test]
+    fn steps_that_join_a_running_job_come_after_the_first_round_and_before_late_ones() {
+        let mut steps = FakeSteps::default();
+        let late = steps.add_turn(1, 1);
+        let early = steps.add_turn(2, 1);
+        steps.deferred.insert(late[0]);
+        let mut scheduler = steps.queued();
+        let first = steps.items();
+        let added = steps.add_turn(3, 1);
+        scheduler.add_step(Handle(3));
+        scheduler.extend(first, &steps);
+        assert_eq!(scheduler.next_rank(), Some(0));
+        let expected = [early[0], added[0], late[0]];
+        assert_eq!(drain(&mut scheduler, &steps), expected);
+    }
+
+    #[test]
+    fn a_step_that_is_left_undecided_is_told_once() {
+        let mut steps = FakeSteps::default();
+        steps.add_turn(1, 1);
+        steps.add_turn(2, 1);
+        let mut scheduler = steps.scheduler();
+        scheduler.finish(1, &steps);
+        scheduler.leave_undecided(0, vec![1]);
+        assert!(scheduler.waits_for(0).is_empty(), "step 1 is done");
+        assert!(scheduler.take_undecided(0));
+        assert!(!scheduler.take_undecided(0));
+    }
+
+    #[test]
+    fn an_instance_waits_on_another_while_its_waiting_step_is_open() {
+        let mut steps = FakeSteps::default();
+        steps.add_turn(1, 1);
+        steps.add_turn(2, 1);
+        let mut scheduler = steps.queued();
+        scheduler.wait(0, vec![1]);
+        assert!(scheduler.instance_waits_on(Handle(1), Handle(2), &steps));
+        assert!(!scheduler.instance_waits_on(Handle(2), Handle(1), &steps));
+        scheduler.finish(0, &steps);
+        assert!(!scheduler.instance_waits_on(Handle(1), Handle(2), &steps));
+    }
+
+    #[test]
+    fn the_attributes_that_a_deferred_step_waits_for_are_kept_with_their_values() {
+        let mut steps = FakeSteps::default();
+        steps.add_turn(1, 1);
+        let mut scheduler = steps.scheduler();
+        assert_eq!(scheduler.awaited(0), None);
+        let awaited = Awaited {
+            of: Handle(2),
+            name: "port".into(),
+            value: Value::from(80),
+        };
+        scheduler.defer(0, vec![0], vec![awaited.clone()]);
+        assert_eq!(scheduler.awaited(0), Some(&[awaited][..]));
+    }
+
+    proptest! {
+        /// Each instance requires instances of smaller numbers only, so that there is no circle.
+        #[test]
+        fn every_step_comes_once_and_after_those_that_it_requires(
+            picks in prop::collection::vec((any::<u8>(), 1_usize..4), 1..30),
+        ) {
+            let mut steps = FakeSteps::default();
+            let mut turns = Vec::new();
+            for (number, (pick, count)) in picks.iter().enumerate() {
+                let instance = u32::try_from(number).unwrap();
+                turns.push(steps.add_turn(instance, *count));
+                if number > 0 {
+                    steps.require(instance, u32::from(*pick) % instance);
+                }
+            }
+            let order = drain(&mut steps.queued(), &steps);
+            let place = places(&order);
+            prop_assert_eq!(place.len(), turns.iter().map(Vec::len).sum::<usize>());
+            prop_assert_eq!(place.len(), order.len());
+            for (number, turn) in turns.iter().enumerate() {
+                prop_assert!(turn.windows(2).all(|pair| place[&pair[0]] < place[&pair[1]]));
+                if number > 0 {
+                    let required = &turns[usize::from(picks[number].0) % number];
+                    prop_assert!(place[&required[required.len() - 1]] < place[&turn[0]]);
+                }
+            }
+        }
+    }
+}

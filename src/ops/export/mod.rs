@@ -21,7 +21,8 @@ use serde_json::{Value as Json, json};
 
 use self::deployment::Exported;
 use super::failure::{Failure, FailureKind};
-use super::session::{self, Session, SessionOptions};
+use super::request::SessionOptions;
+use super::session::{self, Session};
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
 use crate::project::Located;
 use crate::system::fs;

@@ -3,7 +3,8 @@
 use super::place::{Held, Patience, Place, Refusal};
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
 use crate::ops::failure::{Failure, FailureKind};
-use crate::ops::session::{self, Found, JobRequest};
+use crate::ops::request::JobRequest;
+use crate::ops::session::{self, Found};
 use crate::ops::view::View;
 use crate::project::{Environment, LockMode, RemoteLock as Settings};
 use crate::system::fs;
@@ -121,7 +122,7 @@ mod tests {
     use super::*;
     use crate::git::Repository;
     use crate::git::lfs::Client;
-    use crate::job::{Engine, Event};
+    use crate::job::{Event, Proposal};
     use crate::ops::view::Decision;
     use crate::system::env::Env;
     use crate::system::process::{Helper, run};
@@ -133,7 +134,7 @@ mod tests {
         fn warnings(&mut self, _: &Diagnostics, _: &Sources) {}
         fn problem(&mut self, _: &Diagnostic, _: &Sources) {}
         fn notice(&mut self, _: &str) {}
-        fn approve(&mut self, _: &Engine, _: &Sources) -> Decision {
+        fn approve(&mut self, _: &dyn Fn() -> Proposal, _: &Sources) -> Decision {
             Decision::Decline
         }
         fn event(&mut self, _: &Event) {}

@@ -5,7 +5,8 @@ use std::path::Path;
 use super::place::{Place, Refusal, is_noted};
 use crate::git::lfs::LfsLock;
 use crate::ops::failure::Failure;
-use crate::ops::session::{self, SessionOptions};
+use crate::ops::request::SessionOptions;
+use crate::ops::session;
 use crate::project::LockMode;
 use crate::system::fs;
 

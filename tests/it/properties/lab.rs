@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use serde_json::Value as Json;
 use unfurl::diagnostic::{Diagnostic, Diagnostics, Sources};
-use unfurl::job::{Engine, Event, Stage};
-use unfurl::ops::{self, Decision, Failure, JobReport, JobRequest, SessionOptions, View};
-use unfurl::plan::{Activity, Goal, Reason, StepId, Target, Workflow};
-use unfurl::system::signals::Interrupts;
+use unfurl::job::{Event, Proposal, Readiness, Report, StepState};
+use unfurl::ops::{
+    self, Decision, Failure, JobReport, JobRequest, RunSettings, SaveSettings, SessionOptions, View,
+};
+use unfurl::plan::{Activity, Goal, Plan, Reason, StepId, Target, Workflow};
 use unfurl::topology::Topology;
-use unfurl::value::Map;
+use unfurl::value::Handle;
 
 use crate::support::{forget_what_git_ignores, is_ignored};
 
@@ -168,7 +169,6 @@ impl Lab {
     fn request(&mut self, goal: Goal, parallel: usize) -> JobRequest {
         self.jobs += 1;
         JobRequest {
-            executors: unfurl::host::ChainSpec::default(),
             session: SessionOptions {
                 ensemble: self.path().to_string_lossy().into_owned(),
                 logfile: Some(self.folder.path().join("the.log")),
@@ -180,18 +180,17 @@ impl Lab {
                 self.jobs / 60,
                 self.jobs % 60
             )),
-            parallel,
-            echo: false,
-            save: true,
-            resume: false,
-            refuse_dirty: false,
-            check_upstream: false,
-            commit: None,
-            recorded_options: Map::new(),
+            run: RunSettings {
+                parallel,
+                grace: Duration::from_secs(30),
+                ..RunSettings::default()
+            },
+            save: SaveSettings {
+                record: true,
+                ..SaveSettings::default()
+            },
             command: "unfurl".to_owned(),
-            lock_timeout: Duration::ZERO,
-            grace: Duration::from_secs(30),
-            interrupts: Interrupts::default(),
+            ..JobRequest::default()
         }
     }
 
@@ -237,12 +236,19 @@ impl Lab {
         self.jobs -= 1;
         let planned = ops::plan::plan(&request, &mut Watch::default());
         let planned = planned.unwrap_or_else(|failure| panic!("{failure:?}\n{}", self.text()));
-        let engine = &planned.engine;
-        let steps = steps(engine).into_iter();
-        (
-            steps.map(|(_, step, end)| (step, end)).collect(),
-            picture(&engine.topology),
-        )
+        let proposal = &planned.plan;
+        let ids = 0..proposal.plan.steps.len();
+        let steps = ids.filter_map(|id| {
+            let task = proposal.task_of(id).filter(|task| task.is_included)?;
+            let end = match task.readiness {
+                Readiness::Skipped(_) => End::Skipped,
+                Readiness::Deferred if task.reason == Reason::Reconfigure => End::Undecided,
+                _ => End::Open,
+            };
+            let step = named(&proposal.plan, id, task.target, &proposal.topology);
+            Some((step, end))
+        });
+        (steps.collect(), picture(&proposal.topology))
     }
 
     /// The status of every instance, its own and the effective one, and the attribute that is set.
@@ -296,41 +302,44 @@ impl Lab {
     }
 }
 
-/// The steps of a plan that run operations, apart from those that are only held ready.
-fn steps(engine: &Engine) -> Vec<(StepId, Step, End)> {
-    let ids = (0..engine.plan.steps.len()).filter_map(|id| Some((id, engine.task_of(id)?)));
-    ids.filter(|(_, task)| engine.includes(*task))
-        .map(|(id, index)| {
-            let step = &engine.plan.steps[id];
-            let Activity::Operation { reference, .. } = &step.activity else {
-                unreachable!("only operations have tasks");
-            };
-            let task = engine.task(index);
-            let of = match (
-                &step.target,
-                step.group.map(|group| &engine.plan.groups[group].target),
-            ) {
-                (Target::Node(name), _) | (_, Some(Target::Node(name))) => name.to_string(),
-                (Target::Relationship { source, .. }, _) => source.to_string(),
-            };
-            let end = match task.stage {
-                Stage::Skipped(_) => End::Skipped,
-                Stage::Passed(_) => End::Passed,
-                Stage::Finished(_) if task.has_failed() => End::Failed,
-                Stage::Finished(_) => End::Succeeded,
-                Stage::Deferred if step.reason == Reason::Reconfigure => End::Undecided,
-                _ => End::Open,
-            };
-            let target = engine.topology.entity(task.spec.target);
-            let named = Step {
-                of,
-                target: target.key.to_string(),
-                operation: reference.to_string(),
-                reason: step.reason.to_string(),
-            };
-            (id, named, end)
-        })
-        .collect()
+/// A step of a plan by its names.
+fn named(plan: &Plan, id: StepId, target: Handle, topology: &Topology) -> Step {
+    let step = &plan.steps[id];
+    let Activity::Operation { reference, .. } = &step.activity else {
+        unreachable!("only operations have tasks");
+    };
+    let group = step.group.map(|group| &plan.groups[group].target);
+    let of = match (&step.target, group) {
+        (Target::Node(name), _) | (_, Some(Target::Node(name))) => name.to_string(),
+        (Target::Relationship { source, .. }, _) => source.to_string(),
+    };
+    Step {
+        of,
+        target: topology.entity(target).key.to_string(),
+        operation: reference.to_string(),
+        reason: step.reason.to_string(),
+    }
+}
+
+/// The steps of a job that ran operations, apart from those that are only held ready, each with the
+/// number of its task.
+fn steps(report: &Report) -> Vec<(usize, Step, End)> {
+    let all = report.steps.iter().enumerate();
+    all.filter_map(|(id, step)| {
+        let number = step.task.filter(|_| step.is_included)?;
+        let reason = &report.plan.steps[id].reason;
+        let end = match step.state {
+            StepState::Skipped => End::Skipped,
+            StepState::Passed => End::Passed,
+            StepState::Failed => End::Failed,
+            StepState::Succeeded => End::Succeeded,
+            StepState::Deferred if *reason == Reason::Reconfigure => End::Undecided,
+            StepState::Deferred | StepState::Open => End::Open,
+        };
+        let step = named(&report.plan, id, step.target, &report.topology);
+        Some((number, step, end))
+    })
+    .collect()
 }
 
 /// Approves and remembers.
@@ -342,12 +351,14 @@ struct Watch {
 
 impl Watch {
     fn ran(self, report: &JobReport) -> Ran {
-        let engine = &report.engine;
-        let steps = steps(engine);
+        let steps = steps(&report.job);
         let mut times = Vec::new();
-        for (id, step, _) in &steps {
-            let number = engine.task_of(*id).unwrap() + 1;
-            let at = |end: bool| self.events.iter().position(|event| *event == (number, end));
+        for (number, step, _) in &steps {
+            let at = |end: bool| {
+                self.events
+                    .iter()
+                    .position(|event| *event == (*number, end))
+            };
             if let Some(ended) = at(true) {
                 times.push((step.clone(), at(false).unwrap_or(ended), ended));
             }
@@ -358,12 +369,11 @@ impl Watch {
                 .map(|(_, step, end)| (step, end))
                 .collect(),
             times,
-            ok: engine.status() == unfurl::name::Status::Ok,
+            ok: report.job.status == unfurl::name::Status::Ok,
             problems: self.problems,
-            picture: if report.ran {
-                picture(&engine.topology)
-            } else {
-                Picture::new()
+            picture: match report.plan {
+                None => picture(&report.job.topology),
+                Some(_) => Picture::new(),
             },
         }
     }
@@ -383,13 +393,13 @@ impl View for Watch {
         self.problems.push(text.to_owned());
     }
 
-    fn approve(&mut self, _engine: &Engine, _sources: &Sources) -> Decision {
+    fn approve(&mut self, _plan: &dyn Fn() -> Proposal, _sources: &Sources) -> Decision {
         Decision::Proceed
     }
 
     fn event(&mut self, event: &Event) {
         match event {
-            Event::TaskStarted { task, .. } => self.events.push((*task, false)),
+            Event::TaskStarted(started) => self.events.push((started.task, false)),
             Event::TaskFinished(finished) => self.events.push((finished.task, true)),
             Event::Message {
                 level: unfurl::job::Level::Error | unfurl::job::Level::Warning,

@@ -13,7 +13,7 @@ use std::rc::Rc;
 use proptest::prelude::{TestCaseError, any, proptest};
 use unfurl::diagnostic::{Diagnostic, Diagnostics, Sources};
 use unfurl::host::{Action, ActionResult, Captured, Exit, Request, RunOutput};
-use unfurl::job::{Engine, Event, Runner};
+use unfurl::job::{Event, Proposal, Runner};
 use unfurl::ops::{Decision, View};
 use unfurl::plan::{Goal, Workflow};
 
@@ -133,7 +133,7 @@ impl View for Simulated {
 
     fn notice(&mut self, _text: &str) {}
 
-    fn approve(&mut self, _engine: &Engine, _sources: &Sources) -> Decision {
+    fn approve(&mut self, _plan: &dyn Fn() -> Proposal, _sources: &Sources) -> Decision {
         Decision::Proceed
     }
 
@@ -144,13 +144,13 @@ impl View for Simulated {
     fn event(&mut self, event: &Event) {
         let mut world = self.0.borrow_mut();
         match event {
-            Event::TaskStarted { target, .. } => {
-                world.begun.insert(target.clone());
+            Event::TaskStarted(started) => {
+                world.begun.insert(started.target.key.to_string());
             }
             Event::TaskFinished(finished) => {
                 let key = world.keys.get(&(finished.task as u64 - 1)).cloned();
                 world.told.extend(key);
-                world.ended.insert(finished.target.clone());
+                world.ended.insert(finished.target.key.to_string());
             }
             _ => {}
         }

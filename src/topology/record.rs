@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use super::entity::{Created, Entity, Kind};
+use super::topology::Topology;
 use crate::name::Status;
-use crate::topology::{Created, Entity, Kind, Topology};
 use crate::value::{Handle, Map, REDACTED, Value};
 
 /// What the inputs and outputs of a topology are.
@@ -11,7 +12,7 @@ use crate::value::{Handle, Map, REDACTED, Value};
     missing_debug_implementations,
     reason = "a function has nothing to show"
 )]
-pub struct Values<'a> {
+pub struct SectionValues<'a> {
     /// The inputs.
     pub inputs: Map,
     /// The outputs.
@@ -28,7 +29,7 @@ struct Records {
 }
 
 /// The `status` section: inputs, outputs and all instances.
-pub fn status_section(topology: &Topology, values: Values<'_>) -> Value {
+pub fn status_section(topology: &Topology, values: SectionValues<'_>) -> Value {
     let mut section = Map::new();
     section.insert("inputs".into(), Value::from(values.inputs));
     section.insert("outputs".into(), Value::from(values.outputs).settled());
@@ -45,26 +46,27 @@ pub fn snapshot(topology: &Topology, of: Handle) -> Option<Map> {
     })
 }
 
-/// The way from the `status` section to the record of an instance, key by key.
-pub fn route_to(topology: &Topology, of: Handle) -> Vec<String> {
-    let (mut route, mut of) = (Vec::new(), Some(of));
-    while let Some(node) = of {
-        let entity = topology.entity(node);
-        route.extend([entity.local_name().to_owned(), "instances".to_owned()]);
-        let root = topology.root_of(node);
-        of = match entity.parent {
-            Some(parent) if parent != root => Some(parent),
-            _ if root == topology.root() => None,
-            _ => {
-                route.push("substitution".to_owned());
-                topology
-                    .outside_of(root)
-                    .filter(|it| topology.entity(*it).node().is_some())
-            }
-        };
+impl Topology {
+    /// The way from the `status` section to the record of an instance, key by key.
+    pub fn route_to(&self, of: Handle) -> Vec<String> {
+        let (mut route, mut of) = (Vec::new(), Some(of));
+        while let Some(node) = of {
+            let entity = self.entity(node);
+            route.extend([entity.local_name().to_owned(), "instances".to_owned()]);
+            let root = self.root_of(node);
+            of = match entity.parent {
+                Some(parent) if parent != root => Some(parent),
+                _ if root == self.root() => None,
+                _ => {
+                    route.push("substitution".to_owned());
+                    self.outside_of(root)
+                        .filter(|it| self.entity(*it).node().is_some())
+                }
+            };
+        }
+        route.reverse();
+        route
     }
-    route.reverse();
-    route
 }
 
 /// The records of the instances on an instance or on the root. Instances are recorded from the

@@ -1,0 +1,225 @@
+//! Makes the records of tasks: while they run, when they end, and when the job ends.
+
+use std::sync::Arc;
+
+use super::digest::Digest;
+use super::engine::Engine;
+use super::event::Level;
+use super::options::Recording;
+use super::stage::Finished;
+use super::task::{Task, TaskIndex};
+use super::task_record::{
+    Completion, DependencyRecord, TargetName, TaskData, TaskEnd, TaskRecord, TaskTurn,
+};
+use crate::value::{Handle, Map, Value};
+
+impl Engine {
+    /// The record of a task as it is now, without digests.
+    pub(super) fn record_of(&self, index: TaskIndex) -> TaskRecord {
+        let task = &self.ledger.tasks[index];
+        let spec = &task.spec;
+        TaskRecord {
+            task: index + 1,
+            target: self.target_name(spec.target),
+            operation: spec.reference.clone(),
+            class_name: task.class_name(),
+            reason: spec.reason.to_string(),
+            priority: spec.priority,
+            start_state: spec.start_state,
+            target_state: task.target_state,
+            turn: self.turn_record(task),
+            folder: self.folder_key(index),
+            started: task.started().unwrap_or(self.options.start),
+            end: task.finished().map(|finished| self.end_of(task, finished)),
+            data: self.data_of(task),
+            digest: Digest::default(),
+        }
+    }
+
+    fn target_name(&self, of: Handle) -> TargetName {
+        let topology = &self.topology;
+        let entity = topology.entity(of);
+        TargetName {
+            key: entity.key.shared(),
+            whole_key: topology.whole_key(of),
+            is_nested: topology.root_of(of) != topology.root(),
+            name: entity.local_name().to_owned(),
+            nested_name: entity.name.to_string(),
+            template: entity.template_name().to_owned(),
+            type_name: entity.type_name().to_owned(),
+        }
+    }
+
+    fn turn_record(&self, task: &Task) -> TaskTurn {
+        let instance = self.instance_of_turn(task);
+        let workflow = self.evaluation().workflow_of(task.spec.group);
+        TaskTurn {
+            group: task.spec.group,
+            workflow: workflow.map(ToString::to_string),
+            instance: self
+                .topology
+                .whole_key(instance.unwrap_or(task.spec.target)),
+            route: instance.map_or_else(Vec::new, |of| self.topology.route_to(of)),
+        }
+    }
+
+    fn end_of(&self, task: &Task, finished: &Finished) -> TaskEnd {
+        TaskEnd {
+            id: finished.id,
+            number: finished.number,
+            status: finished.status(),
+            time: finished.ended,
+            previous: finished.previous,
+            blocked: finished.blocked,
+            changed: finished.changed,
+            completion: self.completion_of(task, finished),
+        }
+    }
+
+    fn completion_of(&self, task: &Task, finished: &Finished) -> Completion {
+        if self.is_in_doubt(task) {
+            Completion::InDoubt
+        } else if self.is_half_done(task) {
+            Completion::HalfDone
+        } else if finished.cut_off {
+            Completion::CutOff
+        } else {
+            Completion::Complete
+        }
+    }
+
+    fn data_of(&self, task: &Task) -> TaskData {
+        let inputs = task.reads.resolved.iter();
+        let inputs = inputs.map(|(name, value)| (Arc::clone(name), value.redacted()));
+        let outcome = task.finished().map(|finished| &finished.outcome);
+        let result = outcome.and_then(|outcome| outcome.result.as_ref());
+        let outputs = outcome.and_then(|outcome| outcome.outputs.as_ref());
+        TaskData {
+            inputs: inputs.collect(),
+            changes: self.changes_of(task),
+            messages: task.errors.clone(),
+            dependencies: self.dependencies_of(task),
+            outputs: outputs.map(redacted_map),
+            result: result.map(Value::redacted).unwrap_or_default(),
+        }
+    }
+
+    fn changes_of(&self, task: &Task) -> Map {
+        let mut changes = Map::new();
+        for (of, change) in &task.changes {
+            let mut entries: Map = change.attributes.clone();
+            if let Some(status) = change.status {
+                entries.insert(".status".into(), Value::from(status.as_str()));
+            }
+            if let Some(added) = &change.added {
+                entries.insert(".added".into(), added.clone());
+            }
+            if !entries.is_empty() {
+                let key = self.topology.entity(*of).key.shared();
+                changes.insert(key, Value::from(entries).redacted());
+            }
+        }
+        changes
+    }
+
+    fn dependencies_of(&self, task: &Task) -> Vec<DependencyRecord> {
+        let all = task.reads.dependencies.iter();
+        all.map(|((of, name), dependency)| DependencyRecord {
+            key: format!("{}::{name}", self.topology.entity(*of).key),
+            value: if dependency.value.is_null() {
+                Value::Null
+            } else {
+                dependency.value.redacted()
+            },
+            write_only: dependency.write_only,
+        })
+        .collect()
+    }
+
+    /// Makes the record of a task that has ended, with digests where each event is recorded. Returns
+    /// a warning if the key of digests cannot be had.
+    pub(super) fn record_end(&mut self, index: TaskIndex) -> (Arc<TaskRecord>, Option<String>) {
+        let mut record = self.record_of(index);
+        let mut warning = None;
+        if self.recording == Recording::Journal {
+            warning = self.get_digest_key_for(index);
+            record.digest = self.evaluation().digest(&self.ledger.tasks[index]);
+        }
+        let record = Arc::new(record);
+        self.ledger.keep_record(index, Arc::clone(&record));
+        (record, warning)
+    }
+
+    /// Brings the records of all listed tasks up to date once the job has ended: what happened after
+    /// a task may add to its record, and digests of what the model says are those that the next job
+    /// compares with. Returns the records of tasks that this has changed since their end.
+    pub(super) fn complete_records(&mut self) -> Vec<Arc<TaskRecord>> {
+        if self.recording != Recording::Nothing
+            && let Some(warning) = self.get_digest_key()
+        {
+            self.say(Level::Warning, warning);
+        }
+        let mut changed = Vec::new();
+        if std::mem::replace(&mut self.ledger.has_complete_records, true) {
+            return changed;
+        }
+        for index in self.ledger.work.clone() {
+            let is_new = self.ledger.record(index).is_none();
+            let Some(record) = self.completed(index) else {
+                continue;
+            };
+            let record = Arc::new(record);
+            self.ledger.keep_record(index, Arc::clone(&record));
+            if !is_new {
+                changed.push(record);
+            }
+        }
+        changed
+    }
+
+    /// The record of a task as it is at the end of the job; none if the one that is kept is the same.
+    fn completed(&self, index: TaskIndex) -> Option<TaskRecord> {
+        let task = &self.ledger.tasks[index];
+        let digest = || self.evaluation().digest(task);
+        let recording = self.recording;
+        let Some(kept) = self.ledger.record(index) else {
+            let mut record = self.record_of(index);
+            if recording != Recording::Nothing {
+                record.digest = digest();
+            }
+            return Some(record);
+        };
+        let needs_digest = match recording {
+            Recording::Nothing => false,
+            Recording::AtEnd => true,
+            Recording::Journal => self.reads_state_at_end(task),
+        };
+        let end = task.finished().map(|finished| self.end_of(task, finished));
+        let digest = needs_digest.then(digest);
+        let is_same = kept.end == end && kept.target_state == task.target_state;
+        if is_same && digest.as_ref().is_none_or(|digest| *digest == kept.digest) {
+            return None;
+        }
+        let mut record = TaskRecord::clone(kept);
+        record.end = end;
+        record.target_state = task.target_state;
+        if let Some(digest) = digest {
+            record.digest = digest;
+        }
+        Some(record)
+    }
+
+    /// Whether the digest of a task is made of values as they are when the job ends.
+    fn reads_state_at_end(&self, task: &Task) -> bool {
+        let implementation = task.spec.operation.implementation.as_ref();
+        let has_environment = implementation.is_some_and(|it| !it.environment.is_empty());
+        has_environment || self.evaluation().is_of_the_model(task)
+    }
+}
+
+fn redacted_map(map: &Map) -> Map {
+    let entries = map.iter();
+    entries
+        .map(|(name, value)| (Arc::clone(name), value.redacted()))
+        .collect()
+}

@@ -1,0 +1,149 @@
+//! Steps of a job that exist in tests only.
+
+use std::collections::{HashMap, HashSet};
+
+use super::scheduler::Scheduler;
+use super::steps::Steps;
+use crate::plan::{Activity, Group, GroupId, Item, Plan, Reason, Step, StepId, Target, When};
+use crate::value::Handle;
+
+/// Steps in groups, one group for each turn of an instance.
+#[derive(Debug, Default)]
+pub(super) struct FakeSteps {
+    plan: Plan,
+    instances: Vec<Handle>,
+    pub(super) left_out: HashSet<StepId>,
+    pub(super) deferred: HashSet<StepId>,
+    pub(super) failed: HashSet<StepId>,
+    pub(super) removes: bool,
+    requires: HashMap<Handle, Vec<Handle>>,
+}
+
+impl FakeSteps {
+    /// Adds a group of steps for an instance at the end of the plan; returns the steps.
+    pub(super) fn add_turn(&mut self, instance: u32, steps: usize) -> Vec<StepId> {
+        let group = self.add_group(None, When::Always);
+        self.plan.items.push(Item::Group(group));
+        (0..steps).map(|_| self.add_step(group, instance)).collect()
+    }
+
+    /// Adds a group that is part of no item yet.
+    pub(super) fn add_group(&mut self, parent: Option<GroupId>, when: When) -> GroupId {
+        self.plan.groups.push(Group {
+            target: Target::Node("any".into()),
+            workflow: "deploy".into(),
+            items: Vec::new(),
+            parent,
+            when,
+        });
+        self.plan.groups.len() - 1
+    }
+
+    /// Adds a group within another.
+    pub(super) fn add_inner_group(&mut self, outer: GroupId) -> GroupId {
+        let group = self.add_group(Some(outer), When::Always);
+        self.plan.groups[outer].items.push(Item::Group(group));
+        group
+    }
+
+    /// Adds a step to a group.
+    pub(super) fn add_step(&mut self, group: GroupId, instance: u32) -> StepId {
+        let step = self.plan.steps.len();
+        self.plan.steps.push(Step {
+            target: Target::Node("any".into()),
+            activity: Activity::SetState("started".into()),
+            reason: Reason::Add,
+            start_state: None,
+            group: Some(group),
+            is_final: false,
+            critical: false,
+        });
+        self.plan.groups[group].items.push(Item::Step(step));
+        self.instances.push(Handle(instance));
+        step
+    }
+
+    /// The number of items, before a turn is added to a running job.
+    pub(super) fn items(&self) -> usize {
+        self.plan.items.len()
+    }
+
+    pub(super) fn set_final(&mut self, step: StepId) {
+        self.plan.steps[step].is_final = true;
+    }
+
+    /// Lets an instance require another.
+    pub(super) fn require(&mut self, instance: u32, required: u32) {
+        let all = self.requires.entry(Handle(instance)).or_default();
+        all.push(Handle(required));
+    }
+
+    /// A scheduler that knows all steps, not queued yet.
+    pub(super) fn scheduler(&self) -> Scheduler {
+        let mut scheduler = Scheduler::default();
+        for instance in &self.instances {
+            scheduler.add_step(*instance);
+        }
+        scheduler
+    }
+
+    /// A scheduler with all steps queued.
+    pub(super) fn queued(&self) -> Scheduler {
+        let mut scheduler = self.scheduler();
+        scheduler.build(self);
+        scheduler
+    }
+}
+
+impl Steps for FakeSteps {
+    fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    fn target(&self, step: StepId) -> Handle {
+        self.instances[step]
+    }
+
+    fn instance(&self, step: StepId) -> Handle {
+        self.instances[step]
+    }
+
+    fn runs(&self, step: StepId) -> bool {
+        !self.left_out.contains(&step)
+    }
+
+    fn is_deferred(&self, step: StepId) -> bool {
+        self.deferred.contains(&step)
+    }
+
+    fn has_failed(&self, step: StepId) -> bool {
+        self.failed.contains(&step)
+    }
+
+    fn removes(&self, _step: StepId) -> bool {
+        self.removes
+    }
+
+    fn required(&self, instance: Handle) -> Vec<Handle> {
+        self.requires.get(&instance).cloned().unwrap_or_default()
+    }
+
+    fn exclusive_key(&self, _step: StepId) -> Option<Handle> {
+        None
+    }
+}
+
+/// Takes all steps in the order in which they come, each done before the next is taken.
+pub(super) fn drain(scheduler: &mut Scheduler, steps: &FakeSteps) -> Vec<StepId> {
+    let mut order = Vec::new();
+    while let Some(step) = scheduler.pop() {
+        scheduler.finish(step, steps);
+        order.push(step);
+    }
+    order
+}
+
+/// Takes all steps that wait for nothing.
+pub(super) fn ready(scheduler: &mut Scheduler) -> Vec<StepId> {
+    std::iter::from_fn(|| scheduler.pop()).collect()
+}

@@ -1,0 +1,44 @@
+//! An expression that the user asks for with a job.
+
+use super::failure::{Failure, FailureKind};
+use crate::diagnostic::{Sources, Span};
+use crate::job::{self, Engine};
+use crate::value::Value;
+
+/// An expression that is evaluated in a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueryRequest {
+    /// The expression.
+    pub expression: String,
+    /// How much of what it reads is traced: nothing if 0, the attributes that it names if 1, those
+    /// that they are computed from as well if more.
+    pub depth: u8,
+}
+
+/// What an expression gave.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// The expression.
+    pub expression: String,
+    /// Its value; null where it gave nothing.
+    pub value: Value,
+    /// The attributes that it read, secrets redacted.
+    pub trace: Vec<(String, Value)>,
+}
+
+impl QueryRequest {
+    /// Evaluates the expression in a job as it is now.
+    pub(super) fn answer(&self, engine: &Engine, sources: &Sources) -> Result<Answer, Failure> {
+        let answer = engine.query(&self.expression, self.depth);
+        let (value, trace) = answer.map_err(|error| {
+            let nowhere = |_: &str| Span::NONE;
+            let problem = job::explain(&engine.topology, error.to_string(), &error, &nowhere);
+            Failure::with_places(FailureKind::Refused, problem, sources.clone())
+        })?;
+        Ok(Answer {
+            expression: self.expression.clone(),
+            value,
+            trace,
+        })
+    }
+}

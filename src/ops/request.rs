@@ -1,0 +1,109 @@
+//! The requests that use cases take: which ensemble, what a job is to do, and how.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::failure::Failure;
+use super::query::QueryRequest;
+use crate::host::ChainSpec;
+use crate::plan::Goal;
+use crate::system::signals::Interrupts;
+use crate::value::Map;
+
+/// Which ensemble, and in which surroundings.
+#[derive(Debug, Clone, Default)]
+pub struct SessionOptions {
+    /// The file, folder, alias or name of the ensemble; empty to search.
+    pub ensemble: String,
+    /// The environment to use.
+    pub environment: Option<String>,
+    /// The home project; empty for none.
+    pub home: Option<PathBuf>,
+    /// `--var` options: names and values.
+    pub vars: Vec<(String, String)>,
+    /// Whether types that no template uses are checked too.
+    pub check_unused: bool,
+    /// Whether inputs that are required may be missing.
+    pub incomplete: bool,
+    /// The user's own log file.
+    pub logfile: Option<PathBuf>,
+    /// What the project may do, by name (`--allow`).
+    pub allowed: Vec<String>,
+}
+
+/// How the tasks of a job run.
+#[derive(Debug, Clone, Default)]
+pub struct RunSettings {
+    /// How many tasks may run at the same time.
+    pub parallel: usize,
+    /// Whether the output of commands is shown.
+    pub echo: bool,
+    /// The executors that the user asks for, with their options.
+    pub executors: ChainSpec,
+    /// How long tasks may go on after somebody asked for an end.
+    pub grace: Duration,
+}
+
+/// How the record of a job is kept.
+#[derive(Debug, Clone, Default)]
+pub struct SaveSettings {
+    /// Whether what the job did goes into the record.
+    pub record: bool,
+    /// Whether the job is refused where something is not committed.
+    pub refuse_dirty: bool,
+    /// Whether what others have pushed is looked for first.
+    pub check_upstream: bool,
+    /// How its record is committed, if it is.
+    pub commit: Option<CommitRequest>,
+}
+
+/// How a job is to be committed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CommitRequest {
+    /// The message; one that names the job if none.
+    pub message: Option<String>,
+    /// Whether the commit is pushed as well.
+    pub push: bool,
+}
+
+/// What a job is to do, and how.
+#[derive(Debug, Clone, Default)]
+pub struct JobRequest {
+    /// Which ensemble.
+    pub session: SessionOptions,
+    /// What to reach.
+    pub goal: Goal,
+    /// `--starttime`.
+    pub start: Option<String>,
+    /// Whether it goes on with the job that was interrupted last.
+    pub resume: bool,
+    /// An expression that is evaluated once the job has ended.
+    pub query: Option<QueryRequest>,
+    /// How its tasks run.
+    pub run: RunSettings,
+    /// How its record is kept.
+    pub save: SaveSettings,
+    /// The options that the user set, for the record.
+    pub recorded_options: Map,
+    /// The command line, for the lock's owner file.
+    pub command: String,
+    /// How long to wait for locks that others hold.
+    pub lock_timeout: Duration,
+    /// Tells whether somebody asked for an end.
+    pub interrupts: Interrupts,
+}
+
+impl JobRequest {
+    /// Whether what the job does is kept in a journal while it runs.
+    pub(super) fn is_journalled(&self) -> bool {
+        self.save.record && !self.goal.dry_run && !cfg!(feature = "without-journal")
+    }
+
+    /// Fails if somebody asked for an end. For the time before anything runs.
+    pub(super) fn go_on(&self) -> Result<(), Failure> {
+        match self.interrupts.first() {
+            None => Ok(()),
+            Some(signal) => Err(Failure::interrupted(signal)),
+        }
+    }
+}
