@@ -5,8 +5,9 @@
 //!
 //! | layer | modules | what they do |
 //! |---|---|---|
-//! | 13 | [`cli`] | what was typed → options → one `ops` call → exit code |
-//! | 11 | [`ops`], [`ui`] | one file per use case; types into text |
+//! | 14 | [`cli`] | what was typed → options → one `ops` call → exit code |
+//! | 12 | [`ops`], [`ui`] | one file per use case; types into text |
+//! | 11 | [`session`] | finds and loads an ensemble, with all that it uses |
 //! | 10 | [`ensemble`], [`runner`] | an ensemble on disk; the hands that perform effects |
 //! | 9 | [`job`], [`configurator`] | runs a plan; ways to implement an operation |
 //! | 8 | [`task`] | what engine and configurator promise each other |
@@ -41,6 +42,7 @@ pub mod project;
 pub mod runbook;
 pub mod runner;
 pub mod secret;
+pub mod session;
 pub mod system;
 pub mod task;
 pub mod topology;

@@ -9,8 +9,8 @@ use super::git::{Subject, status_of, subject};
 use super::kept_out::keep_out_of_git;
 use super::record_files::RecordFiles;
 use super::repositories::{Involved, refused};
-use super::request::SessionOptions;
 use crate::ensemble::Lock;
+use crate::session::SessionOptions;
 
 /// What is to be committed, and how.
 #[derive(Debug, Clone, Default)]

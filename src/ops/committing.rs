@@ -10,9 +10,9 @@ use super::push;
 use super::record_files::RecordFiles;
 use super::repositories::refused;
 use super::request::{CommitRequest, JobRequest};
-use super::session::Session;
 use super::view::View;
 use crate::git::{Committed, Error, MergeRule, Repository};
+use crate::session::Session;
 use crate::system::env;
 
 /// A job whose record is to be committed.

@@ -9,13 +9,13 @@ use super::prepared::prepare;
 use super::recover;
 use super::remote_lock::{self, RemoteLock};
 use super::request::JobRequest;
-use super::session::{self, Found};
 use super::upstream;
 use super::view::{Decision, JobReport, View};
 use super::watch::Watch;
 use crate::diagnostic::Diagnostic;
 use crate::ensemble::{Folders, JobJournal, Lock};
 use crate::job::{self, Engine, Event, Hands, Report, Sink as _};
+use crate::session::{self, Found};
 
 /// Runs a job from the text of an ensemble to its record.
 pub fn deploy(request: &JobRequest, view: &mut dyn View) -> Result<JobReport, Failure> {

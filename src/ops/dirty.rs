@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::failure::{Failure, FailureKind};
 use super::record_files::RecordFiles;
 use super::repositories::{involved, once_each, refused};
-use super::session::Session;
+use crate::session::Session;
 
 /// How many files a message names.
 const MOST_NAMED: usize = 10;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use super::failure::{Failure, FailureKind};
 use super::request::JobRequest;
-use super::session::Session;
-use super::world::RealWorld;
 use crate::diagnostic::Diagnostic;
 use crate::expr::{Context, Evaluator, Memo};
 use crate::host::{Chain, ChainSpec, Executor, ExecutorError, Nobody, Surroundings};
+use crate::session::RealWorld;
+use crate::session::Session;
 use crate::topology::Topology;
 use crate::value::{Map, Value};
 use crate::yaml::Node;

@@ -1,7 +1,7 @@
 //! Why a use case failed: the kind decides the exit code, the rest is for people.
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
-use crate::project;
+use crate::session::{LoadError, LoadErrorKind};
 
 /// What kind of failure it is; the exit codes are those of the product (docs/compatibility.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,17 +69,6 @@ impl Failure {
         Self::new(FailureKind::Interrupted(signal), message, None)
     }
 
-    /// No ensemble was found.
-    pub(super) fn of_search(error: project::Error, sources: Sources) -> Self {
-        let kind = match error {
-            project::Error::Nothing { .. } | project::Error::NoDefault { .. } => {
-                FailureKind::NoEnsemble
-            }
-            _ => FailureKind::Refused,
-        };
-        Self::with_places(kind, error, sources)
-    }
-
     /// A failure with places in texts.
     pub fn with_places(
         kind: FailureKind,
@@ -91,6 +80,17 @@ impl Failure {
             problems: problems.into(),
             sources,
         }
+    }
+}
+
+impl From<LoadError> for Failure {
+    fn from(error: LoadError) -> Self {
+        let kind = match error.kind {
+            LoadErrorKind::NoEnsemble => FailureKind::NoEnsemble,
+            LoadErrorKind::Refused => FailureKind::Refused,
+            LoadErrorKind::Invalid => FailureKind::Load,
+        };
+        Self::with_places(kind, error.problems, error.sources)
     }
 }
 

@@ -6,9 +6,9 @@ use std::time::Duration;
 use super::failure::{Failure, FailureKind};
 use super::record_files::RecordFiles;
 use super::repositories::{Involved, involved, involved_at, involved_in, refused};
-use super::request::SessionOptions;
-use super::session::{self, current_dir};
 use crate::project::PROJECT_FILE;
+use crate::session::SessionOptions;
+use crate::session::{self, current_dir};
 use crate::system::{fs, process};
 
 /// How long one call of git may take that a person asked for.
@@ -61,7 +61,7 @@ pub(super) fn subject(options: &SessionOptions) -> Result<Subject, Failure> {
             let found = involved_at("", &folder)?.filter(|_| is_project || fs::is_dir(&folder));
             return match found {
                 Some(found) => Ok(Subject::Folder(Some(found))),
-                None => Err(failure),
+                None => Err(failure.into()),
             };
         }
     };

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::request::JobRequest;
-use super::session::Session;
 use crate::ensemble::{FolderKind, FolderPath, Folders, Lock, PlannedFile};
 use crate::host::{ActionResult, Note, Request};
 use crate::job::FolderKey;
 use crate::name::ChangeId;
 use crate::runner::{Guarding, Heard, Limits, Local};
 use crate::secret::{DigestKey, Keyring};
+use crate::session::Session;
 use crate::system::signals::Interrupts;
 use crate::task::{RenderedFile, WorkFolder};
 

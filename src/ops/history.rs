@@ -5,11 +5,11 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
 use super::failure::{Failure, FailureKind};
-use super::request::SessionOptions;
-use super::session;
 use crate::diagnostic::Sources;
 use crate::ensemble::{JobLog, LoggedJob, RecordFile, is_about};
 use crate::name::ChangeId;
+use crate::session;
+use crate::session::SessionOptions;
 use crate::system::fs;
 use crate::tosca::did_you_mean;
 use crate::value::Value;

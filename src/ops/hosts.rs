@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::failure::{Failure, FailureKind};
-use super::request::SessionOptions;
-use super::session::{self, Session};
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources, Span};
 use crate::expr::{Context, Evaluator, Memo};
 use crate::host::inventory::{Inventory, NoVault};
+use crate::session::SessionOptions;
+use crate::session::{self, LoadErrorKind, Session};
 use crate::topology::Topology;
 use crate::value::{Handle, Map, Value};
 use crate::yaml::Node;
@@ -78,7 +78,9 @@ impl RoleExpressions {
 pub fn inventory(options: Option<&SessionOptions>, files: &[PathBuf]) -> Result<Hosts, Failure> {
     let mut hosts = match options.map(|options| (session::find(options), options)) {
         Some((Ok(found), options)) => of_ensemble(session::load(found, options)?)?,
-        Some((Err(failure), _)) if failure.kind != FailureKind::NoEnsemble => return Err(failure),
+        Some((Err(failure), _)) if failure.kind != LoadErrorKind::NoEnsemble => {
+            return Err(failure.into());
+        }
         Some(_) | None => Hosts::default(),
     };
     for file in files {

@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 
 use super::failure::{Failure, FailureKind};
 use super::remote_lock::{self, RemoteListed};
-use super::request::{JobRequest, SessionOptions};
-use super::session;
+use super::request::JobRequest;
 use super::view::View;
 use crate::ensemble::{Entry, Journal, Lock, LockError, LockOwner, LockState, TakenOver};
+use crate::session;
+use crate::session::SessionOptions;
 use crate::system::fs;
 use crate::system::survivors::{self, Ended, Survivor};
 

@@ -6,10 +6,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::runbook::place_of_string;
-use super::session::Session;
 use crate::host::book::{Book, Login, Target};
 use crate::host::ssh_config::{Config, Files, Local};
 use crate::host::{Address, DEFAULT_PORT, Destination, Place};
+use crate::session::Session;
 use crate::system::env::{Env, temporary_dir};
 use crate::system::fs;
 use crate::topology::Endpoint;

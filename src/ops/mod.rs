@@ -1,34 +1,25 @@
 //! One file per use case. Each wires the layers below and holds no rules of its own; faces show
 //! what comes back.
 
-mod blueprint;
 pub mod commit;
 mod commits;
 mod committing;
-mod conditions;
-mod decorators;
-mod departed;
 pub mod deploy;
 mod dirty;
 mod executors;
 pub mod explain;
 pub mod export;
-mod externals;
 mod failure;
 pub mod git;
 mod hands;
 pub mod history;
 pub mod hosts;
-mod identity;
-mod imports;
-mod instances;
 mod kept_out;
 mod links;
 pub mod lock;
 mod log;
 mod machines;
 pub mod merge_driver;
-mod past;
 pub mod plan;
 mod prepared;
 mod push;
@@ -42,7 +33,6 @@ pub mod rescue;
 mod resume;
 pub mod runbook;
 pub mod schema;
-mod session;
 mod start_time;
 pub mod states;
 pub mod status;
@@ -51,10 +41,10 @@ mod upstream;
 pub mod validate;
 mod view;
 mod watch;
-mod world;
 
+pub use crate::session::SessionOptions;
 pub use commits::{CommitMade, Commits};
 pub use failure::{Failure, FailureKind};
 pub use query::{Answer, QueryRequest};
-pub use request::{CommitRequest, JobRequest, RunSettings, SaveSettings, SessionOptions};
+pub use request::{CommitRequest, JobRequest, RunSettings, SaveSettings};
 pub use view::{Decision, JobReport, View};

@@ -9,12 +9,12 @@ use super::prepared::prepare;
 use super::query::Answer;
 use super::recover;
 use super::request::JobRequest;
-use super::session;
 use super::view::View;
 use super::watch::Watch;
 use crate::diagnostic::Sources;
 use crate::ensemble::{Folders, Lock, LockError, LockState};
 use crate::job::Proposal;
+use crate::session;
 
 /// A job that was planned.
 #[derive(Debug)]

@@ -6,11 +6,9 @@ use std::sync::Arc;
 
 use super::commits::Commits;
 use super::committing::JobCommit;
-use super::departed;
 use super::executors;
 use super::failure::{Failure, FailureKind};
 use super::hands::DigestKeys;
-use super::identity;
 use super::kept_out::keep_out_of_git;
 use super::log::JobLog;
 use super::machines::Machines;
@@ -18,7 +16,6 @@ use super::query::Answer;
 use super::request::JobRequest;
 use super::rescue;
 use super::resume;
-use super::session::Session;
 use super::start_time::start_time;
 use super::unknown;
 use super::view::JobReport;
@@ -30,6 +27,8 @@ use crate::git::Repository;
 use crate::job::{self, Engine, Event, JobFacts, JobOptions, Parts, Proposal, Recording, Report};
 use crate::name::Status;
 use crate::plan::Goal;
+use crate::session::Session;
+use crate::session::{identity, topology_with_orphans};
 use crate::system::clock;
 use crate::value::canonical_sha256;
 
@@ -87,7 +86,7 @@ pub(super) fn engine(
     } else {
         request.goal.clone()
     };
-    let mut topology = departed::topology(session, goal.prune, &history)?;
+    let mut topology = topology_with_orphans(session, goal.prune, &history)?;
     job::mark_left(&mut topology, &history);
     let previous = history
         .last_job()
@@ -106,7 +105,7 @@ pub(super) fn engine(
         .ok_or_else(|| Failure::new(FailureKind::Internal, "the topology is still in use", None))?;
     let options = JobOptions {
         goal: goal.clone(),
-        ensemble: identity::of(session),
+        ensemble: identity(session),
         start,
         parallel: request.run.parallel,
         base_dir: session.manifest.base_dir().to_path_buf(),

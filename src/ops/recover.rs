@@ -5,12 +5,13 @@ use std::path::Path;
 use super::failure::{Failure, FailureKind};
 use super::hands::JobFolders;
 use super::prepared;
-use super::request::{JobRequest, SessionOptions};
+use super::request::JobRequest;
 use super::resume::{self, Interrupted};
-use super::session::{self, Found};
 use super::view::View;
 use crate::ensemble::{self, CutOffJob, Folders, Journal, Lock, LockState, Manifest, Record};
 use crate::job::{FolderKey, Folders as _};
+use crate::session::SessionOptions;
+use crate::session::{self, Found};
 use crate::system::{clock, fs};
 
 /// Puts all jobs on record that were cut off, oldest first, and tells of them; says whether there

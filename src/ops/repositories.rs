@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use super::failure::{Failure, FailureKind};
-use super::session::{Session, folder_of_repository};
 use crate::git::{Error, Repository};
 use crate::project::{Located, folder_of_clone};
+use crate::session::{Session, folder_of_repository};
 use crate::yaml::Node;
 
 /// A repository, or a folder in one, and what it is to the ensemble.

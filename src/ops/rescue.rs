@@ -5,13 +5,14 @@ use std::path::Path;
 
 use super::failure::{Failure, FailureKind};
 use super::recover;
-use super::request::{JobRequest, SessionOptions};
-use super::session::{self, Session};
+use super::request::JobRequest;
 use super::view::{Decision, View};
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
 use crate::ensemble::{CutOffJob, Journal, Lock, PublishError, Record, Rescue};
 use crate::job::{Event, Proposal};
 use crate::name::ChangeId;
+use crate::session::SessionOptions;
+use crate::session::{self, Session};
 use crate::system::fs;
 
 /// Keeps a record that could not be saved, and says where and what to do.

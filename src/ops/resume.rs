@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use super::failure::{Failure, FailureKind};
 use super::prepared;
 use super::request::JobRequest;
-use super::session::Session;
 use crate::ensemble::RecordedHistory;
 use crate::job::Report;
 use crate::plan::Goal;
+use crate::session::Session;
 use crate::system::fs;
 
 /// The last job that was interrupted.

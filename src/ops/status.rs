@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::failure::{Failure, FailureKind};
-use super::request::SessionOptions;
-use super::session;
 use crate::diagnostic::Span;
 use crate::expr::{Context, Evaluator, Memo};
 use crate::job;
+use crate::session;
+use crate::session::SessionOptions;
 use crate::topology::Topology;
 use crate::value::Value;
 
@@ -19,7 +19,7 @@ pub fn status(
     let found = session::find(options)?;
     let mut session = session::load(found, options).map_err(|failure| Failure {
         kind: FailureKind::Refused,
-        ..failure
+        ..failure.into()
     })?;
     let topology = Arc::new(session.topology()?);
     let Some(query) = query else {

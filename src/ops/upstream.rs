@@ -5,10 +5,10 @@ use std::time::Duration;
 use super::failure::{Failure, FailureKind};
 use super::repositories::{involved_in, once_each, refused};
 use super::request::JobRequest;
-use super::session::{self, Found};
 use super::view::View;
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
 use crate::git::{Distance, Error, Repository, Upstream};
+use crate::session::{self, Found};
 
 /// How long a remote may take to answer.
 const LIMIT: Duration = Duration::from_secs(10);

@@ -13,8 +13,8 @@ use super::types::Catalog;
 use super::values::{self, Object};
 use crate::git::Repository;
 use crate::name::TemplateName;
-use crate::ops::session::Session;
 use crate::project::{Environment, Located};
+use crate::session::Session;
 use crate::tosca::{self, NodeTemplate, ServiceTemplate};
 use crate::yaml::Node;
 

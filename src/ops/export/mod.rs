@@ -21,10 +21,10 @@ use serde_json::{Value as Json, json};
 
 use self::deployment::Exported;
 use super::failure::{Failure, FailureKind};
-use super::request::SessionOptions;
-use super::session::{self, Session};
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
 use crate::project::Located;
+use crate::session::SessionOptions;
+use crate::session::{self, Session};
 use crate::system::fs;
 
 /// What is exported.
@@ -100,7 +100,7 @@ fn load(options: &SessionOptions) -> Result<(Session, Located), Failure> {
     let located = found.located.clone();
     let session = session::load(found, options).map_err(|failure| Failure {
         kind: FailureKind::Refused,
-        ..failure
+        ..failure.into()
     })?;
     Ok((session, located))
 }

@@ -8,14 +8,14 @@ use std::time::Instant;
 
 use crate::host::{Action, Chain, Note, Question, Request, Secret};
 use crate::ops::failure::{Failure, FailureKind};
-use crate::ops::session::current_dir;
-use crate::ops::world::RealWorld;
 use crate::project::Trust;
 use crate::runbook::{
     Book, Call, Deed, Do, Event, Helpers, HostEnd, How, NoCall, Options, Roles, Runbook, State,
     Task, TaskName, Tasks,
 };
 use crate::runner::{Guarding, Heard, Limits, Local};
+use crate::session::RealWorld;
+use crate::session::current_dir;
 use crate::system::env::Env;
 use crate::system::signals::Interrupts;
 use crate::value::Map;

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use crate::diagnostic::Sources;
 use crate::ops::failure::{Failure, FailureKind};
-use crate::ops::session::current_dir;
 use crate::runbook::{Tasks, read_tasks};
+use crate::session::current_dir;
 use crate::system::env::Env;
 use crate::system::fs;
 

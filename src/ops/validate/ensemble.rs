@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use super::validate::Checked;
 use crate::diagnostic::Diagnostic;
 use crate::ops::failure::Failure;
-use crate::ops::request::SessionOptions;
-use crate::ops::session;
 use crate::plan;
 use crate::project::{FileLoader, Project};
+use crate::session;
+use crate::session::SessionOptions;
 use crate::system::env::Env;
 use crate::yaml::Limits;
 

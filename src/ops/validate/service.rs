@@ -4,10 +4,10 @@ use std::path::Path;
 
 use super::files::missing_files;
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::ops::conditions::read_service;
-use crate::ops::imports::FileImporter;
-use crate::ops::session::directories_of_includes;
 use crate::project::{Csar, FileLoader};
+use crate::session::FileImporter;
+use crate::session::directories_of_includes;
+use crate::session::read_service;
 use crate::system::env::Env;
 use crate::tosca::{ReadOptions, ServiceTemplate};
 use crate::yaml::{self, Limits, Node};

@@ -21,6 +21,7 @@ const LAYERS: &[&[&str]] = &[
     &["task"],
     &["job", "configurator"],
     &["ensemble", "runner"],
+    &["session"],
     &["ops", "ui"],
     &["web"],
     &["cli"],

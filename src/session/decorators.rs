@@ -13,7 +13,7 @@ use crate::yaml::{Entry, Kind, Mapping, Node};
 const DEPTH: usize = 128;
 
 /// The node templates that decorators change, as they are then.
-pub(super) fn decorated(
+pub(crate) fn decorated(
     service: &ServiceTemplate,
     topology: &Topology,
     evaluator: &Evaluator,

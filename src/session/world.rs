@@ -32,22 +32,22 @@ const WRITTEN: &[&str] = &[
 
 /// This machine, seen from an ensemble.
 #[derive(Debug)]
-pub(super) struct RealWorld {
+pub(crate) struct RealWorld {
     /// The folder of the ensemble.
-    pub(super) base: PathBuf,
+    pub(crate) base: PathBuf,
     /// The folder of the project; that of the ensemble where there is none.
-    pub(super) project: PathBuf,
+    pub(crate) project: PathBuf,
     /// Where planned folders are.
-    pub(super) planned: PathBuf,
+    pub(crate) planned: PathBuf,
     /// The environment's variables.
-    pub(super) variables: BTreeMap<String, String>,
+    pub(crate) variables: BTreeMap<String, String>,
     /// The `locals` and `secrets` of the environment.
-    pub(super) locals: Map,
-    pub(super) secrets: Map,
+    pub(crate) locals: Map,
+    pub(crate) secrets: Map,
     /// What `get_ensemble_metadata` gives.
-    pub(super) metadata: Map,
+    pub(crate) metadata: Map,
     /// What the project may do.
-    pub(super) trust: Trust,
+    pub(crate) trust: Trust,
 }
 
 impl World for RealWorld {

@@ -3,9 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::failure::Failure;
-use super::request::SessionOptions;
-use super::session::{self, Session};
+use super::error::LoadError;
+use super::found::find;
+use super::loaded::Session;
+use super::options::SessionOptions;
+use super::reading;
 use super::world::RealWorld;
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::system::fs;
@@ -31,8 +33,8 @@ impl From<String> for Unusable {
     }
 }
 
-impl From<Failure> for Unusable {
-    fn from(failure: Failure) -> Self {
+impl From<LoadError> for Unusable {
+    fn from(failure: LoadError) -> Self {
         let first = failure.problems.iter().next();
         let place = first.and_then(|problem| failure.sources.place(problem.span()?));
         let message = first.map_or_else(String::new, |problem| problem.message.clone());
@@ -47,7 +49,7 @@ impl From<Failure> for Unusable {
 
 /// Adds the ensembles that the environment names under `external`, and those of the project that
 /// templates and records name.
-pub(super) fn add(session: &mut Session, topology: &mut Topology, problems: &mut Diagnostics) {
+pub(crate) fn add(session: &mut Session, topology: &mut Topology, problems: &mut Diagnostics) {
     let external = session.environment.external().and_then(Node::as_map);
     let named: Vec<(Arc<str>, Entry)> = external
         .into_iter()
@@ -198,7 +200,7 @@ fn file_of(session: &Session, location: &Node) -> Result<PathBuf, Unusable> {
         let repositories = session.environment.repositories();
         let repository = repositories.and_then(|all| all.get(name));
         let base = session.manifest.base_dir();
-        let folder = repository.and_then(|it| session::folder_of_repository(it, base));
+        let folder = repository.and_then(|it| reading::folder_of_repository(it, base));
         folder.ok_or_else(|| format!("the repository `{name}` is not on this machine"))?
     } else {
         let source = session.sources.get(location.span().source);
@@ -227,7 +229,7 @@ fn load(
         check_unused: false,
         ..session.options.clone()
     };
-    let found = session::find(&options)?;
+    let found = find(&options)?;
     let manifest = fs::canonicalize(&found.located.manifest);
     let manifest = manifest.unwrap_or_else(|_| found.located.manifest.clone());
     if session.used_by.contains(&manifest) {
@@ -236,7 +238,7 @@ fn load(
     if session.used_by.len() >= DEPTH {
         return Err(format!("more than {DEPTH} ensembles use each other in a row").into());
     }
-    let mut other = session::load(found, &options)?;
+    let mut other = reading::load(found, &options)?;
     other.used_by.extend(session.used_by.iter().cloned());
     let topology = other.topology()?;
     let planned = other.manifest.base_dir().join("planned");
@@ -249,7 +251,7 @@ fn load(
 }
 
 /// Adds the instances that stand for those that templates select in other ensembles.
-pub(super) fn select(session: &mut Session, topology: &mut Topology, problems: &mut Diagnostics) {
+pub(crate) fn select(session: &mut Session, topology: &mut Topology, problems: &mut Diagnostics) {
     let service = Arc::clone(topology.service());
     let nodes = service.topology.nodes.values();
     let selected = nodes.filter(|node| node.is_selected() && node.nested_in.is_none());
@@ -279,7 +281,7 @@ pub(super) fn select(session: &mut Session, topology: &mut Topology, problems: &
 }
 
 /// What to say where an instance of another ensemble is missing.
-pub(super) fn not_there(message: String, span: Span, imported: &str) -> Diagnostic {
+pub(crate) fn not_there(message: String, span: Span, imported: &str) -> Diagnostic {
     let (ensemble, instance) = imported.split_once(':').unwrap_or((imported, "root"));
     let help = format!(
         "name the ensemble `{ensemble}` under `external` of the environment, and see with \
@@ -291,11 +293,12 @@ pub(super) fn not_there(message: String, span: Span, imported: &str) -> Diagnost
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::session::LoadErrorKind;
 
     #[test]
     fn a_failure_names_the_place_in_the_other_ensemble() {
-        let failure = Failure::new(
-            crate::ops::FailureKind::Load,
+        let failure = LoadError::new(
+            LoadErrorKind::Invalid,
             "it is broken",
             Some("mend it".to_owned()),
         );

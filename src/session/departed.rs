@@ -4,9 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::failure::Failure;
+use super::error::LoadError;
+use super::found::find;
+use super::loaded::Session;
 use super::past;
-use super::session::{self, Session};
+use super::reading;
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity, Sources, Span};
 use crate::ensemble::{KeptTemplates, RecordedHistory};
 use crate::name::TemplateName;
@@ -25,11 +27,11 @@ const ATTEMPTS: usize = 8;
 type Reasons = HashMap<TemplateName, String>;
 
 /// The topology of a job; to prune, with what the templates of its orphans were.
-pub(super) fn topology(
+pub(crate) fn topology(
     session: &mut Session,
     prune: bool,
     history: &RecordedHistory,
-) -> Result<Topology, Failure> {
+) -> Result<Topology, LoadError> {
     let mut topology = session.topology_of_job()?;
     if prune && topology.orphans().next().is_some() {
         topology = bring_back(session, topology, &history.kept_templates().read())?;
@@ -44,7 +46,7 @@ fn bring_back(
     session: &mut Session,
     topology: Topology,
     kept: &KeptTemplates,
-) -> Result<Topology, Failure> {
+) -> Result<Topology, LoadError> {
     let mut reasons = Reasons::new();
     let mut wanted = BTreeSet::new();
     for orphan in topology.orphans() {
@@ -56,14 +58,14 @@ fn bring_back(
         }
     }
     for _ in 0..ATTEMPTS {
-        let mut found = session::find(&session.options)?;
+        let mut found = find(&session.options)?;
         let departed = Kept { session, kept }.read(&wanted, &mut found.sources, &mut reasons);
         wanted = departed.keys().cloned().collect();
         if wanted.is_empty() {
             break;
         }
         let options = session.options.clone();
-        match session::load_with(found, &options, mapping(&departed)) {
+        match reading::load_with(found, &options, mapping(&departed)) {
             Ok(again) => {
                 *session = again;
                 let mut topology = session.topology_of_job()?;

@@ -28,7 +28,7 @@ const OF_INSTANCES: &[&str] = &[
 ];
 
 /// The node templates that instances of the specification and discoveries bring along.
-pub(super) fn templates(spec: Option<&Node>, service: &Node) -> Mapping {
+pub(crate) fn templates(spec: Option<&Node>, service: &Node) -> Mapping {
     let own = service
         .get("topology_template")
         .and_then(|topology| topology.get("node_templates"));
@@ -98,7 +98,7 @@ fn named(name: &Arc<str>, template: Node) -> (Arc<str>, Node) {
 }
 
 /// Adds the instances of the specification that no record has.
-pub(super) fn add(topology: &mut Topology, spec: Option<&Node>, problems: &mut Diagnostics) {
+pub(crate) fn add(topology: &mut Topology, spec: Option<&Node>, problems: &mut Diagnostics) {
     for (name, entry) in section(spec, "instances") {
         let Value::Map(fields) = entry.value.to_value() else {
             let message = format!("the instance `{name}` must be a map");

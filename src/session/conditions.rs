@@ -20,7 +20,7 @@ use crate::value::{Map, Value};
 use crate::yaml::Node;
 
 /// Reads a service template and decides which of its imports count.
-pub(super) fn read_service(
+pub(crate) fn read_service(
     root: &Node,
     base: &Path,
     importer: &mut dyn Importer,

@@ -9,12 +9,12 @@ use crate::yaml::{self, IncludeRequest, Limits, Loaded, Loader as _, Node};
 
 /// Imports through the loader of included files.
 #[derive(Debug)]
-pub(super) struct FileImporter<'l, 's> {
-    pub(super) loader: &'l mut FileLoader<'s>,
-    pub(super) document: Node,
-    pub(super) limits: Limits,
+pub(crate) struct FileImporter<'l, 's> {
+    pub(crate) loader: &'l mut FileLoader<'s>,
+    pub(crate) document: Node,
+    pub(crate) limits: Limits,
     /// Whether an import that is not on this machine is only warned of.
-    pub(super) lenient: bool,
+    pub(crate) lenient: bool,
 }
 
 impl Importer for FileImporter<'_, '_> {
@@ -107,6 +107,6 @@ fn pointer(root: &Node, pointer: &str) -> Option<Node> {
 }
 
 /// A folder as text, for messages and expressions.
-pub(super) fn shown(path: &Path) -> String {
+pub(crate) fn shown(path: &Path) -> String {
     path.display().to_string()
 }

@@ -1,12 +1,12 @@
 //! What tells an ensemble from all others, in every clone of it.
 
-use super::session::Session;
+use super::loaded::Session;
 use crate::git::Repository;
 use crate::system::fs;
 
 /// The ensemble's own URI; else the first commit of its repository and its place in it; else its
 /// place on this machine.
-pub(super) fn of(session: &Session) -> String {
+pub(crate) fn of(session: &Session) -> String {
     let manifest = &session.manifest;
     let metadata = manifest.root().get("metadata");
     let uri = metadata.and_then(|metadata| metadata.get("uri")?.as_str());

@@ -14,7 +14,7 @@ use crate::yaml::{self, Entry, IncludeRequest, Limits, Loaded, Loader, Node};
 const MOST: usize = 1_000;
 
 /// Finds templates in the newest commits that have them.
-pub(super) fn templates(
+pub(crate) fn templates(
     manifest: &Path,
     wanted: &BTreeSet<TemplateName>,
     sources: &mut Sources,

@@ -8,7 +8,7 @@ use crate::project::Environment;
 use crate::yaml::Node;
 
 /// The name of the blueprint to use and where it stands, if there is one.
-pub(super) fn choose(
+pub(crate) fn choose(
     template: &Node,
     of_spec: Option<&Node>,
     environment: &Environment,

@@ -1,0 +1,123 @@
+//! An ensemble that was read: its topology, its history and its surroundings.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::error::{LoadError, LoadErrorKind};
+use super::options::SessionOptions;
+use super::world::RealWorld;
+use crate::diagnostic::{Diagnostics, Sources};
+use crate::ensemble::{Manifest, RecordedHistory};
+use crate::expr::{Context, Evaluator, Memo};
+use crate::name::ChangeId;
+use crate::project::{self, Environment, Project, Trust};
+use crate::system::env::Env;
+use crate::system::fs;
+use crate::topology::Topology;
+use crate::tosca::ServiceTemplate;
+use crate::value::{Map, Value};
+
+/// An ensemble that was read.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) sources: Sources,
+    pub(crate) manifest: Manifest,
+    pub(crate) service: Arc<ServiceTemplate>,
+    pub(crate) environment: Environment,
+    pub(crate) warnings: Diagnostics,
+    pub(crate) env: Env,
+    pub(crate) project: PathBuf,
+    pub(crate) trust: Trust,
+    /// How it was asked for.
+    pub(crate) options: SessionOptions,
+    /// The project that it is in.
+    pub(crate) located_project: Option<Project>,
+    /// Its own manifest, and those of the ensembles that use it.
+    pub(crate) used_by: Vec<PathBuf>,
+    /// The values of its inputs.
+    pub(super) inputs: Map,
+}
+
+impl Session {
+    /// The id of the last job, if the ensemble says one that is an id.
+    pub(crate) fn last_job(&self) -> Option<String> {
+        let said = self.manifest.last_job()?;
+        ChangeId::parse(&said).is_ok().then_some(said)
+    }
+
+    /// What earlier jobs have recorded.
+    pub(crate) fn history(&self) -> Result<RecordedHistory, LoadError> {
+        if self.manifest.keeps_changes_inline() {
+            let changes = self.manifest.inline_changes();
+            return Ok(RecordedHistory::from_changes(&changes));
+        }
+        let path = self.manifest.base_dir().join("jobs.tsv");
+        if !fs::exists(&path) {
+            return Ok(RecordedHistory::default());
+        }
+        let bytes = fs::read(&path).map_err(|error| {
+            let hint = "without it nobody can tell what has changed; make it readable";
+            LoadError::new(LoadErrorKind::Refused, error, Some(hint.to_owned()))
+        })?;
+        let history = RecordedHistory::from_tsv(&String::from_utf8_lossy(&bytes));
+        Ok(history.within(self.manifest.base_dir()))
+    }
+
+    /// This machine, seen from the ensemble.
+    pub(crate) fn world(&self, planned: PathBuf) -> RealWorld {
+        RealWorld {
+            base: self.manifest.base_dir().to_path_buf(),
+            project: self.project.clone(),
+            planned,
+            variables: self.env.all().clone(),
+            locals: self.environment.locals.clone(),
+            secrets: self.environment.secrets.clone(),
+            metadata: self.metadata(),
+            trust: self.trust.clone(),
+        }
+    }
+
+    fn metadata(&self) -> Map {
+        let name = self.manifest.base_dir().file_name().unwrap_or_default();
+        let name = name.to_string_lossy().into_owned();
+        let environment = self
+            .environment
+            .name
+            .clone()
+            .unwrap_or_else(|| "defaults".to_owned());
+        Map::from_iter([
+            ("deployment".into(), Value::from(name)),
+            ("environment".into(), Value::from(environment)),
+            (
+                "unfurlproject".into(),
+                Value::from(super::imports::shown(&self.project)),
+            ),
+        ])
+    }
+
+    /// The process's environment with the rules of the ensemble's environment applied.
+    pub(crate) fn variables(
+        &self,
+        topology: &Arc<Topology>,
+        world: &Arc<RealWorld>,
+    ) -> Result<BTreeMap<String, String>, LoadError> {
+        if self.environment.variables.is_empty() {
+            return Ok(self.env.all().clone());
+        }
+        let scope: Arc<dyn crate::expr::Scope> = Arc::clone(topology) as _;
+        let evaluator = Evaluator::new(scope, Arc::clone(world) as _, Arc::new(Memo::default()));
+        let context = Context::new(topology.root());
+        let mut rules = Vec::new();
+        for (name, raw) in &self.environment.variables {
+            let value = evaluator.evaluate(raw, &context).map_err(|error| {
+                let message = format!("the variable `{name}` of the environment: {error}");
+                LoadError::new(LoadErrorKind::Invalid, message, None)
+            })?;
+            rules.push((name.to_owned(), value));
+        }
+        Ok(project::filter_env(&rules, self.env.all())
+            .into_iter()
+            .collect())
+    }
+}

@@ -1,0 +1,236 @@
+//! Reads an ensemble and checks all of it.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::blueprint;
+use super::conditions::read_service;
+use super::error::{LoadError, LoadErrorKind};
+use super::found::Found;
+use super::imports::FileImporter;
+use super::inputs::inputs_of;
+use super::instances;
+use super::loaded::Session;
+use super::options::SessionOptions;
+use crate::diagnostic::{Diagnostic, Diagnostics, Source, SourceId, Sources};
+use crate::ensemble::{Manifest, ManifestSource};
+use crate::project::{Environment, FileLoader, Located};
+use crate::system::env::Env;
+use crate::system::fs;
+use crate::tosca::{self, ReadOptions, ServiceTemplate};
+use crate::value::Map;
+use crate::yaml::{self, Kind, Limits, Mapping, Node};
+
+/// Reads an ensemble and checks all of it.
+pub(crate) fn load(found: Found, options: &SessionOptions) -> Result<Session, LoadError> {
+    load_with(found, options, Mapping::default())
+}
+
+/// Reads the file of an ensemble, and not what the ensemble describes.
+pub(crate) fn manifest(found: &Found) -> Result<Manifest, LoadError> {
+    manifest_with(found).map(|(manifest, _)| manifest)
+}
+
+/// As [`manifest`], with the environment that applies to it.
+pub(crate) fn surroundings(found: &Found) -> Result<(Manifest, Environment), LoadError> {
+    let (manifest, sources) = manifest_with(found)?;
+    let environment = found.located.environment(manifest.environment());
+    if environment.lock_problems.has_errors() {
+        let problems = environment.lock_problems;
+        return Err(LoadError::with_places(
+            LoadErrorKind::Invalid,
+            problems,
+            sources,
+        ));
+    }
+    Ok((manifest, environment))
+}
+
+fn manifest_with(found: &Found) -> Result<(Manifest, Sources), LoadError> {
+    let located = &found.located;
+    let mut sources = found.sources.clone();
+    let mut loader = FileLoader::new(&mut sources, &found.env, Limits::default());
+    loader.set_trust(&located.trust, located.folder());
+    let project = located.project.as_ref();
+    let root = project.map(|project| project.root.as_path());
+    loader.set_places(located.folder(), root);
+    let read = read_manifest(&located.manifest, &mut loader, Limits::default());
+    drop(loader);
+    match read {
+        Ok(manifest) => Ok((manifest, sources)),
+        Err(problems) => Err(LoadError::with_places(
+            LoadErrorKind::Invalid,
+            problems,
+            sources,
+        )),
+    }
+}
+
+/// As [`load`], with node templates that have left the model.
+pub(crate) fn load_with(
+    found: Found,
+    options: &SessionOptions,
+    departed: Mapping,
+) -> Result<Session, LoadError> {
+    let Found {
+        located,
+        mut sources,
+        env,
+        ..
+    } = found;
+    let mut loader = FileLoader::new(&mut sources, &env, Limits::default());
+    loader.set_trust(&located.trust, located.folder());
+    let project = located.project.as_ref();
+    let root = project.map(|project| project.root.as_path());
+    loader.set_places(located.folder(), root);
+    let result = read(&located, &mut loader, &env, (options, departed));
+    let mut warnings = located.warnings.clone();
+    warnings.append(loader.take_warnings());
+    drop(loader);
+    let project = located.project.as_ref().map(|project| project.root.clone());
+    let project = project.unwrap_or_else(|| located.folder().to_path_buf());
+    let own = fs::canonicalize(&located.manifest).unwrap_or_else(|_| located.manifest.clone());
+    match result {
+        Ok((manifest, service, environment, inputs, problems)) => {
+            warnings.append(problems);
+            let service = Arc::new(service);
+            Ok(Session {
+                sources,
+                manifest,
+                service,
+                environment,
+                warnings,
+                env,
+                project,
+                trust: located.trust,
+                options: options.clone(),
+                located_project: located.project,
+                used_by: vec![own],
+                inputs,
+            })
+        }
+        Err(problems) => Err(LoadError::with_places(
+            LoadErrorKind::Invalid,
+            problems,
+            sources,
+        )),
+    }
+}
+
+type Read = (Manifest, ServiceTemplate, Environment, Map, Diagnostics);
+
+fn read(
+    located: &Located,
+    loader: &mut FileLoader<'_>,
+    env: &Env,
+    (options, departed): (&SessionOptions, Mapping),
+) -> Result<Read, Diagnostics> {
+    let limits = Limits::default();
+    let manifest = read_manifest(&located.manifest, loader, limits)?;
+    let environment = located.environment(manifest.environment());
+    add_repositories(&environment, located.folder(), loader);
+    let root = manifest.service_template().cloned();
+    let without = root.is_none();
+    let nothing = || Node::new(Kind::Null, manifest.root().span(), None);
+    let root = root.unwrap_or_else(nothing);
+    let of_spec = manifest.blueprints().cloned();
+    let mut chosen = Diagnostics::default();
+    let read_options = ReadOptions {
+        check_unused: options.check_unused,
+        blueprint: blueprint::choose(&root, of_spec.as_ref(), &environment, &mut chosen),
+        blueprints: of_spec,
+        added: instances::templates(manifest.root().get("spec"), &root),
+        departed,
+        directories: directories_of_includes(loader.sources()),
+        ..ReadOptions::default()
+    };
+    let mut importer = FileImporter {
+        loader,
+        document: manifest.root().clone(),
+        limits,
+        lenient: false,
+    };
+    let base = located.folder();
+    let (service, mut problems) = read_service(&root, base, &mut importer, &read_options, env);
+    problems.append(chosen);
+    problems.append(environment.lock_problems.clone());
+    let Some(service) = service.filter(|_| !problems.has_errors()) else {
+        return Err(problems);
+    };
+    if without {
+        let message = "the ensemble has no service template, so there is nothing to deploy";
+        let help = "describe what to deploy under `spec: {service_template: …}`";
+        problems.push(Diagnostic::warning(message).help(help));
+    }
+    let inputs = inputs_of(&manifest, &environment, &service, options, &mut problems);
+    if !options.incomplete {
+        let found = tosca::check_inputs(&service.types, &service.topology, &inputs);
+        problems.append(found);
+    }
+
+    if problems.has_errors() {
+        Err(problems)
+    } else {
+        Ok((manifest, service, environment, inputs, problems))
+    }
+}
+
+/// The directories of the texts that other texts included, for the file names they contain.
+pub(crate) fn directories_of_includes(sources: &Sources) -> HashMap<SourceId, Arc<PathBuf>> {
+    let included = sources
+        .iter()
+        .filter(|(_, source)| source.included_from.is_some());
+    let directory = |(id, source): (SourceId, &Source)| {
+        let parent = source.path.parent()?;
+        Some((id, Arc::new(parent.to_path_buf())))
+    };
+    included.filter_map(directory).collect()
+}
+
+/// Reads an ensemble's file and expands it.
+pub(crate) fn read_manifest(
+    path: &Path,
+    loader: &mut FileLoader<'_>,
+    limits: Limits,
+) -> Result<Manifest, Diagnostics> {
+    if path.extension().is_some_and(|extension| extension == "py") {
+        let message = format!(
+            "`{}` is a service template, not an ensemble",
+            path.display()
+        );
+        let help = "include it in an `ensemble.yaml`: `spec: {service_template: {+include: …}}`";
+        return Err(Diagnostic::error(message).help(help).into());
+    }
+    let (source, root) = loader.read(path, None)?;
+    let expanded = yaml::expand(&root, loader, &limits)?;
+    let text = loader
+        .sources()
+        .get(source)
+        .map(|source| Arc::clone(&source.text));
+    let text = text.unwrap_or_else(|| Arc::from(""));
+    Manifest::read(ManifestSource {
+        path: path.to_path_buf(),
+        text,
+        source,
+        expanded,
+    })
+}
+
+fn add_repositories(environment: &Environment, base: &Path, loader: &mut FileLoader<'_>) {
+    let repositories = environment.repositories().and_then(Node::as_map);
+    for (name, entry) in repositories.into_iter().flatten() {
+        if let Some(folder) = folder_of_repository(&entry.value, base) {
+            loader.add_repository(&**name, folder);
+        }
+    }
+}
+
+/// The folder of a repository on this machine: what its `file:` URL names.
+pub(crate) fn folder_of_repository(repository: &Node, base: &Path) -> Option<PathBuf> {
+    let url = repository
+        .as_str()
+        .or_else(|| repository.get("url")?.as_str())?;
+    let path = url.strip_prefix("file:")?;
+    Some(fs::absolute(Path::new(path), base))
+}

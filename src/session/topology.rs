@@ -1,0 +1,67 @@
+//! The topology of an ensemble that was read.
+
+use std::sync::Arc;
+
+use super::error::{LoadError, LoadErrorKind};
+use super::externals;
+use super::inputs::input_places;
+use super::instances;
+use super::loaded::Session;
+use crate::diagnostic::{Diagnostic, Diagnostics, Span};
+use crate::topology::{self, Topology};
+use crate::yaml::Node;
+
+impl Session {
+    /// The topology with all that is recorded, and what stands for instances of other ensembles.
+    pub(crate) fn topology_of_job(&mut self) -> Result<Topology, LoadError> {
+        let mut topology = self.topology()?;
+        let mut problems = Diagnostics::default();
+        externals::select(self, &mut topology, &mut problems);
+        if problems.is_empty() {
+            return Ok(topology);
+        }
+        let sources = self.sources.clone();
+        Err(LoadError::with_places(
+            LoadErrorKind::Invalid,
+            problems,
+            sources,
+        ))
+    }
+
+    /// The topology with all that is recorded.
+    pub(crate) fn topology(&mut self) -> Result<Topology, LoadError> {
+        let mut topology = Topology::new(Arc::clone(&self.service), self.inputs.clone());
+        topology.set_input_places(input_places(
+            &self.manifest,
+            &self.environment,
+            &self.options,
+        ));
+        let mut problems = Diagnostics::default();
+        externals::add(self, &mut topology, &mut problems);
+        let errors = topology::load(&mut topology, &self.manifest.status());
+        let span = self.manifest.root().get("status").map(Node::span);
+        for error in errors {
+            let span = span.unwrap_or(Span::NONE);
+            problems.push(Diagnostic::error(error).label(span, "recorded here"));
+        }
+        let spec = self.manifest.root().get("spec");
+        instances::add(&mut topology, spec, &mut problems);
+        for (name, imported) in topology.show_imported() {
+            let message = format!(
+                "the recorded instance `{name}` stands for `{imported}`, which is not in another \
+                 ensemble"
+            );
+            let span = span.unwrap_or(Span::NONE);
+            problems.push(externals::not_there(message, span, &imported));
+        }
+        if problems.is_empty() {
+            Ok(topology)
+        } else {
+            Err(LoadError::with_places(
+                LoadErrorKind::Invalid,
+                problems,
+                self.sources.clone(),
+            ))
+        }
+    }
+}
