@@ -9,10 +9,10 @@ use crate::name::{OperationName, TypeName};
 use crate::value::Map;
 use crate::yaml::Node;
 
-use super::definition::{PropertyDef, Schema, TypeKey};
+use super::definition::{AttributeDecl, Occurrences, Property, PropertyDef, Schema, TypeKey};
 use super::interface::Interfaces;
 use super::operation::Operations;
-use super::template::{Artifact, AttributeDecl, CapabilityTemplate, Occurrences, Property};
+use super::template::{Artifact, CapabilityTemplate};
 use super::trigger::Trigger;
 
 /// What every type has.

@@ -8,9 +8,8 @@ use crate::yaml::{Mapping, Node};
 
 use super::check::is_expression;
 use super::constraint::{is_constraint_name, read_constraint};
-use super::definition::DataKind;
+use super::definition::{DataKind, Properties};
 use super::inference::match_path;
-use super::property::Properties;
 use super::scope::Scope;
 use super::section::Section;
 use super::template::{Artifact, CapabilityTemplate, NodeTemplate};

@@ -10,12 +10,12 @@ use crate::name::{InterfaceName, OperationName, OperationRef, TypeName};
 use crate::value::Map;
 use crate::yaml::{Entry, Mapping, Node};
 
+use super::definition::Defs;
 use super::implementation::Artifacts;
 use super::keys::{INTERFACE, INTERFACE_DEFAULTS, OPERATION, OUTPUT};
 use super::operation::{
     Interface, Operation, Operations, short_interface_name, type_of_short_name,
 };
-use super::property::Defs;
 use super::scope::{Scope, description, values, values_at};
 use super::section::Section;
 use super::similar::did_you_mean;

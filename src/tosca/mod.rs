@@ -22,6 +22,7 @@ mod matching;
 mod nesting;
 mod node_template;
 mod operation;
+mod options;
 mod origin;
 mod overlay;
 mod portable;
@@ -55,8 +56,10 @@ mod workflow_read;
 
 pub use check::check_output;
 pub use condition::all_hold;
-pub use constraint::{Constraint, Rule};
-pub use definition::{DataKind, ParameterDef, PropertyDef, ScalarKind, Schema, TypeKey};
+pub use definition::{
+    AttributeDecl, Constraint, DataKind, Occurrences, ParameterDef, Property, PropertyDef, Rule,
+    ScalarKind, Schema, TypeKey,
+};
 pub use entity::{
     ArtifactType, CapabilityDef, CapabilityType, DataType, ExpectedArtifact, GroupType,
     InterfaceType, NodeType, PolicyType, Reference, RelationshipType, RequirementDef, TypeInfo,
@@ -66,14 +69,14 @@ pub use keys::service_template_keys;
 pub use operation::{
     Dependency, Implementation, ImplementationKind, Interface, Operation, Operations,
 };
+pub use options::ReadOptions;
 pub use origin::Origin;
 pub use overlay::Decorator;
-pub use read::{ReadOptions, check_inputs, read, read_node_template, read_relationship_template};
+pub use read::{check_inputs, read, read_node_template, read_relationship_template};
 pub use similar::did_you_mean;
 pub use template::{
-    Artifact, AttributeDecl, CapabilityTemplate, Group, Mapped, MappedTo, Nested, NodeTemplate,
-    Occurrences, Output, Policy, Property, RelationshipTemplate, Requirement, ServiceTemplate,
-    Substitution, TopologyTemplate,
+    Artifact, CapabilityTemplate, Group, Mapped, MappedTo, Nested, NodeTemplate, Output, Policy,
+    RelationshipTemplate, Requirement, ServiceTemplate, Substitution, TopologyTemplate,
 };
 pub use trigger::{Facet, Trigger};
 pub use types::Types;

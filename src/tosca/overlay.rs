@@ -7,7 +7,7 @@ use crate::diagnostic::{Diagnostic, Span};
 use crate::yaml::{Mapping, Node};
 
 use super::load::LoadedFile;
-use super::read::ReadOptions;
+use super::options::ReadOptions;
 use super::scope::Scope;
 use super::similar::did_you_mean;
 

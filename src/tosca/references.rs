@@ -143,7 +143,7 @@ fn has(node: &NodeTemplate, name: &str, ends: bool) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::read::ReadOptions;
+    use super::super::options::ReadOptions;
     use super::super::testing::case_with;
 
     #[test]

@@ -10,7 +10,7 @@ use crate::name::{OperationName, TypeName};
 use crate::value::{Map, Value};
 use crate::yaml::{Entry, Kind, Mapping, Node};
 
-use super::definition::{Schema, TypeKey};
+use super::definition::{Defs, Schema, TypeKey, simple_kind};
 use super::entity::{
     ArtifactType, CapabilityType, DataType, GroupType, InterfaceType, NodeType, PolicyType,
     RelationshipType, TypeInfo,
@@ -21,8 +21,6 @@ use super::keys::{
     ANY_TYPE, ARTIFACT_TYPE, CAPABILITY_TYPE, DATA_TYPE, GROUP_TYPE, INTERFACE, INTERFACE_TYPE,
     Keys, NODE_TYPE, POLICY_TYPE, RELATIONSHIP_TYPE,
 };
-use super::property::Defs;
-use super::schema::simple_kind;
 use super::scope::{Scope, description, values_at};
 use super::section::Section;
 use super::trigger::Trigger;

@@ -353,7 +353,7 @@ fn mapped_to(node: &Node, takes_values: bool) -> Option<MappedTo> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::read::ReadOptions;
+    use super::super::options::ReadOptions;
     use super::super::testing::{Case, case, case_with};
 
     const TYPES: &str = "

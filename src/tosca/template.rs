@@ -11,7 +11,7 @@ use crate::name::{TemplateName, TypeName};
 use crate::value::{Map, Value};
 use crate::yaml::{Mapping, Node};
 
-use super::definition::{ParameterDef, PropertyDef, TypeKey};
+use super::definition::{AttributeDecl, Occurrences, ParameterDef, Property, PropertyDef, TypeKey};
 use super::entity::{ArtifactType, CapabilityType, NodeType, RelationshipType, RequirementDef};
 use super::operation::{Operation, Operations};
 use super::overlay::Decorator;
@@ -177,47 +177,6 @@ impl NodeTemplate {
         let mut hosts = self.requirements.iter().filter(|r| r.is_host());
         hosts.find_map(|r| r.target.as_ref())
     }
-}
-
-/// How many there may be; no upper bound means any number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Occurrences {
-    /// At least.
-    pub min: u32,
-    /// At most.
-    pub max: Option<u32>,
-}
-
-impl Occurrences {
-    /// Exactly one, what TOSCA assumes of a requirement.
-    pub const ONE: Self = Self {
-        min: 1,
-        max: Some(1),
-    };
-}
-
-/// A property's value.
-#[derive(Debug, Clone)]
-pub struct Property {
-    /// The value, raw: it may contain expressions.
-    pub value: Value,
-    /// Its definition; none for an undeclared property of an open type.
-    pub definition: Option<Arc<PropertyDef>>,
-    /// Whether the template sets it; otherwise this is the default.
-    pub set_on_template: bool,
-    /// Where the value stands.
-    pub span: Span,
-}
-
-/// An attribute a type declares, or a template sets.
-#[derive(Debug, Clone)]
-pub struct AttributeDecl {
-    /// The value it starts with, raw.
-    pub default: Option<Value>,
-    /// Its definition, if it is declared.
-    pub definition: Option<Arc<PropertyDef>>,
-    /// Whether its value must not be shown.
-    pub sensitive: bool,
 }
 
 /// A requirement of a node template.

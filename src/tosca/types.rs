@@ -10,14 +10,13 @@ use crate::hash::{FoldMap, FoldSet};
 use crate::name::TypeName;
 use crate::yaml::Node;
 
-use super::definition::TypeKey;
+use super::definition::{TypeKey, simple_kind};
 use super::entity::{
     ArtifactType, CapabilityType, DataType, GroupType, InterfaceType, NodeType, PolicyType,
     RelationshipType,
 };
 use super::problems::Problems;
 use super::profile::{built_in_types, parse_built_in};
-use super::schema::simple_kind;
 use super::section::Section;
 use super::similar::did_you_mean;
 
