@@ -9,10 +9,12 @@ use crate::yaml::{Mapping, Node};
 use super::check::is_expression;
 use super::constraint::{is_constraint_name, read_constraint};
 use super::definition::{DataKind, Properties};
+use super::entity::CapabilityTemplate;
 use super::inference::match_path;
+use super::operation::Artifact;
 use super::scope::Scope;
 use super::section::Section;
-use super::template::{Artifact, CapabilityTemplate, NodeTemplate};
+use super::template::NodeTemplate;
 
 #[cfg(test)]
 thread_local! {

@@ -13,6 +13,7 @@ mod implementation;
 mod import;
 mod inference;
 mod interface;
+mod interface_draft;
 mod keys;
 #[cfg(test)]
 mod lenient_tests;
@@ -47,6 +48,8 @@ mod template;
 mod testing;
 mod topology;
 mod trigger;
+mod trigger_read;
+mod type_info;
 mod types;
 mod unmet;
 mod unused;
@@ -61,13 +64,14 @@ pub use definition::{
     ScalarKind, Schema, TypeKey,
 };
 pub use entity::{
-    ArtifactType, CapabilityDef, CapabilityType, DataType, ExpectedArtifact, GroupType,
-    InterfaceType, NodeType, PolicyType, Reference, RelationshipType, RequirementDef, TypeInfo,
+    CapabilityDef, CapabilityTemplate, CapabilityType, DataType, ExpectedArtifact, GroupType,
+    InterfaceType, NodeType, PolicyType, Reference, RelationshipType, RequirementDef,
 };
 pub use import::{ImportRequest, Imported, Importer, NoImports};
 pub use keys::service_template_keys;
 pub use operation::{
-    Dependency, Implementation, ImplementationKind, Interface, Operation, Operations,
+    Artifact, ArtifactType, Dependency, Implementation, ImplementationKind, Interface, Operation,
+    Operations,
 };
 pub use options::ReadOptions;
 pub use origin::Origin;
@@ -75,9 +79,10 @@ pub use overlay::Decorator;
 pub use read::{check_inputs, read, read_node_template, read_relationship_template};
 pub use similar::did_you_mean;
 pub use template::{
-    Artifact, CapabilityTemplate, Group, Mapped, MappedTo, Nested, NodeTemplate, Output, Policy,
-    RelationshipTemplate, Requirement, ServiceTemplate, Substitution, TopologyTemplate,
+    Group, Mapped, MappedTo, Nested, NodeTemplate, Output, Policy, RelationshipTemplate,
+    Requirement, ServiceTemplate, Substitution, TopologyTemplate,
 };
 pub use trigger::{Facet, Trigger};
+pub use type_info::TypeInfo;
 pub use types::Types;
 pub use workflow::{Activity as WorkflowActivity, Precondition, Step as WorkflowStep, Workflow};

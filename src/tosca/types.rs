@@ -12,9 +12,9 @@ use crate::yaml::Node;
 
 use super::definition::{TypeKey, simple_kind};
 use super::entity::{
-    ArtifactType, CapabilityType, DataType, GroupType, InterfaceType, NodeType, PolicyType,
-    RelationshipType,
+    CapabilityType, DataType, GroupType, InterfaceType, NodeType, PolicyType, RelationshipType,
 };
+use super::operation::ArtifactType;
 use super::problems::Problems;
 use super::profile::{built_in_types, parse_built_in};
 use super::section::Section;
