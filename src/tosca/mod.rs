@@ -15,6 +15,7 @@ mod inference;
 mod interface;
 mod interface_draft;
 mod keys;
+mod known;
 #[cfg(test)]
 mod lenient_tests;
 mod load;

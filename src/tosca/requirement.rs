@@ -13,7 +13,7 @@ use super::check::is_expression;
 use super::definition::{DataKind, Occurrences, TypeKey};
 use super::entity::{Reference, RelationshipType, RequirementDef};
 use super::filter::{Assignment, Filter, own_value, with_source};
-use super::inference::{Item, Known};
+use super::known::{Item, Known};
 use super::matching::{Index, Query, capability_of, matching_capability};
 use super::relationship::Plain;
 use super::scope::Scope;

@@ -46,7 +46,6 @@ const CIRCLES: &[(&str, usize)] = &[
     ("runner", 8),
     ("system", 2),
     ("topology", 4),
-    ("tosca", 5),
     ("ui", 2),
     ("value", 2),
     ("yaml", 2),
