@@ -18,6 +18,7 @@ mod form;
 mod functions;
 mod item;
 mod jinja;
+mod lookup_options;
 mod memo;
 mod no_topology;
 mod path;

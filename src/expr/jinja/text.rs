@@ -6,7 +6,7 @@ use minijinja::value::Value as JinjaValue;
 use crate::value::Value;
 
 use super::arguments::{ANY, Arguments, add as filter};
-use super::filters::Result;
+use super::error::Result;
 use super::{limits, percent};
 
 /// Adds the filters to an environment.
@@ -178,15 +178,6 @@ fn to_bool(args: &Arguments<'_>) -> Result<JinjaValue> {
         }
         other => (*other == Value::Int(1)).into(),
     })
-}
-
-/// Whether a text says yes or no.
-pub(super) fn truth_of(text: &str) -> Option<bool> {
-    match text.to_lowercase().as_str() {
-        "yes" | "on" | "1" | "true" | "t" | "y" => Some(true),
-        "no" | "off" | "0" | "false" | "f" | "n" => Some(false),
-        _ => None,
-    }
 }
 
 fn to_int(args: &Arguments<'_>) -> Result<JinjaValue> {
