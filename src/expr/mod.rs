@@ -34,7 +34,7 @@ pub use error::{Error, Site};
 pub use evaluator::Evaluator;
 pub use form::is_stand_alone;
 pub use functions::admits;
-pub use jinja::{Document, Documents, Flaw, Library, quote_for_shell, yaml_text};
+pub use jinja::{Document, Documents, Flaw, Library, yaml_text};
 pub use memo::Memo;
 pub use no_topology::NoTopology;
 pub use reads::{Read, Reads};

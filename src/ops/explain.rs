@@ -14,8 +14,8 @@ use crate::diagnostic::Sources;
 use crate::ensemble::{Folders, RecordedHistory};
 use crate::job::{Engine, Event};
 use crate::name::TemplateName;
+use crate::text::did_you_mean;
 use crate::topology::Topology;
-use crate::tosca::did_you_mean;
 use crate::value::{Handle, Value};
 
 pub use super::links::{Link, Links};

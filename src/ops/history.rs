@@ -10,7 +10,7 @@ use crate::diagnostic::Sources;
 use crate::ensemble::{JobLog, LoggedJob, RecordFile, is_about};
 use crate::name::ChangeId;
 use crate::system::fs;
-use crate::tosca::did_you_mean;
+use crate::text::did_you_mean;
 use crate::value::Value;
 use crate::yaml::{self, Limits};
 

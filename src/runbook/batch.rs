@@ -183,7 +183,7 @@ impl Runbook {
             None => match self.helpers.roles.hosts_of(role) {
                 Lookup::Unknown { hint: None } => {
                     let names = env.roledefs.keys().map(String::as_str);
-                    let hint = crate::tosca::did_you_mean(role, names);
+                    let hint = crate::text::did_you_mean(role, names);
                     Lookup::Unknown { hint }
                 }
                 found => found,

@@ -3,12 +3,12 @@
 use std::cmp::Ordering;
 
 use crate::diagnostic::Diagnostic;
+use crate::text::did_you_mean;
 use crate::value::Value;
 use crate::yaml::Node;
 
 use super::definition::{Constraint, DataKind, Rule};
 use super::problems::Problems;
-use super::similar::did_you_mean;
 use super::version;
 
 const NAMES: &[&str] = &[

@@ -6,6 +6,7 @@ use indexmap::IndexMap;
 
 use crate::diagnostic::{Diagnostic, Span};
 use crate::name::{InterfaceName, OperationName, OperationRef, TypeName};
+use crate::text::did_you_mean;
 use crate::value::Map;
 use crate::yaml::{Entry, Mapping, Node};
 
@@ -18,7 +19,6 @@ use super::operation::{
 };
 use super::scope::{Scope, description, values, values_at};
 use super::section::Section;
-use super::similar::did_you_mean;
 use super::types::Types;
 
 /// Who speaks: a type may introduce operations, a template uses them.

@@ -1,10 +1,10 @@
 //! The keys that each kind of entity knows: one table for each.
 
 use crate::diagnostic::{Diagnostic, Severity};
+use crate::text::did_you_mean;
 use crate::yaml::{Key, Mapping, Rest, Shape, Table};
 
 use super::problems::Problems;
-use super::similar::did_you_mean;
 
 /// The keys an entity knows, and how bad one is that it does not.
 #[derive(Debug)]

@@ -42,7 +42,6 @@ mod scalar;
 mod schema;
 mod scope;
 mod section;
-mod similar;
 mod substitution;
 mod template;
 #[cfg(test)]
@@ -78,7 +77,6 @@ pub use options::ReadOptions;
 pub use origin::Origin;
 pub use overlay::Decorator;
 pub use read::{check_inputs, read, read_node_template, read_relationship_template};
-pub use similar::did_you_mean;
 pub use template::{
     Group, Mapped, MappedTo, Nested, NodeTemplate, Output, Policy, RelationshipTemplate,
     Requirement, ServiceTemplate, Substitution, TopologyTemplate,

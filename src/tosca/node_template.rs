@@ -218,7 +218,7 @@ impl<'a> NodeReader<'a> {
                 let message = format!("{what} has no capability `{name}`");
                 let mut problem = Diagnostic::error(message).label(entry.key_span, "");
                 let known = node_type.capabilities.keys().map(|name| &**name);
-                problem.help = super::similar::did_you_mean(name, known);
+                problem.help = crate::text::did_you_mean(name, known);
                 scope.report(problem);
             }
         }

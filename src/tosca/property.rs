@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Span};
+use crate::text::did_you_mean;
 use crate::yaml::{Entry, Mapping, Node};
 
 use super::check::check;
 use super::definition::{AttributeDecl, Attributes, Defs, Properties, Property};
 use super::entity::NodeType;
 use super::scope::Scope;
-use super::similar::did_you_mean;
 
 /// What a type says about the properties of its templates.
 #[derive(Debug, Clone, Copy)]

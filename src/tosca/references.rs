@@ -4,10 +4,10 @@ use std::collections::HashSet;
 
 use crate::diagnostic::{Diagnostic, Span};
 use crate::name::TemplateName;
+use crate::text::did_you_mean;
 use crate::value::Value;
 
 use super::definition::TypeKey;
-use super::similar::did_you_mean;
 use super::template::{NodeTemplate, TopologyTemplate};
 
 /// How deep functions are looked for in a value.

@@ -7,6 +7,7 @@ use indexmap::IndexMap;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::hash::{FoldMap, FoldSet};
 use crate::name::TemplateName;
+use crate::text::did_you_mean;
 use crate::value::{Map, Value};
 
 use super::check::is_expression;
@@ -18,7 +19,6 @@ use super::matching::{Index, Query, capability_of, matching_capability};
 use super::relationship::Plain;
 use super::scope::Scope;
 use super::section::Section;
-use super::similar::did_you_mean;
 use super::template::{NodeTemplate, RelationshipTemplate, Requirement};
 use super::types::Types;
 

@@ -7,6 +7,7 @@ use indexmap::{IndexMap, IndexSet};
 use crate::diagnostic::Diagnostic;
 use crate::hash::{FoldMap, FoldSet};
 use crate::name::{TemplateName, TypeName};
+use crate::text::did_you_mean;
 use crate::value::{Map, Value};
 use crate::yaml::{Entry, Kind, Mapping, Node};
 
@@ -24,7 +25,6 @@ use super::requirement::Resolver;
 use super::resolve::metadata_of;
 use super::scope::Scope;
 use super::section::Section;
-use super::similar::did_you_mean;
 use super::template::{
     Group, NodeTemplate, Output, Policy, RelationshipTemplate, Substitution, TopologyTemplate,
 };

@@ -32,4 +32,3 @@ mod variables;
 
 pub use document::{Document, Documents, Flaw, Library};
 pub use dump::yaml_text;
-pub use text::quote_for_shell;

@@ -3,6 +3,7 @@
 use minijinja::Environment;
 use minijinja::value::Value as JinjaValue;
 
+use crate::text::quote_for_shell;
 use crate::value::Value;
 
 use super::arguments::{ANY, Arguments, add as filter};
@@ -125,16 +126,6 @@ fn quote(args: &Arguments<'_>) -> Result<JinjaValue> {
         Value::Null => "''".into(),
         value => quote_for_shell(&value.to_string()).into(),
     })
-}
-
-/// Quotes a word for a shell, where it needs that.
-pub fn quote_for_shell(word: &str) -> String {
-    let safe = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
-    if !word.is_empty() && word.chars().all(safe) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\"'\"'"))
-    }
 }
 
 fn split(args: &Arguments<'_>) -> Result<JinjaValue> {
@@ -425,16 +416,4 @@ fn ternary(args: &Arguments<'_>) -> Result<JinjaValue> {
     };
     let chosen = args.raw(name).cloned();
     chosen.ok_or_else(|| args.fail("takes two or three values"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::quote_for_shell as quote;
-
-    #[test]
-    fn words_that_need_it_are_quoted() {
-        assert_eq!(quote("a-b.c"), "a-b.c");
-        assert_eq!(quote("a b"), "'a b'");
-        assert_eq!(quote("it's"), "'it'\"'\"'s'");
-    }
 }

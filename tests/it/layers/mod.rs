@@ -11,7 +11,7 @@ use circles::{Imports, circles, imports, of_folders};
 /// The layers from the bottom up. A module imports modules of lower layers only.
 const LAYERS: &[&[&str]] = &[
     &["hash"],
-    &["name", "diagnostic", "dag"],
+    &["name", "diagnostic", "dag", "text"],
     &["value"],
     &["yaml", "expr", "system"],
     &["tosca", "git", "secret"],
