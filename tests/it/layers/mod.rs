@@ -40,7 +40,6 @@ const CIRCLES: &[(&str, usize)] = &[
     ("host", 10),
     ("job", 5),
     ("ops", 6),
-    ("plan", 3),
     ("project", 6),
     ("runbook", 3),
     ("runner", 8),
