@@ -44,7 +44,7 @@ const CIRCLES: &[(&str, usize)] = &[
     ("runbook", 3),
     ("runner", 8),
     ("system", 2),
-    ("topology", 4),
+    ("topology", 2),
     ("ui", 2),
     ("value", 2),
     ("yaml", 2),
