@@ -40,7 +40,6 @@ const CIRCLES: &[(&str, usize)] = &[
     ("host", 10),
     ("job", 5),
     ("ops", 6),
-    ("project", 6),
     ("runner", 8),
     ("system", 2),
     ("topology", 2),
@@ -60,7 +59,6 @@ const FOLDERS_IN_CIRCLES: &[&str] = &[
     "host/change",
     "host/executor",
     "host/native",
-    "project/python",
 ];
 
 /// How long a file may be, tests apart.
