@@ -44,7 +44,6 @@ const CIRCLES: &[(&str, usize)] = &[
     ("system", 2),
     ("topology", 2),
     ("ui", 2),
-    ("value", 2),
     ("yaml", 2),
 ];
 
