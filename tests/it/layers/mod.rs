@@ -41,7 +41,6 @@ const CIRCLES: &[(&str, usize)] = &[
     ("job", 5),
     ("ops", 6),
     ("runner", 8),
-    ("system", 2),
     ("topology", 2),
     ("ui", 2),
     ("yaml", 2),
