@@ -17,7 +17,7 @@
 //! | 4 | [`tosca`], [`git`], [`secret`] | meaning; history; keys |
 //! | 3 | [`yaml`], [`expr`], [`system`] | text, language, this machine |
 //! | 2 | [`value`] | dynamic values and digests |
-//! | 1 | [`name`], [`diagnostic`], [`dag`] | vocabulary |
+//! | 1 | [`name`], [`diagnostic`], [`dag`], [`text`] | vocabulary |
 //! | 0 | [`hash`] | fast tables |
 //!
 //! A deploy is a one-way pipeline of types, spelled out in [`ops::deploy`]:
@@ -45,6 +45,7 @@ pub mod secret;
 pub mod session;
 pub mod system;
 pub mod task;
+pub mod text;
 pub mod topology;
 pub mod tosca;
 pub mod ui;

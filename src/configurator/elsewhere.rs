@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use super::shell::ShellRun;
 use super::template::failed;
-use crate::expr::quote_for_shell;
 use crate::host::{Action, ActionResult, Command, Content, Exit, Place, Program, Put, RunOutput};
 use crate::task::{Effect, EffectResult, Machine, Part, Progress, Run, TaskView};
+use crate::text::quote_for_shell;
 
 /// Where the folders of scripts are, beneath the home.
 const FOLDERS: &str = ".cache/unfurl";

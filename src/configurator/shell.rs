@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use super::elsewhere::HostRun;
 use super::result::{apply_done, apply_result_template};
 use super::template::failed;
-use crate::expr::{Error, quote_for_shell};
+use crate::expr::Error;
 use crate::host::{Action, ActionResult, Background, Command, Exit, Program, Question, RunOutput};
 use crate::name::Status;
 use crate::task::{
     Configurator, Effect, EffectResult, Machine, Outcome, Progress, Refusal, Rendered,
     RenderedFile, Run, TaskView, WorkFolder,
 };
+use crate::text::quote_for_shell;
 use crate::value::{Map, REDACTED, Value};
 
 /// Runs `command`.

@@ -16,8 +16,8 @@ use crate::job::{Event, ProposedTask};
 use crate::name::TemplateName;
 use crate::plan::{Goal, Plan};
 use crate::session::{self, Session};
+use crate::text::did_you_mean;
 use crate::topology::Topology;
-use crate::tosca::did_you_mean;
 use crate::value::{Handle, Value};
 
 pub use super::links::{Link, Links};

@@ -11,7 +11,7 @@ use crate::name::ChangeId;
 use crate::session;
 use crate::session::SessionOptions;
 use crate::system::fs;
-use crate::tosca::did_you_mean;
+use crate::text::did_you_mean;
 use crate::value::Value;
 use crate::yaml::{self, Limits};
 

@@ -6,8 +6,9 @@ use super::failure::{Failure, FailureKind};
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
 use crate::name::TemplateName;
 use crate::plan::{self, Goal, Plan, Workflow};
+use crate::text::did_you_mean;
 use crate::topology::Topology;
-use crate::tosca::{Operation, did_you_mean};
+use crate::tosca::Operation;
 
 /// Why no plan can be made.
 pub(super) fn refusal(error: plan::Error, topology: &Topology, sources: &Sources) -> Failure {

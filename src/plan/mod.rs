@@ -22,6 +22,5 @@ pub use goal::{ChangeDetection, Goal, Repair, Workflow};
 pub use leave::Leave;
 pub use operation::{find_operation, operation_named};
 pub use order::{left_out, refuse_cycles, template_order};
-pub use planner::{plan, plan_added};
-pub use repeat::Repeats;
+pub use planner::{Repeats, plan, plan_added};
 pub use step::{Activity, Draft, Group, GroupId, Item, Plan, Reason, Step, StepId, Target, When};

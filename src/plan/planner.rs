@@ -7,13 +7,25 @@ use super::error::Error;
 use super::goal::{Goal, Workflow};
 use super::leave::Leave;
 use super::order::{host_of, is_referenced, refuse_cycles, template_order};
-use super::repeat::Repeats;
 use super::step::{Draft, Group, GroupId, Item, Plan, Reason, Step, Target, When};
 use crate::dag::dependencies_first;
 use crate::name::{InstanceName, NodeState, Status, TemplateName};
 use crate::topology::{Created, Entity, Topology};
-use crate::tosca::NodeTemplate;
+use crate::tosca::{NodeTemplate, Operation};
 use crate::value::Handle;
+
+/// Knows which operations must be done again, since what they read has changed.
+pub trait Repeats {
+    /// Whether an operation that brought an instance up must be done again.
+    fn must_repeat(&self, target: Handle, operation: &Arc<Operation>) -> bool;
+}
+
+/// Nothing is done again.
+impl Repeats for () {
+    fn must_repeat(&self, _target: Handle, _operation: &Arc<Operation>) -> bool {
+        false
+    }
+}
 
 /// What is planned for: an instance that exists, or a draft.
 #[derive(Debug, Clone)]

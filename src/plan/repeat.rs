@@ -1,27 +1,10 @@
 //! What of the bring-up of an instance that works is done again.
 
-use std::sync::Arc;
-
 use super::operation::find_operation;
 use super::planner::{Planner, Subject};
 use super::sequence::Sequence;
 use super::step::{Reason, Target};
 use crate::name::{NodeState, Status};
-use crate::tosca::Operation;
-use crate::value::Handle;
-
-/// Knows which operations must be done again, since what they read has changed.
-pub trait Repeats {
-    /// Whether an operation that brought an instance up must be done again.
-    fn must_repeat(&self, target: Handle, operation: &Arc<Operation>) -> bool;
-}
-
-/// Nothing is done again.
-impl Repeats for () {
-    fn must_repeat(&self, _target: Handle, _operation: &Arc<Operation>) -> bool {
-        false
-    }
-}
 
 impl Planner<'_> {
     /// Adds what must be done again of an instance, where that is more than `configure`: from

@@ -4,12 +4,10 @@ use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
 
-use super::reader::read_project;
-use super::{Environments, Error, FileLoader, Trusted};
+use super::{Environments, Trusted};
 use crate::diagnostic::Span;
 use crate::system::fs;
 use crate::value::Value;
-use crate::yaml::{Limits, expand};
 
 /// The name of a project's file.
 pub const PROJECT_FILE: &str = "unfurl.yaml";
@@ -67,23 +65,6 @@ pub struct EnsembleEntry {
 }
 
 impl Project {
-    /// Loads the project of a file. A folder `.unfurl` without the file is an empty project.
-    pub fn load(file: &Path, loader: &mut FileLoader<'_>, limits: &Limits) -> Result<Self, Error> {
-        let root = file.parent().unwrap_or(Path::new(".")).to_owned();
-        if !fs::exists(file) {
-            return Ok(Self {
-                root,
-                ..Self::default()
-            });
-        }
-        let (_, document) = loader.read(file, None)?;
-        let expanded = expand(&document, loader, limits)?;
-        let mut project = read_project(&expanded.root, &root, loader.user_folder())?;
-        project.file = Some(file.to_owned());
-        project.root = root;
-        Ok(project)
-    }
-
     /// Its name: that of its folder.
     pub fn name(&self) -> String {
         let is_folder_of_ours = self.root.ends_with(PROJECT_FOLDER);

@@ -5,11 +5,12 @@ use std::path::Path;
 use indexmap::IndexMap;
 
 use super::remote_lock::RemoteLock;
-use super::{EnsembleEntry, Environments, Error, Project, Trusted};
+use super::trust::bare_url;
+use super::{EnsembleEntry, Environments, Error, FileLoader, Project, Trusted};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::system::fs;
 use crate::value::Value;
-use crate::yaml::{Key, Kind, Mapping, Node, Rest, Shape, Table};
+use crate::yaml::{Key, Kind, Limits, Mapping, Node, Rest, Shape, Table, expand};
 
 /// The versions of the file format.
 const API_VERSIONS: &[&str] = &["unfurl/v1alpha1", "unfurl/v1.0.0"];
@@ -478,17 +479,30 @@ impl Reader<'_> {
     }
 }
 
-/// A URL without what different people write differently.
-pub(super) fn bare_url(url: &str) -> String {
-    let url = url.trim_end_matches('/');
-    url.strip_suffix(".git").unwrap_or(url).to_owned()
+impl Project {
+    /// Loads the project of a file. A folder `.unfurl` without the file is an empty project.
+    pub fn load(file: &Path, loader: &mut FileLoader<'_>, limits: &Limits) -> Result<Self, Error> {
+        let root = file.parent().unwrap_or(Path::new(".")).to_owned();
+        if !fs::exists(file) {
+            return Ok(Self {
+                root,
+                ..Self::default()
+            });
+        }
+        let (_, document) = loader.read(file, None)?;
+        let expanded = expand(&document, loader, limits)?;
+        let mut project = read_project(&expanded.root, &root, loader.user_folder())?;
+        project.file = Some(file.to_owned());
+        project.root = root;
+        Ok(project)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::diagnostic::Sources;
-    use crate::yaml::{Limits, parse};
+    use crate::yaml::parse;
 
     fn read(text: &str) -> Result<Project, Vec<String>> {
         let mut sources = Sources::default();

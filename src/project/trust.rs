@@ -6,7 +6,6 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::reader::bare_url;
 use crate::git::Repository;
 use crate::system::fs;
 
@@ -93,6 +92,12 @@ pub(super) fn is_trusted(list: &[Trusted], folders: &[&Path]) -> bool {
             list.iter()
                 .any(|trusted| trusted.covers(&folder, origin.as_deref()))
         })
+}
+
+/// A URL without what different people write differently.
+pub(super) fn bare_url(url: &str) -> String {
+    let url = url.trim_end_matches('/');
+    url.strip_suffix(".git").unwrap_or(url).to_owned()
 }
 
 #[cfg(test)]

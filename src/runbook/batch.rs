@@ -4,16 +4,12 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use super::arguments::Arguments;
 use super::engine::{Do, State, Waiting, Work};
 use super::env::Env;
 use super::failure::{Failure, FailureKind};
 use super::host_list::{HostList, Sources, hosts_in, stripped};
-use super::run::HostRun;
-use super::{
-    Event, HostEnd, HostListError, HostOutcome, Lookup, Order, RoleDef, Runbook, Scope, Task,
-};
-use crate::expr::Vars;
+use super::running::{Batch, HostRun, Planned};
+use super::{Event, HostEnd, HostListError, HostOutcome, Lookup, Order, RoleDef, Runbook, Task};
 use crate::host::{Action, ActionResult, Command, Request};
 use crate::value::{Map, Value};
 
@@ -22,50 +18,6 @@ const LOCAL_ONLY: &str = "<local-only>";
 
 /// How deep tasks may execute each other.
 const DEEPEST: usize = 100;
-
-/// A task that is to run: what it is given, and where.
-#[derive(Debug)]
-pub(super) struct Planned {
-    pub(super) task: Arc<Task>,
-    pub(super) arguments: Arc<Arguments>,
-    pub(super) scope: Scope,
-    /// The one who executes it.
-    pub(super) parent: Option<usize>,
-}
-
-/// A task on its hosts.
-#[derive(Debug)]
-pub(super) struct Batch {
-    pub(super) task: Arc<Task>,
-    pub(super) arguments: Arc<Arguments>,
-    pub(super) list: HostList,
-    pub(super) parent: Option<usize>,
-    pub(super) env: usize,
-    /// Whether its hosts run apart from each other (F33).
-    pub(super) parallel: bool,
-    /// Whether anybody could be asked something while it runs.
-    pub(super) alone: bool,
-    pub(super) depth: usize,
-    /// Variables that all hosts share, and the environment that they tell of.
-    pub(super) shared: Option<(Arc<Env>, Vars)>,
-    width: usize,
-    /// The hosts that it has begun on.
-    begun: usize,
-    running: usize,
-    failed: usize,
-    results: Map,
-    /// The first failure that counts.
-    failure: Option<Failure>,
-    /// Whether it is to be looked at already.
-    queued: bool,
-}
-
-impl Batch {
-    /// How often it runs; once where it has no hosts.
-    fn turns(&self) -> usize {
-        self.list.hosts.len().max(1)
-    }
-}
 
 impl Runbook {
     /// Begins a task: its list of hosts is made now (F20).
@@ -183,7 +135,7 @@ impl Runbook {
             None => match self.helpers.roles.hosts_of(role) {
                 Lookup::Unknown { hint: None } => {
                     let names = env.roledefs.keys().map(String::as_str);
-                    let hint = crate::tosca::did_you_mean(role, names);
+                    let hint = crate::text::did_you_mean(role, names);
                     Lookup::Unknown { hint }
                 }
                 found => found,

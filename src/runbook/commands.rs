@@ -8,11 +8,12 @@ use super::failure::Failure;
 use super::run::Progress;
 use super::template::Rendered;
 use super::{Runbook, Step, Text};
-use crate::expr::{Context, quote_for_shell};
+use crate::expr::Context;
 use crate::host::{
     Action, Address, Become, Chain, Command, DEFAULT_PORT, Executor, Passwords, Place, Program,
     Request,
 };
+use crate::text::quote_for_shell;
 
 /// A text for a shell of this machine, in the surroundings of the run.
 pub(super) fn local_shell(text: &str) -> Command {

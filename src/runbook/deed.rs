@@ -4,11 +4,11 @@ use std::path::{Component, Path};
 use std::sync::Arc;
 
 use super::arguments::Arguments;
-use super::batch::Planned;
 use super::engine::{Do, Waiting};
 use super::env::{Env, scope};
 use super::failure::{Failure, FailureKind};
 use super::run::Progress;
+use super::running::Planned;
 use super::template::Rendered;
 use super::{Deed, Event, Execute, LocalPattern, Runbook, Settings, Step, Text, Transfer};
 use crate::expr::Context;

@@ -7,9 +7,8 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::arguments::Arguments;
-use super::batch::{Batch, Planned};
 use super::env::Env;
-use super::run::HostRun;
+use super::running::{Batch, HostRun, Planned};
 use super::slab::Slab;
 use super::template::{Renderer, scene};
 use super::{Call, Event, Helpers, Options, Task, TaskName, Tasks};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{ScopeText, Text};
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
-use crate::tosca::did_you_mean;
+use crate::text::did_you_mean;
 use crate::value::{Map, seconds};
 use crate::yaml::{Kind, Node, Table};
 

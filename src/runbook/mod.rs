@@ -22,6 +22,7 @@ mod read_step;
 mod reader;
 mod results;
 mod run;
+mod running;
 mod slab;
 mod tasks;
 mod template;

@@ -1,39 +1,13 @@
 //! A task on one host: its steps one after the other, and what templates in them see.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::failure::{Failure, FailureKind};
 use super::template::scene;
 use super::{Runbook, Text};
 use crate::expr::{Context, Error, Vars};
 use crate::host::{DEFAULT_PORT, HostParts};
-use crate::value::{Map, Value};
-
-/// A task on one host.
-#[derive(Debug)]
-pub(super) struct HostRun {
-    pub(super) batch: usize,
-    /// None for a task without hosts.
-    pub(super) host: Option<Arc<str>>,
-    pub(super) env: usize,
-    /// Whether the environment is its own: what it sets is not seen by others.
-    pub(super) owns_env: bool,
-    /// The step that it is at.
-    pub(super) step: usize,
-    /// How often somebody was asked for this step.
-    pub(super) tries: u8,
-    pub(super) elapsed: Duration,
-    /// The first failure that was only warned of.
-    pub(super) tolerated: Option<Failure>,
-    /// What its steps have registered.
-    pub(super) registered: Map,
-    /// A host that somebody named where the task has none.
-    pub(super) asked_host: Option<Arc<str>>,
-    /// What the task that it executed gave.
-    pub(super) executed: Option<Result<Value, Failure>>,
-    begun: bool,
-}
+use crate::value::Value;
 
 /// What became of a step.
 #[derive(Debug)]
@@ -42,30 +16,6 @@ pub(super) enum Progress {
     Next,
     /// It waits for something.
     Waits,
-}
-
-impl HostRun {
-    pub(super) fn new(batch: usize, host: Option<Arc<str>>, env: usize, owns_env: bool) -> Self {
-        Self {
-            batch,
-            host,
-            env,
-            owns_env,
-            step: 0,
-            tries: 0,
-            elapsed: Duration::ZERO,
-            tolerated: None,
-            registered: Map::new(),
-            asked_host: None,
-            executed: None,
-            begun: false,
-        }
-    }
-
-    /// The host that its steps go to.
-    pub(super) fn target(&self) -> Option<&Arc<str>> {
-        self.host.as_ref().or(self.asked_host.as_ref())
-    }
 }
 
 impl Runbook {

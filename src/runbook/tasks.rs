@@ -9,7 +9,7 @@ use indexmap::IndexMap;
 use super::{Call, LocalPattern, Scope, TaskName};
 use crate::diagnostic::Span;
 use crate::host::Command;
-use crate::tosca::did_you_mean;
+use crate::text::did_you_mean;
 use crate::value::{Map, Value};
 
 /// A text that may have templates in it.

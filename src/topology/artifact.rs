@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::declared::declared;
 use super::entity::{Entity, Kind};
-use super::scope::declared;
 use super::topology::Topology;
 use crate::tosca::{Artifact, NodeTemplate};
 use crate::value::{Handle, Map, Value};

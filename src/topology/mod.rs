@@ -2,16 +2,19 @@
 //! see of them. Decides nothing and runs nothing.
 
 mod artifact;
+mod declared;
 mod endpoint;
 mod entity;
 mod foreign;
 mod load;
 mod nested;
 mod orphan;
+mod orphans;
 mod places;
 mod record;
 mod scope;
 mod status;
+mod status_cache;
 mod topology;
 
 pub use endpoint::Endpoint;

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::artifact;
+use super::declared::declared;
 use super::entity::{Created, Entity, Kind};
 use super::topology::Topology;
 use crate::expr::{Attribute, Error, Scope};
-use crate::tosca::{AttributeDecl, Property};
 use crate::value::{Handle, Map, Value};
 
 impl Scope for Topology {
@@ -464,25 +464,6 @@ impl Topology {
 
 fn entities(handles: Vec<Handle>) -> Value {
     Value::list(handles.into_iter().map(Value::Entity))
-}
-
-/// What is declared of an attribute or property: its value, and whether it is sensitive. An
-/// attribute that has no value yet is null.
-pub(super) fn declared(
-    properties: &indexmap::IndexMap<Arc<str>, Property>,
-    attributes: &indexmap::IndexMap<Arc<str>, AttributeDecl>,
-    name: &str,
-) -> (Option<Value>, bool) {
-    let property = properties.get(name);
-    let attribute = attributes.get(name);
-    let definition = property.and_then(|property| property.definition.as_ref());
-    let sensitive = definition.is_some_and(|definition| definition.is_sensitive())
-        || attribute.is_some_and(|attribute| attribute.sensitive);
-    let value = property.map(|property| property.value.clone());
-    (
-        value.or_else(|| attribute.map(|attribute| attribute.default.clone().unwrap_or_default())),
-        sensitive,
-    )
 }
 
 fn owner(of: Handle, entity: &Entity) -> Value {

@@ -1,49 +1,10 @@
 //! The effective status: an entity's own status together with what it depends on (§ (g)).
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use super::entity::Kind;
+use super::status_cache::StatusCache;
 use super::topology::Topology;
 use crate::name::{Priority, Status};
 use crate::value::Handle;
-
-/// Effective statuses computed so far.
-#[derive(Debug, Default)]
-pub(super) struct StatusCache(Vec<Option<Status>>);
-
-/// Effective statuses that views of a topology share. A copy of a topology begins without any.
-#[derive(Debug, Default)]
-pub(super) struct SharedCache(Mutex<StatusCache>);
-
-impl Clone for SharedCache {
-    fn clone(&self) -> Self {
-        Self::default()
-    }
-}
-
-impl SharedCache {
-    fn lock(&self) -> MutexGuard<'_, StatusCache> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn get_mut(&mut self) -> &mut StatusCache {
-        self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl StatusCache {
-    fn get(&self, of: Handle) -> Option<Status> {
-        self.0.get(of.0 as usize).copied().flatten()
-    }
-
-    fn set(&mut self, of: Handle, status: Option<Status>) {
-        let place = of.0 as usize;
-        if self.0.len() <= place {
-            self.0.resize(place + 1, None);
-        }
-        self.0[place] = status;
-    }
-}
 
 impl Topology {
     /// The priority of an entity: its own, or that of its template.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::entity::{Created, Entity, Kind, Node};
 use super::foreign::Foreign;
 use super::orphan::Orphan;
-use super::status::SharedCache;
+use super::status_cache::SharedCache;
 use crate::diagnostic::Span;
 use crate::hash::FoldMap;
 use crate::name::{ChangeId, InstanceKey, InstanceName, NodeState, Status, TemplateName};

@@ -7,14 +7,14 @@ use crate::name::TypeName;
 use crate::value::{Map, Value};
 use crate::yaml::{Entry, Mapping};
 
-use super::entity::ArtifactType;
 use super::implementation::Artifacts;
-use super::interface::{Interfaces, Speaker};
+use super::interface::Speaker;
+use super::interface_draft::Interfaces;
 use super::keys::ARTIFACT;
+use super::operation::{Artifact, ArtifactType};
 use super::property::Declared;
 use super::scope::{Scope, description, values_at};
 use super::section::Section;
-use super::template::Artifact;
 
 /// The keys that have a field of their own.
 const FIELDS: &[&str] = &[

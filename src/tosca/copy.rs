@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Span};
+use crate::text::did_you_mean;
 use crate::yaml::{Entry, Kind, Mapping, Node};
 
 use super::scope::Scope;
-use super::similar::did_you_mean;
 
 impl Scope<'_> {
     /// What a template says, over what the one says that it copies, and so on. Nothing if it

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use indexmap::IndexMap;
+
 use crate::diagnostic::Span;
 use crate::name::TypeName;
 use crate::value::{Map, Value};
-
-use super::constraint::Constraint;
 
 /// Defines a property or an attribute of a type, or an input of a topology or an operation.
 #[derive(Debug, Clone)]
@@ -32,6 +32,15 @@ pub struct PropertyDef {
     /// Where its default stands.
     pub default_span: Span,
 }
+
+/// Definitions by name.
+pub(super) type Defs = IndexMap<Arc<str>, Arc<PropertyDef>>;
+
+/// Properties by name.
+pub(super) type Properties = IndexMap<Arc<str>, Property>;
+
+/// Attributes by name.
+pub(super) type Attributes = IndexMap<Arc<str>, AttributeDecl>;
 
 /// Defines an input.
 pub type ParameterDef = PropertyDef;
@@ -112,3 +121,107 @@ pub enum ScalarKind {
 /// Names one declared type among [`super::Types`], wherever it was imported to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TypeKey(pub(super) u32);
+
+/// The kind that a simple type's name means.
+pub(super) fn simple_kind(name: &str) -> Option<DataKind> {
+    Some(match name {
+        "any" => DataKind::Any,
+        "string" => DataKind::String,
+        "integer" => DataKind::Integer,
+        "float" | "number" => DataKind::Float,
+        "boolean" => DataKind::Boolean,
+        "timestamp" => DataKind::Timestamp,
+        "range" => DataKind::Range,
+        "version" => DataKind::Version,
+        "list" => DataKind::List,
+        "map" => DataKind::Map,
+        "json" => DataKind::Json,
+        "xml" => DataKind::Xml,
+        "scalar-unit.size" => DataKind::Scalar(ScalarKind::Size),
+        "scalar-unit.time" => DataKind::Scalar(ScalarKind::Time),
+        "scalar-unit.frequency" => DataKind::Scalar(ScalarKind::Frequency),
+        "scalar-unit.bitrate" => DataKind::Scalar(ScalarKind::Bitrate),
+        _ => return None,
+    })
+}
+
+/// Something that must hold for a value.
+#[derive(Debug, Clone)]
+pub struct Constraint {
+    /// What must hold.
+    pub rule: Rule,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// What must hold for a value.
+#[derive(Debug, Clone)]
+pub enum Rule {
+    /// It equals this.
+    Equal(Value),
+    /// It is greater.
+    GreaterThan(Value),
+    /// It is as great or greater.
+    GreaterOrEqual(Value),
+    /// It is less.
+    LessThan(Value),
+    /// It is as great or less.
+    LessOrEqual(Value),
+    /// It lies between both, inclusive; what is missing is `UNBOUNDED`.
+    InRange(Option<Value>, Option<Value>),
+    /// It is one of these.
+    ValidValues(Vec<Value>),
+    /// It has so many characters, items or keys.
+    Length(u64),
+    /// It has at least so many.
+    MinLength(u64),
+    /// It has at most so many.
+    MaxLength(u64),
+    /// All of it matches a regular expression.
+    Pattern(Arc<str>, regex::Regex),
+    /// It meets a JSON schema, raw.
+    Schema(Value),
+    /// It is a version that a requirement such as `^1.2` or `>=1, <2` admits.
+    Version(Arc<str>),
+}
+
+/// A property's value.
+#[derive(Debug, Clone)]
+pub struct Property {
+    /// The value, raw: it may contain expressions.
+    pub value: Value,
+    /// Its definition; none for an undeclared property of an open type.
+    pub definition: Option<Arc<PropertyDef>>,
+    /// Whether the template sets it; otherwise this is the default.
+    pub set_on_template: bool,
+    /// Where the value stands.
+    pub span: Span,
+}
+
+/// An attribute a type declares, or a template sets.
+#[derive(Debug, Clone)]
+pub struct AttributeDecl {
+    /// The value it starts with, raw.
+    pub default: Option<Value>,
+    /// Its definition, if it is declared.
+    pub definition: Option<Arc<PropertyDef>>,
+    /// Whether its value must not be shown.
+    pub sensitive: bool,
+}
+
+/// How many there may be; no upper bound means any number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Occurrences {
+    /// At least.
+    pub min: u32,
+    /// At most.
+    pub max: Option<u32>,
+}
+
+impl Occurrences {
+    /// Exactly one, what TOSCA assumes of a requirement.
+    pub const ONE: Self = Self {
+        min: 1,
+        max: Some(1),
+    };
+}

@@ -9,51 +9,11 @@ use crate::name::{OperationName, TypeName};
 use crate::value::Map;
 use crate::yaml::Node;
 
-use super::definition::{PropertyDef, Schema, TypeKey};
-use super::interface::Interfaces;
-use super::operation::Operations;
-use super::template::{Artifact, AttributeDecl, CapabilityTemplate, Occurrences, Property};
+use super::definition::{AttributeDecl, Occurrences, Property, PropertyDef, Schema, TypeKey};
+use super::interface_draft::Interfaces;
+use super::operation::{Artifact, ArtifactType, Operations};
 use super::trigger::Trigger;
-
-/// What every type has.
-#[derive(Debug, Clone)]
-pub struct TypeInfo {
-    /// Its name: as the service template's file knows it, or as its own file does.
-    pub name: TypeName,
-    /// Its identity.
-    pub key: TypeKey,
-    /// The names of the types it derives from directly.
-    pub parents: Vec<TypeName>,
-    /// The names it answers to, and its ancestors': itself first, then the nearest.
-    pub ancestors: Vec<TypeName>,
-    /// What it is for.
-    pub description: Option<Arc<str>>,
-    /// Its `metadata`, its ancestors' below its own.
-    pub metadata: Map,
-    /// Its `version`.
-    pub version: Option<Arc<str>>,
-    /// Whether it takes properties that it does not declare.
-    pub open: bool,
-    /// Where it is declared.
-    pub span: Span,
-}
-
-impl TypeInfo {
-    /// Whether it is, or derives from, the type of that name.
-    pub fn is_derived_from(&self, name: &str) -> bool {
-        if let Some(short) = name.strip_prefix("tosca:") {
-            // `tosca:Root` means `tosca.nodes.Root` of a node, and so on.
-            return self.ancestors.iter().any(|ancestor| {
-                let local = ancestor.as_str().strip_prefix("tosca.");
-                let parts = local.and_then(|local| local.split_once('.'));
-                parts.is_some_and(|(_, rest)| rest == short)
-            });
-        }
-        self.ancestors
-            .iter()
-            .any(|ancestor| ancestor.as_str() == name)
-    }
-}
+use super::type_info::TypeInfo;
 
 macro_rules! has_info {
     ($($name:ident),*) => {
@@ -173,6 +133,23 @@ pub struct CapabilityDef {
     pub span: Span,
 }
 
+/// A capability of a node template.
+#[derive(Debug, Clone)]
+pub struct CapabilityTemplate {
+    /// Its name.
+    pub name: Arc<str>,
+    /// The name of its type.
+    pub type_name: TypeName,
+    /// Its type.
+    pub capability_type: Arc<CapabilityType>,
+    /// Its properties.
+    pub properties: Arc<IndexMap<Arc<str>, Property>>,
+    /// Its attributes.
+    pub attributes: Arc<IndexMap<Arc<str>, AttributeDecl>>,
+    /// Its `metadata`.
+    pub metadata: Map,
+}
+
 /// A relationship type.
 #[derive(Debug, Clone)]
 pub struct RelationshipType {
@@ -214,24 +191,6 @@ pub struct InterfaceType {
     pub info: TypeInfo,
     /// The operations it declares.
     pub operations: Vec<OperationName>,
-}
-
-/// An artifact type.
-#[derive(Debug, Clone)]
-pub struct ArtifactType {
-    /// What every type has.
-    pub info: TypeInfo,
-    /// Its properties.
-    pub properties: IndexMap<Arc<str>, Arc<PropertyDef>>,
-    /// Its operations.
-    pub operations: Arc<Operations>,
-    pub(super) interfaces: Arc<Interfaces>,
-    /// Its `mime_type`.
-    pub mime_type: Option<Arc<str>>,
-    /// Its `file_ext`.
-    pub file_extensions: Vec<Arc<str>>,
-    /// The properties of an artifact that sets none.
-    pub default_properties: Arc<IndexMap<Arc<str>, Property>>,
 }
 
 /// A data type.

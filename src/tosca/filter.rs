@@ -8,12 +8,12 @@ use crate::yaml::{Mapping, Node};
 
 use super::check::is_expression;
 use super::constraint::{is_constraint_name, read_constraint};
-use super::definition::DataKind;
-use super::inference::match_path;
-use super::property::Properties;
+use super::definition::{DataKind, Properties};
+use super::entity::CapabilityTemplate;
+use super::operation::Artifact;
 use super::scope::Scope;
 use super::section::Section;
-use super::template::{Artifact, CapabilityTemplate, NodeTemplate};
+use super::template::NodeTemplate;
 
 #[cfg(test)]
 thread_local! {
@@ -319,4 +319,46 @@ pub(super) fn with_source(value: Value, source: &str) -> Value {
     vars.insert("SOURCE".into(), Value::map([("eval", Value::from(path))]));
     map.insert("vars".into(), Value::from(vars));
     Value::from(map)
+}
+
+/// The path of an expression that is nothing else.
+pub(super) fn path_of(value: &Value) -> Option<String> {
+    match value {
+        Value::Str(text) if !is_expression(value) => Some(text.to_string()),
+        Value::Map(map) => {
+            if let Some(list) = map.get("get_property").and_then(Value::as_list) {
+                return property_path(list);
+            }
+            let inner = map.get("eval").or_else(|| map.get("ref"))?;
+            let plain = map
+                .keys()
+                .all(|key| matches!(&**key, "eval" | "ref" | "vars"));
+            plain.then(|| path_of(inner))?
+        }
+        _ => None,
+    }
+}
+
+/// The path of an item of `match`, if it is one.
+pub(super) fn match_path(value: &Value) -> Option<String> {
+    let path = path_of(value)?;
+    let is_path = path.starts_with('.') || path.contains("::") || value.as_map().is_some();
+    is_path.then_some(path)
+}
+
+/// The path that `get_property` stands for.
+fn property_path(list: &[Value]) -> Option<String> {
+    let names = list.iter().map(Value::as_str).collect::<Option<Vec<_>>>()?;
+    let (first, rest) = names.split_first()?;
+    let start = match *first {
+        "SELF" | "SOURCE" => ".".to_owned(),
+        "HOST" => "..".to_owned(),
+        name => format!("::{name}"),
+    };
+    let middle = if rest.len() > 1 {
+        "::.capabilities"
+    } else {
+        ""
+    };
+    Some(format!("{start}{middle}::{}", rest.join("::")))
 }

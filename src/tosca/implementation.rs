@@ -12,20 +12,14 @@ use crate::value::{Map, Value};
 use crate::yaml::{Entry, Mapping, Node};
 
 use super::keys::IMPLEMENTATION;
-use super::operation::{Dependency, Implementation, ImplementationKind, Operations, short_name};
+use super::operation::{
+    Artifact, Dependency, IN_PLACE, Implementation, ImplementationKind, Operations, is_in_place,
+    short_name,
+};
 use super::scope::{Scope, values};
-use super::template::Artifact;
 
 /// Artifacts by name.
 pub(super) type ArtifactMap = IndexMap<Arc<str>, Arc<Artifact>>;
-
-/// How the names of artifacts begin that operations state in place.
-const IN_PLACE: &str = "__primary_";
-
-/// Whether an operation states the artifact in place; such artifacts have no name of their own.
-pub(super) fn is_in_place(name: &str) -> bool {
-    name.starts_with(IN_PLACE)
-}
 
 /// Lets the artifacts that operations state in place stand among those of their entity.
 pub(super) fn join_in_place(artifacts: &mut Arc<ArtifactMap>, operations: &Operations) {

@@ -5,88 +5,21 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use crate::diagnostic::{Diagnostic, Span};
-use crate::hash::Fold;
 use crate::name::{InterfaceName, OperationName, OperationRef, TypeName};
+use crate::text::did_you_mean;
 use crate::value::Map;
 use crate::yaml::{Entry, Mapping, Node};
 
+use super::definition::Defs;
 use super::implementation::Artifacts;
+use super::interface_draft::{Draft, Interfaces, Said, Shared, Text};
 use super::keys::{INTERFACE, INTERFACE_DEFAULTS, OPERATION, OUTPUT};
 use super::operation::{
     Interface, Operation, Operations, short_interface_name, type_of_short_name,
 };
-use super::property::Defs;
 use super::scope::{Scope, description, values, values_at};
 use super::section::Section;
-use super::similar::did_you_mean;
 use super::types::Types;
-
-/// What is said about each interface so far; `defaults` is one of them.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Interfaces(IndexMap<Arc<str>, Arc<Draft>, Fold>);
-
-/// What is said about one interface so far.
-#[derive(Debug, Clone)]
-struct Draft {
-    type_name: Option<TypeName>,
-    shared: Arc<Shared>,
-    operations: IndexMap<OperationName, Arc<Said>, Fold>,
-    requirements: Vec<TypeName>,
-    span: Span,
-}
-
-/// What operations have in common.
-#[derive(Debug, Clone, Default)]
-struct Shared {
-    inputs: Map,
-    input_spans: IndexMap<Arc<str>, Span>,
-    input_defs: Defs,
-    outputs: Map,
-    output_defs: Defs,
-    implementation: Option<Text>,
-}
-
-/// A piece of text with the namespace it stands in.
-#[derive(Debug, Clone)]
-pub(super) struct Text {
-    pub(super) node: Node,
-    pub(super) namespace: u32,
-}
-
-/// What is said about one operation so far.
-#[derive(Debug, Clone)]
-struct Said {
-    own: Shared,
-    /// Whether the nearest mention asks for the shared implementation.
-    takes_shared: bool,
-    removed: bool,
-    invoke: Option<Arc<str>>,
-    entry_state: Option<Arc<str>>,
-    metadata: Map,
-    description: Option<Arc<str>>,
-    /// `timeout`, `operation_host` and `environment` beside the implementation.
-    extras: Option<Node>,
-    span: Span,
-    namespace: u32,
-}
-
-impl Said {
-    /// Nothing said yet.
-    fn at(span: Span, namespace: u32) -> Self {
-        Self {
-            own: Shared::default(),
-            takes_shared: false,
-            removed: false,
-            invoke: None,
-            entry_state: None,
-            metadata: Map::default(),
-            description: None,
-            extras: None,
-            span,
-            namespace,
-        }
-    }
-}
 
 /// Who speaks: a type may introduce operations, a template uses them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,11 +1,10 @@
 //! The keys that each kind of entity knows: one table for each.
 
 use crate::diagnostic::{Diagnostic, Severity};
+use crate::text::did_you_mean;
 use crate::yaml::{Key, Mapping, Rest, Shape, Table};
 
-use super::load::VERSIONS;
 use super::problems::Problems;
-use super::similar::did_you_mean;
 
 /// The keys an entity knows, and how bad one is that it does not.
 #[derive(Debug)]
@@ -39,6 +38,19 @@ macro_rules! keys {
 
 use Shape::{Any, Flag, Imports, List, ListOf, Map, MapOf, MapOfTextOr, Named, Names, Of, Scalar};
 use Shape::{Text, TextOr, Words};
+
+/// The versions of the language that can be read.
+pub(super) const VERSIONS: &[&str] = &[
+    "tosca_simple_unfurl_1_0_0",
+    "tosca_simple_yaml_1_0",
+    "tosca_simple_yaml_1_0_0",
+    "tosca_simple_yaml_1_1",
+    "tosca_simple_yaml_1_2",
+    "tosca_simple_yaml_1_3",
+    "tosca_simple_profile_for_nfv_1_0",
+    "tosca_simple_profile_for_nfv_1_0_0",
+    "tosca_simple_profile_for_mec_1_0_0",
+];
 
 /// The keys of a service template, and all that stand below them.
 pub const fn service_template_keys() -> &'static Table {

@@ -9,26 +9,13 @@ use crate::value::Value;
 use crate::yaml::{Entry, Kind, Mapping, Node};
 
 use super::import::{ImportRequest, Importer};
-use super::keys::{IMPORT, SERVICE_TEMPLATE};
+use super::keys::{IMPORT, SERVICE_TEMPLATE, VERSIONS};
 use super::scope::Scope;
 use super::section::Section;
 use super::types::{Body, Namespace, ROOT, Types};
 
 /// How many files may be imported, directly or not.
 const MOST_FILES: usize = 10_000;
-
-/// The versions of the language that can be read.
-pub(super) const VERSIONS: &[&str] = &[
-    "tosca_simple_unfurl_1_0_0",
-    "tosca_simple_yaml_1_0",
-    "tosca_simple_yaml_1_0_0",
-    "tosca_simple_yaml_1_1",
-    "tosca_simple_yaml_1_2",
-    "tosca_simple_yaml_1_3",
-    "tosca_simple_profile_for_nfv_1_0",
-    "tosca_simple_profile_for_nfv_1_0_0",
-    "tosca_simple_profile_for_mec_1_0_0",
-];
 
 /// A file that was loaded.
 #[derive(Debug, Clone)]

@@ -4,7 +4,7 @@ use crate::hash::FoldMap;
 use crate::name::TemplateName;
 use crate::yaml::Node;
 
-use super::inference::Known;
+use super::known::Known;
 use super::matching::Index;
 use super::node_template::{NodeReader, Unmatched};
 use super::relationship::Plain;

@@ -13,7 +13,9 @@ mod implementation;
 mod import;
 mod inference;
 mod interface;
+mod interface_draft;
 mod keys;
+mod known;
 #[cfg(test)]
 mod lenient_tests;
 mod load;
@@ -22,6 +24,7 @@ mod matching;
 mod nesting;
 mod node_template;
 mod operation;
+mod options;
 mod origin;
 mod overlay;
 mod portable;
@@ -39,13 +42,14 @@ mod scalar;
 mod schema;
 mod scope;
 mod section;
-mod similar;
 mod substitution;
 mod template;
 #[cfg(test)]
 mod testing;
 mod topology;
 mod trigger;
+mod trigger_read;
+mod type_info;
 mod types;
 mod unmet;
 mod unused;
@@ -55,26 +59,29 @@ mod workflow_read;
 
 pub use check::check_output;
 pub use condition::all_hold;
-pub use constraint::{Constraint, Rule};
-pub use definition::{DataKind, ParameterDef, PropertyDef, ScalarKind, Schema, TypeKey};
+pub use definition::{
+    AttributeDecl, Constraint, DataKind, Occurrences, ParameterDef, Property, PropertyDef, Rule,
+    ScalarKind, Schema, TypeKey,
+};
 pub use entity::{
-    ArtifactType, CapabilityDef, CapabilityType, DataType, ExpectedArtifact, GroupType,
-    InterfaceType, NodeType, PolicyType, Reference, RelationshipType, RequirementDef, TypeInfo,
+    CapabilityDef, CapabilityTemplate, CapabilityType, DataType, ExpectedArtifact, GroupType,
+    InterfaceType, NodeType, PolicyType, Reference, RelationshipType, RequirementDef,
 };
 pub use import::{ImportRequest, Imported, Importer, NoImports};
 pub use keys::service_template_keys;
 pub use operation::{
-    Dependency, Implementation, ImplementationKind, Interface, Operation, Operations,
+    Artifact, ArtifactType, Dependency, Implementation, ImplementationKind, Interface, Operation,
+    Operations,
 };
+pub use options::ReadOptions;
 pub use origin::Origin;
 pub use overlay::Decorator;
-pub use read::{ReadOptions, check_inputs, read, read_node_template, read_relationship_template};
-pub use similar::did_you_mean;
+pub use read::{check_inputs, read, read_node_template, read_relationship_template};
 pub use template::{
-    Artifact, AttributeDecl, CapabilityTemplate, Group, Mapped, MappedTo, Nested, NodeTemplate,
-    Occurrences, Output, Policy, Property, RelationshipTemplate, Requirement, ServiceTemplate,
-    Substitution, TopologyTemplate,
+    Group, Mapped, MappedTo, Nested, NodeTemplate, Output, Policy, RelationshipTemplate,
+    Requirement, ServiceTemplate, Substitution, TopologyTemplate,
 };
 pub use trigger::{Facet, Trigger};
+pub use type_info::TypeInfo;
 pub use types::Types;
 pub use workflow::{Activity as WorkflowActivity, Precondition, Step as WorkflowStep, Workflow};

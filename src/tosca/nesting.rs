@@ -10,11 +10,11 @@ use crate::name::TemplateName;
 use crate::value::Value;
 
 use super::check::is_expression;
+use super::definition::{AttributeDecl, Property};
 use super::node_template::Unmatched;
 use super::scope::Scope;
 use super::template::{
-    AttributeDecl, Mapped, MappedTo, Nested, NodeTemplate, Property, Requirement, Substitution,
-    TopologyTemplate,
+    Mapped, MappedTo, Nested, NodeTemplate, Requirement, Substitution, TopologyTemplate,
 };
 use super::topology::Draft;
 use super::types::Types;

@@ -11,9 +11,10 @@ use crate::name::{TemplateName, TypeName};
 use crate::value::Value;
 use crate::yaml::{Entry, Mapping, Node};
 
-use super::entity::{NodeType, RequirementDef};
+use super::entity::{CapabilityTemplate, NodeType, RequirementDef};
 use super::implementation::{ArtifactMap, Artifacts, join_in_place};
-use super::interface::{Interfaces, Speaker};
+use super::interface::Speaker;
+use super::interface_draft::Interfaces;
 use super::keys::NODE_TEMPLATE;
 use super::operation::Operations;
 use super::property::Declared;
@@ -21,7 +22,7 @@ use super::relationship::stated_name;
 use super::resolve::metadata_of;
 use super::scope::{Scope, description};
 use super::section::Section;
-use super::template::{CapabilityTemplate, NodeTemplate};
+use super::template::NodeTemplate;
 use super::types::strings;
 
 /// A node template with the requirements it states, not resolved yet.
@@ -217,7 +218,7 @@ impl<'a> NodeReader<'a> {
                 let message = format!("{what} has no capability `{name}`");
                 let mut problem = Diagnostic::error(message).label(entry.key_span, "");
                 let known = node_type.capabilities.keys().map(|name| &**name);
-                problem.help = super::similar::did_you_mean(name, known);
+                problem.help = crate::text::did_you_mean(name, known);
                 scope.report(problem);
             }
         }

@@ -1,4 +1,5 @@
-//! Operations of an entity, resolved from its type and its template.
+//! Operations of an entity, resolved from its type and its template, and the artifacts that
+//! implement them, which have operations themselves.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,8 +12,12 @@ use crate::hash::Fold;
 use crate::name::{InterfaceName, OperationName, OperationRef, TypeName};
 use crate::value::{Map, Value};
 
-use super::definition::PropertyDef;
-use super::template::Artifact;
+use super::definition::{Property, PropertyDef};
+use super::interface_draft::Interfaces;
+use super::type_info::TypeInfo;
+
+/// How the names of artifacts begin that operations state in place.
+pub(super) const IN_PLACE: &str = "__primary_";
 
 /// The operations of an entity by interface. Interfaces answer to their name and to their type's.
 #[derive(Debug, Clone, Default)]
@@ -243,4 +248,75 @@ pub(super) fn short_name(text: &str) -> Option<&'static str> {
         .iter()
         .find(|(name, class)| *name == text || *class == text)
         .map(|(name, _)| *name)
+}
+
+/// A file or image that operations use.
+#[derive(Debug, Clone)]
+pub struct Artifact {
+    /// Its name; what an operation states in place is `__primary_<interface>_<operation>`.
+    pub name: Arc<str>,
+    /// The name of its type; `tosca.artifacts.Root` if none is given.
+    pub type_name: TypeName,
+    /// Its type.
+    pub artifact_type: Arc<ArtifactType>,
+    /// Its file or image, as written.
+    pub file: Value,
+    /// The repository the file is in.
+    pub repository: Option<Arc<str>>,
+    /// What it is for.
+    pub description: Option<Arc<str>>,
+    /// Its properties.
+    pub properties: Arc<IndexMap<Arc<str>, Property>>,
+    /// Its operations.
+    pub operations: Arc<Operations>,
+    /// Every other key it states, raw: `intent`, `target`, `contents`, `version`, `order`, ….
+    pub fields: Map,
+    /// Its `metadata`.
+    pub metadata: Map,
+    /// Where it is declared.
+    pub span: Span,
+    /// The directory of the file that declares it.
+    pub base_dir: Arc<PathBuf>,
+}
+
+impl Artifact {
+    /// The operation that says what executing it takes, if it declares one.
+    pub fn execute(&self) -> Option<&Operation> {
+        let interface = self.operations.interface("Executable")?;
+        let execute = interface.operations.get("execute");
+        execute.or(interface.default.as_ref()).map(|it| &**it)
+    }
+
+    /// Whether an operation states it in place: then nobody has named it.
+    pub fn is_in_place(&self) -> bool {
+        is_in_place(&self.name)
+    }
+
+    /// One of its other keys, such as `intent`, as text.
+    pub fn field(&self, key: &str) -> Option<&str> {
+        self.fields.get(key).and_then(Value::as_str)
+    }
+}
+
+/// Whether an operation states the artifact in place; such artifacts have no name of their own.
+pub(super) fn is_in_place(name: &str) -> bool {
+    name.starts_with(IN_PLACE)
+}
+
+/// An artifact type.
+#[derive(Debug, Clone)]
+pub struct ArtifactType {
+    /// What every type has.
+    pub info: TypeInfo,
+    /// Its properties.
+    pub properties: IndexMap<Arc<str>, Arc<PropertyDef>>,
+    /// Its operations.
+    pub operations: Arc<Operations>,
+    pub(super) interfaces: Arc<Interfaces>,
+    /// Its `mime_type`.
+    pub mime_type: Option<Arc<str>>,
+    /// Its `file_ext`.
+    pub file_extensions: Vec<Arc<str>>,
+    /// The properties of an artifact that sets none.
+    pub default_properties: Arc<IndexMap<Arc<str>, Property>>,
 }

@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Span};
+use crate::text::did_you_mean;
 use crate::yaml::{Mapping, Node};
 
 use super::load::LoadedFile;
-use super::read::ReadOptions;
+use super::options::ReadOptions;
 use super::scope::Scope;
-use super::similar::did_you_mean;
 
 /// A decorator: what is merged into the templates that an expression finds.
 #[derive(Debug, Clone)]

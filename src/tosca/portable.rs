@@ -11,12 +11,10 @@ use crate::name::TemplateName;
 use crate::value::{Map, REDACTED, Value};
 use crate::yaml::{Kind, Mapping, Node};
 
-use super::definition::{DataKind, PropertyDef, Schema};
+use super::definition::{AttributeDecl, DataKind, Property, PropertyDef, Schema};
 use super::operation::Operations;
 use super::scope::Scope;
-use super::template::{
-    AttributeDecl, NodeTemplate, Property, RelationshipTemplate, Requirement, ServiceTemplate,
-};
+use super::template::{NodeTemplate, RelationshipTemplate, Requirement, ServiceTemplate};
 use super::types::{ROOT, Types};
 
 /// The functions that only name where a value comes from.

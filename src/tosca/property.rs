@@ -2,26 +2,14 @@
 
 use std::sync::Arc;
 
-use indexmap::IndexMap;
-
 use crate::diagnostic::{Diagnostic, Span};
+use crate::text::did_you_mean;
 use crate::yaml::{Entry, Mapping, Node};
 
 use super::check::check;
-use super::definition::PropertyDef;
+use super::definition::{AttributeDecl, Attributes, Defs, Properties, Property};
 use super::entity::NodeType;
 use super::scope::Scope;
-use super::similar::did_you_mean;
-use super::template::{AttributeDecl, Property};
-
-/// Definitions by name.
-pub(super) type Defs = IndexMap<Arc<str>, Arc<PropertyDef>>;
-
-/// Properties by name.
-pub(super) type Properties = IndexMap<Arc<str>, Property>;
-
-/// Attributes by name.
-pub(super) type Attributes = IndexMap<Arc<str>, AttributeDecl>;
 
 /// What a type says about the properties of its templates.
 #[derive(Debug, Clone, Copy)]

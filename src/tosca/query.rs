@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::hash::FoldSet;
 use crate::value::Value;
 
-use super::inference::{Edge, Known, Wait};
+use super::filter::path_of;
+use super::known::{Edge, Known, Wait};
 use super::matching::Index;
 
 /// How deep values of properties can lead to others.
@@ -259,41 +260,6 @@ impl<'w, 'a> Walk<'w, 'a> {
 
 fn nodes<'e>(edges: impl Iterator<Item = &'e Edge>) -> Vec<Found> {
     edges.map(|edge| Found::Node(edge.place)).collect()
-}
-
-/// The path of an expression that is nothing else.
-pub(super) fn path_of(value: &Value) -> Option<String> {
-    match value {
-        Value::Str(text) if !super::check::is_expression(value) => Some(text.to_string()),
-        Value::Map(map) => {
-            if let Some(list) = map.get("get_property").and_then(Value::as_list) {
-                return property_path(list);
-            }
-            let inner = map.get("eval").or_else(|| map.get("ref"))?;
-            let plain = map
-                .keys()
-                .all(|key| matches!(&**key, "eval" | "ref" | "vars"));
-            plain.then(|| path_of(inner))?
-        }
-        _ => None,
-    }
-}
-
-/// The path that `get_property` stands for.
-fn property_path(list: &[Value]) -> Option<String> {
-    let names = list.iter().map(Value::as_str).collect::<Option<Vec<_>>>()?;
-    let (first, rest) = names.split_first()?;
-    let start = match *first {
-        "SELF" | "SOURCE" => ".".to_owned(),
-        "HOST" => "..".to_owned(),
-        name => format!("::{name}"),
-    };
-    let middle = if rest.len() > 1 {
-        "::.capabilities"
-    } else {
-        ""
-    };
-    Some(format!("{start}{middle}::{}", rest.join("::")))
 }
 
 /// The steps of a path; nothing if it has a form that cannot be followed here.

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 
 use crate::diagnostic::{Diagnostic, Span};
 use crate::name::TemplateName;
+use crate::text::did_you_mean;
 use crate::value::Value;
 
 use super::definition::TypeKey;
-use super::similar::did_you_mean;
 use super::template::{NodeTemplate, TopologyTemplate};
 
 /// How deep functions are looked for in a value.
@@ -143,7 +143,7 @@ fn has(node: &NodeTemplate, name: &str, ends: bool) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::read::ReadOptions;
+    use super::super::options::ReadOptions;
     use super::super::testing::case_with;
 
     #[test]

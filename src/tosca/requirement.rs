@@ -7,20 +7,19 @@ use indexmap::IndexMap;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::hash::{FoldMap, FoldSet};
 use crate::name::TemplateName;
+use crate::text::did_you_mean;
 use crate::value::{Map, Value};
 
 use super::check::is_expression;
-use super::definition::DataKind;
-use super::definition::TypeKey;
+use super::definition::{DataKind, Occurrences, TypeKey};
 use super::entity::{Reference, RelationshipType, RequirementDef};
 use super::filter::{Assignment, Filter, own_value, with_source};
-use super::inference::{Item, Known};
+use super::known::{Item, Known};
 use super::matching::{Index, Query, capability_of, matching_capability};
 use super::relationship::Plain;
 use super::scope::Scope;
 use super::section::Section;
-use super::similar::did_you_mean;
-use super::template::{NodeTemplate, Occurrences, RelationshipTemplate, Requirement};
+use super::template::{NodeTemplate, RelationshipTemplate, Requirement};
 use super::types::Types;
 
 /// The relationship of a requirement that says nothing about it.
@@ -512,7 +511,7 @@ pub(super) fn filters_of<'a>(types: &'a Types, merged: &Merged<'a>) -> Vec<Filte
 
 #[cfg(test)]
 mod tests {
-    use super::super::read::ReadOptions;
+    use super::super::options::ReadOptions;
     use super::super::testing::{case, case_with};
     use crate::value::Value;
 

@@ -10,22 +10,22 @@ use crate::name::{OperationName, TypeName};
 use crate::value::{Map, Value};
 use crate::yaml::{Entry, Kind, Mapping, Node};
 
-use super::definition::{Schema, TypeKey};
+use super::definition::{Defs, Schema, TypeKey, simple_kind};
 use super::entity::{
-    ArtifactType, CapabilityType, DataType, GroupType, InterfaceType, NodeType, PolicyType,
-    RelationshipType, TypeInfo,
+    CapabilityType, DataType, GroupType, InterfaceType, NodeType, PolicyType, RelationshipType,
 };
 use super::implementation::Artifacts;
-use super::interface::{Interfaces, Speaker};
+use super::interface::Speaker;
+use super::interface_draft::Interfaces;
 use super::keys::{
     ANY_TYPE, ARTIFACT_TYPE, CAPABILITY_TYPE, DATA_TYPE, GROUP_TYPE, INTERFACE, INTERFACE_TYPE,
     Keys, NODE_TYPE, POLICY_TYPE, RELATIONSHIP_TYPE,
 };
-use super::property::Defs;
-use super::schema::simple_kind;
+use super::operation::ArtifactType;
 use super::scope::{Scope, description, values_at};
 use super::section::Section;
 use super::trigger::Trigger;
+use super::type_info::TypeInfo;
 use super::types::{ROOT, Resolved, Types, strings};
 
 thread_local! {
@@ -434,4 +434,4 @@ pub(super) fn metadata_of(map: &Mapping) -> Map {
 }
 
 /// Artifacts by name, as node types have them.
-pub(super) type TypeArtifacts = IndexMap<Arc<str>, Arc<super::template::Artifact>>;
+pub(super) type TypeArtifacts = IndexMap<Arc<str>, Arc<super::operation::Artifact>>;

@@ -9,15 +9,16 @@ use crate::name::TypeName;
 use crate::value::Map;
 use crate::yaml::{Entry, Mapping, Node};
 
-use super::definition::TypeKey;
-use super::entity::{CapabilityDef, ExpectedArtifact, NodeType, RequirementDef};
+use super::definition::{Defs, Occurrences, TypeKey};
+use super::entity::{
+    CapabilityDef, CapabilityTemplate, ExpectedArtifact, NodeType, RequirementDef,
+};
 use super::implementation::{Artifacts, join_in_place};
 use super::keys::{CAPABILITY, NODE_FILTER, REQUIREMENT};
-use super::property::{Declared, Defs};
+use super::property::Declared;
 use super::resolve::{TypeArtifacts, metadata_of};
 use super::scope::{Scope, description};
 use super::section::Section;
-use super::template::{CapabilityTemplate, Occurrences};
 use super::types::Types;
 
 impl Types {

@@ -7,8 +7,8 @@ use crate::name::TypeName;
 use crate::value::Map;
 use crate::yaml::{Entry, Mapping, Node};
 
-use super::constraint::{Constraint, read_constraints};
-use super::definition::{DataKind, PropertyDef, ScalarKind, Schema};
+use super::constraint::read_constraints;
+use super::definition::{Constraint, DataKind, PropertyDef, Schema, simple_kind};
 use super::keys::{Keys, PROPERTY};
 use super::scope::{Scope, description, values_at};
 use super::section::Section;
@@ -239,27 +239,4 @@ impl Scope<'_> {
             key: None,
         }
     }
-}
-
-/// The kind that a simple type's name means.
-pub(super) fn simple_kind(name: &str) -> Option<DataKind> {
-    Some(match name {
-        "any" => DataKind::Any,
-        "string" => DataKind::String,
-        "integer" => DataKind::Integer,
-        "float" | "number" => DataKind::Float,
-        "boolean" => DataKind::Boolean,
-        "timestamp" => DataKind::Timestamp,
-        "range" => DataKind::Range,
-        "version" => DataKind::Version,
-        "list" => DataKind::List,
-        "map" => DataKind::Map,
-        "json" => DataKind::Json,
-        "xml" => DataKind::Xml,
-        "scalar-unit.size" => DataKind::Scalar(ScalarKind::Size),
-        "scalar-unit.time" => DataKind::Scalar(ScalarKind::Time),
-        "scalar-unit.frequency" => DataKind::Scalar(ScalarKind::Frequency),
-        "scalar-unit.bitrate" => DataKind::Scalar(ScalarKind::Bitrate),
-        _ => return None,
-    })
 }

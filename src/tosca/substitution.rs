@@ -8,6 +8,7 @@ use indexmap::IndexMap;
 
 use crate::diagnostic::Diagnostic;
 use crate::name::TemplateName;
+use crate::text::did_you_mean;
 use crate::value::Value;
 use crate::yaml::{Entry, Kind, Mapping, Node};
 
@@ -18,7 +19,6 @@ use super::keys::{NODE_FILTER, SUBSTITUTION, SUBSTITUTION_FILTER};
 use super::node_template::{NodeReader, Unmatched};
 use super::scope::{Scope, values};
 use super::section::Section;
-use super::similar::did_you_mean;
 use super::template::{Mapped, MappedTo, NodeTemplate, Substitution};
 
 /// The name of the template that is made where a mapping names a type and no template.
@@ -353,7 +353,7 @@ fn mapped_to(node: &Node, takes_values: bool) -> Option<MappedTo> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::read::ReadOptions;
+    use super::super::options::ReadOptions;
     use super::super::testing::{Case, case, case_with};
 
     const TYPES: &str = "

@@ -11,9 +11,9 @@ use crate::name::{TemplateName, TypeName};
 use crate::value::{Map, Value};
 use crate::yaml::{Mapping, Node};
 
-use super::definition::{ParameterDef, PropertyDef, TypeKey};
-use super::entity::{ArtifactType, CapabilityType, NodeType, RelationshipType, RequirementDef};
-use super::operation::{Operation, Operations};
+use super::definition::{AttributeDecl, Occurrences, ParameterDef, Property, PropertyDef, TypeKey};
+use super::entity::{CapabilityTemplate, NodeType, RelationshipType, RequirementDef};
+use super::operation::{Artifact, Operations};
 use super::overlay::Decorator;
 use super::trigger::Trigger;
 use super::types::Types;
@@ -179,47 +179,6 @@ impl NodeTemplate {
     }
 }
 
-/// How many there may be; no upper bound means any number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Occurrences {
-    /// At least.
-    pub min: u32,
-    /// At most.
-    pub max: Option<u32>,
-}
-
-impl Occurrences {
-    /// Exactly one, what TOSCA assumes of a requirement.
-    pub const ONE: Self = Self {
-        min: 1,
-        max: Some(1),
-    };
-}
-
-/// A property's value.
-#[derive(Debug, Clone)]
-pub struct Property {
-    /// The value, raw: it may contain expressions.
-    pub value: Value,
-    /// Its definition; none for an undeclared property of an open type.
-    pub definition: Option<Arc<PropertyDef>>,
-    /// Whether the template sets it; otherwise this is the default.
-    pub set_on_template: bool,
-    /// Where the value stands.
-    pub span: Span,
-}
-
-/// An attribute a type declares, or a template sets.
-#[derive(Debug, Clone)]
-pub struct AttributeDecl {
-    /// The value it starts with, raw.
-    pub default: Option<Value>,
-    /// Its definition, if it is declared.
-    pub definition: Option<Arc<PropertyDef>>,
-    /// Whether its value must not be shown.
-    pub sensitive: bool,
-}
-
 /// A requirement of a node template.
 #[derive(Debug, Clone)]
 pub struct Requirement {
@@ -258,23 +217,6 @@ impl Requirement {
     }
 }
 
-/// A capability of a node template.
-#[derive(Debug, Clone)]
-pub struct CapabilityTemplate {
-    /// Its name.
-    pub name: Arc<str>,
-    /// The name of its type.
-    pub type_name: TypeName,
-    /// Its type.
-    pub capability_type: Arc<CapabilityType>,
-    /// Its properties.
-    pub properties: Arc<IndexMap<Arc<str>, Property>>,
-    /// Its attributes.
-    pub attributes: Arc<IndexMap<Arc<str>, AttributeDecl>>,
-    /// Its `metadata`.
-    pub metadata: Map,
-}
-
 /// A relationship from a source to a target.
 #[derive(Debug, Clone)]
 pub struct RelationshipTemplate {
@@ -298,54 +240,6 @@ pub struct RelationshipTemplate {
     pub default_for: Option<Arc<str>>,
     /// Where it is declared.
     pub span: Span,
-}
-
-/// A file or image that operations use.
-#[derive(Debug, Clone)]
-pub struct Artifact {
-    /// Its name; what an operation states in place is `__primary_<interface>_<operation>`.
-    pub name: Arc<str>,
-    /// The name of its type; `tosca.artifacts.Root` if none is given.
-    pub type_name: TypeName,
-    /// Its type.
-    pub artifact_type: Arc<ArtifactType>,
-    /// Its file or image, as written.
-    pub file: Value,
-    /// The repository the file is in.
-    pub repository: Option<Arc<str>>,
-    /// What it is for.
-    pub description: Option<Arc<str>>,
-    /// Its properties.
-    pub properties: Arc<IndexMap<Arc<str>, Property>>,
-    /// Its operations.
-    pub operations: Arc<Operations>,
-    /// Every other key it states, raw: `intent`, `target`, `contents`, `version`, `order`, ….
-    pub fields: Map,
-    /// Its `metadata`.
-    pub metadata: Map,
-    /// Where it is declared.
-    pub span: Span,
-    /// The directory of the file that declares it.
-    pub base_dir: Arc<PathBuf>,
-}
-
-impl Artifact {
-    /// The operation that says what executing it takes, if it declares one.
-    pub fn execute(&self) -> Option<&Operation> {
-        let interface = self.operations.interface("Executable")?;
-        let execute = interface.operations.get("execute");
-        execute.or(interface.default.as_ref()).map(|it| &**it)
-    }
-
-    /// Whether an operation states it in place: then nobody has named it.
-    pub fn is_in_place(&self) -> bool {
-        super::implementation::is_in_place(&self.name)
-    }
-
-    /// One of its other keys, such as `intent`, as text.
-    pub fn field(&self, key: &str) -> Option<&str> {
-        self.fields.get(key).and_then(Value::as_str)
-    }
 }
 
 /// A group of templates.

@@ -6,7 +6,8 @@ use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources};
 use crate::yaml::{Limits, Node, parse};
 
 use super::import::{ImportRequest, Imported, Importer};
-use super::read::{ReadOptions, read};
+use super::options::ReadOptions;
+use super::read::read;
 use super::template::{NodeTemplate, ServiceTemplate};
 
 /// A service template that was read, with its texts and its problems.

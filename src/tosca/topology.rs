@@ -7,27 +7,26 @@ use indexmap::{IndexMap, IndexSet};
 use crate::diagnostic::Diagnostic;
 use crate::hash::{FoldMap, FoldSet};
 use crate::name::{TemplateName, TypeName};
+use crate::text::did_you_mean;
 use crate::value::{Map, Value};
 use crate::yaml::{Entry, Kind, Mapping, Node};
 
 use super::check::check;
-use super::definition::{ParameterDef, PropertyDef};
+use super::definition::{ParameterDef, Properties, Property, PropertyDef};
 use super::filter::Assignment;
-use super::inference::Known;
 use super::keys::{GROUP, PARAMETER, POLICY, TOPOLOGY};
+use super::known::Known;
 use super::matching::Index;
 use super::node_template::{NodeReader, Unmatched, names_at};
-use super::property::{Declared, Properties};
-use super::read::ReadOptions;
+use super::options::ReadOptions;
+use super::property::Declared;
 use super::relationship::Plain;
 use super::requirement::Resolver;
 use super::resolve::metadata_of;
 use super::scope::Scope;
 use super::section::Section;
-use super::similar::did_you_mean;
 use super::template::{
-    Group, NodeTemplate, Output, Policy, Property, RelationshipTemplate, Substitution,
-    TopologyTemplate,
+    Group, NodeTemplate, Output, Policy, RelationshipTemplate, Substitution, TopologyTemplate,
 };
 
 /// The names of the node templates of a topology.
@@ -318,7 +317,7 @@ impl<'a> Scope<'a> {
         self,
         what: &str,
         type_name: &TypeName,
-        defs: &super::property::Defs,
+        defs: &super::definition::Defs,
         said: &Mapping,
     ) -> Arc<Properties> {
         let defaults = self.default_properties(what, defs);

@@ -8,18 +8,17 @@ use crate::dag::find_cycle;
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Span};
 use crate::hash::{FoldMap, FoldSet};
 use crate::name::TypeName;
+use crate::text::did_you_mean;
 use crate::yaml::Node;
 
-use super::definition::TypeKey;
+use super::definition::{TypeKey, simple_kind};
 use super::entity::{
-    ArtifactType, CapabilityType, DataType, GroupType, InterfaceType, NodeType, PolicyType,
-    RelationshipType,
+    CapabilityType, DataType, GroupType, InterfaceType, NodeType, PolicyType, RelationshipType,
 };
+use super::operation::ArtifactType;
 use super::problems::Problems;
 use super::profile::{built_in_types, parse_built_in};
-use super::schema::simple_kind;
 use super::section::Section;
-use super::similar::did_you_mean;
 
 /// The namespace of the built-in types.
 pub(super) const BUILT_IN: u32 = 0;

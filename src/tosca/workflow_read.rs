@@ -5,6 +5,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use crate::name::{NodeState, OperationRef, Status};
+use crate::text::did_you_mean;
 use crate::value::Map;
 use crate::yaml::{Entry, Mapping, Node};
 
@@ -13,7 +14,6 @@ use super::node_template::names_at;
 use super::operation::short_interface_name;
 use super::resolve::metadata_of;
 use super::scope::{Scope, description, values, values_at};
-use super::similar::did_you_mean;
 use super::workflow::{Activity, Precondition, Step, Workflow};
 
 impl Scope<'_> {

@@ -3,7 +3,6 @@
 
 mod digest;
 mod duration;
-mod external;
 mod percent;
 mod secret;
 pub mod units;
@@ -11,7 +10,6 @@ mod value;
 
 pub use digest::{Absorb, Canonical, canonical_sha256, hex, upstream_digest, upstream_json};
 pub use duration::{DurationError, seconds};
-pub use external::{External, ExternalKind};
 pub use percent::decode_percent;
 pub use secret::{secret_lines, without_secrets};
-pub use value::{Handle, List, Map, REDACTED, Value};
+pub use value::{External, ExternalKind, Handle, List, Map, REDACTED, Value};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::converge::module::find_in;
 use crate::converge::{Chunk, Function, Module, ModuleTable};
-use crate::tosca::did_you_mean;
+use crate::text::did_you_mean;
 use crate::value::{Map, Value};
 
 /// In the arguments that may be given, it stands for any.

@@ -166,7 +166,7 @@ pub(super) static FACTS: &[NamedFact] = &[
                 .get("keys")
                 .split([',', ' '])
                 .filter(|it| !it.is_empty())
-                .map(crate::expr::quote_for_shell)
+                .map(crate::text::quote_for_shell)
                 .collect();
             let keys = if keys.is_empty() {
                 "-a".to_owned()

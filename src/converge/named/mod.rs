@@ -10,9 +10,8 @@ mod system;
 
 use std::collections::BTreeMap;
 
-use crate::expr::quote_for_shell;
 use crate::host::fact::{Domain, Fact, Probe, Probed, Reading, Setting};
-use crate::tosca::did_you_mean;
+use crate::text::{did_you_mean, quote_for_shell};
 use crate::value::Value;
 
 /// A fact with a name.

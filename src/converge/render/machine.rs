@@ -2,8 +2,8 @@
 
 use super::call::{Call, Given};
 use crate::converge::Halt;
-use crate::expr::quote_for_shell;
 use crate::host::fact::{Domain, Entry, EntryKind, Probe, Probed, Setting};
+use crate::text::quote_for_shell;
 use crate::value::Value;
 
 /// A function of a template.

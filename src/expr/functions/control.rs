@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use crate::expr::error::Error;
 use crate::expr::item::Item;
-use crate::expr::jinja::Options;
+use crate::expr::lookup_options::Options;
 use crate::expr::reads::Read;
 use crate::value::{List, Value};
 
 use super::call::Call;
 use super::schema;
-use super::table;
 
 pub(super) fn foreach(call: &Call<'_>) -> Result<Item, Error> {
     let current = &call.scene.current;
@@ -36,14 +35,6 @@ pub(super) fn foreach(call: &Call<'_>) -> Result<Item, Error> {
 #[expect(clippy::unnecessary_wraps, reason = "all functions have the same type")]
 pub(super) fn quote(call: &Call<'_>) -> Result<Item, Error> {
     Ok(Item::Value(call.raw.clone()))
-}
-
-pub(super) fn is_function_defined(call: &Call<'_>) -> Result<Item, Error> {
-    let name = call.value()?;
-    let defined = name
-        .as_str()
-        .is_some_and(|name| table::find(name).is_some());
-    Ok(Item::Value(defined.into()))
 }
 
 pub(super) fn template(call: &Call<'_>) -> Result<Item, Error> {

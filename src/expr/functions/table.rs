@@ -1,6 +1,9 @@
 //! The names of the functions.
 
-use super::call::Function;
+use crate::expr::error::Error;
+use crate::expr::item::Item;
+
+use super::call::{Call, Function};
 use super::{
     arithmetic, control, env, files, generate, image, logic, port, scalar, strings, tosca, values,
 };
@@ -27,7 +30,7 @@ pub(in crate::expr) fn find(name: &str) -> Option<Function> {
         "pow" => arithmetic::pow,
         "foreach" => control::foreach,
         "q" => control::quote,
-        "is_function_defined" => control::is_function_defined,
+        "is_function_defined" => is_function_defined,
         "template" => control::template,
         "validate_json" => control::validate_json,
         "lookup" => control::lookup,
@@ -65,6 +68,12 @@ pub(in crate::expr) fn find(name: &str) -> Option<Function> {
         _ => return None,
     };
     Some(function)
+}
+
+fn is_function_defined(call: &Call<'_>) -> Result<Item, Error> {
+    let name = call.value()?;
+    let defined = name.as_str().is_some_and(|name| find(name).is_some());
+    Ok(Item::Value(defined.into()))
 }
 
 #[cfg(test)]

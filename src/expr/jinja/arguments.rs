@@ -9,7 +9,7 @@ use crate::expr::evaluator::Evaluator;
 use crate::expr::item::Item;
 use crate::value::{List, Map, Value};
 
-use super::filters::{Result, failed};
+use super::error::{Result, failed};
 use super::limits;
 use super::variables::Variables;
 

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use minijinja::value::ValueKind;
+use minijinja::value::{Kwargs, ValueKind};
 use minijinja::{Error as JinjaError, ErrorKind, Value as JinjaValue};
 
+use crate::expr::context::Var;
 use crate::expr::error::Error;
-use crate::expr::form::is_template;
+use crate::expr::form::{Form, is_template};
 use crate::expr::functions::revealed;
 use crate::expr::item::Item;
 use crate::value::{List, Map, Value};
@@ -19,6 +20,29 @@ use super::variables::Variables;
 const DEPTH: usize = 200;
 
 impl Variables {
+    /// The results of an expression with more variables.
+    pub(super) fn query(
+        self: &Arc<Self>,
+        expression: &Value,
+        options: &Kwargs,
+    ) -> Result<Vec<Item>, JinjaError> {
+        let mut scene = self.scene.clone();
+        for name in options.args() {
+            let value = options.get::<JinjaValue>(name)?;
+            let var = match value.downcast_object_ref::<Thing>().map(Thing::item) {
+                Some(Item::Attributes(of)) => Var::Attributes(*of),
+                _ => Var::Value(self.take(&value)?),
+            };
+            if !matches!(name, "wantList" | "trace") {
+                scene.context.vars.set(name, var);
+            }
+        }
+        let form = Form::of_query(expression);
+        self.evaluator
+            .resolve(&form, &scene)
+            .map_err(|error| self.fail(error))
+    }
+
     /// A value for the engine. A sensitive or external one is noted.
     pub(super) fn give(self: &Arc<Self>, item: Item) -> JinjaValue {
         let value = match item {
@@ -100,7 +124,7 @@ impl Variables {
         let own = value.as_str().map_or(8, |text| text.len().max(8));
         match budget.checked_sub(own) {
             Some(rest) => *budget = rest,
-            None => return Err(super::filters::failed("a value is too large")),
+            None => return Err(super::error::failed("a value is too large")),
         }
         if let Some(thing) = value.downcast_object_ref::<Thing>() {
             let whole = thing.whole().map_err(|error| self.fail(error))?;

@@ -11,10 +11,10 @@ use crate::expr::reads::Read;
 use crate::value::Value;
 
 use super::arguments::{Arguments, Given};
-use super::filters::Result;
+use super::error::Result;
 use super::regexes::regex;
-use super::text::truth_of;
 use super::variables::Variables;
+use crate::expr::lookup_options::truth_of;
 
 /// A test: gets what it is called with, says whether it holds.
 type Test = fn(&Arguments<'_>) -> Result<bool>;

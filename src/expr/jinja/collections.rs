@@ -13,7 +13,7 @@ use minijinja::value::Value as JinjaValue;
 use crate::value::{List, Map, Value};
 
 use super::arguments::{ANY, Arguments, add as filter};
-use super::filters::{Result, failed};
+use super::error::{Result, failed};
 use super::layout::part;
 use super::limits;
 

@@ -7,7 +7,7 @@ use crate::expr::reads::Read;
 use crate::value::{List, Value};
 
 use super::arguments::{ANY, Arguments, add as filter};
-use super::filters::Result;
+use super::error::Result;
 use super::limits;
 use super::twister::Twister;
 

@@ -11,7 +11,7 @@ use minijinja::{Environment, State};
 use crate::expr::reads::Read;
 
 use super::arguments::{Arguments, add as filter};
-use super::filters::{Result, failed};
+use super::error::{Result, failed};
 use super::variables::Variables;
 
 /// Adds the filters and functions to an environment.

@@ -18,6 +18,7 @@ use crate::expr::scope::Scope;
 use crate::expr::world::World;
 use crate::value::{Handle, Map, Value};
 
+use super::error::failed;
 use super::source::{Backslashes, Delimiters, prepared_as};
 use super::variables::{Functions, Variables};
 use super::{checks, filters, limits, methods, own};
@@ -102,7 +103,7 @@ impl Documents {
         environment.add_function(own::OWN, own::own);
         let loader = Arc::clone(library);
         environment.set_loader(move |path| {
-            let text = loader.load(path).map_err(filters::failed)?;
+            let text = loader.load(path).map_err(failed)?;
             Ok(text.map(|text| prepared_text(&text)))
         });
         for name in library.filters() {
@@ -115,9 +116,7 @@ impl Documents {
                         all.push(variables.open(arg)?);
                     }
                     let named = opened(&variables, &named)?;
-                    let given = library
-                        .filter(name, &all, &named)
-                        .map_err(filters::failed)?;
+                    let given = library.filter(name, &all, &named).map_err(failed)?;
                     Ok::<_, JinjaError>(variables.give(Item::Value(given)))
                 };
             environment.add_filter(*name, filter);
@@ -222,7 +221,7 @@ fn format(output: &mut Output, state: &mut State, value: &JinjaValue) -> Result<
     };
     let total = emitted + length;
     if total > limits::OUTPUT {
-        return Err(filters::failed("the template puts out too much"));
+        return Err(failed("the template puts out too much"));
     }
     state.get_or_insert_extension(Emitted::default()).0 = total;
     Ok(())
@@ -326,10 +325,7 @@ impl Module {
             .map(|arg| variables.take(arg))
             .collect::<Result<_, _>>()?;
         let named = opened(&variables, &named)?;
-        let given = self
-            .library
-            .call(function, &args, &named)
-            .map_err(filters::failed)?;
+        let given = self.library.call(function, &args, &named).map_err(failed)?;
         Ok(variables.give(Item::Value(given)))
     }
 

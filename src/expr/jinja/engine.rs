@@ -15,6 +15,7 @@ use crate::expr::reads::Read;
 use crate::expr::tracker::Notes;
 use crate::value::Value;
 
+use super::error::failed;
 use super::object::Thing;
 use super::source::{Delimiters, prepared};
 use super::variables::{Names, Variables};
@@ -115,7 +116,7 @@ fn format(output: &mut Output, state: &mut State, value: &JinjaValue) -> Result<
     emitted.count += 1;
     emitted.total += length;
     if emitted.total > limits::OUTPUT {
-        return Err(filters::failed("the template puts out too much"));
+        return Err(failed("the template puts out too much"));
     }
     emitted.length = length;
     emitted.last = Some(value.clone());

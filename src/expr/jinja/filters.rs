@@ -5,19 +5,17 @@
 )]
 
 use minijinja::value::{Kwargs, Value as JinjaValue};
-use minijinja::{Environment, Error as JinjaError, ErrorKind, State};
+use minijinja::{Environment, State};
 
 use crate::expr::functions::{Style, to_label};
 use crate::expr::item::Item;
 use crate::value::{List, Map, Value};
 
-use super::variables::Variables;
+use super::error::{Result, failed};
+use super::variables::{CHECK, Variables};
 use super::{
     collections, combinatorics, dates, layout, limits, lookup, paths, regexes, serial, text,
 };
-
-/// What a filter or function gives.
-pub(super) type Result<T> = std::result::Result<T, JinjaError>;
 
 /// Adds the filters and functions to an environment.
 pub(super) fn add(environment: &mut Environment<'_>) {
@@ -34,7 +32,7 @@ pub(super) fn add(environment: &mut Environment<'_>) {
     environment.add_filter("scalar", scalar);
     environment.add_function("dict", dict);
     environment.add_function("undef", undef);
-    environment.add_function(limits::CHECK, limits::checked);
+    environment.add_function(CHECK, limits::checked);
     lookup::add(environment);
     dates::add(environment);
     regexes::add(environment);
@@ -83,11 +81,6 @@ fn dict(state: &State, pairs: Option<JinjaValue>, names: Kwargs) -> Result<Jinja
 fn undef(_hint: Option<JinjaValue>, names: Kwargs) -> Result<JinjaValue> {
     names.get::<Option<JinjaValue>>("hint")?;
     Ok(JinjaValue::UNDEFINED)
-}
-
-/// An error of a filter.
-pub(super) fn failed(problem: impl Into<String>) -> JinjaError {
-    JinjaError::new(ErrorKind::InvalidOperation, problem.into())
 }
 
 fn eval(state: &State, expression: &JinjaValue, options: Kwargs) -> Result<JinjaValue> {

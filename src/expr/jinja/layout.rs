@@ -11,7 +11,7 @@ use minijinja::value::Value as JinjaValue;
 use crate::value::{List, Value};
 
 use super::arguments::{ANY, Arguments, NAMED, add as filter};
-use super::filters::Result;
+use super::error::Result;
 use super::{limits, percent};
 
 /// Adds the filters to an environment.

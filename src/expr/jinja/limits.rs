@@ -2,11 +2,8 @@
 
 use minijinja::value::{Rest, Value as JinjaValue, ValueKind};
 
-use super::filters::{Result, failed};
+use super::error::{Result, failed};
 use super::object::Thing;
-
-/// The name of the function that checks what a template has bound to a name.
-pub(super) const CHECK: &str = "__checked";
 
 /// The longest text, in bytes.
 pub(super) const TEXT: usize = 16 << 20;

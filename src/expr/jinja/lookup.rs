@@ -14,38 +14,18 @@ use crate::expr::error::Error;
 use crate::expr::evaluator::Evaluator;
 use crate::expr::item::{Item, Scene};
 use crate::expr::reads::Read;
-use crate::value::{List, Map, Value};
+use crate::value::{List, Value};
 
-use super::filters::Result;
+use super::error::Result;
 use super::variables::Variables;
 use super::{lookup_files, lookup_lists};
+use crate::expr::lookup_options::{Options, lookup_error};
 
 /// Adds the functions to an environment.
 pub(super) fn add(environment: &mut Environment<'_>) {
     environment.add_function("lookup", one);
     environment.add_function("query", all);
     environment.add_function("q", all);
-}
-
-/// What stands beside the terms of a lookup: `default`, `errors`, `file`, ….
-#[derive(Debug, Default)]
-pub(in crate::expr) struct Options(pub(in crate::expr) Map);
-
-impl Options {
-    /// An option as text.
-    pub(super) fn text(&self, name: &str) -> Option<String> {
-        let value = self.0.get(name).filter(|value| !value.is_null());
-        value.map(|value| value.reveal().to_string())
-    }
-
-    /// An option as true or false.
-    pub(super) fn flag(&self, name: &str, default: bool) -> bool {
-        match self.0.get(name).map(Value::reveal) {
-            None => default,
-            Some(Value::Str(text)) => super::text::truth_of(text).unwrap_or(default),
-            Some(value) => value.is_truthy(),
-        }
-    }
 }
 
 fn one(state: &State, name: String, args: Rest<JinjaValue>, options: Kwargs) -> Result<JinjaValue> {
@@ -219,11 +199,3 @@ const KNOWN: &str = "`csvfile`, `dict`, `env`, `file`, `fileglob`, `first_found`
     `indexed_items`, `ini`, `items`, `lines`, `list`, `nested`, `password`, `pipe`, \
     `random_choice`, `sequence`, `subelements`, `template`, `together`, `unfurl`, `unvault`, \
     `url`, `varnames` and `vars`";
-
-/// An error of a lookup.
-pub(super) fn lookup_error(name: &str, problem: String) -> Error {
-    Error::Function {
-        function: format!("lookup('{name}')"),
-        problem,
-    }
-}

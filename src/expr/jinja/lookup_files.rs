@@ -9,8 +9,8 @@ use crate::expr::item::Scene;
 use crate::expr::reads::Read;
 use crate::value::{List, Value};
 
-use super::lookup::{Options, lookup_error};
 use super::lookup_lists::items_of;
+use crate::expr::lookup_options::{Options, lookup_error};
 
 type Result<T> = std::result::Result<T, Error>;
 

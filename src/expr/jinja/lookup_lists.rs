@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::value::{List, Value};
 
-use super::lookup::Options;
 use super::{collections, limits, percent};
+use crate::expr::lookup_options::Options;
 
 /// What a lookup gives.
 pub(super) fn run(name: &str, terms: &[Value], options: &Options) -> Result<List, String> {

@@ -5,7 +5,7 @@ use minijinja::{Error as JinjaError, ErrorKind, State};
 
 use crate::value::Value;
 
-use super::filters::{Result, failed};
+use super::error::{Result, failed};
 use super::layout::{centered, joined, replaced};
 use super::limits;
 use super::text::words;

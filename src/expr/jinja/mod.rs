@@ -9,6 +9,7 @@ mod dates;
 mod document;
 mod dump;
 mod engine;
+mod error;
 mod filters;
 mod header;
 mod layout;
@@ -31,5 +32,3 @@ mod variables;
 
 pub use document::{Document, Documents, Flaw, Library};
 pub use dump::yaml_text;
-pub(in crate::expr) use lookup::Options;
-pub use text::quote_for_shell;

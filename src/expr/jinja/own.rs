@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use minijinja::value::{Enumerator, Object, ObjectRepr, Value as JinjaValue, ValueKind};
 use minijinja::{Error as JinjaError, ErrorKind, State};
 
-use super::filters::{Result, failed};
+use super::error::{Result, failed};
 use super::limits;
 use super::object::Thing;
 

@@ -12,11 +12,12 @@ use minijinja::{Environment, State};
 
 use crate::expr::functions;
 use crate::expr::item::Item;
+use crate::expr::lookup_options::Options;
 use crate::expr::reads::Read;
 use crate::value::Value;
 
 use super::arguments::{Arguments, add as filter};
-use super::filters::Result;
+use super::error::Result;
 use super::variables::Variables;
 
 /// Adds the filters to an environment.
@@ -238,7 +239,7 @@ fn fileglob(args: &Arguments<'_>) -> Result<JinjaValue> {
     let found = args.evaluator().lookup(
         "fileglob",
         &[pattern],
-        &super::lookup::Options::default(),
+        &Options::default(),
         &args.variables.scene,
     );
     args.give_list(found.map_err(|error| args.variables.fail(error))?)

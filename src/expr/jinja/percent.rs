@@ -2,7 +2,7 @@
 
 use crate::value::Value;
 
-use super::filters::{Result, failed};
+use super::error::{Result, failed};
 use super::limits;
 
 /// What follows a `%`.

@@ -7,7 +7,7 @@ use regex::{Captures, Regex, RegexBuilder};
 use crate::value::{List, Value};
 
 use super::arguments::{ANY, Arguments, add as filter};
-use super::filters::{Result, failed};
+use super::error::{Result, failed};
 use super::limits;
 
 /// Adds the filters to an environment.

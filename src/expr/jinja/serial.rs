@@ -16,7 +16,7 @@ use crate::value::{List, Value, hex};
 
 use super::arguments::{Arguments, add as filter};
 use super::dump::{Style, dump};
-use super::filters::{Result, failed};
+use super::error::{Result, failed};
 use super::variables::Variables;
 
 /// The name space of identifiers that `to_uuid` makes, unless another is given.

@@ -8,8 +8,8 @@
 
 use std::borrow::Cow;
 
-use super::limits::CHECK;
 use super::own::OWN;
+use super::variables::CHECK;
 
 /// The variable that takes what the check gives.
 const KEPT: &str = "__kept";

@@ -3,10 +3,11 @@
 use minijinja::Environment;
 use minijinja::value::Value as JinjaValue;
 
+use crate::text::quote_for_shell;
 use crate::value::Value;
 
 use super::arguments::{ANY, Arguments, add as filter};
-use super::filters::Result;
+use super::error::Result;
 use super::{limits, percent};
 
 /// Adds the filters to an environment.
@@ -127,16 +128,6 @@ fn quote(args: &Arguments<'_>) -> Result<JinjaValue> {
     })
 }
 
-/// Quotes a word for a shell, where it needs that.
-pub fn quote_for_shell(word: &str) -> String {
-    let safe = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
-    if !word.is_empty() && word.chars().all(safe) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\"'\"'"))
-    }
-}
-
 fn split(args: &Arguments<'_>) -> Result<JinjaValue> {
     let text = args.subject_text()?;
     let most = args
@@ -178,15 +169,6 @@ fn to_bool(args: &Arguments<'_>) -> Result<JinjaValue> {
         }
         other => (*other == Value::Int(1)).into(),
     })
-}
-
-/// Whether a text says yes or no.
-pub(super) fn truth_of(text: &str) -> Option<bool> {
-    match text.to_lowercase().as_str() {
-        "yes" | "on" | "1" | "true" | "t" | "y" => Some(true),
-        "no" | "off" | "0" | "false" | "f" | "n" => Some(false),
-        _ => None,
-    }
 }
 
 fn to_int(args: &Arguments<'_>) -> Result<JinjaValue> {
@@ -434,16 +416,4 @@ fn ternary(args: &Arguments<'_>) -> Result<JinjaValue> {
     };
     let chosen = args.raw(name).cloned();
     chosen.ok_or_else(|| args.fail("takes two or three values"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::quote_for_shell as quote;
-
-    #[test]
-    fn words_that_need_it_are_quoted() {
-        assert_eq!(quote("a-b.c"), "a-b.c");
-        assert_eq!(quote("a b"), "'a b'");
-        assert_eq!(quote("it's"), "'it'\"'\"'s'");
-    }
 }

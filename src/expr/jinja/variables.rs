@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use minijinja::value::{Enumerator, Kwargs, Object, ObjectRepr, Value as JinjaValue, from_args};
 use minijinja::{Error as JinjaError, ErrorKind, State};
 
-use crate::expr::context::Var;
 use crate::expr::error::Error;
 use crate::expr::evaluator::Evaluator;
 use crate::expr::form::needs_evaluation;
@@ -15,8 +14,6 @@ use crate::expr::functions::{self, Call};
 use crate::expr::item::{Item, Scene};
 use crate::expr::reads::Read;
 use crate::value::{Handle, Map, Value};
-
-use super::object::Thing;
 
 /// The variables of one rendering.
 pub(super) struct Variables {
@@ -133,6 +130,9 @@ impl Variables {
     }
 }
 
+/// The name of the function that checks what a template has bound to a name.
+pub(super) const CHECK: &str = "__checked";
+
 /// Functions of the engine that are no variables.
 const GLOBALS: [&str; 14] = [
     "range",
@@ -148,7 +148,7 @@ const GLOBALS: [&str; 14] = [
     "cycler",
     "joiner",
     "undef",
-    super::limits::CHECK,
+    CHECK,
 ];
 
 /// The variables as the engine sees them.
@@ -228,29 +228,6 @@ impl Variables {
             Ok(item) => Ok(self.give(item)),
             Err(error) => Err(self.fail(error)),
         }
-    }
-
-    /// The results of an expression with more variables.
-    pub(super) fn query(
-        self: &Arc<Self>,
-        expression: &Value,
-        options: &Kwargs,
-    ) -> Result<Vec<Item>, JinjaError> {
-        let mut scene = self.scene.clone();
-        for name in options.args() {
-            let value = options.get::<JinjaValue>(name)?;
-            let var = match value.downcast_object_ref::<Thing>().map(Thing::item) {
-                Some(Item::Attributes(of)) => Var::Attributes(*of),
-                _ => Var::Value(self.take(&value)?),
-            };
-            if !matches!(name, "wantList" | "trace") {
-                scene.context.vars.set(name, var);
-            }
-        }
-        let form = crate::expr::form::Form::of_query(expression);
-        self.evaluator
-            .resolve(&form, &scene)
-            .map_err(|error| self.fail(error))
     }
 }
 

@@ -6,9 +6,9 @@
 //! can be taken for a password, and none of it is on a command line.
 
 use super::chain::Become;
-use crate::expr::quote_for_shell;
 use crate::host::{Answer, Command, DEFAULT_SHELL, Program, Question, Secret};
 use crate::system::env::Env;
+use crate::text::quote_for_shell;
 
 /// What tells one command's questions from all else that is written.
 #[derive(Debug, Clone, Copy)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::error::RoleError;
 use super::model::{ALL, Inventory, Members, UNGROUPED};
 use crate::hash::Fold;
-use crate::tosca::did_you_mean;
+use crate::text::did_you_mean;
 use crate::value::{Map, Value};
 
 /// What a role is.

@@ -24,6 +24,7 @@
 //! write, and libgit2, does not pass here.
 #![expect(clippy::disallowed_methods, reason = "this is the door")]
 
+mod calls;
 mod mode;
 mod power;
 
@@ -32,61 +33,13 @@ use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
+pub use calls::Call;
 use mode::{Deed, Mode};
 use nix::libc;
 use power::Power;
 
 /// The variable that says what is to go wrong. Programs that are started do not get it.
 pub const VARIABLE: &str = "UNFURL_TEST_FAULT";
-
-/// A change that is about to be made.
-#[derive(Debug, Clone, Copy)]
-pub enum Call<'a> {
-    /// A file is opened for writing, and created or emptied where it must.
-    Open(&'a Path),
-    /// Bytes go to a file.
-    Write(&'a Path),
-    /// A file is made shorter.
-    Truncate(&'a Path),
-    /// The bytes of a file are made durable.
-    Sync(&'a Path),
-    /// The names in a folder are made durable.
-    SyncFolder(&'a Path),
-    /// A name is given to what has another, which goes.
-    Rename(&'a Path, &'a Path),
-    /// Two folders change places.
-    Exchange(&'a Path, &'a Path),
-    /// A second name, or a symbolic link, is created; its own path is given.
-    Link(&'a Path),
-    /// A name of a file is removed.
-    Unlink(&'a Path),
-    /// A folder is removed with all that is in it.
-    RemoveTree(&'a Path),
-    /// A folder is created.
-    MakeFolder(&'a Path),
-    /// A program is started.
-    Spawn(&'a str),
-}
-
-impl Call<'_> {
-    /// Its kind, and the path that it is for.
-    fn parts(&self) -> (&'static str, &Path) {
-        match *self {
-            Self::Open(path) => ("open", path),
-            Self::Write(path) => ("write", path),
-            Self::Truncate(path) => ("truncate", path),
-            Self::Sync(path) => ("sync", path),
-            Self::SyncFolder(path) => ("sync-folder", path),
-            Self::Rename(_, to) => ("rename", to),
-            Self::Exchange(_, other) => ("exchange", other),
-            Self::Link(path) => ("link", path),
-            Self::Unlink(path) => ("unlink", path),
-            Self::RemoveTree(path) => ("remove-tree", path),
-            Self::MakeFolder(path) => ("mkdir", path),
-            Self::Spawn(program) => ("spawn", Path::new(program)),
-        }
-    }
-}
 
 /// What is to go wrong in this process, if anything.
 static FAULT: LazyLock<Option<Mutex<Fault>>> = LazyLock::new(|| {

@@ -10,7 +10,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use super::Call;
+use super::calls::Call;
 
 /// What is not durable yet.
 #[derive(Debug, Default)]

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::Merge;
-use super::template::Found;
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Span};
 use crate::yaml::directive::{ANCHOR, Directive, STRATEGY};
 use crate::yaml::merge::merge_maps;
@@ -341,4 +340,18 @@ fn same_values(own: &[(Arc<str>, Entry)], map: &Mapping) -> bool {
     own.iter()
         .zip(map)
         .all(|((_, new), (_, old))| new.value.is_same(&old.value))
+}
+
+/// What a directive gives.
+pub(super) enum Found {
+    /// This, to be expanded unless `raw`.
+    Node {
+        node: Node,
+        raw: bool,
+        route: Option<Vec<Step>>,
+    },
+    /// Nothing, and that is fine.
+    Nothing,
+    /// Nothing so far.
+    Missing,
 }

@@ -1,7 +1,7 @@
 //! Include directives: what they ask for and what they get.
 
-use super::expander::Expander;
-use super::template::{Found, step_into};
+use super::expander::{Expander, Found};
+use super::template::step_into;
 use crate::yaml::directive::{Directive, fragment};
 use crate::yaml::{Entry, IncludeRequest, Loaded, Node};
 

@@ -2,24 +2,10 @@
 
 use std::sync::Arc;
 
-use super::expander::{Expander, Halt, Missing, Outcome};
+use super::expander::{Expander, Found, Halt, Missing, Outcome};
 use crate::yaml::directive::{Directive, From, STRATEGY};
 use crate::yaml::tree::Tree;
 use crate::yaml::{Entry, Node, Step};
-
-/// What a directive gives.
-pub(super) enum Found {
-    /// This, to be expanded unless `raw`.
-    Node {
-        node: Node,
-        raw: bool,
-        route: Option<Vec<Step>>,
-    },
-    /// Nothing, and that is fine.
-    Nothing,
-    /// Nothing so far.
-    Missing,
-}
 
 impl Expander<'_> {
     pub(super) fn directive(&mut self, key: &Arc<str>, entry: &Entry) -> Option<Directive> {

@@ -1,0 +1,7 @@
+//! Helpers for text that know nothing of what it means.
+
+mod quote;
+mod similar;
+
+pub use quote::quote_for_shell;
+pub use similar::did_you_mean;

@@ -1,0 +1,72 @@
+//! The orphans of a topology.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::orphan::Orphan;
+use super::topology::Topology;
+use crate::name::TemplateName;
+use crate::value::{Handle, Map, Value};
+
+impl Topology {
+    /// Keeps a recorded instance whose template is not in the model; gives its place.
+    pub(super) fn keep_orphan(
+        &mut self,
+        (parent, on): (Handle, Option<usize>),
+        local_name: &Arc<str>,
+        record: &Map,
+    ) -> usize {
+        let stated = record.get("template").and_then(Value::as_str);
+        let template = self.name_within(parent, stated.unwrap_or(local_name));
+        let mut record = record.clone();
+        record.shift_remove("instances");
+        self.orphans.push(Orphan {
+            name: self.name_within(parent, local_name).into(),
+            template: TemplateName::new(template),
+            parent,
+            on,
+            local_name: Arc::clone(local_name),
+            record,
+            stays: None,
+        });
+        self.orphans.len() - 1
+    }
+
+    /// Recorded instances whose templates are not in the model and that were not removed.
+    pub fn orphans(&self) -> impl Iterator<Item = &Orphan> {
+        self.orphans.iter().filter(|orphan| orphan.exists())
+    }
+
+    /// Notes why orphans stay, by their templates.
+    pub fn explain_orphans(&mut self, why: &HashMap<TemplateName, String>) {
+        for orphan in &mut self.orphans {
+            orphan.stays = why.get(&orphan.template).cloned();
+        }
+    }
+
+    /// The records of the orphans by what they stand on, each with those that stand on it. One that
+    /// was removed is no more, unless something stands on it.
+    pub fn orphan_records(&self) -> HashMap<Handle, Map> {
+        let mut within: HashMap<usize, Map> = HashMap::new();
+        let mut records: HashMap<Handle, Map> = HashMap::new();
+        // Those that stand on others come after them.
+        for (place, orphan) in self.orphans.iter().enumerate().rev() {
+            let inner = within.remove(&place);
+            if !orphan.exists() && inner.is_none() {
+                continue;
+            }
+            let mut record = orphan.record.clone();
+            if let Some(mut inner) = inner {
+                inner.reverse();
+                record.insert("instances".into(), Value::from(inner));
+            }
+            let siblings = match orphan.on {
+                Some(on) => within.entry(on).or_default(),
+                None => records.entry(orphan.parent).or_default(),
+            };
+            siblings.insert(Arc::clone(&orphan.local_name), Value::from(record));
+        }
+        records.values_mut().for_each(Map::reverse);
+        records
+    }
+}

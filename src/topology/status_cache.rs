@@ -1,0 +1,44 @@
+//! Effective statuses that were computed already.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::name::Status;
+use crate::value::Handle;
+
+/// Effective statuses computed so far.
+#[derive(Debug, Default)]
+pub(super) struct StatusCache(Vec<Option<Status>>);
+
+/// Effective statuses that views of a topology share. A copy of a topology begins without any.
+#[derive(Debug, Default)]
+pub(super) struct SharedCache(Mutex<StatusCache>);
+
+impl Clone for SharedCache {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl SharedCache {
+    pub(super) fn lock(&self) -> MutexGuard<'_, StatusCache> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn get_mut(&mut self) -> &mut StatusCache {
+        self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl StatusCache {
+    pub(super) fn get(&self, of: Handle) -> Option<Status> {
+        self.0.get(of.0 as usize).copied().flatten()
+    }
+
+    pub(super) fn set(&mut self, of: Handle, status: Option<Status>) {
+        let place = of.0 as usize;
+        if self.0.len() <= place {
+            self.0.resize(place + 1, None);
+        }
+        self.0[place] = status;
+    }
+}

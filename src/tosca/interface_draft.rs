@@ -1,0 +1,80 @@
+//! Interfaces: what is said about their operations while it is being merged.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+
+use crate::diagnostic::Span;
+use crate::hash::Fold;
+use crate::name::{OperationName, TypeName};
+use crate::value::Map;
+use crate::yaml::Node;
+
+use super::definition::Defs;
+
+/// What is said about each interface so far; `defaults` is one of them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Interfaces(pub(super) IndexMap<Arc<str>, Arc<Draft>, Fold>);
+
+/// What is said about one interface so far.
+#[derive(Debug, Clone)]
+pub(super) struct Draft {
+    pub(super) type_name: Option<TypeName>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) operations: IndexMap<OperationName, Arc<Said>, Fold>,
+    pub(super) requirements: Vec<TypeName>,
+    pub(super) span: Span,
+}
+
+/// What operations have in common.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Shared {
+    pub(super) inputs: Map,
+    pub(super) input_spans: IndexMap<Arc<str>, Span>,
+    pub(super) input_defs: Defs,
+    pub(super) outputs: Map,
+    pub(super) output_defs: Defs,
+    pub(super) implementation: Option<Text>,
+}
+
+/// A piece of text with the namespace it stands in.
+#[derive(Debug, Clone)]
+pub(super) struct Text {
+    pub(super) node: Node,
+    pub(super) namespace: u32,
+}
+
+/// What is said about one operation so far.
+#[derive(Debug, Clone)]
+pub(super) struct Said {
+    pub(super) own: Shared,
+    /// Whether the nearest mention asks for the shared implementation.
+    pub(super) takes_shared: bool,
+    pub(super) removed: bool,
+    pub(super) invoke: Option<Arc<str>>,
+    pub(super) entry_state: Option<Arc<str>>,
+    pub(super) metadata: Map,
+    pub(super) description: Option<Arc<str>>,
+    /// `timeout`, `operation_host` and `environment` beside the implementation.
+    pub(super) extras: Option<Node>,
+    pub(super) span: Span,
+    pub(super) namespace: u32,
+}
+
+impl Said {
+    /// Nothing said yet.
+    pub(super) fn at(span: Span, namespace: u32) -> Self {
+        Self {
+            own: Shared::default(),
+            takes_shared: false,
+            removed: false,
+            invoke: None,
+            entry_state: None,
+            metadata: Map::default(),
+            description: None,
+            extras: None,
+            span,
+            namespace,
+        }
+    }
+}
