@@ -8,7 +8,7 @@ use super::engine::Ran;
 use super::graph::count;
 use super::setup::{Aggregation, Setup};
 use super::standing::Status;
-use crate::converge::module::find_in;
+use crate::converge::function::find_in;
 use crate::converge::{Chunk, ChunkIndex, Low};
 use crate::hash::FoldMap;
 use crate::value::{Map, Value};

@@ -9,15 +9,13 @@ use super::engine::Owner;
 use super::retry::Retry;
 use super::setup::Next;
 use crate::converge::slot;
+use crate::converge::verdict::ENVIRON;
 use crate::converge::{
     Call, Chunk, Facts, Finish, Function, Halt, Mode, Outcome, StateFn, Verdict,
 };
 use crate::host::RunOutput;
 use crate::host::fact::Fact;
 use crate::value::Value;
-
-/// Under this key of [`Outcome::more`], `environ.setenv` says what it has set.
-pub(crate) const ENVIRON: &str = "__environ__";
 
 /// How a function is called.
 struct Ways<'a> {

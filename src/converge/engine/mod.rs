@@ -19,7 +19,6 @@ mod survey;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use decide::ENVIRON;
 pub use engine::Engine;
 pub use result::{StateResult, Summary, to_value};
 pub use setup::{Aggregation, DeedId, Next, Setup, Stamp};

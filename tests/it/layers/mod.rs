@@ -35,7 +35,7 @@ const ASYNC_FILES: &str = "ops/session";
 const CIRCLES: &[(&str, usize)] = &[
     ("cli", 18),
     ("configurator", 2),
-    ("converge", 51),
+    ("converge", 7),
     ("expr", 19),
     ("host", 10),
     ("job", 5),
@@ -56,8 +56,6 @@ const CIRCLES: &[(&str, usize)] = &[
 const FOLDERS_IN_CIRCLES: &[&str] = &[
     "cli/state",
     "converge/compile",
-    "converge/engine",
-    "converge/module",
     "converge/render",
     "expr/functions",
     "expr/jinja",

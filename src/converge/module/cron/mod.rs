@@ -7,8 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::accounts::{self, check_name};
 use super::command::{act, answer, asked, done, one, quoted};
-use super::{Call, Function, Mode, Module, Reverse};
-use crate::converge::{Facts, Halt, Outcome, Verdict};
+use crate::converge::{Call, Facts, Function, Halt, Mode, Module, Outcome, Reverse, Verdict};
 use crate::host::change::{Change, Run};
 use crate::host::fact::Domain;
 use crate::value::Map;

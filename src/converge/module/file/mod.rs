@@ -24,8 +24,7 @@ mod source;
 mod text;
 mod work;
 
-use super::{Call, Function, Module, Reverse};
-use crate::converge::{Facts, Halt, Verdict};
+use crate::converge::{Call, Facts, Function, Halt, Module, Reverse, Verdict};
 
 /// The module.
 pub(super) static MODULE: Module = Module {

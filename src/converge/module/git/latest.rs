@@ -4,8 +4,7 @@ use super::repository::{Local, Remote, Revision, git, without_password};
 use super::update;
 use super::wish::{Upstream, Wish, joined};
 use crate::converge::module::command::{act, done, old_new, one, quoted};
-use crate::converge::module::{Call, Mode};
-use crate::converge::{Facts, Halt, Outcome, Verdict};
+use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict};
 use crate::host::change::Change;
 use crate::value::{Map, Value};
 

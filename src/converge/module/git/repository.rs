@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::converge::module::Call;
 use crate::converge::module::command::{quoted, quoted_all};
-use crate::converge::{Facts, Halt};
+use crate::converge::{Call, Facts, Halt};
 use crate::host::change::{Change, Run};
 use crate::host::fact::{Domain, Probe, Setting};
 use crate::value::Value;

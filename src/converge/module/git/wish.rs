@@ -1,8 +1,7 @@
 //! What a state wants of a repository, and how messages name it.
 
 use super::repository::{Access, Kind, Question, Remote, Repository, Revision, name, target};
-use crate::converge::Halt;
-use crate::converge::module::Call;
+use crate::converge::{Call, Halt};
 use crate::value::Value;
 
 /// When what stands in the way is thrown away.

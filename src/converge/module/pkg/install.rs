@@ -7,9 +7,8 @@ use super::machine::{Candidates, Packages};
 use super::source;
 use super::version::{Wanted, compare};
 use super::wish::{Wish, apt, apt_change, refresh, wishes};
-use crate::converge::module::Call;
 use crate::converge::module::command::{act, done, old_new, quoted};
-use crate::converge::{Facts, Halt, Outcome, Verdict};
+use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
 use crate::host::change::Change;
 use crate::value::{Map, Value};
 

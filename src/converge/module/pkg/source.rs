@@ -3,9 +3,8 @@
 use super::install::{install_error, options};
 use super::machine::Packages;
 use super::wish::{apt, apt_change};
-use crate::converge::module::Call;
 use crate::converge::module::command::{act, answer, asked, done, old_new, quoted, run};
-use crate::converge::{Facts, Halt, Outcome, Verdict};
+use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
 use crate::host::change::{Change, Like, Write};
 use crate::host::fact::Domain;
 use crate::value::{Map, Value};

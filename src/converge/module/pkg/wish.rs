@@ -2,9 +2,8 @@
 
 use super::machine::Packages;
 use super::version::Wanted;
-use crate::converge::Halt;
-use crate::converge::module::Call;
 use crate::converge::module::command::{quoted_all, run};
+use crate::converge::{Call, Halt};
 use crate::host::change::Change;
 use crate::host::fact::Domain;
 use crate::value::Value;

@@ -1,9 +1,8 @@
 //! What a state wants of a user, and how a user differs from it.
 
-use crate::converge::Halt;
-use crate::converge::module::Call;
 use crate::converge::module::accounts::{GECOS, Groups, User, check_name};
 use crate::converge::module::user::hash;
+use crate::converge::{Call, Halt};
 use crate::value::{Map, Value};
 
 /// The days of a password that people set, by their argument and `chage`'s option, and their
