@@ -4,6 +4,7 @@
 mod aggregate;
 mod ahead;
 mod arguments;
+mod candidates;
 mod conditions;
 mod decide;
 mod doing;
@@ -11,6 +12,7 @@ mod engine;
 mod frame;
 mod graph;
 mod listen;
+mod requisites;
 mod result;
 mod retry;
 mod setup;
@@ -18,6 +20,7 @@ mod standing;
 mod survey;
 #[cfg(test)]
 mod tests;
+mod window;
 
 pub use engine::Engine;
 pub use result::{StateResult, Summary, to_value};
