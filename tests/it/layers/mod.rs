@@ -35,7 +35,6 @@ const ASYNC_FILES: &str = "ops/session";
 const CIRCLES: &[(&str, usize)] = &[
     ("cli", 18),
     ("configurator", 2),
-    ("converge", 7),
     ("expr", 19),
     ("host", 10),
     ("job", 5),
@@ -55,8 +54,6 @@ const CIRCLES: &[(&str, usize)] = &[
 /// The folders inside modules that import something which imports them. No folder is ever added.
 const FOLDERS_IN_CIRCLES: &[&str] = &[
     "cli/state",
-    "converge/compile",
-    "converge/render",
     "expr/functions",
     "expr/jinja",
     "host/batch",

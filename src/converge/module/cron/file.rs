@@ -1,6 +1,6 @@
 //! A whole crontab comes from a file of the state tree.
 
-use super::{crontab, install, user};
+use super::crontab::{crontab, install, user};
 use crate::converge::diff;
 use crate::converge::module::command::{act, done, one};
 use crate::converge::{Call, Facts, Halt, Outcome, Template, Verdict};

@@ -10,6 +10,7 @@ mod edit;
 mod fetch;
 mod folder;
 mod json;
+mod kept;
 mod keyvalue;
 mod line;
 mod link;

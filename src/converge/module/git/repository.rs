@@ -432,6 +432,14 @@ pub(super) fn name(call: &Call<'_>, key: &str) -> Result<Option<String>, Halt> {
     Ok(Some(text))
 }
 
+/// Brings the modules within a repository to where they are to be.
+pub(super) fn submodules(target: &str) -> String {
+    git(
+        target,
+        ["submodule", "update", "-q", "--init", "--recursive"],
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

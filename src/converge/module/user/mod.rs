@@ -9,7 +9,8 @@ use crate::converge::{Call, Facts, Function, Halt, Mode, Module, Outcome, Revers
 use crate::host::change::{Change, Like, Run};
 use crate::host::fact::Domain;
 use crate::value::{Map, Value};
-use wish::{HIDDEN, Password, Wish};
+use hash::Password;
+use wish::{HIDDEN, Wish};
 
 /// The module.
 pub(super) static MODULE: Module = Module {
