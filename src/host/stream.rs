@@ -4,11 +4,11 @@ use std::io::ErrorKind;
 
 use tokio::io::AsyncWriteExt as _;
 
-use super::script::{loaded, quoted};
+use super::script::loaded;
 use super::tree::{Error, Kind, NewFile, Source, beside};
 use super::way::{Started, Way};
 use super::wire::{Event, Input};
-use super::{Exit, Stream};
+use super::{Exit, Stream, quoted};
 
 /// How much of a file is sent at a time, in bytes.
 const PART: usize = 64 << 10;

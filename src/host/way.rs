@@ -13,10 +13,10 @@ use tokio::time::timeout;
 use super::exec::Kills;
 use super::lane::{Lane, Lease};
 use super::pool::Inner;
-use super::script::{START, START_WORDS, loaded, quoted};
+use super::script::{START, START_WORDS, loaded};
 use super::ssh::{AnyFuture, KILLING, NoSession, Opener, run_text, shown};
 use super::wire::{Event, Input, Wire};
-use super::{Destination, Exit, Place};
+use super::{Destination, Exit, Place, quoted};
 
 /// The terminal that a command gets, as wide and high as the first ones were. What it reads is not
 /// shown again, and lines end as they do without a terminal.

@@ -18,10 +18,11 @@ mod retry;
 mod setup;
 mod standing;
 mod survey;
-#[cfg(test)]
-mod tests;
 mod window;
 
 pub use engine::Engine;
 pub use result::{StateResult, Summary, to_value};
 pub use setup::{Aggregation, DeedId, Next, Setup, Stamp};
+
+#[cfg(test)]
+mod tests;

@@ -9,13 +9,11 @@ mod connect;
 mod connection;
 mod failure;
 mod keys;
-mod kill;
 mod known_hosts;
 mod line;
 
 pub(super) use client::join;
 pub(super) use connect::{AnyFuture, Opener, Ways};
-pub(super) use connection::{Connection, NoSession};
+pub(super) use connection::{Connection, KILLING, NoSession, run_text};
 pub(super) use failure::{Failure, shown};
 pub(super) use keys::Keys;
-pub(super) use kill::{KILLING, run_text};

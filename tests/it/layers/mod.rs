@@ -56,10 +56,6 @@ const FOLDERS_IN_CIRCLES: &[&str] = &[
     "cli/state",
     "expr/functions",
     "expr/jinja",
-    "host/batch",
-    "host/change",
-    "host/executor",
-    "host/native",
     "project/python",
 ];
 
