@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::shell::ShellRun;
+use super::shell_run::ShellRun;
 use super::template::failed;
 use crate::expr::quote_for_shell;
 use crate::host::{Action, ActionResult, Command, Content, Exit, Place, Program, Put, RunOutput};

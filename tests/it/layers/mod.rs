@@ -34,7 +34,6 @@ const ASYNC_FILES: &str = "ops/session";
 /// numbers only ever become smaller.
 const CIRCLES: &[(&str, usize)] = &[
     ("cli", 18),
-    ("configurator", 2),
     ("expr", 19),
     ("host", 10),
     ("job", 5),
