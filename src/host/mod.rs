@@ -7,6 +7,7 @@ mod address;
 mod base64;
 pub(crate) mod batch;
 pub mod book;
+mod call;
 mod capture;
 mod chain;
 pub mod change;
@@ -16,7 +17,6 @@ mod executor;
 pub mod fact;
 mod far;
 pub mod inventory;
-mod lane;
 pub(crate) mod native;
 mod output;
 mod passwords;
@@ -26,7 +26,6 @@ mod place;
 mod pool;
 mod quote;
 mod reader;
-mod remote;
 mod request;
 mod script;
 mod sftp;
@@ -36,12 +35,12 @@ mod stream;
 mod transfer;
 mod tree;
 mod way;
-mod wire;
 
 pub use action::{
     Action, Answer, Background, Command, Content, DEFAULT_SHELL, Get, Program, Put, Question,
 };
 pub use address::{Address, AddressError, DEFAULT_PORT, HostParts};
+pub use call::{Call, Stop};
 pub use capture::{Capture, Captured, DEFAULT_KEPT_BYTES};
 pub use chain::{Become, Chain, Executor, Nobody, Own, Spread};
 pub use executor::{
@@ -52,6 +51,7 @@ pub use output::{ActionResult, Changed, Exit, ReadOutput, RunOutput, Stream, Tra
 pub use passwords::Passwords;
 pub use people::{Endpoint, Forward, Forwarding, Terminal};
 pub use place::{Container, Destination, HostKeys, Identities, Place, Route, Secret};
-pub use pool::{Call, Pool, PoolLimits};
+pub use pool::Pool;
 pub(crate) use quote::quoted;
-pub use request::{Request, Stop};
+pub use request::Request;
+pub use ssh::PoolLimits;

@@ -35,7 +35,6 @@ const ASYNC_FILES: &str = "ops/session";
 const CIRCLES: &[(&str, usize)] = &[
     ("cli", 18),
     ("expr", 19),
-    ("host", 10),
     ("job", 5),
     ("ops", 6),
     ("plan", 3),
