@@ -44,7 +44,10 @@ pub fn find(name: &str) -> Result<&'static NamedFact, NameError> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
+    use crate::host::fact::{Probed, Reading};
 
     fn answer(name: &str, words: &[(&str, &str)], printed: &str) -> String {
         let words = words
