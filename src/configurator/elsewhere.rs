@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::shell::ShellRun;
+use super::shell_run::ShellRun;
 use super::template::failed;
 use crate::host::{Action, ActionResult, Command, Content, Exit, Place, Program, Put, RunOutput};
 use crate::task::{Effect, EffectResult, Machine, Part, Progress, Run, TaskView};

@@ -5,6 +5,7 @@ mod elsewhere;
 mod registry;
 mod result;
 mod shell;
+mod shell_run;
 mod state_tree;
 mod states;
 mod task;

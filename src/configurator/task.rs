@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 
 use super::result::apply_result_template;
-use super::shell::never_began;
+use super::shell_run::never_began;
 use super::task_file::TaskFile;
 use super::template::failed;
 use crate::expr::{Error, World};

@@ -3,10 +3,18 @@
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Halt;
 use crate::hash::FoldMap;
 use crate::host::change::{Change, Like, Write};
 use crate::host::fact::{Domain, Entry, EntryKind, Fact, Probe, Probed, Reading};
+
+/// Why a function cannot say yet, or at all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Halt {
+    /// It needs these facts; it is called again when they are known.
+    Needs(Vec<Fact>),
+    /// It was given what it cannot take. The state fails with this comment.
+    Failed(String),
+}
 
 /// What is known of a machine: facts that were read, until a change makes them stale.
 ///

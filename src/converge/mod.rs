@@ -11,6 +11,8 @@ mod diff;
 mod engine;
 mod execution;
 mod facts;
+mod function;
+mod glob;
 pub mod grains;
 mod ground;
 mod merge;
@@ -26,16 +28,16 @@ mod verdict;
 mod world;
 
 pub use chunk::{Chunk, ChunkIndex, Link, Low, Ordering, Requisite, SetIndex, Target};
-pub use compile::{Compiled, Glob, Problem, Request, Stop, Targets, Turn, Word, compile};
+pub use compile::{Compiled, Problem, Request, Stop, Targets, Turn, Word, compile};
 pub use engine::{Aggregation, DeedId, Engine, Next, Setup, Stamp, StateResult, Summary, to_value};
-pub use facts::Facts;
+pub use facts::{Facts, Halt};
+pub use function::{Aggregate, Call, Function, Mode, Module, ModuleTable, Reverse, StateFn};
+pub use glob::Glob;
 pub use ground::{Ground, Prepared};
 pub use merge::{Contradiction, NoOrder, Shared, merge};
-pub use module::{
-    Aggregate, Call, Function, MODULES, Mode, Module, ModuleTable, Reverse, StateFn, find,
-};
+pub use module::{MODULES, find};
 pub use render::{Machine, Renderer};
 pub use reverse::reversed;
 pub use roots::{Roots, RootsError};
-pub use verdict::{Deed, Finish, Halt, Judge, Outcome, Verdict};
+pub use verdict::{Deed, Finish, Judge, Outcome, Verdict};
 pub use world::{Render, Template, World};

@@ -2,11 +2,13 @@
 
 use std::fmt::{Debug, Formatter};
 
-use super::Facts;
+use super::facts::{Facts, Halt};
 use crate::host::RunOutput;
 use crate::host::change::Change;
-use crate::host::fact::Fact;
 use crate::value::Map;
+
+/// Under this key of [`Outcome::more`], `environ.setenv` says what it has set.
+pub(crate) const ENVIRON: &str = "__environ__";
 
 /// What became of a state, or would.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -106,15 +108,6 @@ pub enum Finish {
 
 /// Says what became of changes.
 pub type Judge = dyn Fn(&[RunOutput], &Facts) -> Result<Outcome, Halt> + Send + Sync;
-
-/// Why a function cannot say yet, or at all.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Halt {
-    /// It needs these facts; it is called again when they are known.
-    Needs(Vec<Fact>),
-    /// It was given what it cannot take. The state fails with this comment.
-    Failed(String),
-}
 
 impl Debug for Finish {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {

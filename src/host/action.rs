@@ -1,5 +1,6 @@
 //! What can be asked of a machine.
 
+use std::fmt::{Display, Formatter};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::change::Change;
 use super::fact::Fact;
-use super::{DEFAULT_KEPT_BYTES, Question, Secret};
+use super::{DEFAULT_KEPT_BYTES, Secret};
 use crate::value::secret_lines;
 
 /// The shell that runs a [`Program::Shell`] which names none.
@@ -216,6 +217,31 @@ impl Command {
     pub fn variable(&self, name: &str) -> Option<&str> {
         let found = self.env.iter().rev().find(|(key, _)| key == name);
         found.map(|(_, value)| value.as_str())
+    }
+}
+
+/// Something that only a person knows, or another file.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Question {
+    /// The password of a user, to log in: `user@host:port`.
+    Login(String),
+    /// The passphrase of a key, by its file.
+    Passphrase(PathBuf),
+    /// The password that lets a user of a host act as another: `user@host:port`.
+    Become(String),
+    /// What a command asks, in its words.
+    Prompt(String),
+}
+
+impl Display for Question {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Login(address) => write!(f, "the login password of {address}"),
+            Self::Passphrase(file) => write!(f, "the passphrase of `{}`", file.display()),
+            Self::Become(address) => write!(f, "the sudo password of {address}"),
+            Self::Prompt(text) => write!(f, "an answer to `{}`", text.trim()),
+        }
     }
 }
 

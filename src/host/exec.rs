@@ -1,50 +1,68 @@
-//! Goes along with a command that runs elsewhere, from its first input to its end: takes what it
-//! writes, answers what it asks, and ends it when it is to end.
+//! Runs a command on a host or in a container, and goes along with it from its first input to its
+//! end: takes what it writes, answers what it asks, and ends it when it is to end.
 
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant as Moment, sleep, sleep_until};
 
-use super::reader::{Feed, Read, Reader};
-use super::script::{Script, Told};
-use super::ssh::AnyFuture;
-use super::way::Way;
-use super::wire::{Input, Wire};
+use super::call::until;
+use super::reader::{Feed, Read, Reader, Shared};
+use super::script::{Script, Told, killing};
+use super::way::{Input, Killer, Started, Way, Wire};
 use super::{Background, Call, Captured, Command, Exit, RunOutput, Stop};
 
-/// How long outputs are still read after a command ended, when what it left behind holds them.
-pub(super) const DRAIN: Duration = Duration::from_millis(500);
 /// How long a command that is to end has between one signal and the next, harder one.
 const GRACE: Duration = Duration::from_secs(5);
 /// How long the last signal may take to be seen.
 const LAST: Duration = Duration::from_secs(2);
 
-/// Sends a signal to what a command has started.
-pub(super) trait Kills: Send + Sync {
-    /// Sends what [`super::script::killing`] makes of a signal, a mark and a process, and comes
-    /// back when that is done, or cannot be done.
-    fn run(&self, text: String) -> AnyFuture<'_, ()>;
+/// Runs a command. The result says how it went in every case.
+pub(super) async fn run(way: &Way, command: &Command, mut call: Call) -> RunOutput {
+    let script = match Script::of(command) {
+        Ok(script) => script,
+        Err(exit) => return RunOutput::not_run(exit),
+    };
+    let started = tokio::select! {
+        biased;
+        () = until(&mut call.stop, Stop::Gently) => Err(Exit::Cancelled),
+        started = way.start(command.pty) => started,
+    };
+    let Started { wire, input, lease } = match started {
+        Ok(started) => started,
+        Err(exit) => return RunOutput::not_run(exit),
+    };
+    let mark = script.mark.clone();
+    let connection = lease.as_ref().map(|lease| &lease.connection);
+    let seen = connection.filter(|_| !way.is_container());
+    if let Some(connection) = seen {
+        connection.begun(&mark);
+    }
+    let killer = Killer {
+        way,
+        lease: lease.as_ref(),
+    };
+    let exec = Exec {
+        command,
+        script,
+        killer,
+        way,
+    };
+    let output = exec.run(wire, input, call).await;
+    if let Some(connection) = seen {
+        connection.ended(&mark);
+    }
+    output
 }
 
 /// A command that is gone along with.
-pub(super) struct Exec<'a> {
-    pub(super) command: &'a Command,
-    pub(super) script: Script,
-    pub(super) killer: &'a dyn Kills,
-    pub(super) way: &'a Way,
-}
-
-/// What those know together who go along with a command.
-#[derive(Debug, Default)]
-pub(super) struct Shared {
-    /// The process that leads the command's group, once it is known.
-    pub(super) process: AtomicU32,
-    /// Why we end it.
-    why: OnceLock<Exit>,
+struct Exec<'a> {
+    command: &'a Command,
+    script: Script,
+    killer: Killer<'a>,
+    way: &'a Way,
 }
 
 /// What came first.
@@ -56,7 +74,7 @@ enum Outcome {
 
 impl Exec<'_> {
     /// Goes along with the command. The result says how it went in every case.
-    pub(super) async fn run(mut self, mut wire: Wire, input: Input, call: Call) -> RunOutput {
+    async fn run(mut self, mut wire: Wire, input: Input, call: Call) -> RunOutput {
         let start = Instant::now();
         let shared = Shared::default();
         let (feed, fed) = mpsc::unbounded_channel();
@@ -124,8 +142,8 @@ impl Exec<'_> {
             id => Some(id),
         };
         let one = [(self.script.mark.clone(), process)];
-        let text = super::script::killing(signal, &one);
-        self.killer.run(text).await;
+        let text = killing(signal, &one);
+        self.killer.run(&text).await;
     }
 
     /// Ends what is left where nothing may be left, and says how the command ended.
@@ -177,13 +195,6 @@ impl Exec<'_> {
             }
             _ => exit,
         }
-    }
-}
-
-/// Waits until there is to be an end of at least this kind; for ever if nobody can say so.
-pub(super) async fn until(stop: &mut watch::Receiver<Stop>, kind: Stop) {
-    if stop.wait_for(|now| *now >= kind).await.is_err() {
-        std::future::pending::<()>().await;
     }
 }
 

@@ -7,7 +7,9 @@ mod address;
 mod base64;
 pub(crate) mod batch;
 pub mod book;
+mod call;
 mod capture;
+mod chain;
 pub mod change;
 mod copy;
 mod exec;
@@ -15,7 +17,6 @@ mod executor;
 pub mod fact;
 mod far;
 pub mod inventory;
-mod lane;
 pub(crate) mod native;
 mod output;
 mod passwords;
@@ -23,8 +24,8 @@ mod pattern;
 mod people;
 mod place;
 mod pool;
+mod quote;
 mod reader;
-mod remote;
 mod request;
 mod script;
 mod sftp;
@@ -34,21 +35,23 @@ mod stream;
 mod transfer;
 mod tree;
 mod way;
-mod wire;
 
-pub use action::{Action, Answer, Background, Command, Content, DEFAULT_SHELL, Get, Program, Put};
+pub use action::{
+    Action, Answer, Background, Command, Content, DEFAULT_SHELL, Get, Program, Put, Question,
+};
 pub use address::{Address, AddressError, DEFAULT_PORT, HostParts};
+pub use call::{Call, Stop};
 pub use capture::{Capture, Captured, DEFAULT_KEPT_BYTES};
+pub use chain::{Become, Chain, Executor, Nobody, Own, Spread};
 pub use executor::{
-    Become, Chain, ChainProgress, ChainRun, ChainSpec, Executor, ExecutorError, Nobody, Note, Own,
-    Resolved, Spread, Start, Surroundings,
+    ChainProgress, ChainRun, ChainSpec, ExecutorError, Note, Resolved, Start, Surroundings,
 };
-pub use output::{
-    ActionResult, Changed, Exit, Question, ReadOutput, RunOutput, Stream, TransferOutput,
-};
+pub(crate) use output::failure;
+pub use output::{ActionResult, Changed, Exit, ReadOutput, RunOutput, Stream, TransferOutput};
 pub use passwords::Passwords;
 pub use people::{Endpoint, Forward, Forwarding, Terminal};
 pub use place::{Container, Destination, HostKeys, Identities, Place, Route, Secret};
-pub use pool::{Call, Pool, PoolLimits};
-pub use request::{Request, Stop};
-pub(crate) use script::quoted;
+pub use pool::Pool;
+pub(crate) use quote::quoted;
+pub use request::Request;
+pub use ssh::PoolLimits;

@@ -1,13 +1,13 @@
 //! What an action gave.
 
 use std::fmt::{Display, Formatter};
-use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::change::Change;
 use super::fact::Reading;
-use super::{Action, Captured};
+use super::{Action, Captured, Question};
 
 /// The result of an [`super::Action`], of the same kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,31 +103,6 @@ pub struct TransferOutput {
     pub bytes: u64,
     /// How long it took.
     pub elapsed: Duration,
-}
-
-/// Something that only a person knows, or another file.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Question {
-    /// The password of a user, to log in: `user@host:port`.
-    Login(String),
-    /// The passphrase of a key, by its file.
-    Passphrase(PathBuf),
-    /// The password that lets a user of a host act as another: `user@host:port`.
-    Become(String),
-    /// What a command asks, in its words.
-    Prompt(String),
-}
-
-impl Display for Question {
-    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Login(address) => write!(f, "the login password of {address}"),
-            Self::Passphrase(file) => write!(f, "the passphrase of `{}`", file.display()),
-            Self::Become(address) => write!(f, "the sudo password of {address}"),
-            Self::Prompt(text) => write!(f, "an answer to `{}`", text.trim()),
-        }
-    }
 }
 
 /// What a command gave.
@@ -244,6 +219,16 @@ pub enum Stream {
     Stdout,
     /// What it complains.
     Stderr,
+}
+
+/// How a change ended that failed; none for one that did not.
+pub(crate) fn failure(change: &Change, output: &RunOutput) -> Option<Exit> {
+    let exit = &output.exit;
+    let is_good = match (change, exit) {
+        (Change::Run(run), Exit::Code(code)) => *code == 0 || run.good_codes.contains(code),
+        _ => exit.is_ok(),
+    };
+    (!is_good).then(|| exit.clone())
 }
 
 #[cfg(test)]

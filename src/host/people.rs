@@ -244,7 +244,7 @@ async fn show(
                 exit = Some(Exit::Code(i32::try_from(exit_status).unwrap_or(i32::MAX)));
             }
             ChannelMsg::ExitSignal { signal_name, .. } => {
-                exit = Some(Exit::Signal(super::wire::number_of(&signal_name)));
+                exit = Some(Exit::Signal(super::way::number_of(&signal_name)));
             }
             ChannelMsg::Close => break,
             _ => {}

@@ -1,15 +1,15 @@
 //! Reads what a command that runs elsewhere writes: keeps it, hands it on, and answers what is
 //! asked in it.
 
-use std::sync::atomic::Ordering;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
-use super::exec::{DRAIN, Shared};
 use super::script::{Filter, Told};
-use super::wire::{Event, Wire};
+use super::way::{DRAIN, Event, Wire};
 use super::{Answer, Capture, Captured, Command, Exit, Stream};
 
 /// How long a command that may ask something has to do so, before it gets its own input.
@@ -18,6 +18,15 @@ const ASKING: Duration = Duration::from_secs(2);
 const LONGEST_PROMPT: usize = 4 << 10;
 /// What ends the input at a terminal.
 const END_OF_INPUT: u8 = 4;
+
+/// What those know together who go along with a command.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    /// The process that leads the command's group, once it is known.
+    pub(super) process: AtomicU32,
+    /// Why we end it.
+    pub(super) why: OnceLock<Exit>,
+}
 
 /// What a command is to read next.
 #[derive(Debug)]

@@ -45,15 +45,3 @@ impl Request {
         matches!(&self.action, Action::Run(command) if command.echo)
     }
 }
-
-/// Whether an action is to end early.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Stop {
-    /// It may go on.
-    #[default]
-    No,
-    /// It is asked to end, and has some time for it.
-    Gently,
-    /// It is killed.
-    AtOnce,
-}

@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Command, Exit};
+use super::{Command, Exit, quoted};
 
 /// What the login shell of a host is told, whichever shell it is: it has neither an `!` nor a `\`
 /// nor an end of line, which differ most between shells.
@@ -145,15 +145,6 @@ fn folder(command: &Command) -> Option<String> {
             None => quoted(folder),
         }),
     }
-}
-
-/// A word as a POSIX shell reads it.
-pub(crate) fn quoted(word: &str) -> String {
-    let is_plain = |sign: u8| sign.is_ascii_alphanumeric() || b"-_./:=,+@%".contains(&sign);
-    if !word.is_empty() && word.bytes().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 fn is_name(name: &str) -> bool {

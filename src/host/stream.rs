@@ -4,11 +4,10 @@ use std::io::ErrorKind;
 
 use tokio::io::AsyncWriteExt as _;
 
-use super::script::{loaded, quoted};
+use super::script::loaded;
 use super::tree::{Error, Kind, NewFile, Source, beside};
-use super::way::{Started, Way};
-use super::wire::{Event, Input};
-use super::{Exit, Stream};
+use super::way::{Event, Input, Started, Way, Wire};
+use super::{Exit, Stream, quoted};
 
 /// How much of a file is sent at a time, in bytes.
 const PART: usize = 64 << 10;
@@ -171,7 +170,7 @@ async fn feed(
     Ok(())
 }
 
-async fn read(mut wire: super::wire::Wire, into: Option<&NewFile>) -> std::io::Result<Gave> {
+async fn read(mut wire: Wire, into: Option<&NewFile>) -> std::io::Result<Gave> {
     let mut gave = Gave {
         exit: Exit::Failed("the connection was lost".to_owned()),
         out: Vec::new(),

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use tokio::time::{sleep, timeout};
 
+use super::call::until;
 use super::copy::{self, Count};
-use super::exec::until;
 use super::far::Far;
-use super::lane::Lease;
 use super::sftp::Sftp;
+use super::ssh::Lease;
 use super::tree::{
     DEEPEST, Error, Item, Kind, NewFile, Source, joined, local_target, name_of, walk,
 };

@@ -13,7 +13,7 @@ use super::running::Running;
 use crate::host::change::Change;
 use crate::host::fact::{Fact, Reading};
 use crate::host::native::{self, Names};
-use crate::host::{Action, ActionResult, Changed, Command, Exit, ReadOutput, RunOutput};
+use crate::host::{Action, ActionResult, Changed, Command, Exit, ReadOutput, RunOutput, failure};
 use crate::system::env::Env;
 
 /// Facts or changes of this machine, on their way.
@@ -101,7 +101,7 @@ impl Machine {
         while let Some(next) = rest.next() {
             if let Change::Run(run) = &next {
                 let output = self.run(native::run_command(run, &env), ends).await;
-                let failure = native::failure(&next, &output);
+                let failure = failure(&next, &output);
                 outputs.push(output);
                 if let Some(exit) = failure {
                     return (exit, outputs);

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::glob::Glob;
 use super::high::{Exclusion, High};
+use crate::converge::glob::Glob;
 use crate::hash::FoldSet;
 
 impl High {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use regex::Regex;
 
-use super::glob::Glob;
+use crate::converge::glob::Glob;
 use crate::converge::render::{Machine, looked_up};
 use crate::value::Value;
 

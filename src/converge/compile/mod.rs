@@ -3,7 +3,6 @@
 mod dag;
 mod exclude;
 mod extend;
-mod glob;
 mod high;
 mod inject;
 mod lower;
@@ -21,7 +20,6 @@ mod tree;
 mod verify;
 
 pub use dag::Turn;
-pub use glob::Glob;
 pub use names::Word;
 pub use pipeline::compile;
 pub use problem::Problem;

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::extend::BASE;
-use super::glob::Glob;
 use super::high::{File, Given, Want};
 use super::lower::Draft;
 use super::names::{Word, is_keyword};
 use super::order::Number;
 use super::problem::Problem;
+use crate::converge::glob::Glob;
 use crate::converge::{Chunk, ChunkIndex, Link, Low, Ordering, Requisite, Target, find};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::hash::FoldMap;

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::extend::BASE;
-use super::glob::Glob;
 use super::high::{Argument, Body, File, Given, High, Item};
 use super::problem::Problem;
 use super::read::{Include, Reader, Sls};
+use crate::converge::glob::Glob;
 use crate::converge::render::{Fault, Rendered, Renderer, SlsName};
 use crate::converge::{Facts, RootsError};
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources, Span};

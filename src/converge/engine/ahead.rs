@@ -2,53 +2,16 @@
 //! it succeed; what was assumed wrongly is taken back and decided again.
 
 use super::Engine;
-use super::doing::{Acting, Advance, Decided, Doing, Purpose, Stage};
-use super::engine::{Owner, Ran};
-use super::graph::Set;
+use super::doing::{Acting, Advance, Decided, Doing, Owner, Purpose, Stage};
+use super::result::Ran;
 use super::setup::Next;
-use super::standing::Standing;
-use crate::converge::{ChunkIndex, Facts, Finish, Mode, Outcome, Verdict};
+use super::window::{Assumed, Mark, Window};
+use crate::converge::{Facts, Finish, Mode, Outcome, Verdict};
 use crate::host::RunOutput;
 use crate::host::change::Change;
 
 /// Words after which a state needs its real result, or runs by itself.
 const ALONE: [&str; 3] = ["retry", "check_cmd", "parallel"];
-
-/// What is assumed.
-#[derive(Default)]
-pub(super) struct Window {
-    /// The states whose changes are in the list, in order.
-    assumed: Vec<Assumed>,
-    /// The changes that are to be handed out.
-    changes: Vec<Change>,
-    /// Whether they were handed out, and nothing more is assumed.
-    is_out: bool,
-    /// How many results were certain before the first of them.
-    certain: usize,
-    /// How sets stood before they were counted on an assumption, with the place of the state
-    /// whose assumption was the last before.
-    kept: Vec<(usize, Set, Standing)>,
-}
-
-/// A state that is assumed to succeed.
-struct Assumed {
-    chunk: ChunkIndex,
-    doing: Box<Doing>,
-    acting: Acting,
-    /// How many changes come before its own.
-    from: usize,
-    /// What to go back to.
-    mark: Mark,
-}
-
-/// How far the engine had come before a state was assumed to succeed.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Mark {
-    results: usize,
-    at: usize,
-    number: u32,
-    progress: u64,
-}
 
 /// The changes of a state that is assumed to succeed.
 pub(super) struct Made {
@@ -69,29 +32,6 @@ pub(super) enum Taken {
     First,
     /// It runs by itself.
     Alone,
-}
-
-impl Window {
-    /// How many of so many results are certain.
-    pub(super) fn certain(&self, results: usize) -> usize {
-        if self.assumed.is_empty() {
-            results
-        } else {
-            self.certain
-        }
-    }
-
-    /// Whether anything is assumed.
-    pub(super) fn is_open(&self) -> bool {
-        !self.assumed.is_empty()
-    }
-
-    /// Keeps how a set stood, so that it can be taken back.
-    pub(super) fn keep(&mut self, set: Set, standing: &Standing) {
-        if !self.assumed.is_empty() {
-            self.kept.push((self.assumed.len(), set, standing.clone()));
-        }
-    }
 }
 
 impl Engine {
@@ -312,14 +252,5 @@ impl Engine {
                 None
             }
         }
-    }
-}
-
-impl std::fmt::Debug for Window {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Window")
-            .field("assumed", &self.assumed.len())
-            .field("is_out", &self.is_out)
-            .finish_non_exhaustive()
     }
 }

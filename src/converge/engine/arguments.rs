@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use crate::converge::module::find_in;
+use crate::converge::function::find_in;
 use crate::converge::{Chunk, Function, Module, ModuleTable};
 use crate::text::did_you_mean;
 use crate::value::{Map, Value};

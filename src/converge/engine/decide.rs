@@ -1,23 +1,20 @@
-//! What a state is to do: its conditions and its function are asked, and what they say is taken
-//! up (S32–S35, S44, S45).
+//! The way of one state: its conditions and its function are asked, its changes are handed out,
+//! and what came of them is judged (S32–S35, S43–S45).
 
 use super::Engine;
 use super::arguments::{function_of, merged, not_found, takes, warnings};
 use super::conditions::Conditions;
-use super::doing::{Acting, Decided, Doing, Purpose, Stage, complaint};
-use super::engine::Owner;
+use super::doing::{Acting, Advance, Decided, Doing, Owner, Purpose, Stage, complaint};
 use super::retry::Retry;
 use super::setup::Next;
 use crate::converge::slot;
+use crate::converge::verdict::ENVIRON;
 use crate::converge::{
     Call, Chunk, Facts, Finish, Function, Halt, Mode, Outcome, StateFn, Verdict,
 };
 use crate::host::RunOutput;
 use crate::host::fact::Fact;
 use crate::value::Value;
-
-/// Under this key of [`Outcome::more`], `environ.setenv` says what it has set.
-pub(crate) const ENVIRON: &str = "__environ__";
 
 /// How a function is called.
 struct Ways<'a> {
@@ -30,6 +27,65 @@ struct Ways<'a> {
 }
 
 impl Engine {
+    /// Goes on with a state until it needs something.
+    pub(super) fn advance_doing(
+        &mut self,
+        doing: &mut Doing,
+        owner: Owner,
+        facts: &mut Facts,
+    ) -> Advance {
+        loop {
+            let stage = std::mem::replace(&mut doing.stage, Stage::Decide);
+            match stage {
+                Stage::Decide | Stage::Ask => {
+                    let fresh = matches!(stage, Stage::Decide);
+                    match self.decide_now(doing, fresh, facts) {
+                        Err(needs) => {
+                            doing.stage = stage;
+                            return Advance::Next(Next::Read(needs));
+                        }
+                        Ok(Decided::Wrong(outcome)) => return Advance::Over(outcome),
+                        Ok(Decided::Skip(outcome)) => doing.stage = Stage::Check(outcome),
+                        Ok(Decided::Parallel) => {
+                            doing.stage = Stage::Ask;
+                            return Advance::Parallel;
+                        }
+                        Ok(Decided::Said(verdict, warnings)) => {
+                            doing.warnings = warnings;
+                            if let Some(next) = self.take_verdict(doing, owner, verdict, facts) {
+                                return Advance::Next(next);
+                            }
+                        }
+                    }
+                }
+                Stage::Acting(_) | Stage::Asleep => {
+                    doing.stage = stage;
+                    return Advance::Waits;
+                }
+                Stage::Judge(acting, outputs) => match judged(&acting, &outputs, facts) {
+                    Ok(outcome) => doing.stage = Stage::Check(outcome),
+                    Err(needs) => {
+                        doing.stage = Stage::Judge(acting, outputs);
+                        return Advance::Next(Next::Read(needs));
+                    }
+                },
+                Stage::Check(outcome) => match self.checked(doing, outcome.clone(), facts) {
+                    Ok(checked) => {
+                        let outcome = self.settled(doing, checked);
+                        match self.again(doing, outcome, owner) {
+                            Ok(outcome) => return Advance::Over(outcome),
+                            Err(pause) => return Advance::Next(pause),
+                        }
+                    }
+                    Err(needs) => {
+                        doing.stage = Stage::Check(outcome);
+                        return Advance::Next(Next::Read(needs));
+                    }
+                },
+            }
+        }
+    }
+
     fn mode_of(&self, purpose: Purpose) -> Mode {
         if purpose.is_test() {
             Mode::Test
@@ -158,7 +214,7 @@ impl Engine {
     }
 
     /// Takes up what a function has said. Gives what is next, if its changes are due.
-    pub(super) fn take_verdict(
+    fn take_verdict(
         &mut self,
         doing: &mut Doing,
         owner: Owner,
@@ -197,7 +253,7 @@ impl Engine {
     }
 
     /// Asks `check_cmd`, unless the function takes it for itself.
-    pub(super) fn checked(
+    fn checked(
         &self,
         doing: &mut Doing,
         outcome: Outcome,
@@ -238,7 +294,7 @@ impl Engine {
     }
 
     /// Whether a state is tried again, after a pause; else its outcome (S35).
-    pub(super) fn again(
+    fn again(
         &mut self,
         doing: &mut Doing,
         mut outcome: Outcome,
@@ -286,11 +342,7 @@ impl Engine {
 }
 
 /// What became of changes.
-pub(super) fn judged(
-    acting: &Acting,
-    outputs: &[RunOutput],
-    facts: &Facts,
-) -> Result<Outcome, Vec<Fact>> {
+fn judged(acting: &Acting, outputs: &[RunOutput], facts: &Facts) -> Result<Outcome, Vec<Fact>> {
     let outcome = match &acting.finish {
         Finish::Then(outcome) => match acting.failure(outputs) {
             None => Ok(outcome.clone()),

@@ -1,12 +1,8 @@
-//! One state on its way from its conditions to its result: the function is asked, its changes are
-//! handed out, and what came of them is judged (S32–S35, S43–S45).
+//! One state on its way from its conditions to its result, and how far it has come.
 
-use super::Engine;
-use super::decide::judged;
-use super::engine::Owner;
 use super::setup::{Next, Stamp};
 use crate::converge::facts::domains;
-use crate::converge::{ChunkIndex, Facts, Finish, Outcome, Verdict};
+use crate::converge::{ChunkIndex, Finish, Outcome, Verdict};
 use crate::host::change::Change;
 use crate::host::fact::Domain;
 use crate::host::{Exit, RunOutput};
@@ -124,6 +120,17 @@ pub(super) fn complaint(output: Option<&RunOutput>) -> String {
     }
 }
 
+/// Whose changes they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// The state in the order of things.
+    Main,
+    /// One beside it.
+    Beside(usize),
+    /// Several states, each assuming that those before it succeed.
+    Window,
+}
+
 /// How a step of a state ended.
 pub(super) enum Advance {
     /// This is next.
@@ -165,67 +172,6 @@ impl Doing {
             notes: Vec::new(),
             doubtful: false,
             warnings: Vec::new(),
-        }
-    }
-}
-
-impl Engine {
-    /// Goes on with a state until it needs something.
-    pub(super) fn advance_doing(
-        &mut self,
-        doing: &mut Doing,
-        owner: Owner,
-        facts: &mut Facts,
-    ) -> Advance {
-        loop {
-            let stage = std::mem::replace(&mut doing.stage, Stage::Decide);
-            match stage {
-                Stage::Decide | Stage::Ask => {
-                    let fresh = matches!(stage, Stage::Decide);
-                    match self.decide_now(doing, fresh, facts) {
-                        Err(needs) => {
-                            doing.stage = stage;
-                            return Advance::Next(Next::Read(needs));
-                        }
-                        Ok(Decided::Wrong(outcome)) => return Advance::Over(outcome),
-                        Ok(Decided::Skip(outcome)) => doing.stage = Stage::Check(outcome),
-                        Ok(Decided::Parallel) => {
-                            doing.stage = Stage::Ask;
-                            return Advance::Parallel;
-                        }
-                        Ok(Decided::Said(verdict, warnings)) => {
-                            doing.warnings = warnings;
-                            if let Some(next) = self.take_verdict(doing, owner, verdict, facts) {
-                                return Advance::Next(next);
-                            }
-                        }
-                    }
-                }
-                Stage::Acting(_) | Stage::Asleep => {
-                    doing.stage = stage;
-                    return Advance::Waits;
-                }
-                Stage::Judge(acting, outputs) => match judged(&acting, &outputs, facts) {
-                    Ok(outcome) => doing.stage = Stage::Check(outcome),
-                    Err(needs) => {
-                        doing.stage = Stage::Judge(acting, outputs);
-                        return Advance::Next(Next::Read(needs));
-                    }
-                },
-                Stage::Check(outcome) => match self.checked(doing, outcome.clone(), facts) {
-                    Ok(checked) => {
-                        let outcome = self.settled(doing, checked);
-                        match self.again(doing, outcome, owner) {
-                            Ok(outcome) => return Advance::Over(outcome),
-                            Err(pause) => return Advance::Next(pause),
-                        }
-                    }
-                    Err(needs) => {
-                        doing.stage = Stage::Check(outcome);
-                        return Advance::Next(Next::Read(needs));
-                    }
-                },
-            }
         }
     }
 }

@@ -4,14 +4,14 @@ use std::collections::VecDeque;
 use std::fmt::{Debug, Formatter};
 use std::sync::Arc;
 
-use super::ahead::Window;
-use super::doing::{Advance, Doing, Purpose, Stage};
+use super::candidates::Candidates;
+use super::doing::{Advance, Doing, Owner, Purpose, Stage};
 use super::frame::Frame;
 use super::graph::{Graph, Set, count};
-use super::listen::Listeners;
-use super::result::StateResult;
+use super::result::{Ran, StateResult, Tested};
 use super::setup::{DeedId, Next, Setup, Stamp};
-use super::standing::Standing;
+use super::standing::{Standing, Status};
+use super::window::Window;
 use crate::converge::{ChunkIndex, Facts, Low, Mode, Ordering, World};
 use crate::hash::FoldMap;
 use crate::host::RunOutput;
@@ -28,7 +28,7 @@ pub struct Engine {
     pub(super) now: Stamp,
     /// The place of the next chunk in the order.
     pub(super) at: usize,
-    phase: Phase,
+    pub(super) phase: Phase,
     /// The chunk that was begun from the order.
     top: Option<ChunkIndex>,
     pub(super) stack: Vec<Frame>,
@@ -69,39 +69,25 @@ pub struct Engine {
     pub(super) flagged: bool,
     /// Variables that states have set.
     pub(super) environ: Map,
-    listeners: Option<Listeners>,
-    pub(super) aggregates: super::aggregate::Candidates,
+    pub(super) listeners: Option<Listeners>,
+    pub(super) aggregates: Candidates,
     pub(super) surveyed: Vec<bool>,
     pub(super) ahead: Window,
 }
 
-/// Whether a chunk has a result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ran {
-    No,
-    /// It runs beside others.
-    Pending,
-    /// Its place among the results.
-    Done(u32),
+/// Those that listened and are to react.
+#[derive(Debug, Default)]
+pub(super) struct Listeners {
+    pub(super) chunks: VecDeque<ChunkIndex>,
+    /// The one that was begun last.
+    pub(super) last: Option<ChunkIndex>,
+    /// What was listened to and is not there, and the comment.
+    pub(super) lost: Vec<((String, String), String)>,
 }
 
-/// What a chunk would have done (S24).
-#[derive(Debug)]
-pub(super) struct Tested(pub(super) StateResult);
-
-/// Whose changes they are.
+/// What the engine is at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Owner {
-    /// The state in the order of things.
-    Main,
-    /// One beside it.
-    Beside(usize),
-    /// Several states, each assuming that those before it succeed.
-    Window,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Phase {
+pub(super) enum Phase {
     States,
     Listeners,
     Done,
@@ -111,7 +97,7 @@ impl Engine {
     /// Makes ready to run low data on a machine.
     pub fn new(low: Arc<Low>, world: Arc<World>, setup: Setup) -> Self {
         let chunks = low.chunks.len();
-        let comments = disabled(&low, &setup.disabled);
+        let comments = setup.disabled(&low);
         let is_disabled: Vec<bool> = comments.iter().map(Option::is_some).collect();
         let graph = Graph::of(&low, setup.modules, &is_disabled);
         let mut engine = Self {
@@ -144,7 +130,7 @@ impl Engine {
             flagged: false,
             environ: Map::new(),
             listeners: None,
-            aggregates: super::aggregate::Candidates::of(&low, &setup),
+            aggregates: Candidates::of(&low, &setup),
             surveyed: is_disabled,
             ahead: Window::default(),
             graph,
@@ -454,7 +440,7 @@ impl Engine {
         for place in 0..self.put_off.len() {
             let chunk = self.put_off[place];
             let testing = self.tests[chunk as usize];
-            if self.status(chunk, testing) != super::standing::Status::Pending {
+            if self.status(chunk, testing) != Status::Pending {
                 self.put_off.remove(place);
                 self.call_top(chunk);
                 return None;
@@ -492,45 +478,6 @@ impl Engine {
         self.top = Some(chunk);
         self.push(chunk);
     }
-
-    fn next_listener(&mut self) -> Option<Next> {
-        let mut listeners = match self.listeners.take() {
-            Some(listeners) => listeners,
-            None => self.find_listeners(),
-        };
-        let failed = listeners.last.is_some_and(|_| self.is_failed_listener());
-        let next = if failed {
-            None
-        } else {
-            listeners.chunks.pop_front()
-        };
-        if let Some(chunk) = next {
-            listeners.last = Some(chunk);
-            self.listeners = Some(listeners);
-            self.doing = Some(Box::new(Doing::new(chunk, Purpose::Listen, self.now)));
-            return None;
-        }
-        for (link, comment) in listeners.lost {
-            let number = self.next_number();
-            let result = super::listen::lost(&link, comment, number, self.now);
-            self.results.push(result);
-        }
-        self.phase = Phase::Done;
-        None
-    }
-
-    fn is_failed_listener(&self) -> bool {
-        let Some(last) = self.results.last() else {
-            return false;
-        };
-        let Some(chunk) = last.chunk else {
-            return false;
-        };
-        let keyword = self.low.chunks[chunk as usize].keywords.get("failhard");
-        self.setup.mode == Mode::Apply
-            && keyword.map_or(self.setup.failhard, Value::is_truthy)
-            && last.outcome.result == Some(false)
-    }
 }
 
 /// In the newer ordering, a chunk that stands in the order twice is tested first (S16).
@@ -544,22 +491,6 @@ fn tested_in_order(low: &Low) -> Vec<bool> {
         }
     }
     tests
-}
-
-/// For each chunk, why it must not run, if so (S41).
-fn disabled(low: &Low, patterns: &[String]) -> Vec<Option<String>> {
-    let why = |chunk: &crate::converge::Chunk| {
-        let full = format!("{}.{}", chunk.state, chunk.fun);
-        let pattern = patterns.iter().find(|it| super::listen::glob(it, &full))?;
-        Some(format!(
-            "The state function \"{full}\" is currently disabled by \"{pattern}\", to re-enable, \
-             run state.enable {pattern}."
-        ))
-    };
-    if patterns.is_empty() {
-        return vec![None; low.chunks.len()];
-    }
-    low.chunks.iter().map(why).collect()
 }
 
 impl Debug for Engine {

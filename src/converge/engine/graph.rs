@@ -1,6 +1,6 @@
 //! What each chunk waits for, made ready for running.
 
-use crate::converge::module::find_in;
+use crate::converge::function::find_in;
 use crate::converge::{ChunkIndex, Link, Low, ModuleTable, Requisite, Target};
 use crate::hash::FoldMap;
 

@@ -1,30 +1,60 @@
 //! What runs after all states, since something that it listens to has changed (S30).
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::Engine;
-use super::engine::Ran;
-use super::result::StateResult;
-use super::setup::Stamp;
-use crate::converge::{ChunkIndex, Outcome, Requisite, SetIndex, Target};
+use super::doing::{Doing, Purpose};
+use super::engine::{Listeners, Phase};
+use super::result::{Ran, StateResult};
+use super::setup::{Next, Stamp};
+use crate::converge::{ChunkIndex, Mode, Outcome, Requisite, SetIndex, Target};
 use crate::hash::{FoldMap, FoldSet};
 use crate::value::Value;
 
-/// Those that listened and are to react.
-#[derive(Debug, Default)]
-pub(super) struct Listeners {
-    pub(super) chunks: VecDeque<ChunkIndex>,
-    /// The one that was begun last.
-    pub(super) last: Option<ChunkIndex>,
-    /// What was listened to and is not there, and the comment.
-    pub(super) lost: Vec<((String, String), String)>,
-}
-
 impl Engine {
+    /// Begins the next that is to react, or ends the run.
+    pub(super) fn next_listener(&mut self) -> Option<Next> {
+        let mut listeners = match self.listeners.take() {
+            Some(listeners) => listeners,
+            None => self.find_listeners(),
+        };
+        let failed = listeners.last.is_some_and(|_| self.is_failed_listener());
+        let next = if failed {
+            None
+        } else {
+            listeners.chunks.pop_front()
+        };
+        if let Some(chunk) = next {
+            listeners.last = Some(chunk);
+            self.listeners = Some(listeners);
+            self.doing = Some(Box::new(Doing::new(chunk, Purpose::Listen, self.now)));
+            return None;
+        }
+        for (link, comment) in listeners.lost {
+            let number = self.next_number();
+            let result = lost(&link, comment, number, self.now);
+            self.results.push(result);
+        }
+        self.phase = Phase::Done;
+        None
+    }
+
+    fn is_failed_listener(&self) -> bool {
+        let Some(last) = self.results.last() else {
+            return false;
+        };
+        let Some(chunk) = last.chunk else {
+            return false;
+        };
+        let keyword = self.low.chunks[chunk as usize].keywords.get("failhard");
+        self.setup.mode == Mode::Apply
+            && keyword.map_or(self.setup.failhard, Value::is_truthy)
+            && last.outcome.result == Some(false)
+    }
+
     /// Finds those that are to react, in the order of running.
-    pub(super) fn find_listeners(&self) -> Listeners {
+    fn find_listeners(&self) -> Listeners {
         let mut found = Listeners::default();
         let mut changed: FoldMap<SetIndex, bool> = FoldMap::default();
         let mut seen: FoldSet<ChunkIndex> = FoldSet::default();
@@ -69,7 +99,7 @@ impl Engine {
     }
 
     /// What of that which a state watches has changed, the first few.
-    pub(super) fn changed_watched(&self, doing: &super::doing::Doing) -> Value {
+    pub(super) fn changed_watched(&self, doing: &Doing) -> Value {
         let mut names = Vec::new();
         for need in self.graph.needs(doing.chunk) {
             if need.kind != super::graph::Kind::Watch {
@@ -96,12 +126,7 @@ impl Engine {
 }
 
 /// The entry of a `listen` that leads nowhere.
-pub(super) fn lost(
-    link: &(String, String),
-    comment: String,
-    number: u32,
-    now: Stamp,
-) -> StateResult {
+fn lost(link: &(String, String), comment: String, number: u32, now: Stamp) -> StateResult {
     let (state, id) = link;
     StateResult {
         chunk: None,
@@ -117,80 +142,5 @@ pub(super) fn lost(
         parallel: false,
         doubtful: false,
         outcome: Outcome::failed(comment),
-    }
-}
-
-/// Whether a text fits a pattern with `*`, `?` and `[…]`.
-pub(super) fn glob(pattern: &str, text: &str) -> bool {
-    let pattern: Vec<char> = pattern.chars().collect();
-    let text: Vec<char> = text.chars().collect();
-    let (mut at, mut place) = (0, 0);
-    let mut star: Option<(usize, usize)> = None;
-    while place < text.len() {
-        match one(&pattern[at..], text[place]) {
-            Some(0) => {
-                star = Some((at, place));
-                at += 1;
-            }
-            Some(length) => {
-                at += length;
-                place += 1;
-            }
-            None => match &mut star {
-                Some((from, taken)) => {
-                    *taken += 1;
-                    at = *from + 1;
-                    place = *taken;
-                }
-                None => return false,
-            },
-        }
-    }
-    pattern[at..].iter().all(|it| *it == '*')
-}
-
-/// How much of a pattern fits one character: nothing for a star, none if it does not fit.
-fn one(pattern: &[char], it: char) -> Option<usize> {
-    match pattern.first()? {
-        '*' => Some(0),
-        '?' => Some(1),
-        '[' => {
-            let negated = pattern.get(1) == Some(&'!');
-            let first = if negated { 2 } else { 1 };
-            let Some(end) = pattern.iter().skip(first + 1).position(|it| *it == ']') else {
-                return (it == '[').then_some(1);
-            };
-            let end = first + 1 + end;
-            let mut inside = false;
-            let mut at = first;
-            while at < end {
-                if pattern.get(at + 1) == Some(&'-') && at + 2 < end {
-                    inside |= (pattern[at]..=pattern[at + 2]).contains(&it);
-                    at += 3;
-                } else {
-                    inside |= pattern[at] == it;
-                    at += 1;
-                }
-            }
-            (inside != negated).then_some(end + 1)
-        }
-        plain => (*plain == it).then_some(1),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::glob;
-
-    #[test]
-    fn a_pattern_fits_as_in_a_shell() {
-        assert!(glob("test.*", "test.nop"));
-        assert!(glob("*", ""));
-        assert!(glob("*.r?n", "cmd.run"));
-        assert!(glob("[a-c]md.[!x]un", "cmd.run"));
-        assert!(!glob("[!c]md", "cmd"));
-        assert!(!glob("test.", "test.nop"));
-        assert!(glob("*a*b", "xaxxb"));
-        assert!(glob("[", "["));
     }
 }

@@ -4,6 +4,7 @@
 mod aggregate;
 mod ahead;
 mod arguments;
+mod candidates;
 mod conditions;
 mod decide;
 mod doing;
@@ -11,15 +12,17 @@ mod engine;
 mod frame;
 mod graph;
 mod listen;
+mod requisites;
 mod result;
 mod retry;
 mod setup;
 mod standing;
 mod survey;
-#[cfg(test)]
-mod tests;
+mod window;
 
-pub(crate) use decide::ENVIRON;
 pub use engine::Engine;
 pub use result::{StateResult, Summary, to_value};
 pub use setup::{Aggregation, DeedId, Next, Setup, Stamp};
+
+#[cfg(test)]
+mod tests;

@@ -38,6 +38,20 @@ pub struct StateResult {
     pub outcome: Outcome,
 }
 
+/// Whether a chunk has a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ran {
+    No,
+    /// It runs beside others.
+    Pending,
+    /// Its place among the results.
+    Done(u32),
+}
+
+/// What a chunk would have done (S24).
+#[derive(Debug)]
+pub(super) struct Tested(pub(super) StateResult);
+
 impl StateResult {
     /// An empty result of a chunk.
     pub(super) fn of(index: ChunkIndex, chunk: &Chunk, number: u32, outcome: Outcome) -> Self {

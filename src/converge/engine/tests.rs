@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
-use crate::converge::module::{Call, Function, Module, Reverse};
+use crate::converge::{Call, Function, Module, Reverse};
 use crate::converge::{
     Chunk, ChunkIndex, Deed, Facts, Finish, Halt, Link, Low, Mode, Ordering, Outcome, Render,
     Requisite, Roots, RootsError, Target, Template, Verdict, World,

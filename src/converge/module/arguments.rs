@@ -1,7 +1,6 @@
 //! Arguments of state functions, read with Salt's leniency.
 
-use super::Call;
-use crate::converge::Halt;
+use crate::converge::{Call, Halt};
 use crate::value::Value;
 
 impl<'a> Call<'a> {

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{Call, Function, Module, Reverse};
 use crate::converge::shell::{output, setting};
-use crate::converge::{Deed, Facts, Finish, Halt, Mode, Outcome, Template, Verdict};
+use crate::converge::{
+    Call, Deed, Facts, Finish, Function, Halt, Mode, Module, Outcome, Reverse, Template, Verdict,
+};
 use crate::host::change::{Change, Run};
 use crate::host::quoted;
 use crate::host::{Exit, RunOutput};
@@ -79,7 +80,7 @@ const SCRIPT: &[&str] = &[
 
 const fn function(
     name: &'static str,
-    run: super::StateFn,
+    run: crate::converge::StateFn,
     optional: &'static [&'static str],
 ) -> Function {
     Function {

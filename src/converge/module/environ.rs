@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{Call, Function, Module, Reverse};
-use crate::converge::engine::ENVIRON;
 use crate::converge::shell::{output, probe};
-use crate::converge::{Facts, Halt, Mode, Outcome, Verdict};
+use crate::converge::verdict::ENVIRON;
+use crate::converge::{Call, Facts, Function, Halt, Mode, Module, Outcome, Reverse, Verdict};
 use crate::host::fact::{Domain, Setting};
 use crate::host::quoted;
 use crate::value::{Map, Value};

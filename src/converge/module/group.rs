@@ -2,8 +2,7 @@
 
 use super::accounts::{Group, Groups, check_name, list};
 use super::command::{act, done, one, quoted, run};
-use super::{Call, Function, Module, Reverse};
-use crate::converge::{Facts, Halt, Outcome, Verdict};
+use crate::converge::{Call, Facts, Function, Halt, Module, Outcome, Reverse, Verdict};
 use crate::host::change::Change;
 use crate::host::fact::Domain;
 use crate::value::{Map, Value};

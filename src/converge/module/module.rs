@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{Call, Function, Module, Reverse};
 use crate::converge::execution::{Asked, ask, is_known};
 use crate::converge::shell::{output, setting};
-use crate::converge::{Deed, Facts, Finish, Halt, Mode, Outcome, Verdict};
+use crate::converge::{
+    Call, Deed, Facts, Finish, Function, Halt, Mode, Module, Outcome, Reverse, Verdict,
+};
 use crate::host::RunOutput;
 use crate::host::change::{Change, Run};
 use crate::host::fact::Domain;

@@ -2,9 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::{Call, Function, Module, Reverse};
 use crate::converge::execution::traverse;
-use crate::converge::{Facts, Halt, Mode, Outcome, Verdict};
+use crate::converge::{Call, Facts, Function, Halt, Mode, Module, Outcome, Reverse, Verdict};
 use crate::value::{Map, Value};
 
 /// The module.
@@ -59,7 +58,7 @@ const ANY: &[&str] = &["*"];
 
 const fn function(
     name: &'static str,
-    run: super::StateFn,
+    run: crate::converge::StateFn,
     optional: &'static [&'static str],
 ) -> Function {
     Function {

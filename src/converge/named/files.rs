@@ -1,6 +1,6 @@
 //! Facts of files and folders.
 
-use super::{NamedFact, Words, lines, printed, shell};
+use super::fact::{NamedFact, Words, lines, printed, shell};
 use crate::host::fact::{Domain, Entry, EntryKind, Fact, Reading};
 use crate::system::clock;
 use crate::value::{Map, Value};

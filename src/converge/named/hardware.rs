@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use super::{NamedFact, Words, printed, shell};
+use super::fact::{NamedFact, Words, printed, shell};
 use crate::converge::addresses::{Address, Device, devices};
 use crate::converge::sections::{Sections, probe};
 use crate::host::fact::{Domain, Fact, Reading};

@@ -1,6 +1,6 @@
 //! Facts of the machine as a whole.
 
-use super::{NamedFact, Words, line, lines, number_or_text, printed, shell};
+use super::fact::{NamedFact, Words, line, lines, number_or_text, printed, shell};
 use crate::converge::sections::assignments;
 use crate::host::fact::{Domain, Fact, Probe, Reading, Setting};
 use crate::value::{Map, Value};

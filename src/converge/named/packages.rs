@@ -1,6 +1,6 @@
 //! Facts of packages and where they come from.
 
-use super::{NamedFact, Words, line, printed, shell};
+use super::fact::{NamedFact, Words, line, printed, shell};
 use crate::converge::sections::{Sections, probe};
 use crate::host::fact::{Domain, Fact, Reading};
 use crate::value::{Map, Value};

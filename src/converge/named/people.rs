@@ -1,6 +1,6 @@
 //! Facts of users, groups and their tables of timed commands.
 
-use super::{NamedFact, Words, printed, shell};
+use super::fact::{NamedFact, Words, number_or_text, printed, shell};
 use crate::converge::sections::{Sections, probe};
 use crate::host::fact::{Domain, Fact, Reading};
 use crate::value::{Map, Value};
@@ -140,7 +140,7 @@ fn crontab(_: &Words, reading: &Reading) -> Value {
                 ("day_of_week", weekday),
             ];
             for (name, time) in times {
-                entry.insert(name.into(), super::number_or_text(time));
+                entry.insert(name.into(), number_or_text(time));
             }
         } else {
             continue;

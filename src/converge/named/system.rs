@@ -1,6 +1,6 @@
 //! Facts of services, mounts and modules of the kernel.
 
-use super::{NamedFact, Words, number_or_text, printed, shell};
+use super::fact::{NamedFact, Words, number_or_text, printed, shell};
 use crate::host::fact::{Domain, Reading};
 use crate::value::Value;
 

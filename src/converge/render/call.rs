@@ -2,10 +2,17 @@
 
 use std::sync::Arc;
 
-use crate::converge::{Facts, Halt};
+use crate::converge::{Facts, Halt, Roots};
 use crate::value::{Map, Value};
 
-use super::renderer::Words;
+/// What templates know.
+pub(super) struct Words {
+    pub(super) id: Arc<str>,
+    pub(super) roots: Arc<dyn Roots>,
+    pub(super) grains: Value,
+    pub(super) pillar: Value,
+    pub(super) options: Value,
+}
 
 /// A call.
 pub(super) struct Call<'a> {

@@ -3,7 +3,7 @@
 use std::fmt::{Debug, Formatter};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::call::Call;
+use super::call::{Call, Words};
 use super::nowhere::Nowhere;
 use super::secrets::Secrets;
 use super::{filters, functions};
@@ -26,15 +26,6 @@ pub struct Machine {
     pub pillar: Value,
     /// The settings, by Salt's names.
     pub options: Value,
-}
-
-/// What templates know.
-pub(super) struct Words {
-    pub(super) id: Arc<str>,
-    pub(super) roots: Arc<dyn Roots>,
-    pub(super) grains: Value,
-    pub(super) pillar: Value,
-    pub(super) options: Value,
 }
 
 /// Renders the state files and templates of one machine.
@@ -205,6 +196,35 @@ impl Renderer {
     }
 }
 
+/// The words that say where a template is.
+pub(super) fn place_words(sls: &str, path: &str) -> Map {
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let root = path
+        .split('/')
+        .next()
+        .filter(|_| !folder.is_empty())
+        .unwrap_or(".");
+    let words = [
+        ("sls", sls.to_owned()),
+        ("slspath", folder.to_owned()),
+        ("slsdotpath", folder.replace('/', ".")),
+        ("slscolonpath", folder.replace('/', ":")),
+        ("sls_path", folder.replace('/', "_")),
+        ("tplpath", path.to_owned()),
+        ("tplfile", path.to_owned()),
+        (
+            "tpldir",
+            if folder.is_empty() { "." } else { folder }.to_owned(),
+        ),
+        ("tpldot", folder.replace('/', ".")),
+        ("tplroot", root.to_owned()),
+    ];
+    words
+        .into_iter()
+        .map(|(name, value)| (name.into(), Value::from(value)))
+        .collect()
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -249,7 +269,7 @@ impl Library for Salt {
 
 impl Render for Renderer {
     fn render(&self, request: &Template<'_>, facts: &Facts) -> Result<String, Halt> {
-        let mut words = super::sls::words("", request.path);
+        let mut words = place_words("", request.path);
         words.extend(request.context.clone());
         match self.document(request.path, request.text, &words, facts) {
             Ok(document) => Ok(document.text),

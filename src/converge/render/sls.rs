@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use super::renderer::{Fault, Halted, Renderer};
+use super::renderer::{Fault, Halted, Renderer, place_words};
 use super::trace::RENDERED;
 use crate::converge::Facts;
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources, Span};
 use crate::expr::Flaw;
-use crate::value::{Map, Value};
+use crate::value::Value;
 use crate::yaml::{Kind, Limits, Mapping, Node, Schema, parse_as};
 
 /// An SLS and where it is.
@@ -63,35 +63,6 @@ impl Pipe {
     }
 }
 
-/// The words that say where a template is.
-pub(super) fn words(sls: &str, path: &str) -> Map {
-    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let root = path
-        .split('/')
-        .next()
-        .filter(|_| !folder.is_empty())
-        .unwrap_or(".");
-    let words = [
-        ("sls", sls.to_owned()),
-        ("slspath", folder.to_owned()),
-        ("slsdotpath", folder.replace('/', ".")),
-        ("slscolonpath", folder.replace('/', ":")),
-        ("sls_path", folder.replace('/', "_")),
-        ("tplpath", path.to_owned()),
-        ("tplfile", path.to_owned()),
-        (
-            "tpldir",
-            if folder.is_empty() { "." } else { folder }.to_owned(),
-        ),
-        ("tpldot", folder.replace('/', ".")),
-        ("tplroot", root.to_owned()),
-    ];
-    words
-        .into_iter()
-        .map(|(name, value)| (name.into(), Value::from(value)))
-        .collect()
-}
-
 impl Renderer {
     /// Renders a state file. What it was read from is added to the sources.
     pub(in crate::converge) fn sls(
@@ -110,7 +81,7 @@ impl Renderer {
         let has_jinja = ["{{", "{%", "{#"].iter().any(|mark| text.contains(mark));
         let (mut source, mut secret) = (written, false);
         if pipe.jinja && has_jinja {
-            let document = self.document(name.path, text, &words(name.sls, name.path), facts);
+            let document = self.document(name.path, text, &place_words(name.sls, name.path), facts);
             let document = document.map_err(|halted| match halted {
                 Halted::Needs(facts) => Fault::Needs(facts),
                 Halted::Flawed(flaw) => Fault::Failed(self.flawed(flaw, written, sources).into()),

@@ -3,12 +3,11 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use super::frames::{Frames, heading};
-use super::words::{content, path, quoted};
-use super::{driver, is_late};
-use crate::host::change::{Change, Like, Run};
-use crate::host::native::{failure, subject};
-use crate::host::{Action, Captured, Changed, Exit, RunOutput};
+use super::driver;
+use super::frames::{Frames, heading, is_late};
+use super::words::{content, path};
+use crate::host::change::{Change, Like, Run, subject};
+use crate::host::{Action, Captured, Changed, Exit, RunOutput, failure, quoted};
 
 /// How much is kept of the beginning, and of the end, of what a command writes, in bytes.
 const HALF: usize = 512 << 10;

@@ -47,3 +47,11 @@ pub(super) fn heading(word: &str) -> Option<(char, Vec<usize>)> {
     let numbers = signs.as_str().split_whitespace().map(str::parse);
     Some((letter, numbers.collect::<Result<_, _>>().ok()?))
 }
+
+/// The exit code of what ran too long.
+pub(super) const LATE: i32 = 124;
+
+/// Whether a command with a time limit ended by it: each `timeout` has its own code for that.
+pub(super) fn is_late(code: i32) -> bool {
+    [LATE, 128 + 15, 128 + 9].contains(&code)
+}

@@ -2,10 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::seconds;
-use super::words::{content, quoted};
+use super::words::{content, seconds};
 use crate::host::fact::Setting;
-use crate::host::{DEFAULT_SHELL, Program};
+use crate::host::{DEFAULT_SHELL, Program, quoted};
 
 /// How long a command that ran too long has between the two signals, in seconds.
 const GRACE: u64 = 5;

@@ -6,106 +6,15 @@
 //! `find`, `sha256sum`, `mv`, `chown` and so on, those of GNU or of busybox), and nothing else.
 
 mod changes;
+mod command;
 mod driver;
 mod frames;
 mod inner;
 mod reads;
 mod words;
 
+pub(super) use command::{command, result};
+pub(crate) use inner::inner_script;
+
 #[cfg(test)]
 mod tests;
-
-use std::time::Duration;
-
-use super::{Action, ActionResult, Background, Command, Exit, Program, ReadOutput, RunOutput};
-
-pub(crate) use inner::inner_script;
-pub(crate) use words::quoted;
-
-/// The most bytes that are kept of what a script gives: all.
-const KEPT: usize = 1 << 31;
-
-/// What the shell is told: to run the script that it reads, if it ends as all of it does.
-const START: &str = "_s=$(cat); case $_s in *'#.') eval \"unset _s; $_s\";; *) exit 97;; esac";
-
-/// The command that reads or changes all of it; none for any other action.
-pub(super) fn command(action: &Action) -> Option<Command> {
-    let text = match action {
-        Action::Read(facts) => reads::script(facts),
-        Action::Change(changes) => changes::script(changes),
-        Action::Run(_) | Action::Put(_) | Action::Get(_) => return None,
-    };
-    let words = ["/bin/sh", "-c", START].map(str::to_owned).to_vec();
-    let mut command = Command::new(Program::Argv(words), "");
-    command.stdin = Some(text.into_bytes());
-    command.kept_bytes = KEPT;
-    command.secrets = secrets(action);
-    if changes::keeps_background(action) {
-        command.background = Background::Keep;
-    }
-    Some(command)
-}
-
-/// What may be on no command line and in no environment that others see.
-fn secrets(action: &Action) -> Vec<String> {
-    let Action::Change(changes) = action else {
-        return Vec::new();
-    };
-    changes.iter().filter_map(changes::secret).collect()
-}
-
-/// What the output of the command says.
-pub(super) fn result(action: &Action, output: &RunOutput) -> ActionResult {
-    let bytes = output.stdout.bytes();
-    match action {
-        Action::Read(facts) => {
-            let readings = reads::parse(facts, &bytes);
-            let exit = if readings.len() == facts.len() {
-                Exit::Code(0)
-            } else {
-                broken_off(output)
-            };
-            ActionResult::Read(ReadOutput {
-                exit,
-                readings,
-                elapsed: output.elapsed,
-            })
-        }
-        Action::Change(changes) => {
-            let changed = changes::parse(changes, &bytes, || broken_off(output));
-            ActionResult::Change(super::Changed {
-                elapsed: output.elapsed,
-                ..changed
-            })
-        }
-        other => ActionResult::not_performed(other, output.exit.clone()),
-    }
-}
-
-/// Why a script did not come to its end.
-fn broken_off(output: &RunOutput) -> Exit {
-    let said = output.stderr.text();
-    let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
-    match (&output.exit, last) {
-        (Exit::Code(97), _) => Exit::Failed("the script did not come there whole".to_owned()),
-        (Exit::Code(_) | Exit::Signal(_), Some(last)) => Exit::Failed(last.to_owned()),
-        (Exit::Code(_) | Exit::Signal(_), None) => {
-            Exit::Failed(format!("the shell there ended early: {}", output.exit))
-        }
-        (other, _) => other.clone(),
-    }
-}
-
-/// The exit code of what ran too long.
-const LATE: i32 = 124;
-
-/// Whether a command with a time limit ended by it: each `timeout` has its own code for that.
-fn is_late(code: i32) -> bool {
-    [LATE, 128 + 15, 128 + 9].contains(&code)
-}
-
-/// A time as `sleep` and `timeout` everywhere take it: whole seconds, at least one.
-fn seconds(time: Duration) -> u64 {
-    let whole = time.as_secs();
-    whole + u64::from(time.subsec_nanos() > 0 || whole == 0)
-}

@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 
-use super::frames::{Frames, heading};
+use super::driver;
+use super::frames::{Frames, LATE, heading, is_late};
 use super::words::{decoded, path};
-use super::{LATE, driver, is_late};
 use crate::host::fact::{
     Entry, EntryKind, Fact, MOST_COMPLAINED, MOST_CONTENT, MOST_PRINTED, Probe, Probed, Reading,
+    not_read,
 };
-use crate::host::native::not_read;
 
 /// How many paths one program is given.
 const PATHS: usize = 64;

@@ -10,6 +10,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Stdio;
+use std::time::Duration;
 
 use proptest::prelude::*;
 
@@ -17,7 +18,7 @@ use super::*;
 use crate::host::change::{Change, Like, Run, Write};
 use crate::host::fact::{Domain, Entry, Fact, Probe, Reading, Setting};
 use crate::host::native::{self, Names};
-use crate::host::{Captured, Changed};
+use crate::host::{Action, ActionResult, Captured, Changed, Exit, Program, RunOutput};
 
 /// The shells that are tried, as words that a script can be given to.
 fn shells() -> Vec<Vec<&'static str>> {

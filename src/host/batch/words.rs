@@ -1,9 +1,10 @@
 //! Words and bytes as a POSIX shell reads them.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use crate::host::base64::{base64, from_base64};
-pub(crate) use crate::host::script::quoted;
+use crate::host::quoted;
 
 /// The longest text that one `printf` writes, in bytes.
 const PIECE: usize = 32 << 10;
@@ -79,4 +80,10 @@ pub(super) fn decoded(text: &[u8], is_hex: bool) -> Option<Vec<u8>> {
         return plain.chunks(2).map(pair).collect();
     }
     from_base64(std::str::from_utf8(&plain).ok()?)
+}
+
+/// A time as `sleep` and `timeout` everywhere take it: whole seconds, at least one.
+pub(super) fn seconds(time: Duration) -> u64 {
+    let whole = time.as_secs();
+    whole + u64::from(time.subsec_nanos() > 0 || whole == 0)
 }

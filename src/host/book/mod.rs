@@ -7,10 +7,11 @@ mod error;
 mod login;
 mod resolve;
 mod target;
-#[cfg(test)]
-mod tests;
 
 pub use error::Error;
 pub use login::{Agent, DefaultKeys, Login};
 pub use resolve::Book;
 pub use target::{Target, Via};
+
+#[cfg(test)]
+mod tests;

@@ -208,6 +208,21 @@ impl Debug for Run {
     }
 }
 
+/// What a change does, and to what, as messages say it.
+pub(crate) fn subject(change: &Change) -> (&'static str, &str) {
+    match change {
+        Change::Write(write) => ("write", &write.path),
+        Change::Folder { path, .. } => ("make the folder", path),
+        Change::Link { path, .. } => ("make the link", path),
+        Change::Remove { path } => ("remove", path),
+        Change::Set { path, .. } => ("set the owner or mode of", path),
+        Change::Move { from, .. } => ("move", from),
+        Change::Copy { from, .. } => ("copy", from),
+        Change::Touch { path, .. } => ("touch", path),
+        Change::Run(run) => ("run", run.shown.as_ref().unwrap_or(&run.text)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

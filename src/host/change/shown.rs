@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{Change, Like, Run, Write};
-use crate::host::batch::quoted;
+use crate::host::quoted;
 use crate::value::REDACTED;
 
 impl Change {

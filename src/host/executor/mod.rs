@@ -38,7 +38,6 @@
 //!   `success` is false (X11);
 //! - `{"error": "TEXT"}`: the chain ends with a failure. So it does if the program fails.
 
-mod chain;
 mod error;
 mod options;
 mod own;
@@ -47,7 +46,6 @@ mod shift;
 mod splay;
 mod table;
 
-pub use chain::{Become, Chain, Executor, Nobody, Own, Spread};
 pub use error::ExecutorError;
 pub use options::{ChainSpec, Resolved, Surroundings};
 pub use run::{ChainProgress, ChainRun, Note, Start};

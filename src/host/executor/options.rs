@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::chain::{Become, Chain, Executor, Own, Spread};
 use super::error::ExecutorError;
 use super::table::{BUILT_IN, OPTIONS, Trust, known};
 use crate::diagnostic::Sources;
 use crate::host::Secret;
+use crate::host::chain::{Become, Chain, Executor, Own, Spread};
 use crate::system::fs;
 use crate::value::{Map, Value};
 use crate::yaml::{self, Limits};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::chain::Own;
+use crate::host::chain::Own;
 use crate::host::{
     Action, ActionResult, Captured, Changed, Command, Exit, Program, Request, RunOutput,
 };

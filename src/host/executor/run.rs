@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::chain::{Chain, Executor, Spread};
 use super::own::{Answer, answer_of, call_of};
 use super::shift::Shift;
 use super::splay;
+use crate::host::chain::{Chain, Executor, Spread};
 use crate::host::{
     Action, ActionResult, Captured, Command, Container, Exit, HostParts, Place, Program, Request,
     batch,
@@ -76,8 +76,15 @@ enum State {
     Asking,
 }
 
+impl Chain {
+    /// Begins to perform an action; the chain that the request names is not looked at.
+    pub fn begin(self: &Arc<Self>, request: Request, start: Start) -> ChainRun {
+        ChainRun::new(Arc::clone(self), request, start)
+    }
+}
+
 impl ChainRun {
-    pub(super) fn new(chain: Arc<Chain>, mut request: Request, start: Start) -> Self {
+    fn new(chain: Arc<Chain>, mut request: Request, start: Start) -> Self {
         request.chain = None;
         Self {
             chain,
@@ -415,9 +422,9 @@ fn described(action: &Action) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::chain::{Become, Nobody, Own};
     use super::*;
     use crate::host::{Address, Destination, RunOutput, Secret};
+    use crate::host::{Become, Nobody, Own};
 
     fn chain(executors: Vec<Executor>) -> Arc<Chain> {
         Arc::new(Chain::new(executors))

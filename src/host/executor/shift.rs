@@ -5,7 +5,7 @@
 //! there, and only then is given what nobody may see: neither the command's input nor its secrets
 //! can be taken for a password, and none of it is on a command line.
 
-use super::chain::Become;
+use crate::host::chain::Become;
 use crate::host::{Answer, Command, DEFAULT_SHELL, Program, Question, Secret};
 use crate::system::env::Env;
 use crate::text::quote_for_shell;

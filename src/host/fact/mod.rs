@@ -151,3 +151,8 @@ impl Entry {
         self.kind == EntryKind::Folder
     }
 }
+
+/// Why a file was not read.
+pub(crate) fn not_read(path: &str, why: &str) -> String {
+    format!("could not read `{path}`: {why}")
+}

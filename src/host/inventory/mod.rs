@@ -38,8 +38,6 @@ mod range;
 mod reach;
 mod read;
 mod roles;
-#[cfg(test)]
-mod tests;
 mod yaml;
 
 pub use error::{Problem, ReachError, RoleError};
@@ -47,3 +45,6 @@ pub use model::{Inventory, Members};
 pub use reach::{Become, Reach, Way};
 pub use read::NoVault;
 pub use roles::Lookup;
+
+#[cfg(test)]
+mod tests;

@@ -11,14 +11,15 @@ use std::os::unix::fs::{
     DirBuilderExt as _, MetadataExt, OpenOptionsExt as _, PermissionsExt as _, chown, fchown,
     lchown, symlink,
 };
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use nix::errno::Errno;
 
-use super::names::Owner;
-use super::{Names, copy};
-use crate::host::change::{Change, Like, Write};
+use super::copy;
+use super::names::{Names, Owner};
+use super::system::{because, beside, why};
+use crate::host::change::{Change, Like, Write, subject};
 use crate::system::clock;
 use crate::system::fault::{self, Call};
 
@@ -37,28 +38,6 @@ const OWN_MODE: u32 = 0o600;
 pub(crate) fn apply(change: &Change, names: &mut Names) -> Result<(), String> {
     let (what, path) = subject(change);
     made(change, names).map_err(|error| format!("could not {what} `{path}`: {}", why(&error)))
-}
-
-/// What a change does, and to what, as messages say it.
-pub(crate) fn subject(change: &Change) -> (&'static str, &str) {
-    match change {
-        Change::Write(write) => ("write", &write.path),
-        Change::Folder { path, .. } => ("make the folder", path),
-        Change::Link { path, .. } => ("make the link", path),
-        Change::Remove { path } => ("remove", path),
-        Change::Set { path, .. } => ("set the owner or mode of", path),
-        Change::Move { from, .. } => ("move", from),
-        Change::Copy { from, .. } => ("copy", from),
-        Change::Touch { path, .. } => ("touch", path),
-        Change::Run(run) => ("run", run.shown.as_ref().unwrap_or(&run.text)),
-    }
-}
-
-/// What the system said, without its number.
-pub(super) fn why(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    let end = text.find(" (os error").unwrap_or(text.len());
-    text[..end].to_owned()
 }
 
 fn made(change: &Change, names: &mut Names) -> std::io::Result<()> {
@@ -90,18 +69,8 @@ fn made(change: &Change, names: &mut Names) -> std::io::Result<()> {
     }
 }
 
-/// An error as the system itself gives it.
-pub(super) fn because(reason: Errno) -> std::io::Error {
-    std::io::Error::from_raw_os_error(reason as i32)
-}
-
 fn owner(names: &mut Names, like: &Like) -> std::io::Result<Owner> {
     names.owner(like).map_err(std::io::Error::other)
-}
-
-/// A hidden name in the same folder, which nobody else has.
-pub(super) fn beside(path: &Path) -> PathBuf {
-    path.with_file_name(format!(".unfurl-{}", ulid::Ulid::generate()))
 }
 
 fn is_folder(path: &Path) -> bool {

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use nix::errno::Errno;
 
-use super::change::{because, beside};
+use super::system::{because, beside};
 
 /// What others may not do with a copy that does not keep the permission bits as they are.
 const KEPT_BACK: u32 = 0o022;

@@ -3,12 +3,11 @@
 mod change;
 mod command;
 mod copy;
-mod failure;
 mod names;
 mod read;
+mod system;
 
-pub(crate) use change::{apply, subject};
+pub(crate) use change::apply;
 pub(crate) use command::{probe_command, probed, run_command};
-pub(crate) use failure::failure;
 pub(crate) use names::Names;
-pub(crate) use read::{not_read, read};
+pub(crate) use read::read;

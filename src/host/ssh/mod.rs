@@ -1,7 +1,6 @@
 //! SSH: connections, who may log in, and whose keys are trusted.
 //!
-//! Knows nothing of what is done over a connection, and opens each when it is told to: which ones
-//! there are is for the pool to decide.
+//! Knows nothing of what is done over a connection.
 
 mod auth;
 mod client;
@@ -9,13 +8,13 @@ mod connect;
 mod connection;
 mod failure;
 mod keys;
-mod kill;
 mod known_hosts;
 mod line;
+mod pool;
 
 pub(super) use client::join;
-pub(super) use connect::{AnyFuture, Opener, Ways};
-pub(super) use connection::{Connection, NoSession};
-pub(super) use failure::{Failure, shown};
-pub(super) use keys::Keys;
-pub(super) use kill::{KILLING, run_text};
+pub(super) use connect::Opener;
+pub(super) use connection::{Connection, KILLING, NoSession, run_text};
+pub(super) use failure::shown;
+pub use pool::PoolLimits;
+pub(super) use pool::{Connections, Lane, Lease};

@@ -6,8 +6,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::command::{act_on_outputs, done, one, quoted, run, texts};
 use super::pkg::download;
-use super::{Call, Function, Mode, Module, Reverse};
-use crate::converge::{Facts, Halt, Outcome, Verdict};
+use crate::converge::{Call, Facts, Function, Halt, Mode, Module, Outcome, Reverse, Verdict};
 use crate::host::change::{Change, Like, Write};
 use crate::host::fact::{Domain, Entry};
 use crate::value::{Map, Value, hex};

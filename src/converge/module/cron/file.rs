@@ -1,10 +1,9 @@
 //! A whole crontab comes from a file of the state tree.
 
-use super::{crontab, install, user};
+use super::crontab::{crontab, install, user};
 use crate::converge::diff;
-use crate::converge::module::Call;
 use crate::converge::module::command::{act, done, one};
-use crate::converge::{Facts, Halt, Outcome, Template, Verdict};
+use crate::converge::{Call, Facts, Halt, Outcome, Template, Verdict};
 use crate::value::Map;
 
 /// Brings a user's crontab to be that of a file.

@@ -1,17 +1,15 @@
 //! The `cron` module: jobs and variables of crontabs, in Salt's format (P28).
 
+mod crontab;
 mod file;
 mod table;
 
 use sha2::{Digest as _, Sha256};
 
-use super::accounts::{self, check_name};
-use super::command::{act, answer, asked, done, one, quoted};
-use super::{Call, Function, Mode, Module, Reverse};
-use crate::converge::{Facts, Halt, Outcome, Verdict};
-use crate::host::change::{Change, Run};
-use crate::host::fact::Domain;
+use super::command::{act, done, one};
+use crate::converge::{Call, Facts, Function, Halt, Mode, Module, Outcome, Reverse, Verdict};
 use crate::value::Map;
+use crontab::{crontab, install, user};
 use table::{Job, Table, When};
 
 /// The module.
@@ -77,51 +75,6 @@ pub(super) static MODULE: Module = Module {
     watch: None,
     aggregate: None,
 };
-
-fn user(call: &Call<'_>) -> Result<String, Halt> {
-    let user = call.text("user")?.unwrap_or_else(|| "root".to_owned());
-    check_name(&user)?;
-    Ok(user)
-}
-
-/// Where crontabs are.
-fn spool() -> Domain {
-    Domain::Path("/var/spool/cron".to_owned())
-}
-
-/// The crontab of a user; nothing if there is none.
-fn crontab(call: &Call<'_>, facts: &Facts, user: &str) -> Result<String, Halt> {
-    if user != "root" && accounts::user(facts, user)?.is_none() {
-        // A state before this one may make the user.
-        return match call.mode {
-            Mode::Test => Ok(String::new()),
-            Mode::Apply => Err(Halt::Failed(format!("there is no user {user}"))),
-        };
-    }
-    let user = quoted(user);
-    let text = format!(
-        "command -v crontab >/dev/null || exit 127; \
-         if [ \"$(id -un)\" = {user} ]; then crontab -l; else crontab -u {user} -l; fi"
-    );
-    let probed = asked(facts, text, spool())?;
-    if probed.code == 127 {
-        return Err(Halt::Failed(
-            "crontabs cannot be managed: this machine has no `crontab`".into(),
-        ));
-    }
-    Ok(answer(probed).into_owned())
-}
-
-/// Installs a crontab. It goes through a pipe and is checked before it counts.
-fn install(user: &str, text: &str) -> Change {
-    let user = quoted(user);
-    let command =
-        format!("if [ \"$(id -un)\" = {user} ]; then crontab -; else crontab -u {user} -; fi");
-    let mut run = Run::new(command).touching([spool()]);
-    run.shown = Some(format!("crontab -u {user} -"));
-    run.stdin = Some(text.as_bytes().to_vec());
-    Change::Run(run)
-}
 
 /// The job that a state describes.
 struct Wish {

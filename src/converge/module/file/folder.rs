@@ -6,13 +6,13 @@
 
 use std::collections::BTreeMap;
 
+use super::kept::{keep, unkept};
 use super::pattern::Filter;
 use super::presence::bare;
-use super::recurse::kept_by;
 use super::work::{
     Owners, Work, at, folders, is_folder, join, named, need, one, parent, put, refuse, to,
 };
-use crate::converge::{Call, Facts, Halt, Mode, Outcome, Requisite, Target, Verdict};
+use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict};
 use crate::host::change::Change;
 use crate::host::fact::{Entry, EntryKind, Fact};
 use crate::value::{Map, Value};
@@ -467,71 +467,4 @@ fn cleaned(
             below.map(|(below, _)| *below)
         }),
     ))
-}
-
-/// Which of what is below a folder is neither kept, nor above what is kept, nor excluded, nor
-/// below something that goes. It is given from the top.
-pub(super) fn unkept<'a>(
-    folder: &str,
-    keep: &[String],
-    filter: &Filter,
-    below: impl Iterator<Item = &'a str>,
-) -> Vec<String> {
-    let mut removed: Vec<String> = Vec::new();
-    for below in below {
-        let full = join(folder, below);
-        let inside = format!("{full}/");
-        let is_kept = keep
-            .iter()
-            .any(|kept| *kept == full || kept.starts_with(&inside));
-        let is_below = removed.iter().any(|gone| {
-            full.strip_prefix(gone.as_str())
-                .is_some_and(|rest| rest.starts_with('/'))
-        });
-        if !is_kept && !is_below && filter.passes(below) {
-            removed.push(full);
-        }
-    }
-    removed
-}
-
-/// What other states of files, which this one requires, manage in the folder.
-pub(super) fn keep(call: &Call<'_>, folder: &str, facts: &Facts) -> Result<Vec<String>, Halt> {
-    let Some((low, own)) = call.chunk else {
-        return Ok(Vec::new());
-    };
-    let mut keep = Vec::new();
-    let links = low.chunks.get(own as usize).map(|chunk| &chunk.links);
-    for link in links.into_iter().flatten() {
-        let (Requisite::Require, Target::Set(set)) = (link.kind, link.target) else {
-            continue;
-        };
-        for index in low
-            .sets
-            .get(set as usize)
-            .into_iter()
-            .flat_map(|set| set.iter())
-        {
-            let Some(chunk) = low.chunks.get(*index as usize) else {
-                continue;
-            };
-            if &*chunk.state != "file" {
-                continue;
-            }
-            let path = bare(&chunk.name);
-            let is_inside = super::work::normal(path).starts_with(&format!("{folder}/"));
-            if !is_folder(path, facts)? {
-                keep.push(path.to_owned());
-            } else if is_inside || path == folder {
-                keep.push(path.to_owned());
-                if &*chunk.fun == "recurse" {
-                    keep.extend(kept_by(call, chunk)?);
-                } else {
-                    let below = facts.tree(path)?.unwrap_or_default();
-                    keep.extend(below.iter().map(|(below, _)| join(path, below)));
-                }
-            }
-        }
-    }
-    Ok(keep)
 }

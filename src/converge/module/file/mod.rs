@@ -10,6 +10,7 @@ mod edit;
 mod fetch;
 mod folder;
 mod json;
+mod kept;
 mod keyvalue;
 mod line;
 mod link;
@@ -24,8 +25,7 @@ mod source;
 mod text;
 mod work;
 
-use super::{Call, Function, Module, Reverse};
-use crate::converge::{Facts, Halt, Verdict};
+use crate::converge::{Call, Facts, Function, Halt, Module, Reverse, Verdict};
 
 /// The module.
 pub(super) static MODULE: Module = Module {

@@ -6,82 +6,17 @@
 
 use std::collections::BTreeSet;
 
-use super::folder::{keep, unkept};
+use super::kept::{Tree, found, keep, unkept};
 use super::managed::backup;
 use super::pattern::Filter;
 use super::place::{Body, Links, NewShown, Parents, Wish, place};
-use super::source::{Source, context, listed, mode_of, rendered, repeats_secrets, tree};
+use super::source::{Source, context, mode_of, rendered, repeats_secrets, tree};
 use super::text::Shown;
 use super::work::{Owners, Work, at, folders, join, named, need, one, parent, refuse, to};
-use crate::converge::{Call, Chunk, Facts, Halt, Mode, Outcome, Verdict};
+use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict};
 use crate::host::change::{Change, Like};
 use crate::host::fact::{Entry, Fact};
 use crate::value::{Map, Value};
-
-/// The folder of the state tree, and what of it is copied.
-struct Tree {
-    root: String,
-    /// Paths below it, in order.
-    files: Vec<String>,
-}
-
-fn sources(call: &Call<'_>) -> Result<String, Halt> {
-    let sources = call.texts("source")?;
-    for source in &sources {
-        if !source.starts_with("salt://") {
-            return refuse(format!(
-                "Recurse failed: Invalid source '{source}' (must be a salt:// URI)"
-            ));
-        }
-    }
-    for source in &sources {
-        let Source::Tree(path) = Source::parse(source.trim_end_matches('/')) else {
-            continue;
-        };
-        if !listed(call, &path)?.is_empty() {
-            return Ok(path);
-        }
-    }
-    refuse("Recurse failed: none of the specified sources were found")
-}
-
-fn found(call: &Call<'_>) -> Result<Tree, Halt> {
-    let root = sources(call)?;
-    let filter = Filter::of(call)?;
-    let depth = call.int("maxdepth")?;
-    let prefix = if root.is_empty() {
-        String::new()
-    } else {
-        format!("{root}/")
-    };
-    let files = listed(call, &root)?
-        .into_iter()
-        .filter_map(|path| path.strip_prefix(&prefix).map(str::to_owned))
-        .filter(|below| {
-            let level = i64::try_from(below.matches('/').count()).unwrap_or(i64::MAX);
-            depth.is_none_or(|most| level <= most) && filter.passes(below)
-        })
-        .collect();
-    Ok(Tree { root, files })
-}
-
-/// What another state of this kind manages.
-pub(super) fn kept_by(call: &Call<'_>, chunk: &Chunk) -> Result<Vec<String>, Halt> {
-    let other = Call {
-        fun: "recurse",
-        name: &chunk.name,
-        id: &chunk.id,
-        sls: &chunk.sls,
-        args: &chunk.args,
-        ..*call
-    };
-    // A source that is missing manages nothing.
-    match found(&other) {
-        Ok(tree) => Ok(tree.files.iter().map(|it| join(&chunk.name, it)).collect()),
-        Err(Halt::Failed(_)) => Ok(Vec::new()),
-        Err(needs) => Err(needs),
-    }
-}
 
 /// What all parts of a call come to.
 #[derive(Default)]

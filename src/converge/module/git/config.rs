@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::repository::{Access, git, target};
-use crate::converge::module::Call;
 use crate::converge::module::command::{act, done, old_new, one, quoted, texts};
-use crate::converge::{Facts, Halt, Outcome, Verdict};
+use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
 use crate::host::fact::Domain;
 use crate::value::{Map, Value};
 

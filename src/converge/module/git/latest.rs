@@ -1,12 +1,10 @@
 //! A repository is cloned, and brought to the newest commit.
 
-use super::repository::{Local, Remote, Revision, git, without_password};
+use super::repository::{Local, Remote, Revision, git, submodules, without_password};
 use super::update;
 use super::wish::{Upstream, Wish, joined};
 use crate::converge::module::command::{act, done, old_new, one, quoted};
-use crate::converge::module::{Call, Mode};
-use crate::converge::{Facts, Halt, Outcome, Verdict};
-use crate::host::change::Change;
+use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict};
 use crate::value::{Map, Value};
 
 /// Brings a repository to be there, at the newest commit.
@@ -194,17 +192,4 @@ fn after_clone(
         commands.push(submodules(target));
     }
     commands
-}
-
-/// Brings the modules within a repository to where they are to be.
-pub(super) fn submodules(target: &str) -> String {
-    git(
-        target,
-        ["submodule", "update", "-q", "--init", "--recursive"],
-    )
-}
-
-/// A step of a repository.
-pub(super) fn step(wish: &Wish, text: String) -> Change {
-    wish.access.run(text, &wish.target)
 }

@@ -7,7 +7,7 @@ mod repository;
 mod update;
 mod wish;
 
-use super::{Function, Module, Reverse};
+use crate::converge::{Function, Module, Reverse};
 
 /// The module.
 pub(super) static MODULE: Module = Module {

@@ -1,11 +1,10 @@
 //! Repositories are cloned once, made empty, or kept at a commit.
 
-use super::latest::{emptied, submodules};
-use super::repository::{Access, Local, Question, git, name, target, without_password};
+use super::latest::emptied;
+use super::repository::{Access, Local, Question, git, name, submodules, target, without_password};
 use super::wish::joined;
-use crate::converge::module::Call;
 use crate::converge::module::command::{act, done, old_new, one, quoted};
-use crate::converge::{Facts, Halt, Outcome, Verdict};
+use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
 use crate::value::{Map, Value};
 
 fn address(call: &Call<'_>) -> Result<String, Halt> {

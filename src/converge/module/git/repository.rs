@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::converge::module::Call;
 use crate::converge::module::command::{quoted, quoted_all};
-use crate::converge::{Facts, Halt};
+use crate::converge::{Call, Facts, Halt};
 use crate::host::change::{Change, Run};
 use crate::host::fact::{Domain, Probe, Setting};
 use crate::value::Value;
@@ -431,6 +430,14 @@ pub(super) fn name(call: &Call<'_>, key: &str) -> Result<Option<String>, Halt> {
         )));
     }
     Ok(Some(text))
+}
+
+/// Brings the modules within a repository to where they are to be.
+pub(super) fn submodules(target: &str) -> String {
+    git(
+        target,
+        ["submodule", "update", "-q", "--init", "--recursive"],
+    )
 }
 
 #[cfg(test)]

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::latest::{step, submodules};
-use super::repository::{Kind, Local, Remote, Repository, Revision, git, without_password};
-use super::wish::{Force, Upstream, Wish, joined, short};
+use super::repository::{
+    Kind, Local, Remote, Repository, Revision, git, submodules, without_password,
+};
+use super::wish::{Force, Upstream, Wish, joined, short, step};
 use crate::converge::module::command::{act_on_outputs, done, old_new, one, quoted, texts};
 use crate::converge::{Facts, Halt, Outcome, Verdict};
 use crate::host::change::Change;

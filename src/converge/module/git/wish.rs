@@ -1,8 +1,8 @@
 //! What a state wants of a repository, and how messages name it.
 
 use super::repository::{Access, Kind, Question, Remote, Repository, Revision, name, target};
-use crate::converge::Halt;
-use crate::converge::module::Call;
+use crate::converge::{Call, Halt};
+use crate::host::change::Change;
 use crate::value::Value;
 
 /// When what stands in the way is thrown away.
@@ -201,4 +201,9 @@ pub(super) fn short(commit: &str) -> &str {
 pub(super) fn joined(comments: &[String]) -> String {
     let text = comments.join(". ");
     if comments.len() > 1 { text + "." } else { text }
+}
+
+/// A step of a repository.
+pub(super) fn step(wish: &Wish, text: String) -> Change {
+    wish.access.run(text, &wish.target)
 }

@@ -2,9 +2,8 @@
 
 use super::machine::Packages;
 use super::wish::{Wish, wishes};
-use crate::converge::module::Call;
 use crate::converge::module::command::{act, done, old_new, quoted_all, run};
-use crate::converge::{Facts, Halt, Outcome, Verdict};
+use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
 use crate::host::change::Change;
 use crate::host::fact::Domain;
 use crate::value::{Map, Value};

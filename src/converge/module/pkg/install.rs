@@ -6,10 +6,9 @@ use super::hold;
 use super::machine::{Candidates, Packages};
 use super::source;
 use super::version::{Wanted, compare};
-use super::wish::{Wish, apt, apt_change, refresh, wishes};
-use crate::converge::module::Call;
-use crate::converge::module::command::{act, done, old_new, quoted};
-use crate::converge::{Facts, Halt, Outcome, Verdict};
+use super::wish::{Wish, apt, apt_change, install_error, options, refresh, wishes};
+use crate::converge::module::command::{act, done, old_new};
+use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
 use crate::host::change::Change;
 use crate::value::{Map, Value};
 
@@ -166,33 +165,6 @@ fn install_step(
     )))
 }
 
-/// The options that arguments ask for.
-pub(super) fn options(call: &Call<'_>, falls: bool) -> Result<Vec<String>, Halt> {
-    let flags = [
-        (
-            !call.flag("install_recommends", true),
-            "--no-install-recommends",
-        ),
-        (call.flag("only_upgrade", false), "--only-upgrade"),
-        (call.flag("skip_verify", false), "--allow-unauthenticated"),
-        (
-            call.flag("update_holds", false),
-            "--allow-change-held-packages",
-        ),
-        (call.flag("reinstall", false), "--reinstall"),
-        (falls, "--allow-downgrades"),
-    ];
-    let mut options: Vec<String> = flags
-        .into_iter()
-        .filter(|(is_wanted, _)| *is_wanted)
-        .map(|(_, option)| option.to_owned())
-        .collect();
-    if let Some(repo) = call.text("fromrepo")? {
-        options.push(format!("-t {}", quoted(&repo)));
-    }
-    Ok(options)
-}
-
 /// What a dry run says.
 fn predicted(plan: &Plan, candidates: &Candidates) -> Outcome {
     let mut changes = Map::new();
@@ -296,18 +268,6 @@ fn plural(count: usize) -> (&'static str, &'static str) {
     } else {
         ("", "was")
     }
-}
-
-/// What apt complained, as Salt shows it.
-pub(super) fn install_error(complaint: &str) -> String {
-    let lines: Vec<String> = complaint
-        .lines()
-        .map(|line| format!("    - {line}"))
-        .collect();
-    format!(
-        "Problem encountered installing package(s). Additional info follows:\n\nerrors:\n{}",
-        lines.join("\n")
-    )
 }
 
 /// Brings packages to their newest version.

@@ -11,8 +11,7 @@ mod wish;
 pub(super) use source::download;
 
 use super::command::done;
-use super::{Call, Function, Module, Reverse};
-use crate::converge::{Facts, Halt, Outcome, Verdict};
+use crate::converge::{Call, Facts, Function, Halt, Module, Outcome, Reverse, Verdict};
 use crate::value::{Map, Value};
 
 /// The module.

@@ -2,9 +2,8 @@
 
 use super::machine::{Packages, upgrades};
 use super::wish::{Wish, apt, apt_change, refresh, wishes};
-use crate::converge::module::Call;
 use crate::converge::module::command::{act, done, old_new};
-use crate::converge::{Facts, Halt, Outcome, Verdict};
+use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
 use crate::value::{Map, Value};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,11 +1,9 @@
 //! Packages are installed from files: on the machine, in the state tree, or on the web.
 
-use super::install::{install_error, options};
 use super::machine::Packages;
-use super::wish::{apt, apt_change};
-use crate::converge::module::Call;
+use super::wish::{apt, apt_change, install_error, options};
 use crate::converge::module::command::{act, answer, asked, done, old_new, quoted, run};
-use crate::converge::{Facts, Halt, Outcome, Verdict};
+use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
 use crate::host::change::{Change, Like, Write};
 use crate::host::fact::Domain;
 use crate::value::{Map, Value};

@@ -2,9 +2,8 @@
 
 use super::machine::Packages;
 use super::version::Wanted;
-use crate::converge::Halt;
-use crate::converge::module::Call;
-use crate::converge::module::command::{quoted_all, run};
+use crate::converge::module::command::{quoted, quoted_all, run};
+use crate::converge::{Call, Halt};
 use crate::host::change::Change;
 use crate::host::fact::Domain;
 use crate::value::Value;
@@ -174,4 +173,43 @@ pub(super) fn refresh(call: &Call<'_>) -> Result<Change, Halt> {
     };
     let lists = Domain::Path("/var/lib/apt".to_owned());
     Ok(run(text, [Domain::Packages, lists]))
+}
+
+/// The options that arguments ask for.
+pub(super) fn options(call: &Call<'_>, falls: bool) -> Result<Vec<String>, Halt> {
+    let flags = [
+        (
+            !call.flag("install_recommends", true),
+            "--no-install-recommends",
+        ),
+        (call.flag("only_upgrade", false), "--only-upgrade"),
+        (call.flag("skip_verify", false), "--allow-unauthenticated"),
+        (
+            call.flag("update_holds", false),
+            "--allow-change-held-packages",
+        ),
+        (call.flag("reinstall", false), "--reinstall"),
+        (falls, "--allow-downgrades"),
+    ];
+    let mut options: Vec<String> = flags
+        .into_iter()
+        .filter(|(is_wanted, _)| *is_wanted)
+        .map(|(_, option)| option.to_owned())
+        .collect();
+    if let Some(repo) = call.text("fromrepo")? {
+        options.push(format!("-t {}", quoted(&repo)));
+    }
+    Ok(options)
+}
+
+/// What apt complained, as Salt shows it.
+pub(super) fn install_error(complaint: &str) -> String {
+    let lines: Vec<String> = complaint
+        .lines()
+        .map(|line| format!("    - {line}"))
+        .collect();
+    format!(
+        "Problem encountered installing package(s). Additional info follows:\n\nerrors:\n{}",
+        lines.join("\n")
+    )
 }

@@ -6,8 +6,7 @@ use std::path::Path;
 
 use super::command::{act, answer, asked, done, old_new, one, quoted, run};
 use super::pkg::download;
-use super::{Call, Function, Module, Reverse};
-use crate::converge::{Facts, Halt, Outcome, Verdict};
+use crate::converge::{Call, Facts, Function, Halt, Module, Outcome, Reverse, Verdict};
 use crate::host::change::{Change, Like, Write};
 use crate::host::fact::Domain;
 use crate::value::{Map, Value};

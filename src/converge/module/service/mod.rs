@@ -3,8 +3,7 @@
 mod way;
 
 use super::command::{act, done, old_new, one};
-use super::{Call, Function, Module, Reverse};
-use crate::converge::{Facts, Halt, Outcome, Verdict};
+use crate::converge::{Call, Facts, Function, Halt, Module, Outcome, Reverse, Verdict};
 use crate::host::change::Change;
 use crate::value::{Map, Value};
 use way::{Service, Status, Verb, Way, change};
@@ -154,7 +153,7 @@ fn keep(call: &Call<'_>, facts: &Facts, wish: Wish) -> Result<Verdict, Halt> {
 
 /// A service that nobody knows.
 fn missing(call: &Call<'_>, name: &str, wish: &Wish) -> Result<Verdict, Halt> {
-    if call.mode == super::Mode::Test {
+    if call.mode == crate::converge::Mode::Test {
         let verb = if wish.runs { "started" } else { "stopped" };
         let comment = format!(
             "Service {name} not present; if created in this state run, it would have been {verb}"
@@ -282,7 +281,7 @@ fn start_with_machine(call: &Call<'_>, facts: &Facts, wanted: bool) -> Result<Ve
     let status = service.status(facts)?;
     let name = &service.name;
     if status.way.is_none() {
-        if call.mode == super::Mode::Test && wanted {
+        if call.mode == crate::converge::Mode::Test && wanted {
             let comment = format!(
                 "Service {name} not present; if created in this state run, it would have been enabled"
             );

@@ -1,8 +1,7 @@
 //! How a machine starts and stops services, what it says of one, and the commands for it.
 
-use crate::converge::module::Call;
 use crate::converge::module::command::{answer, asked, field, quoted};
-use crate::converge::{Facts, Halt};
+use crate::converge::{Call, Facts, Halt};
 use crate::host::change::{Change, Run};
 use crate::host::fact::Domain;
 

@@ -4,8 +4,7 @@ mod keys;
 
 use super::accounts::{User, check_name, user};
 use super::command::{act, all_known, done, one};
-use super::{Call, Function, Mode, Module, Reverse};
-use crate::converge::{Facts, Halt, Outcome, Verdict};
+use crate::converge::{Call, Facts, Function, Halt, Mode, Module, Outcome, Reverse, Verdict};
 use crate::host::change::{Change, Like, Write};
 use crate::host::fact::Fact;
 use crate::value::Map;

@@ -2,7 +2,16 @@
 
 use sha2::{Digest, Sha256, Sha512};
 
-use super::wish::Password;
+/// A password that a user is to have.
+#[derive(Clone)]
+pub(super) enum Password {
+    /// This hash.
+    Hash(String),
+    /// This text, hashed on the machine.
+    Plain(String),
+    /// None at all.
+    Empty,
+}
 
 /// Whether a password is that of a hash.
 pub(super) fn is_of(password: &Password, hash: &str) -> bool {

@@ -5,12 +5,12 @@ mod wish;
 
 use super::accounts::{DAYS, GECOS, Groups, User, ask, check_name, user};
 use super::command::{act, done, one, quoted, run};
-use super::{Call, Function, Mode, Module, Reverse};
-use crate::converge::{Facts, Halt, Outcome, Verdict};
+use crate::converge::{Call, Facts, Function, Halt, Mode, Module, Outcome, Reverse, Verdict};
 use crate::host::change::{Change, Like, Run};
 use crate::host::fact::Domain;
 use crate::value::{Map, Value};
-use wish::{HIDDEN, Password, Wish};
+use hash::Password;
+use wish::{HIDDEN, Wish};
 
 /// The module.
 pub(super) static MODULE: Module = Module {

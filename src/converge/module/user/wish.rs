@@ -1,9 +1,8 @@
 //! What a state wants of a user, and how a user differs from it.
 
-use crate::converge::Halt;
-use crate::converge::module::Call;
+use super::hash::{self, Password};
 use crate::converge::module::accounts::{GECOS, Groups, User, check_name};
-use crate::converge::module::user::hash;
+use crate::converge::{Call, Halt};
 use crate::value::{Map, Value};
 
 /// The days of a password that people set, by their argument and `chage`'s option, and their
@@ -16,17 +15,6 @@ pub(super) const DAYS: [(&str, &str, usize); 6] = [
     ("inactdays", "-I", 4),
     ("expire", "-E", 5),
 ];
-
-/// A password that a user is to have.
-#[derive(Clone)]
-pub(super) enum Password {
-    /// This hash.
-    Hash(String),
-    /// This text, hashed on the machine.
-    Plain(String),
-    /// None at all.
-    Empty,
-}
 
 /// What a state wants of a user.
 #[derive(Clone)]

@@ -1,17 +1,22 @@
-//! The connections to one host by one way: opened by the first that needs one, shared by all, more
-//! of them where one does not do (spec/hosts.md F6, F42).
+//! The open connections: opened by the first that needs one, shared by all, more of them to one
+//! host where one does not do (spec/hosts.md F6, F41, F42).
 
+use std::collections::HashMap;
+use std::fmt::Debug;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use russh::Channel;
 use russh::client::Msg;
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, Semaphore, watch};
+use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use super::pool::Inner;
-use super::ssh::{Connection, Failure, NoSession, Opener, shown};
-use super::{Destination, Route};
+use super::connect::{AnyFuture, Opener, Ways};
+use super::connection::{Connection, NoSession};
+use super::failure::{Failure, shown};
+use super::keys::Keys;
+use crate::host::{Address, Destination, Route};
 
 /// The most connections to one host by one way.
 const MOST: usize = 4;
@@ -19,12 +24,115 @@ const MOST: usize = 4;
 /// session that has just ended may still count there.
 const REFUSALS: u32 = 5;
 const REFUSED: Duration = Duration::from_millis(50);
+/// How long all connections together may take to be closed.
+const CLOSING: Duration = Duration::from_secs(1);
+
+/// Bounds of what is open at a time.
+#[derive(Debug, Clone)]
+pub struct PoolLimits {
+    /// The most commands and transfers at a time on one connection; further ones open another.
+    /// A server allows 10 unless it is told otherwise.
+    pub sessions: usize,
+    /// The most connections that are being opened at a time: a server drops some of too many, and
+    /// each costs a key exchange.
+    pub opening: usize,
+}
+
+impl Default for PoolLimits {
+    fn default() -> Self {
+        Self {
+            sessions: 10,
+            opening: 20,
+        }
+    }
+}
+
+/// What all connections share.
+pub(in crate::host) struct Connections {
+    pub(in crate::host) limits: PoolLimits,
+    pub(in crate::host) opening: Semaphore,
+    pub(in crate::host) keys: Keys,
+    lanes: Mutex<HashMap<Address, Vec<Arc<Lane>>>>,
+    closing: watch::Sender<bool>,
+}
+
+impl Debug for Connections {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Connections")
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Connections {
+    /// No connection at all, and the bounds of those to come.
+    pub(in crate::host) fn new(limits: PoolLimits) -> Self {
+        let opening = limits.opening.clamp(1, Semaphore::MAX_PERMITS);
+        Self {
+            limits,
+            opening: Semaphore::new(opening),
+            keys: Keys::default(),
+            lanes: Mutex::default(),
+            closing: watch::Sender::new(false),
+        }
+    }
+
+    /// The connections to a host.
+    pub(in crate::host) fn lane(&self, destination: &Arc<Destination>) -> Arc<Lane> {
+        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        let ways = lanes.entry(destination.address.clone()).or_default();
+        let is = |lane: &&Arc<Lane>| is_same_way(&lane.destination, destination);
+        if let Some(lane) = ways.iter().find(is) {
+            return Arc::clone(lane);
+        }
+        let lane = Arc::new(Lane::new(Arc::clone(destination)));
+        ways.push(Arc::clone(&lane));
+        lane
+    }
+
+    pub(in crate::host) fn is_closing(&self) -> bool {
+        *self.closing.borrow()
+    }
+
+    /// Waits until all is to be closed.
+    pub(in crate::host) async fn closing(&self) {
+        let mut closing = self.closing.subscribe();
+        // The one that tells lives as long as this.
+        closing.wait_for(|closing| *closing).await.ok();
+    }
+
+    /// Closes all connections in order, within a second. No connection is opened any more.
+    pub(in crate::host) async fn close(&self) {
+        self.closing.send_replace(true);
+        let lanes: Vec<Arc<Lane>> = {
+            let lanes = self.lanes.lock();
+            let mut lanes = lanes.unwrap_or_else(PoisonError::into_inner);
+            lanes.drain().flat_map(|(_, ways)| ways).collect()
+        };
+        let mut closing: JoinSet<()> = JoinSet::new();
+        for connection in lanes.iter().flat_map(|lane| lane.take()) {
+            closing.spawn(async move { connection.close().await });
+        }
+        let all = async { while closing.join_next().await.is_some() {} };
+        timeout(CLOSING, all).await.ok();
+    }
+}
+
+impl Ways for Arc<Connections> {
+    fn to(&self, gate: Arc<Destination>) -> AnyFuture<'_, Result<Arc<Connection>, Failure>> {
+        Box::pin(async move {
+            // Ways through a host are no sessions there, so the lease goes at once.
+            let lease = self.lane(&gate).lease(self).await?;
+            Ok(Arc::clone(&lease.connection))
+        })
+    }
+}
 
 type Opening = watch::Receiver<Option<Result<(), Failure>>>;
 
 /// The connections to one host by one way.
-pub(super) struct Lane {
-    pub(super) destination: Arc<Destination>,
+pub(in crate::host) struct Lane {
+    pub(in crate::host) destination: Arc<Destination>,
     state: Mutex<State>,
     /// Somebody may find a connection with room now.
     changed: Notify,
@@ -47,9 +155,9 @@ struct Slot {
 }
 
 /// The right to have one session on a connection.
-pub(super) struct Lease {
+pub(in crate::host) struct Lease {
     lane: Arc<Lane>,
-    pub(super) connection: Arc<Connection>,
+    pub(in crate::host) connection: Arc<Connection>,
 }
 
 impl Drop for Lease {
@@ -60,7 +168,7 @@ impl Drop for Lease {
 }
 
 impl Lane {
-    pub(super) fn new(destination: Arc<Destination>) -> Self {
+    pub(in crate::host) fn new(destination: Arc<Destination>) -> Self {
         Self {
             destination,
             state: Mutex::default(),
@@ -81,13 +189,16 @@ impl Lane {
     }
 
     /// Takes all connections out.
-    pub(super) fn take(&self) -> Vec<Arc<Connection>> {
+    pub(in crate::host) fn take(&self) -> Vec<Arc<Connection>> {
         let open = std::mem::take(&mut self.state().open);
         open.into_iter().map(|slot| slot.connection).collect()
     }
 
     /// Gives a connection with room, which may mean to open it, or to wait until there is room.
-    pub(super) async fn lease(self: &Arc<Self>, pool: &Arc<Inner>) -> Result<Lease, Failure> {
+    pub(in crate::host) async fn lease(
+        self: &Arc<Self>,
+        pool: &Arc<Connections>,
+    ) -> Result<Lease, Failure> {
         loop {
             let woken = self.changed.notified();
             tokio::pin!(woken);
@@ -127,7 +238,7 @@ impl Lane {
     }
 
     /// Begins to open a connection, on its own: who asked for it first may give up.
-    fn open(self: &Arc<Self>, pool: &Arc<Inner>) -> Opening {
+    fn open(self: &Arc<Self>, pool: &Arc<Connections>) -> Opening {
         let (tell, told) = watch::channel(None);
         let (lane, pool) = (Arc::clone(self), Arc::clone(pool));
         tokio::spawn(async move {
@@ -168,9 +279,9 @@ impl Lane {
 
     /// Opens a session. A connection that proves to be lost is opened anew, once; a host that
     /// allows fewer sessions than we thought gets fewer.
-    pub(super) async fn session(
+    pub(in crate::host) async fn session(
         self: &Arc<Self>,
-        pool: &Arc<Inner>,
+        pool: &Arc<Connections>,
     ) -> Result<(Lease, Channel<Msg>), Failure> {
         let mut losses = 0;
         let mut refusals = 0;
@@ -224,7 +335,7 @@ impl Lane {
 }
 
 /// Whether two destinations with one address share their connections.
-pub(super) fn is_same_way(one: &Destination, other: &Destination) -> bool {
+pub(in crate::host) fn is_same_way(one: &Destination, other: &Destination) -> bool {
     let route = match (&one.route, &other.route) {
         (Route::Jumps(one), Route::Jumps(other)) => {
             let pairs = || one.iter().zip(other);

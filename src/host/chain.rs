@@ -1,11 +1,9 @@
 //! A chain of executors, with all that each of them needs.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
-use super::run::{ChainRun, Start};
-use crate::host::{Request, Secret};
+use super::Secret;
 
 /// Executors in order; at least one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,7 +69,7 @@ pub enum Spread {
     /// By the hash of their names: a host always waits equally long.
     #[default]
     Hash,
-    /// Evenly, by the rank that [`Start`] says.
+    /// Evenly, by the rank that [`super::Start`] says.
     Rank,
 }
 
@@ -81,7 +79,7 @@ pub struct Become {
     /// The user.
     pub user: String,
     /// The password that is asked for; if there is none, being asked ends the command with
-    /// [`crate::host::Exit::Asked`].
+    /// [`super::Exit::Asked`].
     pub password: Option<Secret>,
 }
 
@@ -136,11 +134,6 @@ impl Chain {
     /// Whether it is known from the start that no executor performs anything.
     pub fn performs_nothing(&self) -> bool {
         !self.executors.iter().any(Executor::may_end)
-    }
-
-    /// Begins to perform an action; the chain that the request names is not looked at.
-    pub fn begin(self: &Arc<Self>, request: Request, start: Start) -> ChainRun {
-        ChainRun::new(Arc::clone(self), request, start)
     }
 }
 

@@ -1,0 +1,361 @@
+//! The command of an operation: how it is made, and what its output says.
+
+use std::path::{Path, PathBuf};
+
+use super::result::{apply_done, apply_result_template};
+use super::template::failed;
+use crate::expr::Error;
+use crate::host::{Action, ActionResult, Background, Command, Exit, Program, Question, RunOutput};
+use crate::name::Status;
+use crate::task::{Effect, EffectResult, Machine, Outcome, Progress, Run, TaskView};
+use crate::text::quote_for_shell;
+use crate::value::{Map, REDACTED, Value};
+
+/// The text of a command for a shell.
+pub(super) fn script_of(command: &Value) -> String {
+    match command.reveal() {
+        Value::List(words) => words
+            .iter()
+            .map(|word| word.reveal().to_string())
+            .collect::<Vec<_>>()
+            .join(" "),
+        other => other.to_string(),
+    }
+}
+
+/// The words of a command that needs no shell.
+fn words_of(command: &Value) -> Vec<String> {
+    match command.reveal() {
+        Value::List(words) => words.iter().map(|word| word.reveal().to_string()).collect(),
+        other => split_words(&other.to_string()),
+    }
+}
+
+/// What runs words. Secret ones go to a shell, which is given its text off the command line: what
+/// it can do itself, such as `echo` or `printf`, shows them to nobody.
+fn program_of(words: Vec<String>, secret: bool) -> Program {
+    if !secret {
+        return Program::Argv(words);
+    }
+    // A text for a shell goes to that one.
+    let (text, shell) = match &words[..] {
+        [shell, option, text] if option == "-c" => (text.clone(), Some(shell.clone())),
+        words => {
+            let quoted: Vec<String> = words.iter().map(|word| quote_for_shell(word)).collect();
+            (quoted.join(" "), None)
+        }
+    };
+    let program = Program::Shell {
+        text,
+        shell,
+        secret,
+    };
+    match program.variable() {
+        Some(_) => program,
+        // What takes its text with `-c` is no shell that can have it in another way.
+        None => Program::Argv(words),
+    }
+}
+
+/// A command that is on its way on this machine.
+#[derive(Debug)]
+pub(super) struct ShellRun {
+    pub(super) rendered: Value,
+    pub(super) secrets: Vec<String>,
+}
+
+impl Run for ShellRun {
+    fn step(&mut self, task: &TaskView<'_>, last: Option<EffectResult>) -> Progress {
+        match last {
+            Some(EffectResult::Action(ActionResult::Run(output))) => {
+                Progress::Done(Box::new(self.finish(task, &output)))
+            }
+            _ => match self.command(task, None) {
+                Ok(command) => Progress::Do(Box::new(Effect::here(Action::Run(command)))),
+                Err(error) => Progress::Done(Box::new(failed(&error))),
+            },
+        }
+    }
+}
+
+impl ShellRun {
+    fn field(&self, name: &str) -> Value {
+        self.rendered.get(name).cloned().unwrap_or(Value::Null)
+    }
+
+    /// The command, on this machine or on another.
+    pub(super) fn command(
+        &mut self,
+        task: &TaskView<'_>,
+        machine: Option<&Machine>,
+    ) -> Result<Command, Error> {
+        let shell = self.field("shell");
+        let named = shell
+            .as_str()
+            .filter(|shell| !shell.is_empty())
+            .map(str::to_owned);
+        let command = self.field("command");
+        let secret = command.has_sensitive();
+        let program = if shell.is_truthy() {
+            Program::Shell {
+                text: script_of(command.reveal()),
+                shell: named,
+                secret,
+            }
+        } else {
+            program_of(words_of(&command), secret)
+        };
+        let (cwd, variables) = match machine {
+            None => (self.cwd(task), task.environment()?),
+            Some(machine) => (self.stated_cwd(), machine.variables.clone()),
+        };
+        let mut command = Command::new(program, cwd);
+        command.env = variables.all;
+        command.secrets = variables.secrets;
+        let input = task.input("input")?.filter(|input| !input.is_null());
+        if let Some(input) = input {
+            let text = input.reveal().to_string();
+            if input.has_sensitive() {
+                command.secrets.push(text.clone());
+            }
+            command.stdin = Some(text.into_bytes());
+        }
+        command.time_limit = task.settings.time_limit;
+        let echo = task.input("echo")?.filter(|echo| !echo.is_null());
+        // What a secret command writes counts as secret.
+        command.echo = !secret && echo.map_or(task.settings.echo, |echo| echo.is_truthy());
+        self.secrets = command.secret_lines().map(str::to_owned).collect();
+        command.background = Background::Keep;
+        Ok(command)
+    }
+
+    fn cwd(&self, task: &TaskView<'_>) -> PathBuf {
+        let base: &Path = task.settings.base_dir;
+        base.join(self.stated_cwd())
+    }
+
+    fn stated_cwd(&self) -> PathBuf {
+        self.field("cwd").as_str().unwrap_or_default().into()
+    }
+
+    /// What the command begins with.
+    pub(super) fn first_word(&self) -> Option<String> {
+        words_of(&self.field("command")).into_iter().next()
+    }
+
+    pub(super) fn finish(&self, task: &TaskView<'_>, output: &RunOutput) -> Outcome {
+        let success = output.exit == Exit::Code(0);
+        let result = self.result(output, success);
+        let mut outcome = Outcome {
+            success,
+            ..Outcome::default()
+        };
+        if !success {
+            outcome.notes.push(self.failure(task, output));
+        }
+        if never_began(&output.exit) {
+            outcome.modified = Some(false);
+        }
+        apply_result_template(task, &result, &mut outcome);
+        evaluate_outputs(task, &result, &mut outcome);
+        if !outcome.errors.is_empty() {
+            outcome.success = false;
+        }
+        let mut shown = result.clone();
+        shown.retain(|_, value| !value.is_null());
+        outcome.result = Some(Value::from(shown));
+        if let Some(done) = task.raw("done") {
+            let variables = done_variables(&outcome, result);
+            match task.evaluate_with(done, &variables) {
+                Ok(done) => apply_done(&done, &mut outcome),
+                Err(error) => return failed(&error),
+            }
+        }
+        outcome
+    }
+
+    /// Whether a text contains a secret from the command's environment or input.
+    fn shows_secret(&self, text: &str) -> bool {
+        self.secrets.iter().any(|secret| text.contains(secret))
+    }
+
+    /// Why the command failed, in words.
+    fn failure(&self, task: &TaskView<'_>, output: &RunOutput) -> String {
+        let command = self.field("command");
+        let secret = command.has_sensitive();
+        let name = if secret {
+            REDACTED.to_owned()
+        } else {
+            shorten(&script_of(&command))
+        };
+        let why = match &output.exit {
+            Exit::TimedOut => {
+                let limit = task
+                    .settings
+                    .time_limit
+                    .unwrap_or(output.elapsed)
+                    .as_secs_f64();
+                format!("ran longer than its limit of {limit} s and was ended")
+            }
+            exit => exit.to_string(),
+        };
+        let complaint = output.stderr.text();
+        let last = complaint.lines().rev().find(|line| !line.trim().is_empty());
+        let last = last.filter(|line| !secret && !self.shows_secret(line));
+        match last {
+            Some(line) => format!("`{name}`: {why}: {}", strip_escapes(line.trim())),
+            None => format!("`{name}`: {why}"),
+        }
+    }
+
+    /// The variables of `resultTemplate` and of the record.
+    fn result(&self, output: &RunOutput, success: bool) -> Map {
+        let command = self.field("command");
+        let secret = command.has_sensitive();
+        let shown = Value::from(script_of(&command)).sensitive_if(secret);
+        let code = match &output.exit {
+            Exit::Code(code) => Value::Int(i64::from(*code)),
+            Exit::Signal(signal) => Value::Int(-i64::from(*signal)),
+            _ => Value::Null,
+        };
+        let (error, limit) = match &output.exit {
+            Exit::TimedOut => (
+                Value::Null,
+                Value::Float(output.elapsed.as_secs_f64().floor()),
+            ),
+            Exit::Code(_) | Exit::Signal(_) | Exit::Cancelled => (Value::Null, Value::Null),
+            exit => (Value::from(exit.to_string()), Value::Null),
+        };
+        let text = |text: String| {
+            let hidden = secret || self.shows_secret(&text);
+            Value::from(strip_escapes(&text)).sensitive_if(hidden)
+        };
+        Map::from_iter([
+            ("args".into(), shown.clone()),
+            ("returncode".into(), code),
+            ("stdout".into(), text(output.stdout.text())),
+            ("stderr".into(), text(output.stderr.text())),
+            ("cmd".into(), shown),
+            ("timeout".into(), limit),
+            ("error".into(), error),
+            ("success".into(), Value::Bool(success)),
+        ])
+    }
+}
+
+/// Whether a command has not begun for certain: nobody was let in, or let act as another.
+pub(super) fn never_began(exit: &Exit) -> bool {
+    match exit {
+        Exit::Unreachable(_) => true,
+        Exit::Asked { question, .. } => !matches!(question, Question::Prompt(_)),
+        _ => false,
+    }
+}
+
+fn evaluate_outputs(task: &TaskView<'_>, result: &Map, outcome: &mut Outcome) {
+    let Some(template) = task.raw("outputsTemplate") else {
+        return;
+    };
+    match task.evaluate_with(template, result) {
+        Ok(value) => outcome.outputs = value.as_map().cloned(),
+        Err(error) => {
+            outcome
+                .errors
+                .push(format!("error processing outputsTemplate: {error}"));
+        }
+    }
+}
+
+/// The variables that `done` sees.
+fn done_variables(outcome: &Outcome, result: Map) -> Map {
+    Map::from_iter([
+        ("success".into(), Value::Bool(outcome.success)),
+        ("modified".into(), Value::from(outcome.modified)),
+        (
+            "status".into(),
+            Value::from(outcome.status.map(Status::as_str)),
+        ),
+        ("result".into(), Value::from(result)),
+        ("outputs".into(), Value::from(outcome.outputs.clone())),
+    ])
+}
+
+/// Splits a line into words as a shell would, quotes and backslashes understood.
+fn split_words(line: &str) -> Vec<String> {
+    let (mut words, mut word, mut open) = (Vec::new(), String::new(), false);
+    let mut characters = line.chars();
+    let mut quoted: Option<char> = None;
+    while let Some(character) = characters.next() {
+        match (quoted, character) {
+            (Some(quote), c) if c == quote => quoted = None,
+            (Some('"') | None, '\\') => word.extend(characters.next()),
+            (None, c @ ('\'' | '"')) => {
+                quoted = Some(c);
+                open = true;
+            }
+            (None, c) if c.is_whitespace() => {
+                if open || !word.is_empty() {
+                    words.push(std::mem::take(&mut word));
+                }
+                open = false;
+            }
+            (_, c) => word.push(c),
+        }
+    }
+    if open || !word.is_empty() {
+        words.push(word);
+    }
+    words
+}
+
+/// The beginning of a command, enough to recognise it.
+fn shorten(command: &str) -> String {
+    const LENGTH: usize = 80;
+    let mut short: String = command.chars().take(LENGTH).collect();
+    if short.len() < command.len() {
+        short.push('…');
+    }
+    short
+}
+
+/// Takes terminal escapes out of an output.
+fn strip_escapes(text: &str) -> String {
+    if !text.contains('\x1b') {
+        return text.to_owned();
+    }
+    anstream::adapter::strip_str(text).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_split_as_a_shell_splits_them() {
+        assert_eq!(
+            split_words(r#"a 'b c' "d \"e" f\ g '' "#),
+            ["a", "b c", "d \"e", "f g", ""]
+        );
+    }
+
+    #[test]
+    fn secret_words_are_on_no_command_line() {
+        let words = |text: &str| text.split('|').map(str::to_owned).collect::<Vec<_>>();
+        let program = program_of(words("echo|it is|hunter2"), true);
+        let (_, text) = program.variable().unwrap();
+        assert_eq!(text, "echo 'it is' hunter2");
+        assert!(!program.argv().concat().contains("hunter2"));
+
+        let program = program_of(words("bash|-c|echo hunter2"), true);
+        assert_eq!(program.name(), "bash");
+        assert!(!program.argv().concat().contains("hunter2"));
+
+        let plain = program_of(words("echo|it is"), false);
+        assert_eq!(plain.argv(), ["echo", "it is"]);
+    }
+
+    #[test]
+    fn terminal_escapes_are_taken_out_of_results() {
+        assert_eq!(strip_escapes("\x1b[31mred\x1b[0m"), "red");
+    }
+}

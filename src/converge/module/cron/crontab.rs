@@ -1,0 +1,53 @@
+//! The crontab of a user: how one is read and installed.
+
+use crate::converge::module::accounts::{self, check_name};
+use crate::converge::module::command::{answer, asked, quoted};
+use crate::converge::{Call, Facts, Halt, Mode};
+use crate::host::change::{Change, Run};
+use crate::host::fact::Domain;
+
+/// The user whose crontab a state is about.
+pub(super) fn user(call: &Call<'_>) -> Result<String, Halt> {
+    let user = call.text("user")?.unwrap_or_else(|| "root".to_owned());
+    check_name(&user)?;
+    Ok(user)
+}
+
+/// Where crontabs are.
+fn spool() -> Domain {
+    Domain::Path("/var/spool/cron".to_owned())
+}
+
+/// The crontab of a user; nothing if there is none.
+pub(super) fn crontab(call: &Call<'_>, facts: &Facts, user: &str) -> Result<String, Halt> {
+    if user != "root" && accounts::user(facts, user)?.is_none() {
+        // A state before this one may make the user.
+        return match call.mode {
+            Mode::Test => Ok(String::new()),
+            Mode::Apply => Err(Halt::Failed(format!("there is no user {user}"))),
+        };
+    }
+    let user = quoted(user);
+    let text = format!(
+        "command -v crontab >/dev/null || exit 127; \
+         if [ \"$(id -un)\" = {user} ]; then crontab -l; else crontab -u {user} -l; fi"
+    );
+    let probed = asked(facts, text, spool())?;
+    if probed.code == 127 {
+        return Err(Halt::Failed(
+            "crontabs cannot be managed: this machine has no `crontab`".into(),
+        ));
+    }
+    Ok(answer(probed).into_owned())
+}
+
+/// Installs a crontab. It goes through a pipe and is checked before it counts.
+pub(super) fn install(user: &str, text: &str) -> Change {
+    let user = quoted(user);
+    let command =
+        format!("if [ \"$(id -un)\" = {user} ]; then crontab -; else crontab -u {user} -; fi");
+    let mut run = Run::new(command).touching([spool()]);
+    run.shown = Some(format!("crontab -u {user} -"));
+    run.stdin = Some(text.as_bytes().to_vec());
+    Change::Run(run)
+}

@@ -1,0 +1,178 @@
+//! A fact with a name: its arguments, what is read for it, and what is made of that.
+
+use std::collections::BTreeMap;
+
+use crate::host::fact::{Domain, Fact, Probe, Probed, Reading, Setting};
+use crate::text::{did_you_mean, quote_for_shell};
+use crate::value::Value;
+
+/// A fact with a name.
+#[derive(Debug)]
+pub struct NamedFact {
+    /// Its module and its name, such as `server.Users`.
+    pub name: &'static str,
+    /// What it gives, in a few words.
+    pub about: &'static str,
+    /// Its arguments, and what they are where they are not given; none where they must be.
+    pub arguments: &'static [(&'static str, Option<&'static str>)],
+    pub(super) ask: fn(&Words) -> Fact,
+    pub(super) parse: fn(&Words, &Reading) -> Value,
+}
+
+/// The words that a fact was asked with, by argument.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Words(BTreeMap<String, String>);
+
+impl Words {
+    pub(super) fn get(&self, name: &str) -> &str {
+        self.0.get(name).map_or("", String::as_str)
+    }
+
+    /// A word as a shell reads it.
+    pub(super) fn quoted(&self, name: &str) -> String {
+        quote_for_shell(self.get(name))
+    }
+}
+
+/// A fact that was asked for with all its arguments.
+#[derive(Debug)]
+pub struct Asked {
+    fact: &'static NamedFact,
+    words: Words,
+}
+
+/// Why a fact cannot be asked for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    /// There is none of this name.
+    #[error("there is no fact `{name}`")]
+    Unknown {
+        /// The name.
+        name: String,
+        /// What may be meant.
+        hint: Option<String>,
+    },
+    /// An argument is missing.
+    #[error("the fact `{fact}` needs the argument `{argument}`")]
+    Missing {
+        /// The fact.
+        fact: &'static str,
+        /// The argument.
+        argument: &'static str,
+    },
+    /// It has no such argument.
+    #[error("the fact `{fact}` has no argument `{argument}`")]
+    NoArgument {
+        /// The fact.
+        fact: &'static str,
+        /// The argument.
+        argument: String,
+        /// What may be meant.
+        hint: Option<String>,
+    },
+}
+
+impl NameError {
+    /// What may be meant, for people.
+    pub fn hint(&self) -> Option<&str> {
+        match self {
+            Self::Unknown { hint, .. } | Self::NoArgument { hint, .. } => hint.as_deref(),
+            Self::Missing { .. } => None,
+        }
+    }
+}
+
+impl NamedFact {
+    /// Asks for it with arguments.
+    ///
+    /// # Errors
+    ///
+    /// An argument is missing, or there is none of this name.
+    pub fn with(&'static self, given: BTreeMap<String, String>) -> Result<Asked, NameError> {
+        for name in given.keys() {
+            if !self.arguments.iter().any(|(it, _)| it == name) {
+                return Err(NameError::NoArgument {
+                    fact: self.name,
+                    argument: name.clone(),
+                    hint: did_you_mean(name, self.arguments.iter().map(|(it, _)| *it)),
+                });
+            }
+        }
+        let mut words = given;
+        for (name, default) in self.arguments {
+            match (words.contains_key(*name), default) {
+                (true, _) => {}
+                (false, Some(default)) => {
+                    words.insert((*name).to_owned(), (*default).to_owned());
+                }
+                (false, None) => {
+                    return Err(NameError::Missing {
+                        fact: self.name,
+                        argument: name,
+                    });
+                }
+            }
+        }
+        Ok(Asked {
+            fact: self,
+            words: Words(words),
+        })
+    }
+}
+
+impl Asked {
+    /// What is to be read.
+    pub fn fact(&self) -> Fact {
+        (self.fact.ask)(&self.words)
+    }
+
+    /// What the reading says.
+    ///
+    /// # Errors
+    ///
+    /// Why it could not be read.
+    pub fn answer(&self, reading: &Reading) -> Result<Value, String> {
+        match reading {
+            Reading::Failed(why) => Err(why.clone()),
+            reading => Ok((self.fact.parse)(&self.words, reading)),
+        }
+    }
+}
+
+/// A fact that a text for the shell gives.
+pub(super) fn shell(text: impl Into<String>, reads: Domain) -> Fact {
+    Fact::Probe(Box::new(Probe {
+        text: text.into(),
+        setting: Setting::default(),
+        reads,
+    }))
+}
+
+/// What was printed, if the command succeeded or printed anything.
+pub(super) fn printed(reading: &Reading) -> Option<String> {
+    match reading {
+        Reading::Probe(Probed { code, stdout, .. }) if *code == 0 || !stdout.is_empty() => {
+            Some(String::from_utf8_lossy(stdout).into_owned())
+        }
+        _ => None,
+    }
+}
+
+/// What was printed without spaces around it; null if that is nothing.
+pub(super) fn line(_: &Words, reading: &Reading) -> Value {
+    let text = printed(reading);
+    let text = text.as_deref().map(str::trim).filter(|it| !it.is_empty());
+    text.into()
+}
+
+/// The lines that were printed.
+pub(super) fn lines(_: &Words, reading: &Reading) -> Value {
+    let text = printed(reading).unwrap_or_default();
+    Value::list(text.lines().map(Value::from))
+}
+
+/// A whole number where a text is one, or else the text.
+pub(super) fn number_or_text(text: &str) -> Value {
+    text.parse::<i64>()
+        .map_or_else(|_| text.into(), Value::from)
+}

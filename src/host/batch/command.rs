@@ -1,0 +1,80 @@
+//! The command that reads or changes all that an action asks for, and what its output says.
+
+use super::{changes, reads};
+use crate::host::{
+    Action, ActionResult, Background, Changed, Command, Exit, Program, ReadOutput, RunOutput,
+};
+
+/// The most bytes that are kept of what a script gives: all.
+const KEPT: usize = 1 << 31;
+
+/// What the shell is told: to run the script that it reads, if it ends as all of it does.
+const START: &str = "_s=$(cat); case $_s in *'#.') eval \"unset _s; $_s\";; *) exit 97;; esac";
+
+/// The command that reads or changes all of it; none for any other action.
+pub(in crate::host) fn command(action: &Action) -> Option<Command> {
+    let text = match action {
+        Action::Read(facts) => reads::script(facts),
+        Action::Change(changes) => changes::script(changes),
+        Action::Run(_) | Action::Put(_) | Action::Get(_) => return None,
+    };
+    let words = ["/bin/sh", "-c", START].map(str::to_owned).to_vec();
+    let mut command = Command::new(Program::Argv(words), "");
+    command.stdin = Some(text.into_bytes());
+    command.kept_bytes = KEPT;
+    command.secrets = secrets(action);
+    if changes::keeps_background(action) {
+        command.background = Background::Keep;
+    }
+    Some(command)
+}
+
+/// What may be on no command line and in no environment that others see.
+fn secrets(action: &Action) -> Vec<String> {
+    let Action::Change(changes) = action else {
+        return Vec::new();
+    };
+    changes.iter().filter_map(changes::secret).collect()
+}
+
+/// What the output of the command says.
+pub(in crate::host) fn result(action: &Action, output: &RunOutput) -> ActionResult {
+    let bytes = output.stdout.bytes();
+    match action {
+        Action::Read(facts) => {
+            let readings = reads::parse(facts, &bytes);
+            let exit = if readings.len() == facts.len() {
+                Exit::Code(0)
+            } else {
+                broken_off(output)
+            };
+            ActionResult::Read(ReadOutput {
+                exit,
+                readings,
+                elapsed: output.elapsed,
+            })
+        }
+        Action::Change(changes) => {
+            let changed = changes::parse(changes, &bytes, || broken_off(output));
+            ActionResult::Change(Changed {
+                elapsed: output.elapsed,
+                ..changed
+            })
+        }
+        other => ActionResult::not_performed(other, output.exit.clone()),
+    }
+}
+
+/// Why a script did not come to its end.
+fn broken_off(output: &RunOutput) -> Exit {
+    let said = output.stderr.text();
+    let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
+    match (&output.exit, last) {
+        (Exit::Code(97), _) => Exit::Failed("the script did not come there whole".to_owned()),
+        (Exit::Code(_) | Exit::Signal(_), Some(last)) => Exit::Failed(last.to_owned()),
+        (Exit::Code(_) | Exit::Signal(_), None) => {
+            Exit::Failed(format!("the shell there ended early: {}", output.exit))
+        }
+        (other, _) => other.clone(),
+    }
+}
