@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::request::JobRequest;
-use crate::ensemble::{FolderKind, FolderPath, Folders, Lock, PlannedFile};
+use crate::ensemble::{FolderKind, FolderPath, Folders, LockedEnsemble, PlannedFile};
 use crate::host::{ActionResult, Note, Request};
 use crate::job::FolderKey;
 use crate::name::ChangeId;
@@ -28,9 +28,9 @@ impl LocalRunner {
     /// The runner for a job. The token tells the processes of the job from all others: that of the
     /// lock if the job is journalled, so that the next job can end what a crash left. Of a job that
     /// is not, nobody would know which of its daemons may live.
-    pub(super) fn new(request: &JobRequest, lock: &Lock) -> Self {
+    pub(super) fn new(request: &JobRequest, locked: &LockedEnsemble) -> Self {
         let token = if request.save.record && !request.goal.dry_run {
-            lock.owner().token.clone()
+            locked.token().to_owned()
         } else {
             ulid::Ulid::generate().to_string()
         };
@@ -115,7 +115,10 @@ pub(super) struct DigestKeys(Keyring);
 
 impl DigestKeys {
     pub(super) fn of(session: &Session) -> Self {
-        Self(Keyring::new(session.env.all(), session.manifest.base_dir()))
+        Self(Keyring::new(
+            session.found.env.all(),
+            session.manifest.base_dir(),
+        ))
     }
 }
 

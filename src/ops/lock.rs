@@ -8,7 +8,9 @@ use super::failure::{Failure, FailureKind};
 use super::remote_lock::{self, RemoteListed};
 use super::request::JobRequest;
 use super::view::View;
-use crate::ensemble::{Entry, Journal, Lock, LockError, LockOwner, LockState, TakenOver};
+use crate::ensemble::{
+    Entry, Journal, Lock, LockError, LockOwner, LockState, LockedEnsemble, TakenOver,
+};
 use crate::session;
 use crate::session::SessionOptions;
 use crate::system::fs;
@@ -37,12 +39,12 @@ pub(super) fn take(
     manifest: &Path,
     request: &JobRequest,
     view: &mut dyn View,
-) -> Result<Lock, Failure> {
+) -> Result<LockedEnsemble, Failure> {
     let until = Instant::now().checked_add(request.lock_timeout);
     let mut told = None;
     let acquired = loop {
         request.go_on()?;
-        let error = match Lock::acquire(manifest, &request.command) {
+        let error = match LockedEnsemble::acquire(manifest, &request.command) {
             Ok(acquired) => break acquired,
             Err(error) if error.may_pass() => error,
             Err(error) => return Err(refused(error)),
@@ -72,7 +74,7 @@ pub(super) fn take(
         view.notice(&text);
     }
     request.go_on()?;
-    Ok(acquired.lock)
+    Ok(acquired.ensemble)
 }
 
 /// Ends what jobs that were killed left running: that of a stale lock, and those whose journals are

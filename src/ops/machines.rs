@@ -29,7 +29,7 @@ impl Machines {
     pub(super) fn of(session: &Session) -> Self {
         let name = format!("unfurl-{}", ulid::Ulid::generate());
         Self {
-            environment: session.env.clone(),
+            environment: session.found.env.clone(),
             base: session.manifest.base_dir().to_path_buf(),
             book: OnceCell::new(),
             keys: temporary_dir().join(name),

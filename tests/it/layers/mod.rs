@@ -37,7 +37,7 @@ const CIRCLES: &[(&str, usize)] = &[
     ("cli", 18),
     ("expr", 2),
     ("job", 2),
-    ("ops", 4),
+    ("ops", 2),
     ("runner", 8),
     ("topology", 2),
     ("ui", 2),
