@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use super::request::JobRequest;
 use crate::ensemble::{FolderKind, FolderPath, Folders, Lock, PlannedFile};
+use crate::exec::{Guarding, Heard, Limits, Local};
 use crate::host::{ActionResult, Note, Request};
 use crate::job::FolderKey;
 use crate::name::ChangeId;
-use crate::runner::{Guarding, Heard, Limits, Local};
 use crate::secret::{DigestKey, Keyring};
 use crate::session::Session;
 use crate::system::signals::Interrupts;

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::exec::{Guarding, Heard, Limits, Local};
 use crate::host::{Action, Chain, Note, Question, Request, Secret};
 use crate::ops::failure::{Failure, FailureKind};
 use crate::project::Trust;
@@ -13,7 +14,6 @@ use crate::runbook::{
     Book, Call, Deed, Do, Event, Helpers, HostEnd, How, NoCall, Options, Roles, Runbook, State,
     Task, TaskName, Tasks,
 };
-use crate::runner::{Guarding, Heard, Limits, Local};
 use crate::session::RealWorld;
 use crate::session::current_dir;
 use crate::system::env::Env;

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::KnownHosts;
+use crate::exec::Visit;
 use crate::host::{Destination, Exit, Forward, Passwords, Place, Question, Secret};
 use crate::ops::failure::{Failure, FailureKind};
 use crate::runbook::Book as _;
-use crate::runner::Visit;
 use crate::system::signals::Interrupts;
 
 /// How often somebody is asked the same.

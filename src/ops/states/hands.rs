@@ -8,9 +8,9 @@ use std::time::Instant;
 use super::asking::Asking;
 use super::hosts::StateHost;
 use super::request::StatesView;
+use crate::exec::{Guarding, Heard, Limits, Local};
 use crate::host::{Action, ActionResult, Become, Chain, Executor, Exit, Place, Request};
 use crate::ops::failure::{Failure, FailureKind};
-use crate::runner::{Guarding, Heard, Limits, Local};
 use crate::system::signals::Interrupts;
 
 /// Performs actions; each has a tag by which it is known again.
