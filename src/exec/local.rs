@@ -7,54 +7,11 @@ use std::time::Duration;
 
 use tokio::sync::mpsc as orders;
 
-use super::guard::Guarding;
+use super::heard::{Heard, OutputSink};
+use super::limits::Limits;
 use super::perform::{self, Order};
 use super::unread::{Teller, Unread};
-use crate::host::{ActionResult, Note, PoolLimits, Request, Stream};
-
-/// Bounds of what the runner does at a time.
-#[derive(Debug, Clone)]
-pub struct Limits {
-    /// The most commands that run at a time; further ones wait their turn.
-    pub running: usize,
-    /// How long a command that is to end has between one signal and the next, harder one.
-    pub grace: Duration,
-    /// How long outputs are still read after a command ended, when what it left behind holds them.
-    pub drain: Duration,
-    /// How long commands may go on after somebody asked for an end.
-    pub patience: Duration,
-    /// Bounds of the connections to other machines.
-    pub connections: PoolLimits,
-    /// Who ends commands if this process is killed.
-    pub guarding: Option<Guarding>,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            running: 256,
-            grace: Duration::from_secs(5),
-            drain: Duration::from_millis(500),
-            patience: Duration::from_secs(30),
-            connections: PoolLimits::default(),
-            guarding: None,
-        }
-    }
-}
-
-/// What a runner tells.
-#[derive(Debug)]
-pub enum Heard {
-    /// An action has ended.
-    Ended(u64, ActionResult),
-    /// What an executor does with an action, in words without secrets.
-    Note(u64, Note),
-    /// Somebody asks for an end of all.
-    Interruption,
-    /// The command of an action wrote something; only a runner that was started with
-    /// [`Local::start_telling`] tells it.
-    Wrote(u64, Stream, Vec<u8>),
-}
+use crate::host::Request;
 
 /// Tells a runner, from any thread, that somebody asks for an end.
 #[derive(Debug, Clone)]
@@ -67,12 +24,6 @@ impl Bell {
         // Where the runner has ended, nothing runs.
         self.0.send(Order::Interrupt(nth)).ok();
     }
-}
-
-/// Hears what commands with `echo` write, while they run. A slow one slows those commands down.
-pub trait OutputSink: Send {
-    /// Takes the next bytes that the command of an effect wrote.
-    fn output(&mut self, id: u64, stream: Stream, bytes: &[u8]);
 }
 
 /// Why the runner cannot go on.
@@ -224,7 +175,10 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
-    use crate::host::{Action, Background, Command, Exit, Program, RunOutput};
+    use crate::exec::Guarding;
+    use crate::host::{
+        Action, ActionResult, Background, Command, Exit, Program, RunOutput, Stream,
+    };
     use crate::system::machine::is_running;
 
     fn limits() -> Limits {

@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use tokio::sync::oneshot;
 
+use super::ends::Ends;
 use super::guard::Guard;
-use super::local::Limits;
-use super::perform::Ends;
+use super::limits::Limits;
 use super::running::Running;
 use crate::host::change::Change;
 use crate::host::fact::{Fact, Reading};

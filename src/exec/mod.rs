@@ -3,10 +3,14 @@
 mod answer;
 mod chain;
 mod elsewhere;
+mod ends;
 mod guard;
+mod heard;
+mod limits;
 mod local;
 mod machine;
 mod perform;
+mod performer;
 mod program;
 mod redact;
 mod restart;
@@ -14,8 +18,11 @@ mod running;
 mod unread;
 mod visit;
 mod watch;
+mod work;
 
 pub use guard::{GUARD_COMMAND, Guarding, stand_guard};
-pub use local::{Bell, Error, Heard, Limits, Local, OutputSink};
+pub use heard::{Heard, OutputSink};
+pub use limits::Limits;
+pub use local::{Bell, Error, Local};
 pub use visit::Visit;
 pub use watch::watch_signals;

@@ -35,7 +35,6 @@ const ASYNC_FILES: &str = "ops/session";
 /// numbers only ever become smaller.
 const CIRCLES: &[(&str, usize)] = &[
     ("cli", 18),
-    ("exec", 8),
     ("expr", 2),
     ("job", 2),
     ("ops", 4),
