@@ -105,7 +105,7 @@ fn render(
 /// Asks whether the plan is to be run. Who asks for an end instead declines.
 fn approve(engine: &mut Engine, watch: &mut Watch<'_>, request: &JobRequest) -> Decision {
     let decision = watch.approve(engine);
-    engine.interrupt(request.interrupts.first());
+    engine.interrupt(request.interrupts.heed());
     match engine.interrupted() {
         Some(_) => Decision::Decline,
         None => decision,

@@ -12,12 +12,13 @@ use crate::job::FolderKey;
 use crate::name::ChangeId;
 use crate::secret::{DigestKey, Keyring};
 use crate::session::Session;
-use crate::system::signals::Interrupts;
+use crate::system::signals::{Interrupts, Listening};
 use crate::task::{RenderedFile, WorkFolder};
 
 /// The runner of this machine, as a job sees it.
 #[derive(Debug)]
 pub(super) struct LocalRunner {
+    listening: Option<Listening>,
     local: Option<Local>,
     limits: Limits,
     interrupts: Interrupts,
@@ -35,6 +36,7 @@ impl LocalRunner {
             ulid::Ulid::generate().to_string()
         };
         Self {
+            listening: None,
             local: None,
             limits: Limits {
                 running: request.run.parallel.max(1),
@@ -54,18 +56,13 @@ impl LocalRunner {
             let local = Local::start(self.limits.clone(), Some(sink));
             let local = local.map_err(|error| error.to_string())?;
             let bell = local.bell();
-            self.interrupts.listen(move |_, nth| bell.ring(nth));
+            let listening = self.interrupts.listen(move |_, nth| bell.ring(nth));
+            self.listening = Some(listening);
             self.local = Some(local);
         }
         self.local
             .as_ref()
             .ok_or_else(|| "the runner did not start".to_owned())
-    }
-}
-
-impl Drop for LocalRunner {
-    fn drop(&mut self) {
-        self.interrupts.unlisten();
     }
 }
 
@@ -95,7 +92,7 @@ impl crate::job::Runner for LocalRunner {
     }
 
     fn interrupted(&self) -> Option<i32> {
-        self.interrupts.first()
+        self.interrupts.heed()
     }
 
     fn patience(&self) -> Duration {

@@ -17,7 +17,7 @@ use crate::runbook::{
 use crate::session::RealWorld;
 use crate::session::current_dir;
 use crate::system::env::Env;
-use crate::system::signals::Interrupts;
+use crate::system::signals::{Interrupts, Listening};
 use crate::value::Map;
 
 /// Shows what happens on hosts, and asks people.
@@ -115,15 +115,14 @@ pub fn perform(
         variables: env.all().clone(),
         folder,
         request,
+        listening: None,
         local: None,
         hosts: HashMap::new(),
         begun: HashMap::new(),
         ranks: HashMap::new(),
         ends: Vec::new(),
     };
-    let state = drive.run();
-    request.interrupts.unlisten();
-    let state = state?;
+    let state = drive.run()?;
     let exit_code = match (state, request.interrupts.first()) {
         (State::Interrupted, Some(signal)) => u8::try_from(128 + signal).unwrap_or(130),
         (State::Done, _) => 0,
@@ -230,6 +229,7 @@ struct Drive<'a> {
     /// Where commands of this machine run that say nothing else.
     folder: PathBuf,
     request: &'a RunbookRequest,
+    listening: Option<Listening>,
     local: Option<Local>,
     /// For which host each action runs.
     hosts: HashMap<u64, Option<Arc<str>>>,
@@ -244,7 +244,7 @@ impl Drive<'_> {
     /// Runs until the engine has nothing left to do.
     fn run(&mut self) -> Result<State, Failure> {
         loop {
-            if self.request.interrupts.first().is_some() {
+            if self.request.interrupts.heed().is_some() {
                 self.runbook.interrupt();
             }
             let todo = self.runbook.next();
@@ -366,7 +366,8 @@ impl Drive<'_> {
             let local = Local::start_telling(limits).map_err(internal)?;
             let bell = local.bell();
             self.request.interrupts.starts();
-            self.request.interrupts.listen(move |_, nth| bell.ring(nth));
+            let listening = self.request.interrupts.listen(move |_, nth| bell.ring(nth));
+            self.listening = Some(listening);
             self.local = Some(local);
         }
         let local = self.local.as_ref();

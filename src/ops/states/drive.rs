@@ -23,9 +23,7 @@ pub fn perform(
     view: &mut dyn StatesView,
 ) -> Result<StatesReport, Failure> {
     let mut drive = Drive::new(request, view);
-    let done = drive.go();
-    request.interrupts.unlisten();
-    done?;
+    drive.go()?;
     Ok(StatesReport::of(drive.machines, request, drive.stopped))
 }
 
@@ -45,9 +43,7 @@ pub fn compile_all(
 ) -> Result<Vec<CompiledMachine>, Failure> {
     let mut drive = Drive::new(request, view);
     drive.compiler.only_compiles = true;
-    let done = drive.prepare();
-    request.interrupts.unlisten();
-    done?;
+    drive.prepare()?;
     if let (Some(signal), true) = (request.interrupts.first(), drive.stopped.is_some()) {
         return Err(Failure::interrupted(signal));
     }
@@ -170,7 +166,7 @@ impl<'a> Drive<'a> {
     /// Works until no machine has anything to do.
     fn work(&mut self) -> Result<(), Failure> {
         loop {
-            if self.request.interrupts.first().is_some() {
+            if self.request.interrupts.heed().is_some() {
                 self.interrupt();
             }
             while self.busy < self.request.parallel.max(1)

@@ -61,7 +61,6 @@ pub fn read_facts(
             running += 1;
         }
         if hands.is_idle() {
-            request.interrupts.unlisten();
             return Ok(all);
         }
         match hands.listen(None, view)? {

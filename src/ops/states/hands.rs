@@ -11,12 +11,13 @@ use super::request::StatesView;
 use crate::exec::{Guarding, Heard, Limits, Local};
 use crate::host::{Action, ActionResult, Become, Chain, Executor, Exit, Place, Request};
 use crate::ops::failure::{Failure, FailureKind};
-use crate::system::signals::Interrupts;
+use crate::system::signals::{Interrupts, Listening};
 
 /// Performs actions; each has a tag by which it is known again.
 pub(super) struct Hands<T> {
     interrupts: Interrupts,
     sudo: Option<String>,
+    listening: Option<Listening>,
     local: Option<Local>,
     flights: HashMap<u64, Flight<T>>,
     next_id: u64,
@@ -49,6 +50,7 @@ impl<T> Hands<T> {
         Self {
             interrupts,
             sudo,
+            listening: None,
             local: None,
             flights: HashMap::new(),
             next_id: 0,
@@ -157,7 +159,8 @@ impl<T> Hands<T> {
             let local = Local::start(limits, None).map_err(internal)?;
             let bell = local.bell();
             self.interrupts.starts();
-            self.interrupts.listen(move |_, nth| bell.ring(nth));
+            let listening = self.interrupts.listen(move |_, nth| bell.ring(nth));
+            self.listening = Some(listening);
             self.local = Some(local);
         }
         let local = self.local.as_ref();
