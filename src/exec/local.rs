@@ -9,7 +9,7 @@ use tokio::sync::mpsc as orders;
 
 use super::heard::{Heard, OutputSink};
 use super::limits::Limits;
-use super::perform::{self, Order};
+use super::server::{self, Order};
 use super::unread::{Teller, Unread};
 use crate::host::Request;
 
@@ -79,7 +79,7 @@ impl Local {
         let thread = std::thread::Builder::new()
             .name("runner".to_owned())
             .spawn(move || {
-                runtime.block_on(perform::serve(limits, sink, order_receiver, result_sender));
+                runtime.block_on(server::serve(limits, sink, order_receiver, result_sender));
                 // A name that is being looked up would hold the end.
                 runtime.shutdown_background();
             })?;

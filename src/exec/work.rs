@@ -8,7 +8,7 @@ use super::elsewhere::Elsewhere;
 use super::ends::{Echo, Ends};
 use super::guard::Guard;
 use super::limits::Limits;
-use super::machine::Machine;
+use super::native::Native;
 use super::running::Running;
 use crate::host::{Action, ActionResult, Exit, Place, Pool, Request, RunOutput};
 
@@ -41,7 +41,7 @@ impl Hands {
                 place: Place::Here,
                 action: action @ (Action::Read(_) | Action::Change(_)),
                 ..
-            } => Work::Machine(Box::new(Machine {
+            } => Work::Native(Box::new(Native {
                 id,
                 action,
                 limits: Arc::clone(&self.limits),
@@ -60,7 +60,7 @@ impl Hands {
 /// An action on its way.
 pub(super) enum Work {
     Here(Box<Running>),
-    Machine(Box<Machine>),
+    Native(Box<Native>),
     Elsewhere(Box<Elsewhere>),
 }
 
@@ -73,7 +73,7 @@ impl Work {
         };
         let result = match self {
             Self::Here(running) => ActionResult::Run(running.run(ends).await),
-            Self::Machine(machine) => machine.perform(ends).await,
+            Self::Native(native) => native.perform(ends).await,
             Self::Elsewhere(elsewhere) => elsewhere.perform(ends).await,
         };
         drop(turn);
@@ -83,7 +83,7 @@ impl Work {
     fn cancelled(&self) -> ActionResult {
         match self {
             Self::Here(_) => ActionResult::Run(RunOutput::not_run(Exit::Cancelled)),
-            Self::Machine(it) => ActionResult::not_performed(&it.action, Exit::Cancelled),
+            Self::Native(it) => ActionResult::not_performed(&it.action, Exit::Cancelled),
             Self::Elsewhere(it) => ActionResult::not_performed(&it.request.action, Exit::Cancelled),
         }
     }
