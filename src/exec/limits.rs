@@ -22,6 +22,17 @@ pub struct Limits {
     pub guarding: Option<Guarding>,
 }
 
+impl Limits {
+    /// The usual bounds, for commands that end with this process.
+    pub fn guarded() -> Self {
+        let token = ulid::Ulid::generate().to_string();
+        Self {
+            guarding: Some(Guarding::by_this_program(&token)),
+            ..Self::default()
+        }
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::sync::mpsc as results;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc as orders;
 
+use super::error::Error;
 use super::heard::{Heard, OutputSink};
 use super::limits::Limits;
+use super::perform::{Perform, Ring};
 use super::server::{self, Order};
 use super::unread::{Teller, Unread};
 use crate::host::Request;
@@ -24,17 +26,6 @@ impl Bell {
         // Where the runner has ended, nothing runs.
         self.0.send(Order::Interrupt(nth)).ok();
     }
-}
-
-/// Why the runner cannot go on.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The system gave it no thread or no event queue.
-    #[error("could not start the local runner: {0}")]
-    Start(#[from] std::io::Error),
-    /// Its thread ended.
-    #[error("the local runner has ended")]
-    Gone,
 }
 
 /// Performs actions on this machine and others. When it is dropped, all that runs is killed.
@@ -154,6 +145,29 @@ impl Local {
     }
 }
 
+impl Perform for Local {
+    fn begin(&mut self, id: u64, request: Request) -> Result<(), Error> {
+        self.submit(id, request);
+        Ok(())
+    }
+
+    fn hear(&mut self, until: Option<Instant>) -> Result<Option<Heard>, Error> {
+        match until {
+            None => self.recv().map(Some),
+            Some(end) => self.recv_within(end.saturating_duration_since(Instant::now())),
+        }
+    }
+
+    fn cancel_all(&mut self) {
+        Self::cancel_all(self);
+    }
+
+    fn ring(&self) -> Option<Ring> {
+        let bell = self.bell();
+        Some(Box::new(move |nth| bell.ring(nth)))
+    }
+}
+
 impl Drop for Local {
     fn drop(&mut self) {
         if let Some(unread) = &self.unread {
@@ -172,7 +186,6 @@ impl Drop for Local {
 mod tests {
     use std::path::Path;
     use std::sync::Mutex;
-    use std::time::Instant;
 
     use super::*;
     use crate::exec::Guarding;

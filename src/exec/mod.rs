@@ -1,14 +1,20 @@
-//! Performs effects: on this machine itself, elsewhere over the connections of `host`.
+//! Drives runs of jobs, tasks and states, and performs effects: on this machine itself, elsewhere
+//! over the connections of `host`.
 
 mod answer;
+mod asking;
 mod chain;
+mod drive;
+mod driver;
 mod elsewhere;
 mod ends;
+mod error;
 mod guard;
 mod heard;
 mod limits;
 mod local;
 mod native;
+mod perform;
 mod performer;
 mod program;
 mod redact;
@@ -20,9 +26,14 @@ mod visit;
 mod watch;
 mod work;
 
+pub use asking::Asking;
+pub use drive::{Machine, Next, drive};
+pub use driver::{Driver, News, OnInterrupt, Output};
+pub use error::Error;
 pub use guard::{GUARD_COMMAND, Guarding, stand_guard};
 pub use heard::{Heard, OutputSink};
 pub use limits::Limits;
-pub use local::{Bell, Error, Local};
+pub use local::{Bell, Local};
+pub use perform::{Perform, Ring};
 pub use visit::Visit;
 pub use watch::watch_signals;
