@@ -169,6 +169,16 @@ impl Driver {
         self
     }
 
+    /// The effect of a signal on what runs.
+    pub fn on_interrupt(&self) -> OnInterrupt {
+        self.on_interrupt
+    }
+
+    /// The signals that ask for an end of this run.
+    pub fn interrupts(&self) -> &Interrupts {
+        &self.interrupts
+    }
+
     /// Takes note of the signal that asked for an end, if one did.
     pub fn interrupted(&self) -> Option<i32> {
         self.interrupts.heed()

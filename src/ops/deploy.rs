@@ -2,7 +2,7 @@
 
 use super::committing::JobCommit;
 use super::failure::{Failure, FailureKind};
-use super::hands::{JobFolders, LocalRunner};
+use super::hands::{self, JobFolders};
 use super::lock;
 use super::log::JobLog;
 use super::prepared::prepare;
@@ -14,7 +14,8 @@ use super::view::{Decision, JobReport, View};
 use super::watch::Watch;
 use crate::diagnostic::Diagnostic;
 use crate::ensemble::{Folders, JobJournal, Lock};
-use crate::job::{self, Engine, Event, Hands, Report, Sink as _};
+use crate::exec;
+use crate::job::{self, Engine, Event, Ports, Report, Sink as _};
 use crate::session::{self, Found};
 
 /// Runs a job from the text of an ensemble to its record.
@@ -67,10 +68,8 @@ fn run(
     }
     refuse_in_doubt(&job.engine, watch.view, request)?;
     let mut journal = job.begin(&session, request, &lock.owner().token)?;
-    let local = || Box::new(LocalRunner::new(request, lock)) as Box<dyn job::Runner>;
-    let mut runner = watch.view.runner().unwrap_or_else(local);
-    let mut hands = Hands {
-        runner: &mut *runner,
+    let mut driver = hands::driver(request, lock, watch.view.performer());
+    let mut ports = Ports {
         folders: &mut folders,
         journal: match &mut journal {
             Some(journal) => journal,
@@ -78,7 +77,7 @@ fn run(
         },
         sinks: vec![&mut watch],
     };
-    let result = job::run(&mut job.engine, &mut hands);
+    let result = exec::run_job(&mut job.engine, &mut ports, &mut driver);
     still_ours(lock)?;
     let ended = job.end(request, &session)?;
     if request.save.record {
