@@ -39,3 +39,6 @@ pub use local::{Bell, Local};
 pub use perform::{Perform, Ring};
 pub use visit::Visit;
 pub use watch::watch_signals;
+
+#[cfg(test)]
+mod tests;
