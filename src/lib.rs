@@ -8,7 +8,7 @@
 //! | 14 | [`cli`] | what was typed → options → one `ops` call → exit code |
 //! | 12 | [`ops`], [`ui`] | one file per use case; types into text |
 //! | 11 | [`session`] | finds and loads an ensemble, with all that it uses |
-//! | 10 | [`ensemble`], [`runner`] | an ensemble on disk; the hands that perform effects |
+//! | 10 | [`ensemble`], [`exec`] | an ensemble on disk; the hands that perform effects |
 //! | 9 | [`job`], [`configurator`] | runs a plan; ways to implement an operation |
 //! | 8 | [`task`] | what engine and configurator promise each other |
 //! | 7 | [`plan`], [`converge`], [`runbook`] | decides what to do and why, what states of hosts need, and which task runs where; touches nothing |
@@ -30,6 +30,7 @@ pub mod converge;
 pub mod dag;
 pub mod diagnostic;
 pub mod ensemble;
+pub mod exec;
 pub mod expr;
 pub mod git;
 pub mod hash;
@@ -40,7 +41,6 @@ pub mod ops;
 pub mod plan;
 pub mod project;
 pub mod runbook;
-pub mod runner;
 pub mod secret;
 pub mod session;
 pub mod system;

@@ -12,8 +12,8 @@ use super::run_hosts::run_hosts;
 use super::{
     explain, export, git, history, host_files, inspect, job, lock, misc, run, state, task, visit,
 };
+use crate::exec::{GUARD_COMMAND, stand_guard};
 use crate::plan::Workflow;
-use crate::runner::{GUARD_COMMAND, stand_guard};
 use crate::system::env;
 
 /// Deep models need a deep stack; memory is used only where the stack really grows.

@@ -9,10 +9,10 @@ use super::arguments::Global;
 use super::host_options::{HostOptions, HostOutput};
 use super::host_screen::HostScreen;
 use super::output::Output;
+use crate::exec::watch_signals;
 use crate::ops::runbook::{AdHoc, RunbookRequest, perform};
 use crate::ops::{Failure, FailureKind};
 use crate::runbook::{Deed, LocalPattern, Tasks, Text, Transfer};
-use crate::runner::watch_signals;
 use crate::system::fs;
 
 /// Take a file or folder to hosts

@@ -88,7 +88,7 @@ impl<'a> HostScreen<'a> {
         while asker.is_ok() {
             match answered.recv_timeout(LOOK) {
                 Ok(Some(line)) => return Some(line.trim_end_matches(['\r', '\n']).to_owned()),
-                Err(RecvTimeoutError::Timeout) if self.interrupts.first().is_none() => {}
+                Err(RecvTimeoutError::Timeout) if self.interrupts.heed().is_none() => {}
                 Ok(None) | Err(_) => break,
             }
         }

@@ -11,6 +11,7 @@ use super::options::{
 use super::output::{Output, relative};
 use super::screen::Screen;
 use super::views::{self, Audience};
+use crate::exec::watch_signals;
 use crate::host::ChainSpec;
 use crate::name::{InstanceName, OperationRef, Status};
 use crate::ops::plan::Planned;
@@ -19,7 +20,6 @@ use crate::ops::{
     SaveSettings, SessionOptions,
 };
 use crate::plan::{ChangeDetection, Goal, Repair, Workflow};
-use crate::runner::watch_signals;
 use crate::system::signals::Interrupts;
 use crate::ui::Query;
 use crate::value::{Map, Value};

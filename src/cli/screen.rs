@@ -51,7 +51,7 @@ impl<'a> Screen<'a> {
         while asker.is_ok() {
             match answered.recv_timeout(LOOK) {
                 Ok(yes) => return yes,
-                Err(RecvTimeoutError::Timeout) if interrupts.first().is_none() => {}
+                Err(RecvTimeoutError::Timeout) if interrupts.heed().is_none() => {}
                 Err(_) => break,
             }
         }

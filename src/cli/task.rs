@@ -11,10 +11,10 @@ use super::host_options::{HostOptions, HostOutput, set_variables};
 use super::host_screen::HostScreen;
 use super::output::{Output, relative, shown_path};
 use crate::diagnostic::Sources;
+use crate::exec::watch_signals;
 use crate::ops::runbook::{AdHoc, LoadedTasks, RunbookRequest, load, perform};
 use crate::ops::{Failure, FailureKind};
 use crate::runbook::{Call, Order, Task};
-use crate::runner::watch_signals;
 use crate::value::Value;
 
 /// Run named tasks over hosts

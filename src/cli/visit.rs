@@ -9,10 +9,10 @@ use super::arguments::Global;
 use super::host_options::{HostConnection, HostOutput};
 use super::host_screen::HostScreen;
 use super::output::Output;
+use crate::exec::watch_signals;
 use crate::host::{Endpoint, Forward};
 use crate::ops::Failure;
 use crate::ops::runbook::{HostVisit, HostsView as _};
-use crate::runner::watch_signals;
 
 /// Where ports of this machine take connections, unless it is said.
 const LOOPBACK: &str = "127.0.0.1";

@@ -34,6 +34,7 @@ pub mod ssh_config;
 mod stream;
 mod transfer;
 mod tree;
+mod tries;
 mod way;
 
 pub use action::{
@@ -55,3 +56,4 @@ pub use pool::Pool;
 pub(crate) use quote::quoted;
 pub use request::Request;
 pub use ssh::PoolLimits;
+pub use tries::Tries;

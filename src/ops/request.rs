@@ -88,7 +88,7 @@ impl JobRequest {
 
     /// Fails if somebody asked for an end. For the time before anything runs.
     pub(super) fn go_on(&self) -> Result<(), Failure> {
-        match self.interrupts.first() {
+        match self.interrupts.heed() {
             None => Ok(()),
             Some(signal) => Err(Failure::interrupted(signal)),
         }

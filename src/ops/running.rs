@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::commits::Commits;
 use super::committing::JobCommit;
 use super::failure::{Failure, FailureKind};
-use super::hands::{JobFolders, LocalRunner};
+use super::hands::{self, JobFolders};
 use super::kept_out::keep_out_of_git;
 use super::locked;
 use super::log::JobLog;
@@ -21,8 +21,9 @@ use crate::diagnostic::Diagnostic;
 use crate::ensemble::{
     self, Folders, JobJournal, LockedEnsemble, Record, RecordError, RecordFacts,
 };
+use crate::exec;
 use crate::git::Repository;
-use crate::job::{self, Event, Hands, JobFacts, Proposal, Recording, Report, Sink as _};
+use crate::job::{self, Event, JobFacts, Ports, Proposal, Recording, Report, Sink as _};
 use crate::name::Status;
 use crate::session::Session;
 use crate::system::clock;
@@ -103,7 +104,7 @@ impl<'a> RenderedJob<'a> {
             return Ok(Approval::NothingToRun);
         }
         let decision = self.watch.approve(engine);
-        engine.interrupt(self.request.interrupts.first());
+        engine.interrupt(self.request.interrupts.heed());
         if decision == Decision::Decline || engine.interrupted().is_some() {
             return Ok(Approval::Declined);
         }
@@ -173,10 +174,9 @@ impl<'a> RenderedJob<'a> {
         journal: Option<&mut JobJournal>,
         locked: &LockedEnsemble,
     ) -> Result<(), job::Error> {
-        let local = || Box::new(LocalRunner::new(self.request, locked)) as Box<dyn job::Runner>;
-        let mut runner = self.watch.view.runner().unwrap_or_else(local);
-        let mut hands = Hands {
-            runner: &mut *runner,
+        let performer = self.watch.view.performer();
+        let mut driver = hands::driver(self.request, locked, performer);
+        let mut ports = Ports {
             folders: &mut self.folders,
             journal: match journal {
                 Some(journal) => journal,
@@ -184,7 +184,7 @@ impl<'a> RenderedJob<'a> {
             },
             sinks: vec![&mut self.watch],
         };
-        job::run(&mut self.job.engine, &mut hands)
+        exec::run_job(&mut self.job.engine, &mut ports, &mut driver)
     }
 
     /// Ends the job.

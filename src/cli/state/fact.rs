@@ -12,11 +12,11 @@ use crate::cli::host_options::HostOutput;
 use crate::cli::output::Output;
 use crate::converge::named::{self, Asked, NameError};
 use crate::converge::{Facts, grains};
+use crate::exec::watch_signals;
 use crate::host::fact::{Fact, Reading};
 use crate::job::Level;
 use crate::ops::states::{FactsOf, FactsRequest, read_facts, this_machine};
 use crate::ops::{Failure, FailureKind};
-use crate::runner::watch_signals;
 use crate::ui::{Table, nested};
 use crate::value::Value;
 

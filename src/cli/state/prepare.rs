@@ -9,12 +9,12 @@ use crate::cli::arguments::Global;
 use crate::cli::host_options::{HostChoice, HostConnection, items};
 use crate::cli::output::Output;
 use crate::converge::Ordering;
+use crate::exec::watch_signals;
 use crate::ops::states::{
     Pace, StateHost, StatesRequest, Tree, What, choose, map_of, map_of_file, this_machine,
 };
 use crate::ops::{Failure, FailureKind};
 use crate::runbook::Scope;
-use crate::runner::watch_signals;
 use crate::system::fs;
 use crate::value::{Map, Value};
 

@@ -20,7 +20,7 @@ const LAYERS: &[&[&str]] = &[
     &["plan", "converge", "runbook"],
     &["task"],
     &["job", "configurator"],
-    &["ensemble", "runner"],
+    &["ensemble", "exec"],
     &["session"],
     &["ops", "ui"],
     &["web"],
@@ -28,7 +28,7 @@ const LAYERS: &[&[&str]] = &[
 ];
 
 /// The modules that may know the async runtime, and the start of the one file that owns it.
-const ASYNC_MODULES: &[&str] = &["host", "runner", "web"];
+const ASYNC_MODULES: &[&str] = &["exec", "host", "web"];
 const ASYNC_FILES: &str = "ops/session";
 
 /// How many files of a module import each other in its largest circle, where there is one. These
@@ -38,7 +38,6 @@ const CIRCLES: &[(&str, usize)] = &[
     ("expr", 2),
     ("job", 2),
     ("ops", 2),
-    ("runner", 8),
     ("topology", 2),
     ("ui", 2),
     ("yaml", 2),
@@ -430,7 +429,7 @@ mod parser {
         let source = "use tokio::sync::mpsc;\n";
         for path in [
             "host/a.rs",
-            "runner/local.rs",
+            "exec/local.rs",
             "web/mod.rs",
             "ops/session.rs",
             "ops/session/a.rs",

@@ -3,58 +3,17 @@
 use std::sync::Arc;
 use std::sync::mpsc as results;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc as orders;
 
-use super::guard::Guarding;
-use super::perform::{self, Order};
+use super::error::Error;
+use super::heard::{Heard, OutputSink};
+use super::limits::Limits;
+use super::perform::{Perform, Ring};
+use super::server::{self, Order};
 use super::unread::{Teller, Unread};
-use crate::host::{ActionResult, Note, PoolLimits, Request, Stream};
-
-/// Bounds of what the runner does at a time.
-#[derive(Debug, Clone)]
-pub struct Limits {
-    /// The most commands that run at a time; further ones wait their turn.
-    pub running: usize,
-    /// How long a command that is to end has between one signal and the next, harder one.
-    pub grace: Duration,
-    /// How long outputs are still read after a command ended, when what it left behind holds them.
-    pub drain: Duration,
-    /// How long commands may go on after somebody asked for an end.
-    pub patience: Duration,
-    /// Bounds of the connections to other machines.
-    pub connections: PoolLimits,
-    /// Who ends commands if this process is killed.
-    pub guarding: Option<Guarding>,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            running: 256,
-            grace: Duration::from_secs(5),
-            drain: Duration::from_millis(500),
-            patience: Duration::from_secs(30),
-            connections: PoolLimits::default(),
-            guarding: None,
-        }
-    }
-}
-
-/// What a runner tells.
-#[derive(Debug)]
-pub enum Heard {
-    /// An action has ended.
-    Ended(u64, ActionResult),
-    /// What an executor does with an action, in words without secrets.
-    Note(u64, Note),
-    /// Somebody asks for an end of all.
-    Interruption,
-    /// The command of an action wrote something; only a runner that was started with
-    /// [`Local::start_telling`] tells it.
-    Wrote(u64, Stream, Vec<u8>),
-}
+use crate::host::Request;
 
 /// Tells a runner, from any thread, that somebody asks for an end.
 #[derive(Debug, Clone)]
@@ -67,23 +26,6 @@ impl Bell {
         // Where the runner has ended, nothing runs.
         self.0.send(Order::Interrupt(nth)).ok();
     }
-}
-
-/// Hears what commands with `echo` write, while they run. A slow one slows those commands down.
-pub trait OutputSink: Send {
-    /// Takes the next bytes that the command of an effect wrote.
-    fn output(&mut self, id: u64, stream: Stream, bytes: &[u8]);
-}
-
-/// Why the runner cannot go on.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The system gave it no thread or no event queue.
-    #[error("could not start the local runner: {0}")]
-    Start(#[from] std::io::Error),
-    /// Its thread ended.
-    #[error("the local runner has ended")]
-    Gone,
 }
 
 /// Performs actions on this machine and others. When it is dropped, all that runs is killed.
@@ -128,7 +70,7 @@ impl Local {
         let thread = std::thread::Builder::new()
             .name("runner".to_owned())
             .spawn(move || {
-                runtime.block_on(perform::serve(limits, sink, order_receiver, result_sender));
+                runtime.block_on(server::serve(limits, sink, order_receiver, result_sender));
                 // A name that is being looked up would hold the end.
                 runtime.shutdown_background();
             })?;
@@ -203,6 +145,29 @@ impl Local {
     }
 }
 
+impl Perform for Local {
+    fn begin(&mut self, id: u64, request: Request) -> Result<(), Error> {
+        self.submit(id, request);
+        Ok(())
+    }
+
+    fn hear(&mut self, until: Option<Instant>) -> Result<Option<Heard>, Error> {
+        match until {
+            None => self.recv().map(Some),
+            Some(end) => self.recv_within(end.saturating_duration_since(Instant::now())),
+        }
+    }
+
+    fn cancel_all(&mut self) {
+        Self::cancel_all(self);
+    }
+
+    fn ring(&self) -> Option<Ring> {
+        let bell = self.bell();
+        Some(Box::new(move |nth| bell.ring(nth)))
+    }
+}
+
 impl Drop for Local {
     fn drop(&mut self) {
         if let Some(unread) = &self.unread {
@@ -221,10 +186,12 @@ impl Drop for Local {
 mod tests {
     use std::path::Path;
     use std::sync::Mutex;
-    use std::time::Instant;
 
     use super::*;
-    use crate::host::{Action, Background, Command, Exit, Program, RunOutput};
+    use crate::exec::Guarding;
+    use crate::host::{
+        Action, ActionResult, Background, Command, Exit, Program, RunOutput, Stream,
+    };
     use crate::system::machine::is_running;
 
     fn limits() -> Limits {

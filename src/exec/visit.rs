@@ -10,7 +10,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use crate::host::{Destination, Exit, Forward, Forwarding, Pool, PoolLimits, Stream, Terminal};
-use crate::system::signals::Interrupts;
+use crate::system::signals::{Interrupts, Listening};
 use crate::system::terminal::{self, RawInput};
 
 /// How much is on its way between this process and a host, in bytes.
@@ -23,7 +23,7 @@ const WAITING: usize = 4;
 pub struct Visit {
     runtime: Option<Runtime>,
     pool: Pool,
-    interrupts: Interrupts,
+    listening: Option<Listening>,
     interrupted: watch::Receiver<bool>,
 }
 
@@ -39,13 +39,13 @@ impl Visit {
             .build()?;
         let (tell, interrupted) = watch::channel(false);
         interrupts.starts();
-        interrupts.listen(move |_, _| {
+        let listening = interrupts.listen(move |_, _| {
             tell.send_replace(true);
         });
         Ok(Self {
             runtime: Some(runtime),
             pool: Pool::new(PoolLimits::default()),
-            interrupts: interrupts.clone(),
+            listening: Some(listening),
             interrupted,
         })
     }
@@ -132,7 +132,7 @@ impl Visit {
 
 impl Drop for Visit {
     fn drop(&mut self) {
-        self.interrupts.unlisten();
+        self.listening = None;
         if let Some(runtime) = self.runtime.take() {
             runtime.block_on(self.pool.close());
             // What is typed is read until the process ends.

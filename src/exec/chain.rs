@@ -6,8 +6,9 @@ use std::time::Instant;
 
 use tokio::sync::{Semaphore, oneshot};
 
-use super::local::Heard;
-use super::perform::{Ends, Hands, Work};
+use super::ends::Ends;
+use super::heard::Heard;
+use super::work::{Hands, Work};
 use crate::host::{ActionResult, Chain, ChainProgress, ChainRun, Exit, Nobody, Request, Start};
 use crate::system::env::Env;
 use crate::system::machine;

@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use tokio::sync::oneshot;
 
+use super::ends::Ends;
 use super::guard::Guard;
-use super::local::Limits;
-use super::perform::Ends;
+use super::limits::Limits;
 use super::running::Running;
 use crate::host::change::Change;
 use crate::host::fact::{Fact, Reading};
@@ -17,14 +17,14 @@ use crate::host::{Action, ActionResult, Changed, Command, Exit, ReadOutput, RunO
 use crate::system::env::Env;
 
 /// Facts or changes of this machine, on their way.
-pub(super) struct Machine {
+pub(super) struct Native {
     pub(super) id: u64,
     pub(super) action: Action,
     pub(super) limits: Arc<Limits>,
     pub(super) guard: Option<Arc<Guard>>,
 }
 
-impl Machine {
+impl Native {
     /// Performs it. The result says how it went in every case.
     pub(super) async fn perform(mut self, mut ends: Ends) -> ActionResult {
         let start = Instant::now();

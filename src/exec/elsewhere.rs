@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::perform::{Echo, Ends, Piece};
+use super::ends::{Echo, Ends, Piece};
 use super::redact::Redactor;
 use super::running::show;
 use crate::host::{Action, ActionResult, Call, Pool, Request, Stop, Stream};

@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::{JoinError, JoinSet};
 
-use super::chain::Chained;
-use super::elsewhere::Elsewhere;
+use super::ends::{Echo, Ends, Piece};
 use super::guard::Guard;
-use super::local::{Heard, Limits, OutputSink};
-use super::machine::Machine;
+use super::heard::{Heard, OutputSink};
+use super::limits::Limits;
+use super::performer::Performer;
 use super::restart::Restart;
-use super::running::Running;
-use crate::host::{Action, ActionResult, Exit, Place, Pool, Request, RunOutput, Stream};
+use super::work::Hands;
+use crate::host::{ActionResult, Exit, Pool, Request, RunOutput};
 use crate::system::survivors;
 
 /// How many pieces of output wait for a sink before the commands that write them wait.
@@ -30,15 +30,6 @@ pub(super) enum Order {
     Interrupt(usize),
     Stop,
 }
-
-/// What the sink's thread is told.
-pub(super) enum Piece {
-    Output(u64, Stream, Vec<u8>),
-    /// All before this was heard.
-    Heard(oneshot::Sender<()>),
-}
-
-pub(super) type Echo = Option<mpsc::Sender<Piece>>;
 
 /// Follows orders until it is to stop, then kills all that runs.
 pub(super) async fn serve(
@@ -93,70 +84,6 @@ async fn over(time: Option<Instant>) {
     match time {
         Some(time) => tokio::time::sleep_until(time.into()).await,
         None => std::future::pending().await,
-    }
-}
-
-/// What performs actions.
-#[derive(Clone)]
-pub(super) struct Hands {
-    limits: Arc<Limits>,
-    echo: Echo,
-    guard: Option<Arc<Guard>>,
-    pool: Arc<Pool>,
-}
-
-impl Hands {
-    /// Who performs an action, through its chain if it has one.
-    pub(super) fn performer(
-        &self,
-        id: u64,
-        mut request: Request,
-        results: &results::Sender<Heard>,
-    ) -> Performer {
-        match request.chain.take() {
-            Some(chain) => Performer::Chained(Box::new(Chained {
-                id,
-                chain,
-                request,
-                hands: self.clone(),
-                results: results.clone(),
-            })),
-            None => Performer::Work(self.work(id, request)),
-        }
-    }
-
-    /// Who performs an action: a process of this machine, or the connections to others.
-    pub(super) fn work(&self, id: u64, request: Request) -> Work {
-        let echo = self.echo.clone();
-        match request {
-            Request {
-                place: Place::Here,
-                action: Action::Run(command),
-                ..
-            } => Work::Here(Box::new(Running {
-                id,
-                echo: echo.filter(|_| command.echo),
-                command,
-                limits: Arc::clone(&self.limits),
-                guard: self.guard.clone(),
-            })),
-            Request {
-                place: Place::Here,
-                action: action @ (Action::Read(_) | Action::Change(_)),
-                ..
-            } => Work::Machine(Box::new(Machine {
-                id,
-                action,
-                limits: Arc::clone(&self.limits),
-                guard: self.guard.clone(),
-            })),
-            request => Work::Elsewhere(Box::new(Elsewhere {
-                id,
-                echo: echo.filter(|_| request.is_echoed()),
-                request,
-                pool: Arc::clone(&self.pool),
-            })),
-        }
     }
 }
 
@@ -302,61 +229,6 @@ fn cancel_all(cancels: &mut HashMap<u64, (u64, oneshot::Sender<()>)>) {
 enum Begun {
     Restart(Box<Restart>),
     Action(Performer),
-}
-
-/// Who performs an action: a chain of executors, or somebody at once.
-pub(super) enum Performer {
-    Chained(Box<Chained>),
-    Work(Work),
-}
-
-impl Performer {
-    /// Performs it; what acts takes a turn.
-    pub(super) async fn perform(self, turns: &Semaphore, ends: Ends) -> ActionResult {
-        match self {
-            Self::Chained(chained) => chained.perform(turns, ends).await,
-            Self::Work(work) => work.wait_turn(turns, ends).await,
-        }
-    }
-}
-
-/// What ends a command from outside.
-pub(super) struct Ends {
-    pub(super) cancelled: oneshot::Receiver<()>,
-    /// Whether it is to be killed without grace.
-    pub(super) hurried: watch::Receiver<bool>,
-}
-
-/// An action on its way.
-pub(super) enum Work {
-    Here(Box<Running>),
-    Machine(Box<Machine>),
-    Elsewhere(Box<Elsewhere>),
-}
-
-impl Work {
-    pub(super) async fn wait_turn(self, turns: &Semaphore, mut ends: Ends) -> ActionResult {
-        let turn = tokio::select! {
-            biased;
-            _ = &mut ends.cancelled => return self.cancelled(),
-            turn = turns.acquire() => turn,
-        };
-        let result = match self {
-            Self::Here(running) => ActionResult::Run(running.run(ends).await),
-            Self::Machine(machine) => machine.perform(ends).await,
-            Self::Elsewhere(elsewhere) => elsewhere.perform(ends).await,
-        };
-        drop(turn);
-        result
-    }
-
-    fn cancelled(&self) -> ActionResult {
-        match self {
-            Self::Here(_) => ActionResult::Run(RunOutput::not_run(Exit::Cancelled)),
-            Self::Machine(it) => ActionResult::not_performed(&it.action, Exit::Cancelled),
-            Self::Elsewhere(it) => ActionResult::not_performed(&it.request.action, Exit::Cancelled),
-        }
-    }
 }
 
 fn cancel(sender: Option<(u64, oneshot::Sender<()>)>) {

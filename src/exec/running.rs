@@ -16,9 +16,9 @@ use tokio::process::Child;
 use tokio::sync::{mpsc, oneshot};
 
 use super::answer::{Conversation, Ear};
+use super::ends::{Echo, Ends, Piece};
 use super::guard::Guard;
-use super::local::Limits;
-use super::perform::{Echo, Ends, Piece};
+use super::limits::Limits;
 use super::program::file_of;
 use super::redact::Redactor;
 use crate::host::{Background, Capture, Captured, Command, Exit, RunOutput, Stream};

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{sleep, sleep_until};
 
-use super::local::Heard;
-use super::perform::{Ends, Hands};
+use super::ends::Ends;
+use super::heard::Heard;
+use super::work::Hands;
 use crate::host::{Action, ActionResult, Command, Exit, Place, Program, Request, RunOutput};
 
 /// Prints what is another text after each start of a host.
