@@ -4,19 +4,19 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
-use super::explain::ExplainArgs;
-use super::export::ExportArgs;
-use super::git::{CommitArgs, GitArgs, GitStatusArgs, MergeDriverArgs};
-use super::history::HistoryArgs;
-use super::host_files::{GetArgs, PutArgs};
-use super::options::{DeployArgs, LookArgs, OutputFormat, PlanArgs, StopArgs, TeardownArgs};
-use super::reboot::RebootArgs;
 use super::route::RUN_HOSTS;
-use super::run::RunArgs;
-use super::run_hosts::RunHostsArgs;
-use super::state::{FactArgs, OpArgs, StateArgs};
-use super::task::TaskArgs;
-use super::visit::{ForwardArgs, ShellArgs};
+use crate::cli::args::job::{DeployArgs, LookArgs, OutputFormat, PlanArgs, StopArgs, TeardownArgs};
+use crate::cli::args::state::{FactArgs, OpArgs, StateArgs};
+use crate::cli::commands::explain::ExplainArgs;
+use crate::cli::commands::export::ExportArgs;
+use crate::cli::commands::git::{CommitArgs, GitArgs, GitStatusArgs, MergeDriverArgs};
+use crate::cli::commands::history::HistoryArgs;
+use crate::cli::commands::host_files::{GetArgs, PutArgs};
+use crate::cli::commands::reboot::RebootArgs;
+use crate::cli::commands::run::RunArgs;
+use crate::cli::commands::run_hosts::RunHostsArgs;
+use crate::cli::commands::task::TaskArgs;
+use crate::cli::commands::visit::{ForwardArgs, ShellArgs};
 
 /// The words for levels of messages.
 const LEVELS: [&str; 8] = [

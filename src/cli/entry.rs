@@ -5,13 +5,14 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, Parser as _};
 
 use super::arguments::{Cli, Command};
-use super::output::Output;
-use super::reboot::reboot;
-use super::route::route;
-use super::run_hosts::run_hosts;
-use super::{
-    explain, export, git, history, host_files, inspect, job, lock, misc, run, state, task, visit,
+use super::commands::{
+    explain, export, fact, git, history, host_files, inspect, job, lock, misc, run, state, task,
+    visit,
 };
+use super::output::Output;
+use super::route::route;
+use crate::cli::commands::reboot::reboot;
+use crate::cli::commands::run_hosts::run_hosts;
 use crate::plan::Workflow;
 use crate::runner::{GUARD_COMMAND, stand_guard};
 use crate::system::env;
@@ -79,7 +80,7 @@ fn start() -> ExitCode {
         Command::Forward(args) => visit::forward(&args, global, &output),
         Command::Task(args) => task::task(&args, global, &output),
         Command::State(args) => state::state(&args, global, &output),
-        Command::Fact(args) => state::fact(&args, global, &output),
+        Command::Fact(args) => fact::fact(&args, global, &output),
         Command::Op(args) => state::op(&args, global, &output),
         Command::Explain(args) => explain::explain(args, global, &output),
         Command::History(args) => history::history(&args, global, &output),

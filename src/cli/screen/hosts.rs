@@ -4,8 +4,8 @@ use std::io::{BufRead as _, IsTerminal as _};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-use super::host_options::HostOutput;
-use super::output::Output;
+use crate::cli::args::host::HostOutput;
+use crate::cli::output::Output;
 use crate::host::{Question, Secret};
 use crate::job::Level;
 use crate::ops::runbook::{HostsView, RunbookReport};
@@ -19,7 +19,7 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// Shows what runs over hosts.
 #[derive(Debug)]
-pub(super) struct HostScreen<'a> {
+pub(in crate::cli) struct HostScreen<'a> {
     output: &'a Output,
     format: HostOutput,
     lines: HostLines,
@@ -28,7 +28,11 @@ pub(super) struct HostScreen<'a> {
 }
 
 impl<'a> HostScreen<'a> {
-    pub(super) fn new(output: &'a Output, format: HostOutput, interrupts: Interrupts) -> Self {
+    pub(in crate::cli) fn new(
+        output: &'a Output,
+        format: HostOutput,
+        interrupts: Interrupts,
+    ) -> Self {
         let detail = if output.level <= Level::Verbose {
             HostDetail::Steps
         } else {
@@ -44,7 +48,7 @@ impl<'a> HostScreen<'a> {
     }
 
     /// Shows what came of all.
-    pub(super) fn end(&self, report: &RunbookReport) {
+    pub(in crate::cli) fn end(&self, report: &RunbookReport) {
         let left: Vec<String> = report
             .not_reached
             .iter()

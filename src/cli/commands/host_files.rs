@@ -5,10 +5,10 @@ use std::rc::Rc;
 
 use clap::Args;
 
-use super::arguments::Global;
-use super::host_options::{HostOptions, HostOutput};
-use super::host_screen::HostScreen;
-use super::output::Output;
+use crate::cli::args::host::{HostOptions, HostOutput};
+use crate::cli::arguments::Global;
+use crate::cli::output::Output;
+use crate::cli::screen::hosts::HostScreen;
 use crate::ops::runbook::{AdHoc, RunbookRequest, perform};
 use crate::ops::{Failure, FailureKind};
 use crate::runbook::{Deed, LocalPattern, Tasks, Text, Transfer};
@@ -24,7 +24,7 @@ use crate::system::fs;
 /// begin with `/` is below the home of the user on the host.
 #[derive(Debug, Args)]
 #[command(override_usage = "unfurl put -H HOSTS [OPTIONS] LOCAL REMOTE")]
-pub(super) struct PutArgs {
+pub(in crate::cli) struct PutArgs {
     /// The file or folder here
     #[arg(value_name = "LOCAL")]
     local: PathBuf,
@@ -47,7 +47,7 @@ pub(super) struct PutArgs {
 /// becomes LOCAL, and so does a file unless a folder is there.
 #[derive(Debug, Args)]
 #[command(override_usage = "unfurl get -H HOSTS [OPTIONS] REMOTE LOCAL")]
-pub(super) struct GetArgs {
+pub(in crate::cli) struct GetArgs {
     /// The file or folder on each host
     #[arg(value_name = "REMOTE", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     remote: String,
@@ -59,13 +59,13 @@ pub(super) struct GetArgs {
 }
 
 /// Takes it there; gives the exit code.
-pub(super) fn put(args: &PutArgs, global: &Global, output: &Output) -> u8 {
+pub(in crate::cli) fn put(args: &PutArgs, global: &Global, output: &Output) -> u8 {
     let step = transfer(args).map(|transfer| step("put", Deed::Put(transfer)));
     run_step(step, &args.hosts, global, output)
 }
 
 /// Brings it; gives the exit code.
-pub(super) fn get(args: &GetArgs, global: &Global, output: &Output) -> u8 {
+pub(in crate::cli) fn get(args: &GetArgs, global: &Global, output: &Output) -> u8 {
     let target = LocalPattern::parse(&args.local).map_err(|error| {
         let help = "only `%(host)s` and `%(path)s` are put in";
         Failure::new(FailureKind::Usage, error, Some(help.to_owned()))
@@ -143,7 +143,7 @@ fn run_step(
 }
 
 /// Runs something that is no task on the hosts that the options choose; gives the exit code.
-pub(super) fn run_ad_hoc(
+pub(in crate::cli) fn run_ad_hoc(
     what: AdHoc,
     hosts: &HostOptions,
     global: &Global,

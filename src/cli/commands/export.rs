@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use super::arguments::Global;
-use super::job::session_options;
-use super::output::Output;
+use crate::cli::arguments::Global;
+use crate::cli::commands::job::session_options;
+use crate::cli::output::Output;
 use crate::job::Level;
 use crate::ops::export::{ExportFormat, Overwrite};
 use crate::ops::{self, Failure, FailureKind};
@@ -22,7 +22,7 @@ use crate::ui::{pretty, yaml};
 /// No expression is evaluated and no operation runs: expressions are printed as they are written. Sensitive
 /// values are printed as `<<REDACTED>>`.
 #[derive(Debug, Args)]
-pub(super) struct ExportArgs {
+pub(in crate::cli) struct ExportArgs {
     /// The ensemble: a file, a folder, an alias or a name of the project
     #[arg(default_value = "")]
     path: String,
@@ -82,7 +82,7 @@ enum OverwriteArg {
 }
 
 /// Exports an ensemble; gives the exit code.
-pub(super) fn export(args: &ExportArgs, global: &Global, output: &Output) -> u8 {
+pub(in crate::cli) fn export(args: &ExportArgs, global: &Global, output: &Output) -> u8 {
     match answer(args, global, output) {
         Ok(()) => 0,
         Err(failure) => output.failure(&failure, false),

@@ -2,11 +2,11 @@
 
 use clap::Args;
 
-use super::arguments::Global;
-use super::inspect::tell_cut_off;
-use super::job::session_options;
-use super::options::OutputFormat;
-use super::output::Output;
+use crate::cli::args::job::OutputFormat;
+use crate::cli::arguments::Global;
+use crate::cli::commands::inspect::tell_cut_off;
+use crate::cli::commands::job::session_options;
+use crate::cli::output::Output;
 use crate::job::Level;
 use crate::ops::history::{self, History, HistoryRequest, Job, Task};
 use crate::ui::{JobLine, JobView, JobsView, TaskLine};
@@ -19,7 +19,7 @@ const LISTED: usize = 20;
 ///
 /// Dry runs and jobs that did nothing are not on record.
 #[derive(Debug, Args)]
-pub(super) struct HistoryArgs {
+pub(in crate::cli) struct HistoryArgs {
     /// A job to show: its id, the beginning of its id, or the id of a task
     job: Option<String>,
     /// The ensemble: a file, a folder, an alias or a name of the project
@@ -59,7 +59,7 @@ fn request(args: &HistoryArgs, global: &Global, output: &Output) -> HistoryReque
 }
 
 /// Shows what is on record; gives the exit code.
-pub(super) fn history(args: &HistoryArgs, global: &Global, output: &Output) -> u8 {
+pub(in crate::cli) fn history(args: &HistoryArgs, global: &Global, output: &Output) -> u8 {
     let json = args.output == OutputFormat::Json;
     let request = request(args, global, output);
     tell_cut_off(&request.session, output);

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Value as Json, json};
 
-use super::arguments::Global;
-use super::job::session_options;
-use super::options::{Keep, OutputFormat};
-use super::output::Output;
+use crate::cli::args::job::{Keep, OutputFormat};
+use crate::cli::arguments::Global;
+use crate::cli::commands::job::session_options;
+use crate::cli::output::Output;
 use crate::job::Level;
 use crate::ops::commit::CommitOptions;
 use crate::ops::git::GitStatus;
@@ -25,7 +25,7 @@ const MARKER: &str = "# Everything below is ignored";
 /// The files of the ensemble's folder are committed, whether staged or not; for the folder of a
 /// project, all of the project's and of its ensemble's. What is staged elsewhere stays staged.
 #[derive(Debug, Args)]
-pub(super) struct CommitArgs {
+pub(in crate::cli) struct CommitArgs {
     /// The ensemble or project
     #[arg(default_value = ".")]
     path: String,
@@ -61,7 +61,7 @@ struct Scope {
 
 /// Run git in every repository of an ensemble or project
 #[derive(Debug, Args)]
-pub(super) struct GitArgs {
+pub(in crate::cli) struct GitArgs {
     /// The ensemble or project
     #[arg(long, default_value = ".", value_name = "PATH")]
     dir: String,
@@ -76,7 +76,7 @@ pub(super) struct GitArgs {
 
 /// Show what is not committed in the repositories of an ensemble or project
 #[derive(Debug, Args)]
-pub(super) struct GitStatusArgs {
+pub(in crate::cli) struct GitStatusArgs {
     /// The ensemble or project
     #[arg(default_value = ".")]
     path: String,
@@ -93,7 +93,7 @@ pub(super) struct GitStatusArgs {
 
 /// Merge two people's records of one ensemble, for git: `unfurl merge-driver %O %A %B %P`
 #[derive(Debug, Args)]
-pub(super) struct MergeDriverArgs {
+pub(in crate::cli) struct MergeDriverArgs {
     /// The version before both; git's `%O`
     base: PathBuf,
     /// This side's version, which takes the result; git's `%A`
@@ -106,7 +106,7 @@ pub(super) struct MergeDriverArgs {
 
 impl Keep {
     /// What is asked for; pushing means committing.
-    pub(super) fn request(&self) -> Option<CommitRequest> {
+    pub(in crate::cli) fn request(&self) -> Option<CommitRequest> {
         (self.commit || self.push).then(|| CommitRequest {
             message: self
                 .message
@@ -118,7 +118,7 @@ impl Keep {
 }
 
 /// Commits.
-pub(super) fn commit(args: &CommitArgs, global: &Global, output: &Output) -> u8 {
+pub(in crate::cli) fn commit(args: &CommitArgs, global: &Global, output: &Output) -> u8 {
     let json = args.output == OutputFormat::Json;
     let environment = args.use_environment.as_deref();
     let asks = !args.no_edit && !json && std::io::stdin().is_terminal();
@@ -174,7 +174,7 @@ fn tell_commits(format: OutputFormat, commits: &Commits, output: &Output) {
 }
 
 /// Tells what was committed and pushed, and what was not.
-pub(super) fn told(commits: &Commits, output: &Output) {
+pub(in crate::cli) fn told(commits: &Commits, output: &Output) {
     for warning in &commits.warnings {
         output.message(Level::Warning, warning);
     }
@@ -201,7 +201,7 @@ fn short(id: &str) -> &str {
 }
 
 /// The commits, for machines.
-pub(super) fn json(commits: &Commits) -> Json {
+pub(in crate::cli) fn json(commits: &Commits) -> Json {
     let made = commits.made.iter().map(|made| {
         json!({
             "repository": made.repository.display().to_string(),
@@ -221,7 +221,7 @@ fn names(files: &[PathBuf]) -> Vec<String> {
 }
 
 /// The exit code, where something that was to be committed is not.
-pub(super) fn exit_code(commits: &Commits, code: u8) -> u8 {
+pub(in crate::cli) fn exit_code(commits: &Commits, code: u8) -> u8 {
     match &commits.failure {
         Some(failure) if code == 0 => failure.kind.exit_code(),
         _ => code,
@@ -252,7 +252,7 @@ fn edited(default: &str, statuses: &str) -> Result<Option<String>, Failure> {
 }
 
 /// Runs git; gives the last exit code that is not 0.
-pub(super) fn git(args: &GitArgs, global: &Global, output: &Output) -> u8 {
+pub(in crate::cli) fn git(args: &GitArgs, global: &Global, output: &Output) -> u8 {
     let options = session_options(&args.dir, None, global, output);
     let runs = match ops::git::run(&options, &args.words) {
         Ok(runs) => runs,
@@ -284,7 +284,7 @@ pub(super) fn git(args: &GitArgs, global: &Global, output: &Output) -> u8 {
 }
 
 /// Shows what is not committed.
-pub(super) fn git_status(args: &GitStatusArgs, global: &Global, output: &Output) -> u8 {
+pub(in crate::cli) fn git_status(args: &GitStatusArgs, global: &Global, output: &Output) -> u8 {
     let environment = args.use_environment.as_deref();
     let options = session_options(&args.path, environment, global, output);
     let statuses = match ops::git::status(&options, args.dirty) {
@@ -326,7 +326,7 @@ fn status_text(status: &GitStatus) -> String {
 }
 
 /// Merges for git, which wants 1 for a conflict.
-pub(super) fn merge_driver(args: &MergeDriverArgs, output: &Output) -> u8 {
+pub(in crate::cli) fn merge_driver(args: &MergeDriverArgs, output: &Output) -> u8 {
     let files = MergeFiles {
         base: &args.base,
         ours: &args.ours,

@@ -2,10 +2,10 @@
 
 use clap::Args;
 
-use super::arguments::Global;
-use super::host_files::run_ad_hoc;
-use super::host_options::{HostOptions, HostOutput};
-use super::output::Output;
+use crate::cli::args::host::{HostOptions, HostOutput};
+use crate::cli::arguments::Global;
+use crate::cli::commands::host_files::run_ad_hoc;
+use crate::cli::output::Output;
 use crate::ops::runbook::AdHoc;
 use crate::ops::{Failure, FailureKind};
 
@@ -17,7 +17,7 @@ use crate::ops::{Failure, FailureKind};
 /// unless `--warn-only` is.
 #[derive(Debug, Args)]
 #[command(override_usage = "unfurl run -H HOSTS [OPTIONS] -- COMMAND...")]
-pub(super) struct RunHostsArgs {
+pub(in crate::cli) struct RunHostsArgs {
     #[command(flatten)]
     hosts: HostOptions,
     /// The command and its arguments, after `--`
@@ -26,7 +26,7 @@ pub(super) struct RunHostsArgs {
 }
 
 /// Runs the command; gives the exit code.
-pub(super) fn run_hosts(args: &RunHostsArgs, global: &Global, output: &Output) -> u8 {
+pub(in crate::cli) fn run_hosts(args: &RunHostsArgs, global: &Global, output: &Output) -> u8 {
     let done = command(args).and_then(|command| run_ad_hoc(command, &args.hosts, global, output));
     let is_json = args.hosts.output == HostOutput::Json;
     done.unwrap_or_else(|failure| output.failure(&failure, is_json))

@@ -3,14 +3,14 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use super::arguments::Global;
-use super::git;
-use super::options::{
+use crate::cli::args::job::{
     ChangeDetectionArg, DirtyArg, JobArgs, JobExitCode, OutputFormat, PlanArgs, RepairArg,
 };
-use super::output::{Output, relative};
-use super::screen::Screen;
-use super::views::{self, Audience};
+use crate::cli::arguments::Global;
+use crate::cli::commands::git;
+use crate::cli::output::{Output, relative};
+use crate::cli::screen::job::Screen;
+use crate::cli::views::{self, Audience};
 use crate::host::ChainSpec;
 use crate::name::{InstanceName, OperationRef, Status};
 use crate::ops::plan::Planned;
@@ -26,22 +26,22 @@ use crate::value::{Map, Value};
 
 /// What a job is to do.
 #[derive(Debug)]
-pub(super) struct Deed {
+pub(in crate::cli) struct Deed {
     /// The workflow.
-    pub(super) workflow: Workflow,
+    pub(in crate::cli) workflow: Workflow,
     /// The operation of an ad-hoc run.
-    pub(super) operation: Option<OperationRef>,
+    pub(in crate::cli) operation: Option<OperationRef>,
     /// The command of an ad-hoc run.
-    pub(super) command: Vec<String>,
+    pub(in crate::cli) command: Vec<String>,
     /// The instance on whose machine that runs.
-    pub(super) host: Option<InstanceName>,
+    pub(in crate::cli) host: Option<InstanceName>,
     /// Whether it goes into the record.
-    pub(super) save: bool,
+    pub(in crate::cli) save: bool,
 }
 
 impl Deed {
     /// A workflow; `run` is none without something to run.
-    pub(super) fn of(workflow: Workflow) -> Result<Self, Failure> {
+    pub(in crate::cli) fn of(workflow: Workflow) -> Result<Self, Failure> {
         if workflow == Workflow::Run {
             let message = "the workflow `run` needs a command or an operation";
             let help = "say `unfurl run -- COMMAND` or `unfurl run --operation OPERATION`";
@@ -62,7 +62,12 @@ impl Deed {
 }
 
 /// Runs the workflow of a command, or the one that `--workflow` names; gives the exit code.
-pub(super) fn run(workflow: Workflow, args: &JobArgs, global: &Global, output: &Output) -> u8 {
+pub(in crate::cli) fn run(
+    workflow: Workflow,
+    args: &JobArgs,
+    global: &Global,
+    output: &Output,
+) -> u8 {
     match chosen(workflow, args) {
         Ok(deed) => perform(deed, args, global, output),
         Err(failure) => output.failure(&failure, args.any.output == OutputFormat::Json),
@@ -70,7 +75,7 @@ pub(super) fn run(workflow: Workflow, args: &JobArgs, global: &Global, output: &
 }
 
 /// Runs a job; gives the exit code.
-pub(super) fn perform(deed: Deed, args: &JobArgs, global: &Global, output: &Output) -> u8 {
+pub(in crate::cli) fn perform(deed: Deed, args: &JobArgs, global: &Global, output: &Output) -> u8 {
     let json = args.any.output == OutputFormat::Json;
     let approve = args.control.approve || deed.workflow == Workflow::Check;
     let mut request = match request(deed, args, global, output) {
@@ -203,7 +208,7 @@ fn exit_code(limit: JobExitCode, report: &JobReport) -> u8 {
 }
 
 /// The job that is planned: a deploy unless another workflow is named.
-pub(super) fn plan_request(
+pub(in crate::cli) fn plan_request(
     args: &JobArgs,
     global: &Global,
     output: &Output,
@@ -212,7 +217,7 @@ pub(super) fn plan_request(
 }
 
 /// Shows a plan; gives the exit code.
-pub(super) fn plan(args: PlanArgs, global: &Global, output: &Output) -> u8 {
+pub(in crate::cli) fn plan(args: PlanArgs, global: &Global, output: &Output) -> u8 {
     let why = args.why;
     let args = &JobArgs::from(args);
     let json = args.any.output == OutputFormat::Json;
@@ -270,7 +275,7 @@ fn show_plan(
 }
 
 /// Which ensemble a command is about, and in which surroundings.
-pub(super) fn session_options(
+pub(in crate::cli) fn session_options(
     ensemble: &str,
     environment: Option<&str>,
     global: &Global,
@@ -420,7 +425,7 @@ fn goal(deed: Deed, args: &JobArgs) -> Goal {
 }
 
 /// The home project: that of the option or the environment, else `~/.unfurl_home` where it exists.
-pub(super) fn home(global: &Global, output: &Output) -> Option<PathBuf> {
+pub(in crate::cli) fn home(global: &Global, output: &Output) -> Option<PathBuf> {
     match global.home.as_deref() {
         Some("") => None,
         Some(path) => Some(PathBuf::from(path)),

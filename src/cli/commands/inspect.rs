@@ -1,9 +1,9 @@
 //! `status` and `validate`.
 
-use super::arguments::{Global, ProblemFormat, StatusArgs, ValidateArgs};
-use super::job::session_options;
-use super::options::OutputFormat;
-use super::output::Output;
+use crate::cli::args::job::OutputFormat;
+use crate::cli::arguments::{Global, ProblemFormat, StatusArgs, ValidateArgs};
+use crate::cli::commands::job::session_options;
+use crate::cli::output::Output;
 use crate::ops::validate::Checked;
 use crate::ops::{self, SessionOptions};
 use crate::topology::{Created, Topology};
@@ -11,7 +11,7 @@ use crate::ui::{StatusLine, sarif, status_text};
 use crate::value::{Handle, Value};
 
 /// Shows what is recorded; gives the exit code.
-pub(super) fn status(args: &StatusArgs, global: &Global, output: &Output) -> u8 {
+pub(in crate::cli) fn status(args: &StatusArgs, global: &Global, output: &Output) -> u8 {
     let json = args.output == OutputFormat::Json;
     let options = session_options(
         &args.ensemble,
@@ -44,7 +44,7 @@ pub(super) fn status(args: &StatusArgs, global: &Global, output: &Output) -> u8 
 }
 
 /// Tells of a job that was cut off and is not on record yet.
-pub(super) fn tell_cut_off(options: &SessionOptions, output: &Output) {
+pub(in crate::cli) fn tell_cut_off(options: &SessionOptions, output: &Output) {
     if let Some(text) = ops::recover::notice(options) {
         output.complain(&format!("note: {text}\n"));
     }
@@ -125,7 +125,7 @@ fn instance(topology: &Topology, handle: Handle) -> serde_json::Value {
 }
 
 /// Checks what a path names; gives the exit code.
-pub(super) fn validate(args: &ValidateArgs, global: &Global, output: &Output) -> u8 {
+pub(in crate::cli) fn validate(args: &ValidateArgs, global: &Global, output: &Output) -> u8 {
     let json = args.output == ProblemFormat::Json;
     let options = session_options(&args.path, args.use_environment.as_deref(), global, output);
     let checked = match ops::validate::validate(&options) {

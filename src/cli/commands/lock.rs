@@ -2,17 +2,17 @@
 
 use serde_json::{Value as Json, json};
 
-use super::arguments::{Global, LockBreakArgs, LockCommand, LockListArgs};
-use super::job::session_options;
-use super::options::OutputFormat;
-use super::output::{Output, shown_path};
+use crate::cli::args::job::OutputFormat;
+use crate::cli::arguments::{Global, LockBreakArgs, LockCommand, LockListArgs};
+use crate::cli::commands::job::session_options;
+use crate::cli::output::{Output, shown_path};
 use crate::ensemble::LockState;
 use crate::ops::lock::{Listed, break_it, holder, list, words};
 use crate::ops::remote_lock::RemoteListed;
 use crate::ui::Table;
 
 /// Looks at locks or breaks one; gives the exit code.
-pub(super) fn lock(action: &LockCommand, global: &Global, output: &Output) -> u8 {
+pub(in crate::cli) fn lock(action: &LockCommand, global: &Global, output: &Output) -> u8 {
     match action {
         LockCommand::List(args) => show(args, global, output),
         LockCommand::Break(args) => break_one(args, global, output),

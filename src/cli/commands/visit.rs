@@ -5,10 +5,10 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args};
 
-use super::arguments::Global;
-use super::host_options::{HostConnection, HostOutput};
-use super::host_screen::HostScreen;
-use super::output::Output;
+use crate::cli::args::host::{HostConnection, HostOutput};
+use crate::cli::arguments::Global;
+use crate::cli::output::Output;
+use crate::cli::screen::hosts::HostScreen;
 use crate::host::{Endpoint, Forward};
 use crate::ops::Failure;
 use crate::ops::runbook::{HostVisit, HostsView as _};
@@ -21,7 +21,7 @@ const ALL: &str = "0.0.0.0";
 
 /// Which host, and how it is reached.
 #[derive(Debug, Args)]
-pub(super) struct OneHost {
+pub(in crate::cli) struct OneHost {
     /// The host: `[user@]host[:port]`, or its name in the inventory or the ensemble
     #[arg(value_name = "HOST")]
     host: String,
@@ -37,7 +37,7 @@ pub(super) struct OneHost {
 /// Where the input is a terminal, the shell has one too. Else it reads what this command reads, and
 /// runs it. The exit code is that of the shell, or 1 if the host could not be reached.
 #[derive(Debug, Args)]
-pub(super) struct ShellArgs {
+pub(in crate::cli) struct ShellArgs {
     #[command(flatten)]
     host: OneHost,
 }
@@ -48,7 +48,7 @@ pub(super) struct ShellArgs {
 /// port 0 is any that is free. An IPv6 address stands in brackets. It goes on until it is
 /// interrupted.
 #[derive(Debug, Args)]
-pub(super) struct ForwardArgs {
+pub(in crate::cli) struct ForwardArgs {
     #[command(flatten)]
     host: OneHost,
     /// A port of this machine that leads to where the host finds HOST
@@ -62,7 +62,7 @@ pub(super) struct ForwardArgs {
 }
 
 /// Opens a shell; gives the exit code.
-pub(super) fn shell(args: &ShellArgs, global: &Global, output: &Output) -> u8 {
+pub(in crate::cli) fn shell(args: &ShellArgs, global: &Global, output: &Output) -> u8 {
     // What is piped in is for the shell, and answers nothing.
     let is_asked = std::io::stdin().is_terminal();
     let kind = output.variable("TERM").filter(|kind| !kind.is_empty());
@@ -72,7 +72,7 @@ pub(super) fn shell(args: &ShellArgs, global: &Global, output: &Output) -> u8 {
 }
 
 /// Lets ports lead elsewhere; gives the exit code.
-pub(super) fn forward(args: &ForwardArgs, global: &Global, output: &Output) -> u8 {
+pub(in crate::cli) fn forward(args: &ForwardArgs, global: &Global, output: &Output) -> u8 {
     let local = args.local.iter().cloned();
     let local = local.map(|(listen, target)| Forward::Local { listen, target });
     let remote = args.remote.iter().cloned();

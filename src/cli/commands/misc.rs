@@ -1,15 +1,15 @@
 //! `schema`, `recover`, `version`, `completions` and `man`.
 
-use super::arguments::{Global, RecoverArgs, SchemaArg};
-use super::job::home;
-use super::output::Output;
+use crate::cli::arguments::{Global, RecoverArgs, SchemaArg};
+use crate::cli::commands::job::home;
+use crate::cli::output::Output;
 use crate::ops::{self, SessionOptions};
 
 /// The version of Unfurl whose formats are followed.
 const FOLLOWED: &str = "1.2.0";
 
 /// Prints the version.
-pub(super) fn version(semver: bool, output: &Output) -> u8 {
+pub(in crate::cli) fn version(semver: bool, output: &Output) -> u8 {
     if semver {
         output.answer(&format!("{FOLLOWED}\n"));
     } else {
@@ -22,7 +22,7 @@ pub(super) fn version(semver: bool, output: &Output) -> u8 {
 }
 
 /// Prints a schema.
-pub(super) fn schema(of: SchemaArg, output: &Output) -> u8 {
+pub(in crate::cli) fn schema(of: SchemaArg, output: &Output) -> u8 {
     let of = match of {
         SchemaArg::Ensemble => ops::schema::SchemaOf::Ensemble,
         SchemaArg::Project => ops::schema::SchemaOf::Project,
@@ -33,7 +33,7 @@ pub(super) fn schema(of: SchemaArg, output: &Output) -> u8 {
 }
 
 /// Prints a completion script.
-pub(super) fn completions(
+pub(in crate::cli) fn completions(
     shell: clap_complete::Shell,
     command: &mut clap::Command,
     output: &Output,
@@ -45,7 +45,7 @@ pub(super) fn completions(
 }
 
 /// Prints the manual page.
-pub(super) fn man(command: clap::Command, output: &Output) -> u8 {
+pub(in crate::cli) fn man(command: clap::Command, output: &Output) -> u8 {
     let mut page = Vec::new();
     match clap_mangen::Man::new(command).render(&mut page) {
         Ok(()) => {
@@ -57,7 +57,7 @@ pub(super) fn man(command: clap::Command, output: &Output) -> u8 {
 }
 
 /// Takes back what could not be saved.
-pub(super) fn recover(args: &RecoverArgs, global: &Global, output: &Output) -> u8 {
+pub(in crate::cli) fn recover(args: &RecoverArgs, global: &Global, output: &Output) -> u8 {
     // A file alone is one of the ensemble here.
     let is_file = args.file.is_none() && args.ensemble.ends_with(".rescue");
     let (ensemble, file) = if is_file {

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use serde_json::{Map as JsonMap, Value as Json, json};
 
-use super::options::DetailArg;
-use crate::cli::host_options::HostOutput;
-use crate::cli::host_screen::HostScreen;
+use crate::cli::args::host::HostOutput;
+use crate::cli::args::state::DetailArg;
 use crate::cli::output::Output;
+use crate::cli::screen::hosts::HostScreen;
 use crate::converge::{StateResult, to_value};
 use crate::host::change::Change;
 use crate::host::{Question, Secret};
@@ -18,7 +18,7 @@ use crate::system::signals::Interrupts;
 use crate::ui::{Progress, StateCounts, StateDetail, StateLine, host_table, state_lines};
 
 /// Shows states while they run.
-pub(super) struct StatesScreen<'a> {
+pub(in crate::cli) struct StatesScreen<'a> {
     output: &'a Output,
     asking: HostScreen<'a>,
     progress: Progress,
@@ -26,7 +26,7 @@ pub(super) struct StatesScreen<'a> {
 }
 
 impl<'a> StatesScreen<'a> {
-    pub(super) fn new(output: &'a Output, interrupts: Interrupts) -> Self {
+    pub(in crate::cli) fn new(output: &'a Output, interrupts: Interrupts) -> Self {
         Self {
             output,
             asking: HostScreen::new(output, HostOutput::Text, interrupts),
@@ -64,10 +64,10 @@ impl StatesView for StatesScreen<'_> {
 
 /// Which of the states are shown, and how.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Shown {
-    pub(super) detail: StateDetail,
+pub(in crate::cli) struct Shown {
+    pub(in crate::cli) detail: StateDetail,
     /// Whether those are shown that are as described and were not changed.
-    pub(super) verbose: bool,
+    pub(in crate::cli) verbose: bool,
 }
 
 impl From<DetailArg> for StateDetail {
@@ -82,7 +82,7 @@ impl From<DetailArg> for StateDetail {
 }
 
 /// Shows what came of states, for people.
-pub(super) fn show(report: &StatesReport, shown: Shown, over_hosts: bool, output: &Output) {
+pub(in crate::cli) fn show(report: &StatesReport, shown: Shown, over_hosts: bool, output: &Output) {
     let mut text = String::new();
     let mut rows: Vec<(&str, StateCounts, String)> = Vec::new();
     for machine in &report.machines {
@@ -188,7 +188,7 @@ fn results(machine: &MachineReport) -> Json {
 }
 
 /// What came of states, for machines: the map of one machine, or of all by their names (S43).
-pub(super) fn for_machines(report: &StatesReport, over_hosts: bool) -> Json {
+pub(in crate::cli) fn for_machines(report: &StatesReport, over_hosts: bool) -> Json {
     let of = results;
     if !over_hosts && let [machine] = report.machines.as_slice() {
         return match &machine.end {

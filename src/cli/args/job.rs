@@ -12,14 +12,14 @@ use crate::value::seconds;
 const LONGEST: Duration = Duration::from_hours(24 * 365);
 
 /// A number of seconds, or one with a unit: `ms`, `s`, `m` or `h`.
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
+pub(in crate::cli) fn duration(text: &str) -> Result<Duration, String> {
     let seconds = seconds(text).map_err(|error| error.to_string())?;
     Ok(Duration::try_from_secs_f64(seconds).map_or(LONGEST, |time| time.min(LONGEST)))
 }
 
 /// From which status on a job exits with an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(super) enum JobExitCode {
+pub(in crate::cli) enum JobExitCode {
     /// When it is in error
     #[default]
     Error,
@@ -31,7 +31,7 @@ pub(super) enum JobExitCode {
 
 /// What is repaired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(super) enum RepairArg {
+pub(in crate::cli) enum RepairArg {
     /// Instances in error
     #[default]
     Error,
@@ -43,7 +43,7 @@ pub(super) enum RepairArg {
 
 /// Whether instances are compared with the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(super) enum ChangeDetectionArg {
+pub(in crate::cli) enum ChangeDetectionArg {
     /// No
     Skip,
     /// All of them
@@ -55,7 +55,7 @@ pub(super) enum ChangeDetectionArg {
 
 /// What becomes of a job where something is not committed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(super) enum DirtyArg {
+pub(in crate::cli) enum DirtyArg {
     /// It is refused
     Abort,
     /// It runs
@@ -67,7 +67,7 @@ pub(super) enum DirtyArg {
 
 /// How a result is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(super) enum OutputFormat {
+pub(in crate::cli) enum OutputFormat {
     /// For people
     #[default]
     Text,
@@ -79,166 +79,166 @@ pub(super) enum OutputFormat {
 
 /// Which ensemble.
 #[derive(Debug, Default, Args)]
-pub(super) struct EnsembleArg {
+pub(in crate::cli) struct EnsembleArg {
     /// The ensemble: a file, a folder, an alias or a name of the project
     #[arg(default_value = "")]
-    pub(super) ensemble: String,
+    pub(in crate::cli) ensemble: String,
 }
 
 /// What a job is planned with, be it to run or to be explained.
 #[derive(Debug, Default, Args)]
-pub(super) struct Given {
+pub(in crate::cli) struct Given {
     /// Leave out this instance or node template, with what is nested in it; may be given more than
     /// once
     #[arg(long, value_name = "NAME")]
-    pub(super) exclude: Vec<String>,
+    pub(in crate::cli) exclude: Vec<String>,
     /// A variable for expressions; `input_NAME` sets an input of the topology
     #[arg(long, num_args = 2, value_names = ["NAME", "VALUE"], action = ArgAction::Append)]
-    pub(super) var: Vec<String>,
+    pub(in crate::cli) var: Vec<String>,
     /// The environment to use
     #[arg(long, value_name = "NAME")]
-    pub(super) use_environment: Option<String>,
+    pub(in crate::cli) use_environment: Option<String>,
 }
 
 /// The options of every job.
 #[derive(Debug, Default, Args)]
-pub(super) struct AnyJob {
+pub(in crate::cli) struct AnyJob {
     /// Run without changing anything
     #[arg(long)]
-    pub(super) dryrun: bool,
+    pub(in crate::cli) dryrun: bool,
     /// Only this instance; may be given more than once
     #[arg(short, long, value_name = "NAME")]
-    pub(super) instance: Vec<String>,
+    pub(in crate::cli) instance: Vec<String>,
     #[command(flatten)]
-    pub(super) given: Given,
+    pub(in crate::cli) given: Given,
     /// How to print the result
     #[arg(long, value_enum, default_value = "text")]
-    pub(super) output: OutputFormat,
+    pub(in crate::cli) output: OutputFormat,
     /// Evaluate this expression after the job
     #[arg(long, value_name = "EXPRESSION")]
-    pub(super) query: Option<String>,
+    pub(in crate::cli) query: Option<String>,
     /// Tell what the query reads: 1 the attributes that it names, 2 those that they are computed
     /// from as well
     #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(super) trace: u8,
+    pub(in crate::cli) trace: u8,
     /// How many tasks may run at the same time; 1 runs them in upstream's order
     #[arg(long, env = "UNFURL_PARALLEL", value_name = "N")]
-    pub(super) parallel: Option<NonZeroUsize>,
+    pub(in crate::cli) parallel: Option<NonZeroUsize>,
     /// When the job started, for reproducible ids: `2020-03-04-05-06-07-000008`, or an hour of
     /// 2020-01-01
     #[arg(long, value_name = "TIME")]
-    pub(super) starttime: Option<String>,
+    pub(in crate::cli) starttime: Option<String>,
 }
 
 /// How a job runs and ends.
 #[derive(Debug, Default, Args)]
-pub(super) struct Control {
+pub(in crate::cli) struct Control {
     /// Do not ask before running
     #[arg(short, long, env = "UNFURL_APPROVE", value_parser = clap::builder::BoolishValueParser::new())]
-    pub(super) approve: bool,
+    pub(in crate::cli) approve: bool,
     /// How long to wait for the ensemble's lock if another job holds it: `10` or `10s`, `5m`, `1h`
     #[arg(long, env = "UNFURL_LOCK_TIMEOUT", value_name = "DURATION", value_parser = duration, default_value = "0")]
-    pub(super) lock_timeout: Duration,
+    pub(in crate::cli) lock_timeout: Duration,
     /// How long running tasks may go on after the first Ctrl-C or TERM; the second kills them
     #[arg(long, env = "UNFURL_GRACE", value_name = "DURATION", value_parser = duration, default_value = "30s")]
-    pub(super) grace: Duration,
+    pub(in crate::cli) grace: Duration,
     /// From which status of the job on the exit code is 64
     #[arg(long, env = "UNFURL_JOBEXITCODE", value_enum, default_value = "error")]
-    pub(super) jobexitcode: JobExitCode,
+    pub(in crate::cli) jobexitcode: JobExitCode,
     /// What to do where a repository has changes that are not committed, other than the ensemble
     /// itself
     #[arg(long, value_enum, default_value = "auto")]
-    pub(super) dirty: DirtyArg,
+    pub(in crate::cli) dirty: DirtyArg,
     /// Go on with the job that was interrupted or cut off last: do what is left of its plan
     #[arg(long)]
-    pub(super) resume: bool,
+    pub(in crate::cli) resume: bool,
     /// Run again what a job that was cut off may have done already
     #[arg(long)]
-    pub(super) redo_in_doubt: bool,
+    pub(in crate::cli) redo_in_doubt: bool,
     /// What the commands of operations go through, in order: `[splay, direct]`; `splay`, `timeout`,
     /// `retry`, `direct`, `sudo`, `su`, `container`, `chroot`, `dryrun`, or programs of your own
     #[arg(long, value_name = "NAMES")]
-    pub(super) executors: Option<String>,
+    pub(in crate::cli) executors: Option<String>,
     /// Options of executors that who asks may set: `{splaytime: 30}`
     #[arg(long, value_name = "YAML")]
-    pub(super) executor_opts: Option<String>,
+    pub(in crate::cli) executor_opts: Option<String>,
     #[command(flatten)]
-    pub(super) keep: Keep,
+    pub(in crate::cli) keep: Keep,
 }
 
 /// What becomes of the record of a job in git.
 #[derive(Debug, Default, Args)]
-pub(super) struct Keep {
+pub(in crate::cli) struct Keep {
     /// Commit the record of the job, and nothing else
     #[arg(long)]
-    pub(super) commit: bool,
+    pub(in crate::cli) commit: bool,
     /// Commit the record of the job and push it
     #[arg(long)]
-    pub(super) push: bool,
+    pub(in crate::cli) push: bool,
     /// The message of the commit
     #[arg(short, long, value_name = "TEXT")]
-    pub(super) message: Option<String>,
+    pub(in crate::cli) message: Option<String>,
 }
 
 /// To what a workflow applies.
 #[derive(Debug, Default, Args)]
-pub(super) struct Narrow {
+pub(in crate::cli) struct Narrow {
     /// Only this node template and what it requires
     #[arg(long, value_name = "NAME")]
-    pub(super) template: Option<String>,
+    pub(in crate::cli) template: Option<String>,
     /// Run operations whatever the status says
     #[arg(long)]
-    pub(super) force: bool,
+    pub(in crate::cli) force: bool,
 }
 
 /// Which instances are looked at.
 #[derive(Debug, Default, Args)]
-pub(super) struct Compare {
+pub(in crate::cli) struct Compare {
     /// Create no new instances
     #[arg(long)]
-    pub(super) skip_new: bool,
+    pub(in crate::cli) skip_new: bool,
     /// Whether to compare instances with the model
     #[arg(long, value_enum, default_value = "evaluate")]
-    pub(super) change_detection: ChangeDetectionArg,
+    pub(in crate::cli) change_detection: ChangeDetectionArg,
 }
 
 /// How far a deployment goes.
 #[derive(Debug, Default, Args)]
-pub(super) struct Reach {
+pub(in crate::cli) struct Reach {
     /// What to repair
     #[arg(long, value_enum, default_value = "error")]
-    pub(super) repair: RepairArg,
+    pub(in crate::cli) repair: RepairArg,
     /// Check new instances before creating them
     #[arg(long)]
-    pub(super) check: bool,
+    pub(in crate::cli) check: bool,
     /// Configure again what was made from other properties than those of the model, customised or
     /// not
     #[arg(long)]
-    pub(super) upgrade: bool,
+    pub(in crate::cli) upgrade: bool,
 }
 
 /// What is removed.
 #[derive(Debug, Default, Args)]
-pub(super) struct Removal {
+pub(in crate::cli) struct Removal {
     /// Remove instances that the model has no use for
     #[arg(long)]
-    pub(super) prune: bool,
+    pub(in crate::cli) prune: bool,
     /// Delete what this ensemble did not create, too
     #[arg(long)]
-    pub(super) destroyunmanaged: bool,
+    pub(in crate::cli) destroyunmanaged: bool,
 }
 
 /// A workflow by its name.
 #[derive(Debug, Default, Args)]
-pub(super) struct WorkflowArg {
+pub(in crate::cli) struct WorkflowArg {
     /// Another workflow, built in or of the model, instead of deploy
     #[arg(long, value_name = "NAME")]
-    pub(super) workflow: Option<String>,
+    pub(in crate::cli) workflow: Option<String>,
 }
 
 /// The options of `deploy`.
 #[derive(Debug, Args)]
-pub(super) struct DeployArgs {
+pub(in crate::cli) struct DeployArgs {
     #[command(flatten)]
     ensemble: EnsembleArg,
     #[command(flatten)]
@@ -259,7 +259,7 @@ pub(super) struct DeployArgs {
 
 /// The options of `check` and `discover`.
 #[derive(Debug, Args)]
-pub(super) struct LookArgs {
+pub(in crate::cli) struct LookArgs {
     #[command(flatten)]
     ensemble: EnsembleArg,
     #[command(flatten)]
@@ -274,7 +274,7 @@ pub(super) struct LookArgs {
 
 /// The options of `teardown`.
 #[derive(Debug, Args)]
-pub(super) struct TeardownArgs {
+pub(in crate::cli) struct TeardownArgs {
     #[command(flatten)]
     ensemble: EnsembleArg,
     #[command(flatten)]
@@ -289,7 +289,7 @@ pub(super) struct TeardownArgs {
 
 /// The options of `stop`.
 #[derive(Debug, Args)]
-pub(super) struct StopArgs {
+pub(in crate::cli) struct StopArgs {
     #[command(flatten)]
     ensemble: EnsembleArg,
     #[command(flatten)]
@@ -302,7 +302,7 @@ pub(super) struct StopArgs {
 
 /// The options of `plan`.
 #[derive(Debug, Args)]
-pub(super) struct PlanArgs {
+pub(in crate::cli) struct PlanArgs {
     #[command(flatten)]
     ensemble: EnsembleArg,
     #[command(flatten)]
@@ -319,21 +319,21 @@ pub(super) struct PlanArgs {
     workflow: WorkflowArg,
     /// With `--output json`: add to each task why it is there and what has changed
     #[arg(long)]
-    pub(super) why: bool,
+    pub(in crate::cli) why: bool,
 }
 
 /// The options of any job, those that its command does not take left at what they are if not
 /// given.
 #[derive(Debug, Default)]
-pub(super) struct JobArgs {
-    pub(super) ensemble: String,
-    pub(super) any: AnyJob,
-    pub(super) control: Control,
-    pub(super) narrow: Narrow,
-    pub(super) compare: Compare,
-    pub(super) reach: Reach,
-    pub(super) removal: Removal,
-    pub(super) workflow: Option<String>,
+pub(in crate::cli) struct JobArgs {
+    pub(in crate::cli) ensemble: String,
+    pub(in crate::cli) any: AnyJob,
+    pub(in crate::cli) control: Control,
+    pub(in crate::cli) narrow: Narrow,
+    pub(in crate::cli) compare: Compare,
+    pub(in crate::cli) reach: Reach,
+    pub(in crate::cli) removal: Removal,
+    pub(in crate::cli) workflow: Option<String>,
 }
 
 impl From<DeployArgs> for JobArgs {

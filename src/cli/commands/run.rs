@@ -2,10 +2,10 @@
 
 use clap::Args;
 
-use super::arguments::Global;
-use super::job::{self, Deed};
-use super::options::{AnyJob, Control, JobArgs, OutputFormat};
-use super::output::Output;
+use crate::cli::args::job::{AnyJob, Control, JobArgs, OutputFormat};
+use crate::cli::arguments::Global;
+use crate::cli::commands::job::{self, Deed};
+use crate::cli::output::Output;
 use crate::ops::{Failure, FailureKind};
 use crate::plan::{Workflow, operation_named};
 
@@ -16,7 +16,7 @@ use crate::plan::{Workflow, operation_named};
 /// `unfurl run -i web -- curl "http://{{ SELF.host }}"`.
 /// An operation without `--instance` runs on all instances that have it.
 #[derive(Debug, Args)]
-pub(super) struct RunArgs {
+pub(in crate::cli) struct RunArgs {
     /// The ensemble: a file, a folder, an alias or a name of the project
     #[arg(long, value_name = "PATH", default_value = "")]
     ensemble: String,
@@ -46,7 +46,7 @@ pub(super) struct RunArgs {
 }
 
 /// Runs what was asked for; gives the exit code.
-pub(super) fn run(args: RunArgs, global: &Global, output: &Output) -> u8 {
+pub(in crate::cli) fn run(args: RunArgs, global: &Global, output: &Output) -> u8 {
     let deed = match deed(&args) {
         Ok(deed) => deed,
         Err(failure) => return output.failure(&failure, args.any.output == OutputFormat::Json),

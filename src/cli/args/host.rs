@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, ValueEnum};
 
-use super::arguments::Global;
-use super::job::home;
-use super::options::duration;
-use super::output::Output;
+use crate::cli::args::job::duration;
+use crate::cli::arguments::Global;
+use crate::cli::commands::job::home;
+use crate::cli::output::Output;
 use crate::host::book::{Agent, DefaultKeys, Login};
 use crate::host::ssh_config::Files;
 use crate::host::{Chain, ChainSpec, HostKeys, Surroundings};
@@ -26,7 +26,7 @@ use crate::value::{Map, Value};
 
 /// How what runs over hosts is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(super) enum HostOutput {
+pub(in crate::cli) enum HostOutput {
     /// For people
     #[default]
     Text,
@@ -36,34 +36,34 @@ pub(super) enum HostOutput {
 
 /// The options of what runs over hosts.
 #[derive(Debug, Default, Args)]
-pub(super) struct HostOptions {
+pub(in crate::cli) struct HostOptions {
     #[command(flatten)]
-    pub(super) choice: HostChoice,
+    pub(in crate::cli) choice: HostChoice,
     #[command(flatten)]
-    pub(super) order: HostOrder,
+    pub(in crate::cli) order: HostOrder,
     #[command(flatten)]
-    pub(super) connection: HostConnection,
+    pub(in crate::cli) connection: HostConnection,
     /// How to show what happens
     #[arg(long, value_enum, default_value = "text", help_heading = "Output")]
-    pub(super) output: HostOutput,
+    pub(in crate::cli) output: HostOutput,
 }
 
 /// Which hosts.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Hosts")]
-pub(super) struct HostChoice {
+pub(in crate::cli) struct HostChoice {
     /// Hosts to run on: `[user@]host[:port]`, separated by commas
     #[arg(short = 'H', long, value_name = "HOSTS", action = ArgAction::Append)]
-    pub(super) hosts: Vec<String>,
+    pub(in crate::cli) hosts: Vec<String>,
     /// Roles whose hosts to run on, separated by commas
     #[arg(short = 'R', long, value_name = "ROLES", action = ArgAction::Append)]
-    pub(super) roles: Vec<String>,
+    pub(in crate::cli) roles: Vec<String>,
     /// Hosts to leave out, separated by commas
     #[arg(short = 'x', long, value_name = "HOSTS", action = ArgAction::Append)]
-    pub(super) exclude_hosts: Vec<String>,
+    pub(in crate::cli) exclude_hosts: Vec<String>,
     /// A file with hosts and their groups, which are roles; may be given more than once
     #[arg(long, value_name = "PATH", action = ArgAction::Append)]
-    pub(super) hosts_file: Vec<PathBuf>,
+    pub(in crate::cli) hosts_file: Vec<PathBuf>,
 }
 
 /// In what order, and what becomes of failures.
@@ -73,42 +73,42 @@ pub(super) struct HostChoice {
     clippy::struct_excessive_bools,
     reason = "each is an option of its own"
 )]
-pub(super) struct HostOrder {
+pub(in crate::cli) struct HostOrder {
     /// Run on all hosts of a task at the same time
     #[arg(short = 'P', long)]
-    pub(super) parallel: bool,
+    pub(in crate::cli) parallel: bool,
     /// The most hosts at the same time, with `--parallel`
     #[arg(short = 'z', long, value_name = "N")]
-    pub(super) pool_size: Option<NonZeroUsize>,
+    pub(in crate::cli) pool_size: Option<NonZeroUsize>,
     /// Warn where something fails, and go on
     #[arg(short = 'w', long)]
-    pub(super) warn_only: bool,
+    pub(in crate::cli) warn_only: bool,
     /// Pass over hosts that cannot be reached
     #[arg(long)]
-    pub(super) skip_bad_hosts: bool,
+    pub(in crate::cli) skip_bad_hosts: bool,
     /// Begin on no further host once so many hosts of a task have failed: a number, or `10%` of
     /// them
     #[arg(long, value_name = "N|N%")]
-    pub(super) max_fail: Option<MaxFail>,
+    pub(in crate::cli) max_fail: Option<MaxFail>,
     /// Begin on no further host once one has failed, in parallel too
     #[arg(long, conflicts_with = "max_fail")]
-    pub(super) stop_on_first_failure: bool,
+    pub(in crate::cli) stop_on_first_failure: bool,
     /// How long a command may run: `10` or `10s`, `5m`, `1h`
     #[arg(short = 'T', long, value_name = "DURATION", value_parser = duration)]
-    pub(super) command_timeout: Option<Duration>,
+    pub(in crate::cli) command_timeout: Option<Duration>,
     /// Fail where something would have to be asked
     #[arg(long)]
-    pub(super) abort_on_prompts: bool,
+    pub(in crate::cli) abort_on_prompts: bool,
     /// Run commands as another user, root if none is named
     #[arg(long, value_name = "USER", num_args = 0..=1, require_equals = true, default_missing_value = "root")]
-    pub(super) sudo: Option<String>,
+    pub(in crate::cli) sudo: Option<String>,
     /// What each action on a host goes through, in order: `splay`, `retry`, `timeout`, `direct`,
     /// `dryrun`, …, or programs; such as `[splay, direct]`
     #[arg(long, value_name = "NAMES")]
-    pub(super) executors: Option<String>,
+    pub(in crate::cli) executors: Option<String>,
     /// Options of executors: `{splaytime: 30}`
     #[arg(long, value_name = "YAML")]
-    pub(super) executor_opts: Option<String>,
+    pub(in crate::cli) executor_opts: Option<String>,
 }
 
 /// How hosts are reached.
@@ -118,49 +118,49 @@ pub(super) struct HostOrder {
     clippy::struct_excessive_bools,
     reason = "each is an option of its own"
 )]
-pub(super) struct HostConnection {
+pub(in crate::cli) struct HostConnection {
     /// The user to log in as, where the host names none
     #[arg(short = 'u', long, value_name = "NAME")]
-    pub(super) user: Option<String>,
+    pub(in crate::cli) user: Option<String>,
     /// The port, where the host names none
     #[arg(long, value_name = "PORT")]
-    pub(super) port: Option<NonZeroU16>,
+    pub(in crate::cli) port: Option<NonZeroU16>,
     /// A file with a private key; may be given more than once
     #[arg(short = 'i', long, value_name = "PATH", action = ArgAction::Append)]
-    pub(super) identity: Vec<PathBuf>,
+    pub(in crate::cli) identity: Vec<PathBuf>,
     /// Let what runs there use the agent of this user
     #[arg(short = 'A', long)]
-    pub(super) forward_agent: bool,
+    pub(in crate::cli) forward_agent: bool,
     /// Do not use the agent to log in
     #[arg(short = 'a', long)]
-    pub(super) no_agent: bool,
+    pub(in crate::cli) no_agent: bool,
     /// Do not use the usual key files to log in
     #[arg(short = 'k', long)]
-    pub(super) no_keys: bool,
+    pub(in crate::cli) no_keys: bool,
     /// A host to reach all others through
     #[arg(short = 'g', long, value_name = "HOST")]
-    pub(super) gateway: Option<String>,
+    pub(in crate::cli) gateway: Option<String>,
     /// How often connecting is tried
     #[arg(short = 'n', long, value_name = "N")]
-    pub(super) connection_attempts: Option<NonZeroU32>,
+    pub(in crate::cli) connection_attempts: Option<NonZeroU32>,
     /// How long an attempt to connect may take: `10` or `10s`, `1m`
     #[arg(short = 't', long, value_name = "DURATION", value_parser = duration)]
-    pub(super) timeout: Option<Duration>,
+    pub(in crate::cli) timeout: Option<Duration>,
     /// How often a host has to answer that it is still there
     #[arg(long, value_name = "DURATION", value_parser = duration)]
-    pub(super) keepalive: Option<Duration>,
+    pub(in crate::cli) keepalive: Option<Duration>,
     /// Do not read the configuration of OpenSSH
     #[arg(long)]
-    pub(super) no_ssh_config: bool,
+    pub(in crate::cli) no_ssh_config: bool,
     /// The configuration of OpenSSH to read instead of `~/.ssh/config`
     #[arg(long, value_name = "PATH", conflicts_with = "no_ssh_config")]
-    pub(super) ssh_config_path: Option<PathBuf>,
+    pub(in crate::cli) ssh_config_path: Option<PathBuf>,
     /// The keys of hosts, instead of `~/.ssh/known_hosts`
     #[arg(long, value_name = "PATH")]
-    pub(super) known_hosts: Option<PathBuf>,
+    pub(in crate::cli) known_hosts: Option<PathBuf>,
     /// Trust hosts that nobody knows yet, and remember their keys
     #[arg(long)]
-    pub(super) accept_new_host_keys: bool,
+    pub(in crate::cli) accept_new_host_keys: bool,
 }
 
 impl HostConnection {
@@ -211,7 +211,7 @@ impl HostConnection {
     }
 
     /// The hosts that can be named, and the ways to them. What is doubtful is shown.
-    pub(super) fn known_hosts(
+    pub(in crate::cli) fn known_hosts(
         &self,
         inventories: &[PathBuf],
         global: &Global,
@@ -232,7 +232,7 @@ impl HostConnection {
 
 impl HostOptions {
     /// What each action on a host goes through; none if nothing. What is doubtful is shown.
-    pub(super) fn chain(&self, output: &Output) -> Result<Option<Arc<Chain>>, Failure> {
+    pub(in crate::cli) fn chain(&self, output: &Output) -> Result<Option<Arc<Chain>>, Failure> {
         let order = &self.order;
         let (names, options) = (order.executors.as_deref(), order.executor_opts.as_deref());
         let mut configuration = ChainSpec::default();
@@ -257,7 +257,7 @@ impl HostOptions {
     }
 
     /// The hosts that can be named, and the ways to them. What is doubtful is shown.
-    pub(super) fn known_hosts(
+    pub(in crate::cli) fn known_hosts(
         &self,
         global: &Global,
         output: &Output,
@@ -268,7 +268,7 @@ impl HostOptions {
 
     /// What a run over hosts is told by these options; variables and what it needs to know of this
     /// machine apart.
-    pub(super) fn options(&self) -> Result<Options, Failure> {
+    pub(in crate::cli) fn options(&self) -> Result<Options, Failure> {
         let list = |option: &str, texts: &[String]| {
             let wrong = |problem: String| {
                 Failure::new(FailureKind::Usage, format!("`{option}`: {problem}"), None)
@@ -304,7 +304,7 @@ impl HostOptions {
 }
 
 /// The variables of `--set`: `name=value`, or `name` for true, separated by commas (F63).
-pub(super) fn set_variables(texts: &[String]) -> Result<Map, String> {
+pub(in crate::cli) fn set_variables(texts: &[String]) -> Result<Map, String> {
     let mut vars = Map::new();
     for item in items(texts)? {
         let (name, value) = match item.split_once('=') {
@@ -321,7 +321,7 @@ pub(super) fn set_variables(texts: &[String]) -> Result<Map, String> {
 
 /// The items of options that hold lists: separated by commas, stripped (F21); an empty one is
 /// named as such.
-pub(super) fn items(texts: &[String]) -> Result<Vec<String>, String> {
+pub(in crate::cli) fn items(texts: &[String]) -> Result<Vec<String>, String> {
     let all = texts.iter().flat_map(|text| {
         text.split(',').map(move |item| match item.trim() {
             "" => Err(format!("\"{text}\" has an empty item")),

@@ -2,12 +2,12 @@
 
 use serde_json::{Map as JsonMap, Value as Json, json};
 
-use super::options::{RunOptions, ShowArgs};
-use super::prepare::{Where, request_of_files};
-use super::screen::StatesScreen;
+use crate::cli::args::host::HostOutput;
+use crate::cli::args::state::{RunOptions, ShowArgs};
 use crate::cli::arguments::Global;
-use crate::cli::host_options::HostOutput;
 use crate::cli::output::Output;
+use crate::cli::request::states::{Where, request_of_files};
+use crate::cli::screen::states::StatesScreen;
 use crate::converge::Compiled;
 use crate::ops::Failure;
 use crate::ops::states::{CompiledMachine, compile_all};
@@ -16,7 +16,7 @@ use crate::value::Value;
 
 /// What is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum View {
+pub(in crate::cli) enum View {
     High,
     Low,
     Order,
@@ -37,7 +37,7 @@ impl View {
 }
 
 /// Shows what states are compiled to; gives the exit code.
-pub(super) fn show(args: &ShowArgs, view: View, around: (&Global, &Output)) -> u8 {
+pub(in crate::cli) fn show(args: &ShowArgs, view: View, around: (&Global, &Output)) -> u8 {
     let is_json = args.output == HostOutput::Json;
     let output = around.1;
     let done = shown(args, view, around);

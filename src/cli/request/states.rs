@@ -4,9 +4,9 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use super::options::{OrderingArg, RunOptions, TreeOptions};
+use crate::cli::args::host::{HostChoice, HostConnection, items};
+use crate::cli::args::state::{OrderingArg, RunOptions, TreeOptions};
 use crate::cli::arguments::Global;
-use crate::cli::host_options::{HostChoice, HostConnection, items};
 use crate::cli::output::Output;
 use crate::converge::Ordering;
 use crate::ops::states::{
@@ -19,19 +19,19 @@ use crate::system::fs;
 use crate::value::{Map, Value};
 
 /// The most hosts at the same time, if nobody says.
-pub(super) const MOST_AT_A_TIME: usize = 50;
+pub(in crate::cli) const MOST_AT_A_TIME: usize = 50;
 /// Where state files are looked for, if nobody says.
 const USUAL_ROOT: &str = "states";
 
 /// Which hosts, and how they are reached.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Where<'a> {
-    pub(super) choice: &'a HostChoice,
-    pub(super) connection: &'a HostConnection,
+pub(in crate::cli) struct Where<'a> {
+    pub(in crate::cli) choice: &'a HostChoice,
+    pub(in crate::cli) connection: &'a HostConnection,
 }
 
 /// What is asked of states.
-pub(super) fn request(
+pub(in crate::cli) fn request(
     what: &TreeOptions,
     run: &RunOptions,
     hosts: Where<'_>,
@@ -128,7 +128,7 @@ fn roots(named: &[PathBuf], options: &Map) -> Vec<PathBuf> {
 }
 
 /// What is asked of the state files in folders, which must be there.
-pub(super) fn request_of_files(
+pub(in crate::cli) fn request_of_files(
     what: &TreeOptions,
     run: &RunOptions,
     hosts: Where<'_>,
@@ -153,7 +153,7 @@ fn text_of(options: &Map, key: &str) -> Option<String> {
 }
 
 /// The hosts that were chosen; none if nobody chose any.
-pub(super) fn chosen(
+pub(in crate::cli) fn chosen(
     what: &TreeOptions,
     hosts: Where<'_>,
     (global, output): (&Global, &Output),

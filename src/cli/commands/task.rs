@@ -6,10 +6,10 @@ use std::rc::Rc;
 use clap::Args;
 use serde_json::{Value as Json, json};
 
-use super::arguments::{Cli, Global};
-use super::host_options::{HostOptions, HostOutput, set_variables};
-use super::host_screen::HostScreen;
-use super::output::{Output, relative, shown_path};
+use crate::cli::args::host::{HostOptions, HostOutput, set_variables};
+use crate::cli::arguments::{Cli, Global};
+use crate::cli::output::{Output, relative, shown_path};
+use crate::cli::screen::hosts::HostScreen;
 use crate::diagnostic::Sources;
 use crate::ops::runbook::{AdHoc, LoadedTasks, RunbookRequest, load, perform};
 use crate::ops::{Failure, FailureKind};
@@ -24,7 +24,7 @@ use crate::value::Value;
 /// `exclude_hosts` say where it runs, in place of what the task itself says. What stands after `--`
 /// is a command that runs after the tasks.
 #[derive(Debug, Args)]
-pub(super) struct TaskArgs {
+pub(in crate::cli) struct TaskArgs {
     /// The tasks, each as `NAME` or `NAME:ARGUMENTS`; the default task if none is named
     #[arg(value_name = "TASK")]
     calls: Vec<String>,
@@ -51,7 +51,7 @@ pub(super) struct TaskArgs {
 }
 
 /// Runs or shows tasks; gives the exit code.
-pub(super) fn task(args: &TaskArgs, global: &Global, output: &Output) -> u8 {
+pub(in crate::cli) fn task(args: &TaskArgs, global: &Global, output: &Output) -> u8 {
     let is_json = args.hosts.output == HostOutput::Json;
     let done = load(args.file.as_deref()).and_then(|loaded| {
         if args.list {

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map as JsonMap, Value as Json, json};
 
-use super::options::{FactArgs, TreeOptions};
-use super::prepare::{Where, chosen};
-use super::screen::StatesScreen;
+use crate::cli::args::host::HostOutput;
+use crate::cli::args::state::{FactArgs, TreeOptions};
 use crate::cli::arguments::Global;
-use crate::cli::host_options::HostOutput;
 use crate::cli::output::Output;
+use crate::cli::request::states::{Where, chosen};
+use crate::cli::screen::states::StatesScreen;
 use crate::converge::named::{self, Asked, NameError};
 use crate::converge::{Facts, grains};
 use crate::host::fact::{Fact, Reading};
@@ -136,7 +136,7 @@ fn shown(args: &FactArgs, is_json: bool, around: (&Global, &Output)) -> Result<u
     let request = FactsRequest {
         facts: query.facts(),
         hosts: chosen.unwrap_or_else(|| vec![this_machine("local")]),
-        parallel: super::prepare::MOST_AT_A_TIME,
+        parallel: crate::cli::request::states::MOST_AT_A_TIME,
         sudo: args.sudo.clone(),
         interrupts: watch_signals(),
     };

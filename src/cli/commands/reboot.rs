@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::arguments::Global;
-use super::host_files::run_ad_hoc;
-use super::host_options::{HostOptions, HostOutput};
-use super::options::duration;
-use super::output::Output;
+use crate::cli::args::host::{HostOptions, HostOutput};
+use crate::cli::args::job::duration;
+use crate::cli::arguments::Global;
+use crate::cli::commands::host_files::run_ad_hoc;
+use crate::cli::output::Output;
 use crate::ops::runbook::AdHoc;
 use crate::runbook::{Deed, How, Text};
 
@@ -18,7 +18,7 @@ use crate::runbook::{Deed, How, Text};
 /// One that is not in time has failed.
 #[derive(Debug, Args)]
 #[command(override_usage = "unfurl reboot -H HOSTS [OPTIONS]")]
-pub(super) struct RebootArgs {
+pub(in crate::cli) struct RebootArgs {
     /// The command that restarts a host
     #[arg(long, value_name = "COMMAND", default_value = "reboot")]
     command: String,
@@ -30,7 +30,7 @@ pub(super) struct RebootArgs {
 }
 
 /// Restarts the hosts; gives the exit code.
-pub(super) fn reboot(args: &RebootArgs, global: &Global, output: &Output) -> u8 {
+pub(in crate::cli) fn reboot(args: &RebootArgs, global: &Global, output: &Output) -> u8 {
     let text = Text::plain(args.command.as_str());
     let deed = match &args.hosts.order.sudo {
         None => Deed::Run(text),

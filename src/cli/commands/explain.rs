@@ -2,14 +2,14 @@
 
 use clap::Args;
 
-use super::arguments::Global;
-use super::job::plan_request;
-use super::options::{
+use crate::cli::args::job::{
     AnyJob, Compare, Given, JobArgs, Narrow, OutputFormat, Reach, Removal, WorkflowArg,
 };
-use super::output::{Output, relative};
-use super::screen::Screen;
-use super::views::task_of_plan;
+use crate::cli::arguments::Global;
+use crate::cli::commands::job::plan_request;
+use crate::cli::output::{Output, relative};
+use crate::cli::screen::job::Screen;
+use crate::cli::views::task_of_plan;
 use crate::diagnostic::Places;
 use crate::job::{Change, ProposedTask};
 use crate::name::{Priority, Status, TemplateName};
@@ -23,7 +23,7 @@ use crate::value::{Handle, Value};
 /// Say of an instance what it is, why the next job would change it or not, what it depends on, what
 /// depends on it, and what its last change was
 #[derive(Debug, Args)]
-pub(super) struct ExplainArgs {
+pub(in crate::cli) struct ExplainArgs {
     /// The instance: its name, with those of the topologies around it where it is nested, or its key
     instance: String,
     /// The ensemble: a file, a folder, an alias or a name of the project
@@ -74,7 +74,7 @@ impl ExplainArgs {
 }
 
 /// Explains an instance; gives the exit code.
-pub(super) fn explain(args: ExplainArgs, global: &Global, output: &Output) -> u8 {
+pub(in crate::cli) fn explain(args: ExplainArgs, global: &Global, output: &Output) -> u8 {
     let (name, args) = args.into_job();
     let format = args.any.output;
     let json = format == OutputFormat::Json;

@@ -4,8 +4,8 @@ use std::io::{BufRead, IsTerminal as _, Write};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-use super::output::{Output, relative};
-use super::views::{self, Audience};
+use crate::cli::output::{Output, relative};
+use crate::cli::views::{self, Audience};
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
 use crate::job::{Event, Level, Proposal, TaskRecord};
 use crate::ops::{Decision, View};
@@ -20,7 +20,7 @@ type Ask = fn(&str, &mut dyn BufRead, &mut dyn Write) -> std::io::Result<bool>;
 
 /// Shows a job while it runs.
 #[derive(Debug)]
-pub(super) struct Screen<'a> {
+pub(in crate::cli) struct Screen<'a> {
     output: &'a Output,
     approve: bool,
     progress: Progress,
@@ -28,7 +28,7 @@ pub(super) struct Screen<'a> {
 }
 
 impl<'a> Screen<'a> {
-    pub(super) fn new(output: &'a Output, approve: bool, interrupts: Interrupts) -> Self {
+    pub(in crate::cli) fn new(output: &'a Output, approve: bool, interrupts: Interrupts) -> Self {
         Self {
             output,
             approve,
@@ -60,7 +60,7 @@ impl<'a> Screen<'a> {
     }
 
     /// Takes the progress off the screen.
-    pub(super) fn done(&mut self) {
+    pub(in crate::cli) fn done(&mut self) {
         self.progress.done();
     }
 

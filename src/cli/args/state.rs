@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::cli::host_options::{HostChoice, HostConnection, HostOutput};
+use crate::cli::args::host::{HostChoice, HostConnection, HostOutput};
 
 /// Bring hosts to the state that state files describe
 ///

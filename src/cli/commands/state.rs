@@ -1,12 +1,12 @@
 //! `state apply`, `state test` and `op`.
 
-use super::options::{ApplyArgs, OpArgs, RunOptions, StateAction, StateArgs, TreeOptions};
-use super::prepare::{Where, request, request_of_files};
-use super::screen::{Shown, StatesScreen, for_machines, show};
-use super::show;
+use crate::cli::args::host::HostOutput;
+use crate::cli::args::state::{ApplyArgs, OpArgs, RunOptions, StateAction, StateArgs, TreeOptions};
 use crate::cli::arguments::Global;
-use crate::cli::host_options::HostOutput;
+use crate::cli::commands::show_states::{View, show as show_compiled};
 use crate::cli::output::Output;
+use crate::cli::request::states::{Where, request, request_of_files};
+use crate::cli::screen::states::{Shown, StatesScreen, for_machines, show};
 use crate::ops::states::{StatesRequest, What, map_of, perform};
 use crate::ops::{Failure, FailureKind};
 use crate::ui::StateDetail;
@@ -18,11 +18,11 @@ pub(in crate::cli) fn state(args: &StateArgs, global: &Global, output: &Output) 
     match &args.action {
         StateAction::Apply(args) => apply(args, args.run.dryrun, around),
         StateAction::Test(args) => apply(args, true, around),
-        StateAction::ShowHigh(args) => show::show(args, show::View::High, around),
-        StateAction::ShowLow(args) => show::show(args, show::View::Low, around),
-        StateAction::ShowOrder(args) => show::show(args, show::View::Order, around),
-        StateAction::ShowTop(args) => show::show(args, show::View::Top, around),
-        StateAction::Graph(args) => show::show(args, show::View::Graph, around),
+        StateAction::ShowHigh(args) => show_compiled(args, View::High, around),
+        StateAction::ShowLow(args) => show_compiled(args, View::Low, around),
+        StateAction::ShowOrder(args) => show_compiled(args, View::Order, around),
+        StateAction::ShowTop(args) => show_compiled(args, View::Top, around),
+        StateAction::Graph(args) => show_compiled(args, View::Graph, around),
     }
 }
 

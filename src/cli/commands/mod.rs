@@ -1,0 +1,19 @@
+//! The commands.
+
+pub(super) mod explain;
+pub(super) mod export;
+pub(super) mod fact;
+pub(super) mod git;
+pub(super) mod history;
+pub(super) mod host_files;
+pub(super) mod inspect;
+pub(super) mod job;
+pub(super) mod lock;
+pub(super) mod misc;
+pub(super) mod reboot;
+pub(super) mod run;
+pub(super) mod run_hosts;
+pub(super) mod show_states;
+pub(super) mod state;
+pub(super) mod task;
+pub(super) mod visit;

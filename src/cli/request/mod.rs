@@ -1,0 +1,3 @@
+//! The requests to use cases that commands share.
+
+pub(super) mod states;
