@@ -53,6 +53,7 @@ mod view;
 mod watch;
 mod world;
 
+pub use crate::runner::{GUARD_COMMAND, stand_guard, watch_signals};
 pub use commits::{CommitMade, Commits};
 pub use failure::{Failure, FailureKind};
 pub use query::{Answer, QueryRequest};

@@ -6,16 +6,8 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, ValueEnum};
 
-use crate::value::seconds;
-
-/// The longest time that can be asked for: a year.
-const LONGEST: Duration = Duration::from_hours(24 * 365);
-
-/// A number of seconds, or one with a unit: `ms`, `s`, `m` or `h`.
-pub(in crate::cli) fn duration(text: &str) -> Result<Duration, String> {
-    let seconds = seconds(text).map_err(|error| error.to_string())?;
-    Ok(Duration::try_from_secs_f64(seconds).map_or(LONGEST, |time| time.min(LONGEST)))
-}
+use crate::cli::args::duration::duration;
+use crate::cli::args::format::OutputFormat;
 
 /// From which status on a job exits with an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -63,18 +55,6 @@ pub(in crate::cli) enum DirtyArg {
     /// It runs, unless what it does is to be committed
     #[default]
     Auto,
-}
-
-/// How a result is printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(in crate::cli) enum OutputFormat {
-    /// For people
-    #[default]
-    Text,
-    /// For machines
-    Json,
-    /// Not at all
-    None,
 }
 
 /// Which ensemble.
@@ -236,27 +216,6 @@ pub(in crate::cli) struct WorkflowArg {
     pub(in crate::cli) workflow: Option<String>,
 }
 
-/// The options of `deploy`.
-#[derive(Debug, Args)]
-pub(in crate::cli) struct DeployArgs {
-    #[command(flatten)]
-    ensemble: EnsembleArg,
-    #[command(flatten)]
-    any: AnyJob,
-    #[command(flatten)]
-    control: Control,
-    #[command(flatten)]
-    narrow: Narrow,
-    #[command(flatten)]
-    compare: Compare,
-    #[command(flatten)]
-    reach: Reach,
-    #[command(flatten)]
-    removal: Removal,
-    #[command(flatten)]
-    workflow: WorkflowArg,
-}
-
 /// The options of `check` and `discover`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct LookArgs {
@@ -270,56 +229,6 @@ pub(in crate::cli) struct LookArgs {
     narrow: Narrow,
     #[command(flatten)]
     compare: Compare,
-}
-
-/// The options of `teardown`.
-#[derive(Debug, Args)]
-pub(in crate::cli) struct TeardownArgs {
-    #[command(flatten)]
-    ensemble: EnsembleArg,
-    #[command(flatten)]
-    any: AnyJob,
-    #[command(flatten)]
-    control: Control,
-    #[command(flatten)]
-    narrow: Narrow,
-    #[command(flatten)]
-    removal: Removal,
-}
-
-/// The options of `stop`.
-#[derive(Debug, Args)]
-pub(in crate::cli) struct StopArgs {
-    #[command(flatten)]
-    ensemble: EnsembleArg,
-    #[command(flatten)]
-    any: AnyJob,
-    #[command(flatten)]
-    control: Control,
-    #[command(flatten)]
-    narrow: Narrow,
-}
-
-/// The options of `plan`.
-#[derive(Debug, Args)]
-pub(in crate::cli) struct PlanArgs {
-    #[command(flatten)]
-    ensemble: EnsembleArg,
-    #[command(flatten)]
-    any: AnyJob,
-    #[command(flatten)]
-    narrow: Narrow,
-    #[command(flatten)]
-    compare: Compare,
-    #[command(flatten)]
-    reach: Reach,
-    #[command(flatten)]
-    removal: Removal,
-    #[command(flatten)]
-    workflow: WorkflowArg,
-    /// With `--output json`: add to each task why it is there and what has changed
-    #[arg(long)]
-    pub(in crate::cli) why: bool,
 }
 
 /// The options of any job, those that its command does not take left at what they are if not
@@ -336,21 +245,6 @@ pub(in crate::cli) struct JobArgs {
     pub(in crate::cli) workflow: Option<String>,
 }
 
-impl From<DeployArgs> for JobArgs {
-    fn from(args: DeployArgs) -> Self {
-        Self {
-            ensemble: args.ensemble.ensemble,
-            any: args.any,
-            control: args.control,
-            narrow: args.narrow,
-            compare: args.compare,
-            reach: args.reach,
-            removal: args.removal,
-            workflow: args.workflow.workflow,
-        }
-    }
-}
-
 impl From<LookArgs> for JobArgs {
     fn from(args: LookArgs) -> Self {
         Self {
@@ -360,65 +254,6 @@ impl From<LookArgs> for JobArgs {
             narrow: args.narrow,
             compare: args.compare,
             ..Self::default()
-        }
-    }
-}
-
-impl From<TeardownArgs> for JobArgs {
-    fn from(args: TeardownArgs) -> Self {
-        Self {
-            ensemble: args.ensemble.ensemble,
-            any: args.any,
-            control: args.control,
-            narrow: args.narrow,
-            removal: args.removal,
-            ..Self::default()
-        }
-    }
-}
-
-impl From<StopArgs> for JobArgs {
-    fn from(args: StopArgs) -> Self {
-        Self {
-            ensemble: args.ensemble.ensemble,
-            any: args.any,
-            control: args.control,
-            narrow: args.narrow,
-            ..Self::default()
-        }
-    }
-}
-
-impl From<PlanArgs> for JobArgs {
-    fn from(args: PlanArgs) -> Self {
-        Self {
-            ensemble: args.ensemble.ensemble,
-            any: args.any,
-            narrow: args.narrow,
-            compare: args.compare,
-            reach: args.reach,
-            removal: args.removal,
-            workflow: args.workflow.workflow,
-            ..Self::default()
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_duration_has_a_unit_or_is_in_seconds() {
-        let ms = |text| duration(text).map(|time| time.as_millis());
-        assert_eq!(ms("10"), Ok(10_000));
-        assert_eq!(ms(" 1.5s "), Ok(1_500));
-        assert_eq!(ms("250ms"), Ok(250));
-        assert_eq!(ms("5m"), Ok(300_000));
-        assert_eq!(ms("0"), Ok(0));
-        assert_eq!(duration("1e300h"), Ok(LONGEST));
-        for wrong in ["", "s", "-1", "5 m", "5d", "nan", "inf", "1:30"] {
-            assert!(duration(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::cli::args::host::{HostChoice, HostConnection, HostOutput};
+use crate::cli::args::format::HostOutput;
+use crate::cli::args::host::{HostChoice, HostConnection};
 
 /// Bring hosts to the state that state files describe
 ///

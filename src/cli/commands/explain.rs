@@ -2,12 +2,11 @@
 
 use clap::Args;
 
-use crate::cli::args::job::{
-    AnyJob, Compare, Given, JobArgs, Narrow, OutputFormat, Reach, Removal, WorkflowArg,
-};
-use crate::cli::arguments::Global;
-use crate::cli::commands::job::plan_request;
+use crate::cli::args::format::OutputFormat;
+use crate::cli::args::global::Global;
+use crate::cli::args::job::{AnyJob, Compare, Given, JobArgs, Narrow, Reach, Removal, WorkflowArg};
 use crate::cli::output::{Output, relative};
+use crate::cli::request::job::plan_request;
 use crate::cli::screen::job::Screen;
 use crate::cli::views::task_of_plan;
 use crate::diagnostic::Places;

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use crate::cli::arguments::Global;
-use crate::cli::commands::job::session_options;
+use crate::cli::args::global::Global;
 use crate::cli::output::Output;
+use crate::cli::request::session::session_options;
 use crate::job::Level;
 use crate::ops::export::{ExportFormat, Overwrite};
 use crate::ops::{self, Failure, FailureKind};

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map as JsonMap, Value as Json, json};
 
-use crate::cli::args::host::HostOutput;
+use crate::cli::args::format::HostOutput;
+use crate::cli::args::global::Global;
 use crate::cli::args::state::{FactArgs, TreeOptions};
-use crate::cli::arguments::Global;
 use crate::cli::output::Output;
 use crate::cli::request::states::{Where, chosen};
 use crate::cli::screen::states::StatesScreen;
@@ -15,8 +15,8 @@ use crate::converge::{Facts, grains};
 use crate::host::fact::{Fact, Reading};
 use crate::job::Level;
 use crate::ops::states::{FactsOf, FactsRequest, read_facts, this_machine};
+use crate::ops::watch_signals;
 use crate::ops::{Failure, FailureKind};
-use crate::runner::watch_signals;
 use crate::ui::{Table, nested};
 use crate::value::Value;
 

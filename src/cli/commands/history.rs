@@ -2,11 +2,11 @@
 
 use clap::Args;
 
-use crate::cli::args::job::OutputFormat;
-use crate::cli::arguments::Global;
-use crate::cli::commands::inspect::tell_cut_off;
-use crate::cli::commands::job::session_options;
+use crate::cli::args::format::OutputFormat;
+use crate::cli::args::global::Global;
+
 use crate::cli::output::Output;
+use crate::cli::request::session::{session_options, tell_cut_off};
 use crate::job::Level;
 use crate::ops::history::{self, History, HistoryRequest, Job, Task};
 use crate::ui::{JobLine, JobView, JobsView, TaskLine};

@@ -1,15 +1,48 @@
 //! `lock`: shows who holds the locks of ensembles, and breaks one.
 
+use clap::{Args, Subcommand};
 use serde_json::{Value as Json, json};
 
-use crate::cli::args::job::OutputFormat;
-use crate::cli::arguments::{Global, LockBreakArgs, LockCommand, LockListArgs};
-use crate::cli::commands::job::session_options;
+use crate::cli::args::format::OutputFormat;
+use crate::cli::args::global::Global;
 use crate::cli::output::{Output, shown_path};
+use crate::cli::request::session::session_options;
 use crate::ensemble::LockState;
 use crate::ops::lock::{Listed, break_it, holder, list, words};
 use crate::ops::remote_lock::RemoteListed;
 use crate::ui::Table;
+
+/// What to do with a lock.
+#[derive(Debug, Subcommand)]
+pub(in crate::cli) enum LockCommand {
+    /// Show who holds the locks of the project's ensembles
+    #[command(visible_alias = "show")]
+    List(ListArgs),
+    /// Remove the lock of a process that is gone
+    Break(BreakArgs),
+}
+
+/// Which locks to show.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct ListArgs {
+    /// The ensemble; all of the project if none is named
+    #[arg(default_value = "")]
+    ensemble: String,
+    /// How to print the result
+    #[arg(long, value_enum, default_value = "text")]
+    output: OutputFormat,
+}
+
+/// Which lock to break.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct BreakArgs {
+    /// The ensemble
+    #[arg(default_value = "")]
+    ensemble: String,
+    /// Break it although its process seems to run
+    #[arg(long)]
+    force: bool,
+}
 
 /// Looks at locks or breaks one; gives the exit code.
 pub(in crate::cli) fn lock(action: &LockCommand, global: &Global, output: &Output) -> u8 {
@@ -19,7 +52,7 @@ pub(in crate::cli) fn lock(action: &LockCommand, global: &Global, output: &Outpu
     }
 }
 
-fn break_one(args: &LockBreakArgs, global: &Global, output: &Output) -> u8 {
+fn break_one(args: &BreakArgs, global: &Global, output: &Output) -> u8 {
     let options = session_options(&args.ensemble, None, global, output);
     match break_it(&options, args.force) {
         Ok(text) => {
@@ -30,7 +63,7 @@ fn break_one(args: &LockBreakArgs, global: &Global, output: &Output) -> u8 {
     }
 }
 
-fn show(args: &LockListArgs, global: &Global, output: &Output) -> u8 {
+fn show(args: &ListArgs, global: &Global, output: &Output) -> u8 {
     let options = session_options(&args.ensemble, None, global, output);
     let listed = match list(&options) {
         Ok(listed) => listed,

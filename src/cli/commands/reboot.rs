@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::cli::args::host::{HostOptions, HostOutput};
-use crate::cli::args::job::duration;
-use crate::cli::arguments::Global;
-use crate::cli::commands::host_files::run_ad_hoc;
+use crate::cli::args::duration::duration;
+use crate::cli::args::format::HostOutput;
+use crate::cli::args::global::Global;
+use crate::cli::args::host::HostOptions;
+use crate::cli::commands::ad_hoc::run_ad_hoc;
 use crate::cli::output::Output;
 use crate::ops::runbook::AdHoc;
 use crate::runbook::{Deed, How, Text};

@@ -2,10 +2,12 @@
 
 use clap::Args;
 
-use crate::cli::args::job::{AnyJob, Control, JobArgs, OutputFormat};
-use crate::cli::arguments::Global;
-use crate::cli::commands::job::{self, Deed};
+use crate::cli::args::format::OutputFormat;
+use crate::cli::args::global::Global;
+use crate::cli::args::job::{AnyJob, Control, JobArgs};
+use crate::cli::commands::job;
 use crate::cli::output::Output;
+use crate::cli::request::job::Deed;
 use crate::ops::{Failure, FailureKind};
 use crate::plan::{Workflow, operation_named};
 

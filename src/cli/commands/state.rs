@@ -1,16 +1,16 @@
-//! `state apply`, `state test` and `op`.
+//! `state`.
 
-use crate::cli::args::host::HostOutput;
-use crate::cli::args::state::{ApplyArgs, OpArgs, RunOptions, StateAction, StateArgs, TreeOptions};
-use crate::cli::arguments::Global;
-use crate::cli::commands::show_states::{View, show as show_compiled};
+use crate::cli::args::format::HostOutput;
+use crate::cli::args::global::Global;
+use crate::cli::args::state::{ApplyArgs, RunOptions, StateAction, StateArgs};
+use crate::cli::commands::state_show::{View, show as show_compiled};
 use crate::cli::output::Output;
-use crate::cli::request::states::{Where, request, request_of_files};
+use crate::cli::request::states::{Where, request_of_files};
 use crate::cli::screen::states::{Shown, StatesScreen, for_machines, show};
-use crate::ops::states::{StatesRequest, What, map_of, perform};
-use crate::ops::{Failure, FailureKind};
+use crate::ops::Failure;
+use crate::ops::states::{StatesRequest, perform};
 use crate::ui::StateDetail;
-use crate::value::{Map, Value};
+use crate::value::Value;
 
 /// Does what is asked of states; gives the exit code.
 pub(in crate::cli) fn state(args: &StateArgs, global: &Global, output: &Output) -> u8 {
@@ -36,62 +36,12 @@ fn apply(args: &ApplyArgs, test: bool, around: (&Global, &Output)) -> u8 {
     run(asked, &args.run, around.1)
 }
 
-/// Brings hosts to one state; gives the exit code.
-pub(in crate::cli) fn op(args: &OpArgs, global: &Global, output: &Output) -> u8 {
-    let hosts = Where {
-        choice: &args.hosts,
-        connection: &args.connection,
-    };
-    let asked = one(&args.function, &args.arguments).and_then(|what| {
-        let options = TreeOptions {
-            sls: Vec::new(),
-            tree: args.tree.clone(),
-        };
-        let mut asked = request(&options, &args.run, hosts, (global, output))?;
-        asked.tree.what = what;
-        Ok(asked)
-    });
-    run(asked, &args.run, output)
-}
-
-/// The state that was typed.
-fn one(function: &str, words: &[String]) -> Result<What, Failure> {
-    let wrong = |message: String| Failure::new(FailureKind::Usage, message, None);
-    if !function.contains('.') {
-        let message = format!("`{function}` has no module: write `MODULE.FUNCTION`");
-        return Err(wrong(message));
-    }
-    let mut arguments = Map::new();
-    for word in words {
-        let (key, value) = match word.split_once('=').filter(|(key, _)| is_key(key)) {
-            Some((key, text)) => (key, value_of(key, text)?),
-            None => ("name", Value::from(word.as_str())),
-        };
-        if arguments.insert(key.into(), value).is_some() {
-            return Err(wrong(format!("`{key}` is given twice")));
-        }
-    }
-    Ok(What::One {
-        function: function.to_owned(),
-        arguments,
-    })
-}
-
-fn is_key(text: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    !text.is_empty() && text.bytes().all(plain)
-}
-
-/// A value as YAML; text that is none is itself.
-fn value_of(key: &str, text: &str) -> Result<Value, Failure> {
-    let map = map_of(key, &format!("{key}: {text}")).or_else(|_| {
-        let map = [(key.into(), Value::from(text))];
-        Ok::<Map, Failure>(map.into_iter().collect())
-    })?;
-    Ok(map.get(key).cloned().unwrap_or_default())
-}
-
-fn run(asked: Result<StatesRequest, Failure>, options: &RunOptions, output: &Output) -> u8 {
+/// Runs states and shows what came of them; gives the exit code.
+pub(in crate::cli) fn run(
+    asked: Result<StatesRequest, Failure>,
+    options: &RunOptions,
+    output: &Output,
+) -> u8 {
     let is_json = options.shown.output == HostOutput::Json;
     let done = asked.and_then(|asked| {
         let mut screen = StatesScreen::new(output, asked.interrupts.clone());
@@ -124,45 +74,5 @@ fn shown(asked: &StatesRequest, options: &RunOptions) -> Shown {
     Shown {
         detail,
         verbose: verbose.is_none_or(Value::is_truthy),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_are_the_name_and_arguments_in_yaml() {
-        let words = [
-            "/etc/motd",
-            "mode='0644'",
-            "makedirs=true",
-            "contents=a: b: c",
-        ];
-        let What::One { arguments, .. } = one("file.managed", &words.map(str::to_owned)).unwrap()
-        else {
-            panic!("one state was typed");
-        };
-        let shown: Vec<String> = arguments
-            .iter()
-            .map(|(key, value)| format!("{key}={value}"))
-            .collect();
-        insta::assert_snapshot!(shown.join(" "), @"name=/etc/motd mode=0644 makedirs=True contents=a: b: c");
-    }
-
-    #[test]
-    fn a_name_may_contain_an_equals_sign() {
-        let words = ["echo a=b".to_owned()];
-        let What::One { arguments, .. } = one("cmd.run", &words).unwrap() else {
-            panic!("one state was typed");
-        };
-        assert_eq!(arguments["name"].as_str(), Some("echo a=b"));
-    }
-
-    #[test]
-    fn what_is_given_twice_is_refused() {
-        let words = ["a".to_owned(), "b".to_owned()];
-        assert!(one("cmd.run", &words).is_err());
-        assert!(one("cmd", &[]).is_err());
     }
 }

@@ -6,15 +6,17 @@ use std::rc::Rc;
 use clap::Args;
 use serde_json::{Value as Json, json};
 
-use crate::cli::args::host::{HostOptions, HostOutput, set_variables};
-use crate::cli::arguments::{Cli, Global};
+use crate::cli::args::format::HostOutput;
+use crate::cli::args::global::Global;
+use crate::cli::args::host::HostOptions;
 use crate::cli::output::{Output, relative, shown_path};
+use crate::cli::request::hosts::set_variables;
 use crate::cli::screen::hosts::HostScreen;
 use crate::diagnostic::Sources;
 use crate::ops::runbook::{AdHoc, LoadedTasks, RunbookRequest, load, perform};
+use crate::ops::watch_signals;
 use crate::ops::{Failure, FailureKind};
 use crate::runbook::{Call, Order, Task};
-use crate::runner::watch_signals;
 use crate::value::Value;
 
 /// Run named tasks over hosts
@@ -51,7 +53,15 @@ pub(in crate::cli) struct TaskArgs {
 }
 
 /// Runs or shows tasks; gives the exit code.
-pub(in crate::cli) fn task(args: &TaskArgs, global: &Global, output: &Output) -> u8 {
+///
+/// `whole` gives the whole command line, whose help of this command is shown where it has nothing
+/// to run.
+pub(in crate::cli) fn task(
+    args: &TaskArgs,
+    whole: fn() -> clap::Command,
+    global: &Global,
+    output: &Output,
+) -> u8 {
     let is_json = args.hosts.output == HostOutput::Json;
     let done = load(args.file.as_deref()).and_then(|loaded| {
         if args.list {
@@ -60,7 +70,7 @@ pub(in crate::cli) fn task(args: &TaskArgs, global: &Global, output: &Output) ->
         } else if let Some(name) = &args.details {
             details(&loaded, name, is_json, output)
         } else {
-            run(args, loaded, global, output)
+            run(args, loaded, whole, (global, output))
         }
     });
     done.unwrap_or_else(|failure| output.failure(&failure, is_json))
@@ -69,12 +79,12 @@ pub(in crate::cli) fn task(args: &TaskArgs, global: &Global, output: &Output) ->
 fn run(
     args: &TaskArgs,
     loaded: LoadedTasks,
-    global: &Global,
-    output: &Output,
+    whole: fn() -> clap::Command,
+    (global, output): (&Global, &Output),
 ) -> Result<u8, Failure> {
     let request = request(args, loaded, global, output)?;
     if request.calls.is_empty() && request.command.is_none() {
-        output.complain(&help());
+        output.complain(&help(whole()));
         return Ok(1);
     }
     let mut screen = HostScreen::new(output, args.hosts.output, request.interrupts.clone());
@@ -124,10 +134,8 @@ fn usage(message: impl ToString) -> Failure {
     Failure::new(FailureKind::Usage, message, None)
 }
 
-/// The help of this command.
-fn help() -> String {
-    use clap::CommandFactory as _;
-    let mut whole = Cli::command();
+/// The help of this command, which is part of the whole command line.
+fn help(mut whole: clap::Command) -> String {
     whole.build();
     let own = whole.find_subcommand_mut("task");
     own.map_or_else(String::new, |command| command.render_help().to_string())

@@ -4,17 +4,18 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use crate::cli::args::host::{HostChoice, HostConnection, items};
+use crate::cli::args::global::Global;
+use crate::cli::args::host::{HostChoice, HostConnection};
 use crate::cli::args::state::{OrderingArg, RunOptions, TreeOptions};
-use crate::cli::arguments::Global;
 use crate::cli::output::Output;
+use crate::cli::request::hosts::items;
 use crate::converge::Ordering;
 use crate::ops::states::{
     Pace, StateHost, StatesRequest, Tree, What, choose, map_of, map_of_file, this_machine,
 };
+use crate::ops::watch_signals;
 use crate::ops::{Failure, FailureKind};
 use crate::runbook::Scope;
-use crate::runner::watch_signals;
 use crate::system::fs;
 use crate::value::{Map, Value};
 

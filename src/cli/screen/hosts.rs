@@ -1,21 +1,14 @@
 //! The face of what runs over hosts, on a terminal or in a log.
 
-use std::io::{BufRead as _, IsTerminal as _};
-use std::sync::mpsc::RecvTimeoutError;
-use std::time::Duration;
-
-use crate::cli::args::host::HostOutput;
+use crate::cli::args::format::HostOutput;
 use crate::cli::output::Output;
+use crate::cli::prompt;
 use crate::host::{Question, Secret};
 use crate::job::Level;
 use crate::ops::runbook::{HostsView, RunbookReport};
 use crate::runbook::Event;
 use crate::system::signals::Interrupts;
-use crate::system::terminal::HiddenInput;
 use crate::ui::{Channel, HostDetail, HostLines, HostSummary, host_event};
-
-/// How often it is looked whether somebody asked for an end, while an answer is awaited.
-const LOOK: Duration = Duration::from_millis(20);
 
 /// Shows what runs over hosts.
 #[derive(Debug)]
@@ -74,31 +67,6 @@ impl<'a> HostScreen<'a> {
             }
         }
     }
-
-    /// Asks on the terminal; an interruption is no answer, and neither is the end of the input.
-    fn asks(&self, question: &str, hidden: bool) -> Option<String> {
-        let _hidden = (hidden && std::io::stdin().is_terminal()).then(HiddenInput::begin);
-        self.output.complain(question);
-        let (answer, answered) = std::sync::mpsc::sync_channel(1);
-        // Who waits for an answer cannot hear of anything else.
-        let asker = std::thread::Builder::new().name("question".to_owned());
-        let asker = asker.spawn(move || {
-            let mut line = String::new();
-            let read = std::io::stdin().lock().read_line(&mut line);
-            answer
-                .send(read.is_ok_and(|read| read > 0).then_some(line))
-                .ok();
-        });
-        while asker.is_ok() {
-            match answered.recv_timeout(LOOK) {
-                Ok(Some(line)) => return Some(line.trim_end_matches(['\r', '\n']).to_owned()),
-                Err(RecvTimeoutError::Timeout) if self.interrupts.first().is_none() => {}
-                Ok(None) | Err(_) => break,
-            }
-        }
-        self.output.complain("\n");
-        None
-    }
 }
 
 impl HostsView for HostScreen<'_> {
@@ -127,7 +95,8 @@ impl HostsView for HostScreen<'_> {
     fn ask(&mut self, question: &Question) -> Option<Secret> {
         let text = question.to_string();
         let text = text.strip_prefix("the ").unwrap_or(&text);
-        self.asks(&format!("{text}: "), true).map(Secret::new)
+        let question = format!("{text}: ");
+        prompt::line(&question, true, &self.interrupts, self.output).map(Secret::new)
     }
 
     fn prompt(&mut self, text: &str, default: Option<&str>, secret: bool) -> Option<String> {
@@ -136,6 +105,6 @@ impl HostsView for HostScreen<'_> {
             Some(default) => format!("{text} [{default}] "),
             None => format!("{text} "),
         };
-        self.asks(&question, secret)
+        prompt::line(&question, secret, &self.interrupts, self.output)
     }
 }

@@ -1,22 +1,15 @@
 //! The face of a job on a terminal or in a log.
 
-use std::io::{BufRead, IsTerminal as _, Write};
-use std::sync::mpsc::RecvTimeoutError;
-use std::time::Duration;
+use std::io::IsTerminal as _;
 
 use crate::cli::output::{Output, relative};
+use crate::cli::prompt;
 use crate::cli::views::{self, Audience};
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
 use crate::job::{Event, Level, Proposal, TaskRecord};
 use crate::ops::{Decision, View};
 use crate::system::signals::Interrupts;
 use crate::ui::{Progress, approved, confirmed};
-
-/// How often it is looked whether somebody asked for an end, while an answer is awaited.
-const LOOK: Duration = Duration::from_millis(20);
-
-/// Asks a question on one stream and reads the answer from another.
-type Ask = fn(&str, &mut dyn BufRead, &mut dyn Write) -> std::io::Result<bool>;
 
 /// Shows a job while it runs.
 #[derive(Debug)]
@@ -35,28 +28,6 @@ impl<'a> Screen<'a> {
             progress: Progress::silent(),
             interrupts,
         }
-    }
-
-    /// Asks on the terminal; an interruption is no answer.
-    fn asks(&self, question: String, ask: Ask) -> bool {
-        let (answer, answered) = std::sync::mpsc::sync_channel(1);
-        let interrupts = self.interrupts.clone();
-        // Who waits for an answer cannot hear of anything else.
-        let asker = std::thread::Builder::new().name("question".to_owned());
-        let asker = asker.spawn(move || {
-            let mut stdin = std::io::stdin().lock();
-            let yes = ask(&question, &mut stdin, &mut std::io::stderr());
-            answer.send(yes.unwrap_or(false)).ok();
-        });
-        while asker.is_ok() {
-            match answered.recv_timeout(LOOK) {
-                Ok(yes) => return yes,
-                Err(RecvTimeoutError::Timeout) if interrupts.first().is_none() => {}
-                Err(_) => break,
-            }
-        }
-        self.output.complain("\n");
-        false
     }
 
     /// Takes the progress off the screen.
@@ -101,7 +72,8 @@ impl View for Screen<'_> {
                 "nobody can be asked; `--approve` runs without asking",
             );
         }
-        if self.asks("proceed with job?".to_owned(), approved) {
+        let question = "proceed with job?".to_owned();
+        if prompt::yes_or_no(question, approved, &self.interrupts, self.output) {
             Decision::Proceed
         } else {
             Decision::Decline
@@ -116,7 +88,7 @@ impl View for Screen<'_> {
             "a job was cut off, and nobody knows whether {} was done; run it again?",
             doubts.join(", ")
         );
-        self.asks(question, confirmed)
+        prompt::yes_or_no(question, confirmed, &self.interrupts, self.output)
     }
 
     fn event(&mut self, event: &Event) {

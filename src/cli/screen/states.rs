@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map as JsonMap, Value as Json, json};
 
-use crate::cli::args::host::HostOutput;
+use crate::cli::args::format::HostOutput;
 use crate::cli::args::state::DetailArg;
 use crate::cli::output::Output;
 use crate::cli::screen::hosts::HostScreen;

@@ -1,14 +1,32 @@
-//! `status` and `validate`.
+//! `status`.
 
-use crate::cli::args::job::OutputFormat;
-use crate::cli::arguments::{Global, ProblemFormat, StatusArgs, ValidateArgs};
-use crate::cli::commands::job::session_options;
+use clap::Args;
+
+use crate::cli::args::format::OutputFormat;
+use crate::cli::args::global::Global;
 use crate::cli::output::Output;
-use crate::ops::validate::Checked;
-use crate::ops::{self, SessionOptions};
+use crate::cli::request::session::{session_options, tell_cut_off};
+use crate::ops;
 use crate::topology::{Created, Topology};
-use crate::ui::{StatusLine, sarif, status_text};
+use crate::ui::{StatusLine, status_text};
 use crate::value::{Handle, Value};
+
+/// The options of `status`.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct StatusArgs {
+    /// The ensemble
+    #[arg(default_value = "")]
+    ensemble: String,
+    /// Evaluate this expression instead
+    #[arg(long, value_name = "EXPRESSION")]
+    query: Option<String>,
+    /// The environment to use
+    #[arg(long, value_name = "NAME")]
+    use_environment: Option<String>,
+    /// How to print the result
+    #[arg(long, value_enum, default_value = "text")]
+    output: OutputFormat,
+}
 
 /// Shows what is recorded; gives the exit code.
 pub(in crate::cli) fn status(args: &StatusArgs, global: &Global, output: &Output) -> u8 {
@@ -40,13 +58,6 @@ pub(in crate::cli) fn status(args: &StatusArgs, global: &Global, output: &Output
             0
         }
         Err(failure) => output.failure(&failure, json),
-    }
-}
-
-/// Tells of a job that was cut off and is not on record yet.
-pub(in crate::cli) fn tell_cut_off(options: &SessionOptions, output: &Output) {
-    if let Some(text) = ops::recover::notice(options) {
-        output.complain(&format!("note: {text}\n"));
     }
 }
 
@@ -122,30 +133,4 @@ fn instance(topology: &Topology, handle: Handle) -> serde_json::Value {
         "created": entity.created.as_ref().map(Created::to_value),
         "lastConfigChange": entity.last_config_change.map(|id| id.to_string()),
     })
-}
-
-/// Checks what a path names; gives the exit code.
-pub(in crate::cli) fn validate(args: &ValidateArgs, global: &Global, output: &Output) -> u8 {
-    let json = args.output == ProblemFormat::Json;
-    let options = session_options(&args.path, args.use_environment.as_deref(), global, output);
-    let checked = match ops::validate::validate(&options) {
-        Ok(checked) => checked,
-        Err(failure) => return output.failure(&failure, json),
-    };
-    let failed = checked.iter().any(|one| one.problems.has_errors());
-    let mut all = Vec::new();
-    let for_machines = matches!(args.output, ProblemFormat::Json | ProblemFormat::Sarif);
-    for Checked { problems, sources } in &checked {
-        output.diagnostics(problems, sources);
-        if for_machines {
-            all.extend(output.json_of(problems, sources));
-        }
-    }
-    match args.output {
-        ProblemFormat::Json => output.json(&serde_json::json!({ "errors": all })),
-        ProblemFormat::Sarif => output.json(&sarif(&all)),
-        ProblemFormat::Text if !failed => output.answer("No errors were found.\n"),
-        ProblemFormat::Text | ProblemFormat::None => {}
-    }
-    u8::from(failed)
 }

@@ -2,9 +2,9 @@
 
 use serde_json::{Map as JsonMap, Value as Json, json};
 
-use crate::cli::args::host::HostOutput;
+use crate::cli::args::format::HostOutput;
+use crate::cli::args::global::Global;
 use crate::cli::args::state::{RunOptions, ShowArgs};
-use crate::cli::arguments::Global;
 use crate::cli::output::Output;
 use crate::cli::request::states::{Where, request_of_files};
 use crate::cli::screen::states::StatesScreen;

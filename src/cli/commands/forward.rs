@@ -1,46 +1,16 @@
-//! `shell` and `forward`: a person on a single host.
-
-use std::io::IsTerminal as _;
-use std::path::PathBuf;
+//! `forward`.
 
 use clap::{ArgAction, Args};
 
-use crate::cli::args::host::{HostConnection, HostOutput};
-use crate::cli::arguments::Global;
+use crate::cli::args::global::Global;
+use crate::cli::commands::one_host::{OneHost, visit};
 use crate::cli::output::Output;
-use crate::cli::screen::hosts::HostScreen;
 use crate::host::{Endpoint, Forward};
-use crate::ops::Failure;
-use crate::ops::runbook::{HostVisit, HostsView as _};
-use crate::runner::watch_signals;
 
 /// Where ports of this machine take connections, unless it is said.
 const LOOPBACK: &str = "127.0.0.1";
 /// All addresses.
 const ALL: &str = "0.0.0.0";
-
-/// Which host, and how it is reached.
-#[derive(Debug, Args)]
-pub(in crate::cli) struct OneHost {
-    /// The host: `[user@]host[:port]`, or its name in the inventory or the ensemble
-    #[arg(value_name = "HOST")]
-    host: String,
-    /// A file with hosts; may be given more than once
-    #[arg(long, value_name = "PATH", action = ArgAction::Append)]
-    hosts_file: Vec<PathBuf>,
-    #[command(flatten)]
-    connection: HostConnection,
-}
-
-/// Open a shell on a host
-///
-/// Where the input is a terminal, the shell has one too. Else it reads what this command reads, and
-/// runs it. The exit code is that of the shell, or 1 if the host could not be reached.
-#[derive(Debug, Args)]
-pub(in crate::cli) struct ShellArgs {
-    #[command(flatten)]
-    host: OneHost,
-}
 
 /// Let ports lead through a host
 ///
@@ -61,16 +31,6 @@ pub(in crate::cli) struct ForwardArgs {
     remote: Vec<(Endpoint, Endpoint)>,
 }
 
-/// Opens a shell; gives the exit code.
-pub(in crate::cli) fn shell(args: &ShellArgs, global: &Global, output: &Output) -> u8 {
-    // What is piped in is for the shell, and answers nothing.
-    let is_asked = std::io::stdin().is_terminal();
-    let kind = output.variable("TERM").filter(|kind| !kind.is_empty());
-    let done = visit(&args.host, is_asked, global, output)
-        .and_then(|visit| visit.shell(kind.unwrap_or("dumb")));
-    done.unwrap_or_else(|failure| output.failure(&failure, false))
-}
-
 /// Lets ports lead elsewhere; gives the exit code.
 pub(in crate::cli) fn forward(args: &ForwardArgs, global: &Global, output: &Output) -> u8 {
     let local = args.local.iter().cloned();
@@ -87,22 +47,6 @@ pub(in crate::cli) fn forward(args: &ForwardArgs, global: &Global, output: &Outp
     let done = visit(&args.host, true, global, output)
         .and_then(|visit| visit.forward(&forwards, &mut told));
     done.unwrap_or_else(|failure| output.failure(&failure, false))
-}
-
-/// Connects to the host.
-fn visit(
-    args: &OneHost,
-    is_asked: bool,
-    global: &Global,
-    output: &Output,
-) -> Result<HostVisit, Failure> {
-    let connection = &args.connection;
-    let known = connection.known_hosts(&args.hosts_file, global, output)?;
-    let interrupts = watch_signals();
-    let mut screen = HostScreen::new(output, HostOutput::Text, interrupts.clone());
-    let mut ask = |question: &_| is_asked.then(|| screen.ask(question)).flatten();
-    let host = (args.host.as_str(), connection.user.as_deref());
-    HostVisit::begin(host, &known, &interrupts, &mut ask)
 }
 
 /// What is said of a port that leads elsewhere.
