@@ -46,7 +46,6 @@ const CIRCLES: &[(&str, usize)] = &[
     ("system", 2),
     ("topology", 4),
     ("tosca", 26),
-    ("ui", 2),
     ("value", 2),
     ("yaml", 2),
 ];
