@@ -5,8 +5,9 @@
 //!
 //! | layer | modules | what they do |
 //! |---|---|---|
-//! | 13 | [`cli`] | what was typed → options → one `ops` call → exit code |
-//! | 11 | [`ops`], [`ui`] | one file per use case; types into text |
+//! | 14 | [`cli`] | what was typed → options → one `ops` call → exit code |
+//! | 12 | [`ops`], [`ui`] | one file per use case; types into text |
+//! | 11 | [`export`] | an ensemble for other programs |
 //! | 10 | [`ensemble`], [`runner`] | an ensemble on disk; the hands that perform effects |
 //! | 9 | [`job`], [`configurator`] | runs a plan; ways to implement an operation |
 //! | 8 | [`task`] | what engine and configurator promise each other |
@@ -29,6 +30,7 @@ pub mod converge;
 pub mod dag;
 pub mod diagnostic;
 pub mod ensemble;
+pub mod export;
 pub mod expr;
 pub mod git;
 pub mod hash;

@@ -21,6 +21,7 @@ const LAYERS: &[&[&str]] = &[
     &["task"],
     &["job", "configurator"],
     &["ensemble", "runner"],
+    &["export"],
     &["ops", "ui"],
     &["web"],
     &["cli"],

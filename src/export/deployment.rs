@@ -7,15 +7,16 @@ use serde_json::{Value as Json, json};
 
 use super::blueprint::{self, Primary, Templates};
 use super::environment::{self, Instances};
+use super::loaded::Loaded;
 use super::names::{self, Names};
 use super::resources;
 use super::types::Catalog;
 use super::values::{self, Object};
 use crate::git::Repository;
 use crate::name::TemplateName;
-use crate::ops::session::Session;
-use crate::project::{Environment, Located};
-use crate::tosca::{self, NodeTemplate, ServiceTemplate};
+use crate::project::Environment;
+use crate::topology::Topology;
+use crate::tosca::{self, NodeTemplate};
 use crate::yaml::Node;
 
 /// The name that ensembles give the blueprint that they include.
@@ -23,34 +24,28 @@ const BLUEPRINT_FILE: &str = "ensemble-template.yaml";
 
 /// An ensemble that is exported.
 #[derive(Debug)]
-pub(super) struct Exported<'a> {
-    session: &'a Session,
-    located: &'a Located,
+pub struct Exported<'a> {
+    loaded: Loaded<'a>,
     repository: Option<Repository>,
     catalog: Catalog<'a>,
     templates: Templates,
 }
 
 impl<'a> Exported<'a> {
-    pub(super) fn new(
-        session: &'a Session,
-        service: &'a ServiceTemplate,
-        located: &'a Located,
-        local_names: bool,
-    ) -> Self {
-        let base = session.manifest.base_dir();
+    /// Prepares the export. With `local_names`, types go by the names that their files give them.
+    pub fn new(loaded: Loaded<'a>, local_names: bool) -> Self {
+        let base = loaded.manifest.base_dir();
         let repository = Repository::discover(base).ok().flatten();
         let package = if local_names {
             String::new()
         } else {
             names::package(repository.as_ref())
         };
-        let names = Names::new(service, &session.sources, base, package);
+        let names = Names::new(loaded.service, loaded.sources, base, package);
         Self {
-            session,
-            located,
+            loaded,
             repository,
-            catalog: Catalog::new(service, names),
+            catalog: Catalog::new(loaded.service, names),
             templates: Templates::new(),
         }
     }
@@ -95,7 +90,7 @@ impl<'a> Exported<'a> {
         for name in ["types", "std"] {
             add(name, "dummy-ensemble.yaml");
         }
-        let root = self.session.manifest.service_template();
+        let root = self.loaded.manifest.service_template();
         let imports = root.and_then(|root| root.get("imports")?.as_seq());
         for import in imports.into_iter().flatten() {
             let text = |key: &str| import.get(key).and_then(Node::as_str);
@@ -110,7 +105,7 @@ impl<'a> Exported<'a> {
     }
 
     /// The form `blueprint`.
-    pub(super) fn blueprint(mut self) -> Json {
+    pub fn blueprint(mut self) -> Json {
         let mut answer = self.begin();
         let Some(primary) = blueprint::primary(&mut self.catalog, &mut self.templates) else {
             return answer.into();
@@ -145,24 +140,25 @@ impl<'a> Exported<'a> {
         );
     }
 
-    /// The form `deployment`. `session` is that of the ensemble, for what it has on record.
-    pub(super) fn deployment(mut self, topology: &crate::topology::Topology) -> Json {
+    /// The form `deployment`, with what `topology` has on record.
+    pub fn deployment(mut self, topology: &Topology) -> Json {
         let mut answer = self.begin();
         let Some(primary) = blueprint::primary(&mut self.catalog, &mut self.templates) else {
             return answer.into();
         };
         let (name, mut blueprint) = blueprint::blueprint(&self.catalog, &primary);
         let folder = self
+            .loaded
             .located
             .project
             .as_ref()
             .map(|project| project.root.as_path());
-        let folder = folder.unwrap_or(self.session.manifest.base_dir());
+        let folder = folder.unwrap_or(self.loaded.manifest.base_dir());
         let path = names::project_path(self.repository.as_ref(), folder);
         blueprint.insert("projectPath".to_owned(), path.into());
         blueprint.insert("blueprintPath".to_owned(), self.blueprint_path().into());
         let mut all = self.blueprints(&name, &primary);
-        let wanted = self.session.environment.deployment_blueprint();
+        let wanted = self.loaded.environment.deployment_blueprint();
         let wanted = wanted
             .filter(|wanted| all.contains_key(*wanted))
             .map(str::to_owned);
@@ -183,7 +179,7 @@ impl<'a> Exported<'a> {
         let deployment = self.record(&own, &primary, &resources);
         let (environment, _) = environment::environment(
             &mut self.catalog,
-            &self.session.environment,
+            self.loaded.environment,
             Instances::Imported,
         );
         self.catalog.types.shift_remove("tosca.nodes.Root");
@@ -229,7 +225,7 @@ impl<'a> Exported<'a> {
         deployment.insert("resources".to_owned(), json!(names));
         deployment.insert("primary".to_owned(), primary.name.clone().into());
         deployment.insert("deploymentTemplate".to_owned(), name.into());
-        let manifest = &self.session.manifest;
+        let manifest = self.loaded.manifest;
         if let Some(job) = manifest.root().get("lastJob").filter(|job| !job.is_null()) {
             resources::add_last_job(&mut deployment, job);
         }
@@ -241,11 +237,11 @@ impl<'a> Exported<'a> {
     }
 
     /// The form `environments`.
-    pub(super) fn environments(mut self) -> Json {
+    pub fn environments(mut self) -> Json {
         self.catalog.add_templates();
         let mut environments = Object::new();
         let mut mentioned: Vec<String> = Vec::new();
-        let known = &self.located.environments;
+        let known = &self.loaded.located.environments;
         let defaults = Some("defaults").filter(|name| known.contains(name));
         for name in defaults.into_iter().chain(known.names()) {
             let resolved: Environment = known.resolve(Some(name), None);
@@ -261,10 +257,10 @@ impl<'a> Exported<'a> {
                 types.insert(name, object.clone().into());
             }
         }
-        let paths = environment::deployment_paths(self.located.project.as_ref());
+        let paths = environment::deployment_paths(self.loaded.located.project.as_ref());
         let paths: Object = paths
             .into_iter()
-            .map(|(name, (object, _))| (name, object.into()))
+            .map(|(name, path)| (name, path.object))
             .collect();
         json!({
             "DeploymentEnvironment": environments,
@@ -274,7 +270,7 @@ impl<'a> Exported<'a> {
     }
 
     fn folder_name(&self) -> String {
-        let name = self.session.manifest.base_dir().file_name();
+        let name = self.loaded.manifest.base_dir().file_name();
         name.map_or_else(
             || "untitled".to_owned(),
             |name| name.to_string_lossy().into_owned(),
@@ -311,7 +307,7 @@ impl<'a> Exported<'a> {
     /// The deployment templates that `deployment_blueprints` describe.
     fn blueprints(&mut self, blueprint: &str, primary: &Primary) -> IndexMap<String, Object> {
         let service = self.catalog.service;
-        let spec = self.session.manifest.root().get("spec");
+        let spec = self.loaded.manifest.root().get("spec");
         let of_spec = spec.and_then(|spec| spec.get("deployment_blueprints"));
         let section = of_spec
             .or(service.blueprints.as_ref())
@@ -382,13 +378,13 @@ impl<'a> Exported<'a> {
 
     /// The file that describes the blueprint, from the folder of the project.
     fn blueprint_path(&self) -> String {
-        let sources = &self.session.sources;
+        let sources = self.loaded.sources;
         let includes = sources
             .iter()
             .any(|(_, source)| source.path.ends_with(BLUEPRINT_FILE));
-        match &self.located.project {
+        match &self.loaded.located.project {
             Some(project) if !includes => {
-                let path = self.session.manifest.path();
+                let path = self.loaded.manifest.path();
                 let inside = path.strip_prefix(&project.root).unwrap_or(path);
                 inside.display().to_string()
             }
@@ -398,7 +394,7 @@ impl<'a> Exported<'a> {
 
     /// When the ensemble was last committed.
     fn commit_time(&self) -> Option<String> {
-        let path: &Path = self.session.manifest.path();
+        let path: &Path = self.loaded.manifest.path();
         let (seconds, offset) = self.repository.as_ref()?.last_change(path)?;
         crate::system::clock::shown_with_offset(seconds, offset)
     }

@@ -148,11 +148,18 @@ pub(super) fn without_users(mut repositories: Json) -> Json {
     repositories
 }
 
+/// An ensemble of a project that has an environment.
+#[derive(Debug, Clone)]
+pub struct DeploymentPath<'a> {
+    /// The object of the user interface.
+    pub object: Json,
+    /// The entry of the project.
+    pub entry: &'a EnsembleEntry,
+}
+
 /// The ensembles of a project that have an environment, by the path of their folder.
-pub(super) fn deployment_paths(
-    project: Option<&Project>,
-) -> IndexMap<String, (Object, &EnsembleEntry)> {
-    let mut paths: IndexMap<String, (Object, &EnsembleEntry)> = IndexMap::new();
+pub fn deployment_paths(project: Option<&Project>) -> IndexMap<String, DeploymentPath<'_>> {
+    let mut paths = IndexMap::new();
     let Some(project) = project else { return paths };
     for entry in &project.ensembles {
         let Some(environment) = entry
@@ -173,8 +180,7 @@ pub(super) fn deployment_paths(
             "environment": environment,
             "incremental_deploy": entry.incremental_deploy,
         });
-        let object = object.as_object().cloned().unwrap_or_default();
-        paths.insert(name, (object, entry));
+        paths.insert(name, DeploymentPath { object, entry });
     }
     paths
 }

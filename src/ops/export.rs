@@ -1,29 +1,16 @@
 //! Exports an ensemble for other programs: as the objects of Unfurl's user interface, or as the
 //! resolved model. Evaluates nothing and runs nothing.
 
-mod blueprint;
-mod deployment;
-mod environment;
-mod model;
-mod model_types;
-mod names;
-mod requirement;
-mod resources;
-mod schema;
-mod templates;
-mod types;
-mod values;
-
 use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
-use self::deployment::Exported;
 use super::failure::{Failure, FailureKind};
 use super::request::SessionOptions;
 use super::session::{self, Session};
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
+use crate::export::{Exported, Loaded, deployment_paths, model};
 use crate::project::Located;
 use crate::system::fs;
 
@@ -115,9 +102,16 @@ fn one(
     let service = Arc::clone(&session.service);
     if format == ExportFormat::Model {
         let base = session.manifest.base_dir();
-        return Ok(model::model(&service, &session.sources, base));
+        return Ok(model(&service, &session.sources, base));
     }
-    let exported = Exported::new(session, &service, located, local_names);
+    let loaded = Loaded {
+        manifest: &session.manifest,
+        service: &service,
+        environment: &session.environment,
+        sources: &session.sources,
+        located,
+    };
+    let exported = Exported::new(loaded, local_names);
     Ok(match format {
         ExportFormat::Blueprint => exported.blueprint(),
         ExportFormat::Environments => exported.environments(),
@@ -132,9 +126,9 @@ fn deployments(
     local_names: bool,
     session: &mut Session,
 ) -> Json {
-    let paths = environment::deployment_paths(located.project.as_ref());
+    let paths = deployment_paths(located.project.as_ref());
     let mut found = Vec::new();
-    for (_, entry) in paths.values() {
+    for entry in paths.values().map(|path| path.entry) {
         let Some(project) = &located.project else {
             break;
         };
@@ -165,8 +159,8 @@ fn deployments(
     }
     let objects = paths
         .iter()
-        .map(|(name, (object, _))| (name.clone(), object.clone().into()));
-    let objects: values::Object = objects.collect();
+        .map(|(name, path)| (name.clone(), path.object.clone()));
+    let objects: serde_json::Map<String, Json> = objects.collect();
     json!({ "DeploymentPath": objects, "deployments": found })
 }
 

@@ -19,7 +19,7 @@ use crate::value::{Map, REDACTED, Value};
 use crate::yaml::Node;
 
 /// The model as one object; files are named from the folder `base`.
-pub(super) fn model(service: &ServiceTemplate, sources: &Sources, base: &Path) -> Json {
+pub fn model(service: &ServiceTemplate, sources: &Sources, base: &Path) -> Json {
     let writer = Writer {
         service,
         places: Places::new(sources),
