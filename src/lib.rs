@@ -13,7 +13,7 @@
 //! | 8 | [`task`] | what engine and configurator promise each other |
 //! | 7 | [`plan`], [`converge`], [`runbook`] | decides what to do and why, what states of hosts need, and which task runs where; touches nothing |
 //! | 6 | [`topology`], [`project`] | what exists now; projects and environments |
-//! | 5 | [`host`] | actions on machines |
+//! | 5 | [`host`], [`lock`] | actions on machines; locks of ensembles |
 //! | 4 | [`tosca`], [`git`], [`secret`] | meaning; history; keys |
 //! | 3 | [`yaml`], [`expr`], [`system`] | text, language, this machine |
 //! | 2 | [`value`] | dynamic values and digests |
@@ -36,6 +36,7 @@ pub mod git;
 pub mod hash;
 pub mod host;
 pub mod job;
+pub mod lock;
 pub mod name;
 pub mod ops;
 pub mod plan;

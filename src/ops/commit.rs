@@ -10,7 +10,7 @@ use super::kept_out::keep_out_of_git;
 use super::record_files::RecordFiles;
 use super::repositories::{Involved, refused};
 use super::request::SessionOptions;
-use crate::ensemble::Lock;
+use crate::lock::Lock;
 
 /// What is to be committed, and how.
 #[derive(Debug, Clone, Default)]

@@ -14,8 +14,9 @@ use super::upstream;
 use super::view::{Decision, JobReport, View};
 use super::watch::Watch;
 use crate::diagnostic::Diagnostic;
-use crate::ensemble::{Folders, JobJournal, Lock};
+use crate::ensemble::{Folders, JobJournal};
 use crate::job::{self, Engine, Event, Hands, Report, Sink as _};
+use crate::lock::Lock;
 
 /// Runs a job from the text of an ensemble to its record.
 pub fn deploy(request: &JobRequest, view: &mut dyn View) -> Result<JobReport, Failure> {

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use super::request::JobRequest;
 use super::session::Session;
-use crate::ensemble::{FolderKind, FolderPath, Folders, Lock, PlannedFile};
+use crate::ensemble::{FolderKind, FolderPath, Folders, PlannedFile};
 use crate::host::{ActionResult, Note, Request};
 use crate::job::FolderKey;
+use crate::lock::Lock;
 use crate::name::ChangeId;
 use crate::runner::{Guarding, Heard, Limits, Local};
 use crate::secret::{DigestKey, Keyring};

@@ -9,7 +9,8 @@ use super::remote_lock::{self, RemoteListed};
 use super::request::{JobRequest, SessionOptions};
 use super::session;
 use super::view::View;
-use crate::ensemble::{Entry, Journal, Lock, LockError, LockOwner, LockState, TakenOver};
+use crate::ensemble::{Entry, Journal};
+use crate::lock::{Lock, LockError, LockOwner, LockState, TakenOver};
 use crate::system::fs;
 use crate::system::survivors::{self, Ended, Survivor};
 

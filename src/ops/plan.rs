@@ -13,8 +13,9 @@ use super::session;
 use super::view::View;
 use super::watch::Watch;
 use crate::diagnostic::Sources;
-use crate::ensemble::{Folders, Lock, LockError, LockState};
+use crate::ensemble::Folders;
 use crate::job::Proposal;
+use crate::lock::{Lock, LockError, LockState};
 
 /// A job that was planned.
 #[derive(Debug)]

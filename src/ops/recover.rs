@@ -9,8 +9,9 @@ use super::request::{JobRequest, SessionOptions};
 use super::resume::{self, Interrupted};
 use super::session::{self, Found};
 use super::view::View;
-use crate::ensemble::{self, CutOffJob, Folders, Journal, Lock, LockState, Manifest, Record};
+use crate::ensemble::{self, CutOffJob, Folders, Journal, Manifest, Record};
 use crate::job::{FolderKey, Folders as _};
+use crate::lock::{Lock, LockState};
 use crate::system::{clock, fs};
 
 /// Puts all jobs on record that were cut off, oldest first, and tells of them; says whether there

@@ -9,8 +9,9 @@ use super::request::{JobRequest, SessionOptions};
 use super::session::{self, Session};
 use super::view::{Decision, View};
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
-use crate::ensemble::{CutOffJob, Journal, Lock, PublishError, Record, Rescue};
+use crate::ensemble::{CutOffJob, Journal, PublishError, Record, Rescue};
 use crate::job::{Event, Proposal};
+use crate::lock::Lock;
 use crate::name::ChangeId;
 use crate::system::fs;
 

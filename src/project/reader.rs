@@ -4,9 +4,9 @@ use std::path::Path;
 
 use indexmap::IndexMap;
 
-use super::remote_lock::RemoteLock;
 use super::{EnsembleEntry, Environments, Error, Project, Trusted};
 use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::lock::RemoteLockSettings;
 use crate::system::fs;
 use crate::value::Value;
 use crate::yaml::{Key, Kind, Mapping, Node, Rest, Shape, Table};
@@ -440,7 +440,7 @@ impl Reader<'_> {
             self.wrong(section, &format!("`{}`", key.name), wanted);
         }
         if let Some(section) = environment.get("lfs_lock") {
-            RemoteLock::read(section, self.problems);
+            RemoteLockSettings::read(section, self.problems);
         }
     }
 

@@ -7,7 +7,7 @@ use crate::cli::args::format::OutputFormat;
 use crate::cli::args::global::Global;
 use crate::cli::output::{Output, shown_path};
 use crate::cli::request::session::session_options;
-use crate::ensemble::LockState;
+use crate::lock::LockState;
 use crate::ops::lock::{Listed, break_it, holder, list, words};
 use crate::ops::remote_lock::RemoteListed;
 use crate::ui::Table;

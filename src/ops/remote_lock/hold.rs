@@ -2,11 +2,12 @@
 
 use super::place::{Held, Patience, Place, Refusal};
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
+use crate::lock::{LockMode, RemoteLockSettings as Settings};
 use crate::ops::failure::{Failure, FailureKind};
 use crate::ops::request::JobRequest;
 use crate::ops::session::{self, Found};
 use crate::ops::view::View;
-use crate::project::{Environment, LockMode, RemoteLock as Settings};
+use crate::project::Environment;
 use crate::system::fs;
 
 /// The lock of an ensemble for all machines; none where none is asked for. Freed with this value.

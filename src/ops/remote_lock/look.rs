@@ -4,10 +4,10 @@ use std::path::Path;
 
 use super::place::{Place, Refusal, is_noted};
 use crate::git::lfs::LfsLock;
+use crate::lock::LockMode;
 use crate::ops::failure::Failure;
 use crate::ops::request::SessionOptions;
 use crate::ops::session;
-use crate::project::LockMode;
 use crate::system::fs;
 
 /// The lock of an ensemble for all machines, for those who look.

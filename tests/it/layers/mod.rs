@@ -15,7 +15,7 @@ const LAYERS: &[&[&str]] = &[
     &["value"],
     &["yaml", "expr", "system"],
     &["tosca", "git", "secret"],
-    &["host"],
+    &["host", "lock"],
     &["topology", "project"],
     &["plan", "converge", "runbook"],
     &["task"],

@@ -13,7 +13,7 @@ const FILLED_IN: &[&str] = &["environment", "ensemble_uri", "local_lock_path"];
 
 /// How an ensemble is locked for all machines, through git-lfs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RemoteLock {
+pub struct RemoteLockSettings {
     /// Whether it is.
     pub mode: LockMode,
     /// The name of the lock; the lock file's path if none.
@@ -48,9 +48,9 @@ pub struct LockNameParts<'a> {
 /// The keys of the section.
 const KEYS: [&str; 3] = ["lock", "url", "name"];
 
-impl RemoteLock {
+impl RemoteLockSettings {
     /// Reads the section, and says what is wrong in it.
-    pub(super) fn read(node: &Node, problems: &mut Diagnostics) -> Self {
+    pub fn read(node: &Node, problems: &mut Diagnostics) -> Self {
         refuse_unknown_keys(node, problems);
         let mut wrong = |node: &Node, message: &str, help: &str| {
             let problem = Diagnostic::error(message).label(node.span(), "");
@@ -186,12 +186,12 @@ mod tests {
     use crate::diagnostic::Sources;
     use crate::yaml::{Limits, parse};
 
-    fn read(text: &str) -> (RemoteLock, Vec<String>) {
+    fn read(text: &str) -> (RemoteLockSettings, Vec<String>) {
         let mut sources = Sources::default();
         let id = sources.add("x", text, None);
         let node = parse(&sources, id, &Limits::default()).unwrap();
         let mut problems = Diagnostics::default();
-        let lock = RemoteLock::read(&node, &mut problems);
+        let lock = RemoteLockSettings::read(&node, &mut problems);
         let texts = problems.iter().map(|problem| {
             assert!(problem.span().is_some() && problem.help.is_some());
             problem.message.clone()
@@ -200,9 +200,9 @@ mod tests {
     }
 
     fn path(name: &str) -> String {
-        let lock = RemoteLock {
+        let lock = RemoteLockSettings {
             name: Some(name.to_owned()).filter(|name| !name.is_empty()),
-            ..RemoteLock::default()
+            ..RemoteLockSettings::default()
         };
         lock.path(&LockNameParts {
             environment: "prod",
@@ -223,7 +223,10 @@ mod tests {
         assert_eq!(problems, Vec::<String>::new());
         assert_eq!(lock.mode, LockMode::Require);
         let (lock, problems) = read("{lock: , name: , url: ''}");
-        assert_eq!((lock, problems), (RemoteLock::default(), Vec::new()));
+        assert_eq!(
+            (lock, problems),
+            (RemoteLockSettings::default(), Vec::new())
+        );
     }
 
     #[test]

@@ -709,7 +709,7 @@ mod tests {
         Command::new(std::env::current_exe().unwrap())
             .args([
                 "--exact",
-                &format!("ensemble::lock::tests::{name}"),
+                &format!("lock::lock::tests::{name}"),
                 "--nocapture",
                 "--ignored",
             ])
