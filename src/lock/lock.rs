@@ -110,6 +110,35 @@ pub enum LockState {
 }
 
 impl LockState {
+    /// How a lock is, in words.
+    pub fn words(&self) -> String {
+        match self {
+            Self::Free => "free".to_owned(),
+            Self::Ours => "held by this process".to_owned(),
+            Self::Unreadable => {
+                "held by nobody knows whom: there is no process id in it".to_owned()
+            }
+            Self::Stale(stale) => {
+                format!("held by {}, which no longer runs", stale.holder())
+            }
+            Self::Held { pid, owner } => match (owner, pid) {
+                (Some(owner), _) => format!("held by {owner}"),
+                (None, Some(pid)) => format!("held by process {pid}"),
+                (None, None) => "held by another process".to_owned(),
+            },
+        }
+    }
+
+    /// Who holds or held a lock: the process id in the lock file, and its owner file.
+    pub fn holder(&self) -> (Option<u32>, Option<&LockOwner>) {
+        match self {
+            Self::Held { pid, owner } | Self::Stale(TakenOver { pid, owner }) => {
+                (*pid, owner.as_ref())
+            }
+            Self::Free | Self::Ours | Self::Unreadable => (None, None),
+        }
+    }
+
     /// Whether its holder is gone, as far as the process id tells.
     fn is_passing(&self) -> bool {
         match self {

@@ -3,6 +3,11 @@
 
 mod lock;
 mod remote;
+mod wait;
 
 pub use lock::{Acquired, Lock, LockError, LockOwner, LockState, TakenOver};
-pub use remote::{LockMode, LockNameParts, RemoteLockSettings};
+pub use remote::{
+    Held, LockMode, LockNameParts, Locking, Place, Refusal, RemoteListed, RemoteLock,
+    RemoteLockSettings, break_lock, look,
+};
+pub use wait::{Wait, WaitError, acquire};

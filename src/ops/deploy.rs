@@ -7,7 +7,7 @@ use super::lock;
 use super::log::JobLog;
 use super::prepared::prepare;
 use super::recover;
-use super::remote_lock::{self, RemoteLock};
+use super::remote_lock;
 use super::request::JobRequest;
 use super::session::{self, Found};
 use super::upstream;
@@ -16,7 +16,7 @@ use super::watch::Watch;
 use crate::diagnostic::Diagnostic;
 use crate::ensemble::{Folders, JobJournal};
 use crate::job::{self, Engine, Event, Hands, Report, Sink as _};
-use crate::lock::Lock;
+use crate::lock::{Lock, RemoteLock};
 
 /// Runs a job from the text of an ensemble to its record.
 pub fn deploy(request: &JobRequest, view: &mut dyn View) -> Result<JobReport, Failure> {
@@ -25,7 +25,7 @@ pub fn deploy(request: &JobRequest, view: &mut dyn View) -> Result<JobReport, Fa
     // What others have pushed is looked at once they cannot push any more.
     let remote = remote_lock::take(&found, request, view)?;
     let report = run(request, found, (&lock, &remote), view);
-    remote.release(view);
+    remote_lock::release(remote, view);
     report
 }
 
@@ -42,7 +42,7 @@ fn run(
         recover::refresh(request, session::find(&request.session)?)?;
     }
     let mut session = session::load(found, &request.session)?;
-    remote.is_what_is_asked_for(&session.environment)?;
+    remote_lock::refuse_another(remote, &session.environment)?;
     let log = JobLog::open(request.session.logfile.as_deref())?;
     let folders = Folders::new(session.manifest.base_dir());
     let commit = JobCommit::prepare(request, &session, view)?;

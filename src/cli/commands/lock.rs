@@ -7,9 +7,8 @@ use crate::cli::args::format::OutputFormat;
 use crate::cli::args::global::Global;
 use crate::cli::output::{Output, shown_path};
 use crate::cli::request::session::session_options;
-use crate::lock::LockState;
-use crate::ops::lock::{Listed, break_it, holder, list, words};
-use crate::ops::remote_lock::RemoteListed;
+use crate::lock::{LockState, RemoteListed};
+use crate::ops::lock::{Listed, break_it, list};
 use crate::ui::Table;
 
 /// What to do with a lock.
@@ -75,7 +74,7 @@ fn show(args: &ListArgs, global: &Global, output: &Output) -> u8 {
             let mut table = Table::new(&["Ensemble", "State", "Lock"]);
             for each in &listed {
                 let words = match &each.state {
-                    Ok(state) => words(state),
+                    Ok(state) => state.words(),
                     Err(error) => error.clone(),
                 };
                 table.row([shown_path(&each.manifest), state(each).to_owned(), words]);
@@ -140,7 +139,7 @@ fn json_of(listed: &Listed) -> Json {
     match &listed.state {
         Err(error) => shown["error"] = error.as_str().into(),
         Ok(lock) => {
-            let (pid, owner) = holder(lock);
+            let (pid, owner) = lock.holder();
             if let Some(pid) = pid {
                 shown["pid"] = pid.into();
             }

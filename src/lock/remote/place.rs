@@ -5,16 +5,12 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use super::settings::{LockNameParts, RemoteLockSettings};
 use crate::diagnostic::Diagnostic;
-use crate::ensemble::Manifest;
 use crate::git::Repository;
 use crate::git::lfs::{Client, Created, Error, LfsLock, Released};
-use crate::lock::LockNameParts;
-use crate::ops::failure::{Failure, FailureKind};
-use crate::ops::view::View;
-use crate::project::Environment;
+use crate::lock::wait::Wait;
 use crate::system::env::Env;
-use crate::system::signals::Interrupts;
 use crate::system::{clock, fs, machine};
 
 /// How long to wait before asking again for a lock that somebody has.
@@ -22,23 +18,32 @@ const ASK_AGAIN: Duration = Duration::from_secs(2);
 
 /// A lock that is ours.
 #[derive(Debug)]
-pub(super) struct Held {
+#[must_use = "the lock stays on the server if nobody frees it"]
+pub struct Held {
     place: Place,
     lock: LfsLock,
 }
 
-/// How long to wait for a lock that somebody else has.
+/// An ensemble that is to be locked, and its surroundings.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Patience<'a> {
-    /// At most so long.
-    pub(super) time: Duration,
-    /// And until somebody asks for an end.
-    pub(super) interrupts: &'a Interrupts,
+pub struct Locking<'a> {
+    /// The settings of its environment.
+    pub settings: &'a RemoteLockSettings,
+    /// The name of its environment, if it has one.
+    pub environment: Option<&'a str>,
+    /// Its manifest.
+    pub manifest: &'a Path,
+    /// Its folder.
+    pub base_dir: &'a Path,
+    /// Its URI; may be empty.
+    pub uri: &'a str,
+    /// The variables of this process.
+    pub env: &'a Env,
 }
 
 /// Where the lock is, and what is noted of it beside the ensemble.
 #[derive(Debug)]
-pub(super) struct Place {
+pub struct Place {
     pub(super) client: Client,
     pub(super) path: String,
     manifest: PathBuf,
@@ -65,48 +70,53 @@ pub(super) struct Note {
 }
 
 /// Why a lock was not taken.
-#[derive(Debug)]
-pub(super) enum Refusal {
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
     /// No server could be asked for it.
-    Unavailable(Error),
-    /// The job must not start.
-    Failure(Box<Failure>),
+    #[error("the ensemble cannot be locked for other machines: {0}")]
+    Unavailable(#[from] Error),
+    /// Somebody else has it.
+    #[error("{message}")]
+    Taken {
+        /// Who has it, and where.
+        message: String,
+        /// How it is freed.
+        hint: String,
+    },
+    /// Nobody would know it again, since nothing can be noted beside the ensemble.
+    #[error(transparent)]
+    Note(#[from] fs::Error),
 }
 
-impl From<Error> for Refusal {
-    fn from(error: Error) -> Self {
-        Self::Unavailable(error)
-    }
-}
-
-impl From<Failure> for Refusal {
-    fn from(failure: Failure) -> Self {
-        Self::Failure(Box::new(failure))
+impl Refusal {
+    /// Says what people can do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Unavailable(error) => error.hint(),
+            Self::Taken { hint, .. } => Some(hint.clone()),
+            Self::Note(error) => error.hint(),
+        }
     }
 }
 
 impl Place {
-    pub(super) fn of(
-        environment: &Environment,
-        manifest: &Manifest,
-        env: &Env,
-    ) -> Result<Self, Refusal> {
-        let settings = &environment.remote_lock;
-        let none = |reason: String| Refusal::Unavailable(Error::NoServer(reason));
-        let found = Repository::discover(manifest.base_dir());
+    /// Finds the lock of an ensemble; an error says why no server can be asked.
+    pub fn of(locking: &Locking<'_>) -> Result<Self, Error> {
+        let Locking { settings, env, .. } = *locking;
+        let none = Error::NoServer;
+        let found = Repository::discover(locking.base_dir);
         let repository = found.map_err(|error| none(error.to_string()))?;
         let repository = repository.ok_or_else(|| {
             none("it is in no git repository, so there is no git-lfs server".to_owned())
         })?;
-        let file = with_suffix(manifest.path(), ".lock");
+        let file = with_suffix(locking.manifest, ".lock");
         let local = repository.relative(&file).unwrap_or_else(|| file.clone());
-        let uri = manifest.root().get("metadata").and_then(|it| it.get("uri"));
         let path = settings.path(&LockNameParts {
-            environment: environment.name.as_deref().unwrap_or("defaults"),
-            ensemble_uri: uri.and_then(|uri| uri.as_str()).unwrap_or_default(),
+            environment: locking.environment.unwrap_or("defaults"),
+            ensemble_uri: locking.uri,
             local_lock_path: &local.to_string_lossy(),
         });
-        let manifest = fs::canonicalize(manifest.path());
+        let manifest = fs::canonicalize(locking.manifest);
         let manifest = manifest.map_err(|error| none(error.to_string()))?;
         Ok(Self {
             client: Client::open(&repository, settings.url.as_deref(), env)?,
@@ -129,12 +139,9 @@ impl Place {
         }
     }
 
-    /// Takes the lock.
-    pub(super) fn take(
-        mut self,
-        patience: Patience<'_>,
-        view: &mut dyn View,
-    ) -> Result<Held, Refusal> {
+    /// Takes the lock, and waits as long as it may while somebody else has it. What people should
+    /// know at once goes to `tell`.
+    pub fn take(mut self, wait: Wait<'_>, tell: &mut dyn FnMut(&str)) -> Result<Held, Refusal> {
         let began = Instant::now();
         let mut told = false;
         let left = self.noted();
@@ -152,24 +159,22 @@ impl Place {
             };
             let noted = left.as_ref().and_then(|note| note.lock.as_ref());
             if let Some(lock) = holder.as_ref().filter(|lock| is_noted(noted, lock)) {
-                view.notice("took up the remote lock that a job which was killed has left");
+                tell("took up the remote lock that a job which was killed has left");
                 return self.note(lock.clone());
             }
-            let rest = patience.time.saturating_sub(began.elapsed());
+            let rest = wait.time.saturating_sub(began.elapsed());
             if rest.is_zero() {
-                return Err(self
-                    .taken(holder.as_ref(), left.as_ref(), patience.time)
-                    .into());
+                return Err(self.taken(holder.as_ref(), left.as_ref(), wait.time));
             }
             if !std::mem::replace(&mut told, true) {
                 let holder = holder.map_or_else(|| "somebody".to_owned(), |it| it.to_string());
                 let seconds = rest.as_secs_f32().round();
-                view.notice(&format!(
+                tell(&format!(
                     "waiting up to {seconds} s for the remote lock, which is held by {holder}"
                 ));
             }
-            if patience.interrupts.wait(ASK_AGAIN.min(rest)) {
-                return Err(self.taken(None, left.as_ref(), patience.time).into());
+            if wait.interrupts.wait(ASK_AGAIN.min(rest)) {
+                return Err(self.taken(None, left.as_ref(), wait.time));
             }
         }
     }
@@ -204,14 +209,14 @@ impl Place {
         let mut held = Held { place: self, lock };
         match written {
             Ok(()) => Ok(held),
-            Err(failure) => {
+            Err(error) => {
                 held.let_go();
-                Err(failure.into())
+                Err(error.into())
             }
         }
     }
 
-    fn write_note(&self, lock: Option<&LfsLock>) -> Result<(), Failure> {
+    fn write_note(&self, lock: Option<&LfsLock>) -> Result<(), fs::Error> {
         let note = Note {
             host: machine::hostname(),
             ensemble: self.manifest.clone(),
@@ -228,14 +233,10 @@ impl Place {
             .map_err(std::io::Error::other)
             .map_err(|source| fs::Error::new(fs::Action::Write, &self.note, source))
             .and_then(|text| fs::write_atomic(&self.note, text.as_bytes(), None))
-            .map_err(|error| {
-                let hint = error.hint();
-                Failure::new(FailureKind::Refused, error, hint)
-            })
     }
 
     /// Why a job must not start while somebody else has the lock.
-    fn taken(&self, holder: Option<&LfsLock>, left: Option<&Note>, wait: Duration) -> Failure {
+    fn taken(&self, holder: Option<&LfsLock>, left: Option<&Note>, wait: Duration) -> Refusal {
         let (server, path) = (self.client.server(), &self.path);
         let who = holder.map_or_else(|| "somebody".to_owned(), LfsLock::to_string);
         let waited = match wait.as_secs() {
@@ -256,7 +257,7 @@ impl Place {
             }
             _ => drop(fs::remove_file_if_exists(&self.note)),
         }
-        Failure::new(FailureKind::Locked, message, Some(hint))
+        Refusal::Taken { message, hint }
     }
 
     /// The command of git-lfs that frees the lock.
