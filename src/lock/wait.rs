@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::lock::{Acquired, Lock, LockError};
+use super::error::LockError;
+use super::lock::{Acquired, Lock};
 use crate::system::signals::Interrupts;
 
 /// How long to wait for a lock that somebody else has.

@@ -10,7 +10,7 @@ use crate::diagnostic::{Diagnostics, Sources};
 use crate::ensemble::Manifest;
 use crate::git::lfs::Error;
 use crate::lock::{
-    self, LockMode, Locking, Place, Refusal, RemoteListed, RemoteLock, Wait, break_lock,
+    LockMode, Locking, Place, Refusal, RemoteListed, RemoteLock, Wait, break_remote, look_at_remote,
 };
 use crate::project::Environment;
 use crate::system::fs;
@@ -106,7 +106,7 @@ pub(super) fn look(options: &SessionOptions, manifest: &Path) -> Option<RemoteLi
         ensemble: manifest.display().to_string(),
         ..options.clone()
     };
-    Some(lock::look(find(&options).ok()??))
+    Some(look_at_remote(find(&options).ok()??))
 }
 
 /// Frees the lock of an ensemble for all machines: one that a job here has left, with `force`
@@ -114,7 +114,7 @@ pub(super) fn look(options: &SessionOptions, manifest: &Path) -> Option<RemoteLi
 /// nobody holds it.
 pub(super) fn break_it(options: &SessionOptions, force: bool) -> Option<String> {
     match find(options) {
-        Ok(place) => break_lock(place?, force),
+        Ok(place) => break_remote(place?, force),
         Err(failure) => Some(format!(
             "the lock for all machines is not broken: {failure}"
         )),

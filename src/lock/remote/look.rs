@@ -32,7 +32,7 @@ impl RemoteListed {
 }
 
 /// Looks at a lock; an error says why no server can be asked. Takes nothing.
-pub fn look(place: Result<Place, Error>) -> RemoteListed {
+pub fn look_at_remote(place: Result<Place, Error>) -> RemoteListed {
     let mut place = match place {
         Ok(place) => place,
         Err(error) => {
@@ -56,7 +56,7 @@ pub fn look(place: Result<Place, Error>) -> RemoteListed {
 
 /// Frees a lock: one that a job here has left, with `force` whoever holds it. Says what became of
 /// it; none if nobody holds it.
-pub fn break_lock(place: Result<Place, Error>, force: bool) -> Option<String> {
+pub fn break_remote(place: Result<Place, Error>, force: bool) -> Option<String> {
     match broken(place, force) {
         Ok(text) => text,
         Err(error) => Some(format!("the lock for all machines is not broken: {error}")),

@@ -6,6 +6,6 @@ mod place;
 mod settings;
 
 pub use hold::RemoteLock;
-pub use look::{RemoteListed, break_lock, look};
+pub use look::{RemoteListed, break_remote, look_at_remote};
 pub use place::{Held, Locking, Place, Refusal};
 pub use settings::{LockMode, LockNameParts, RemoteLockSettings};
