@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use super::job_journal::JobJournal;
 use super::journal::{Journal, JournalError};
-use super::lock::{Lock, LockError, TakenOver};
 use super::manifest::Manifest;
 use super::publish::PublishError;
 use super::record::Record;
 use super::sweep::sweep;
 use crate::job::Event;
+use crate::lock::Lock;
 
 /// An ensemble that is locked for this process. The lock is freed with this value.
 ///
@@ -20,15 +20,6 @@ use crate::job::Event;
 pub struct LockedEnsemble {
     lock: Lock,
     manifest: PathBuf,
-}
-
-/// An ensemble that was just locked.
-#[derive(Debug)]
-pub struct AcquiredEnsemble {
-    /// The ensemble.
-    pub ensemble: LockedEnsemble,
-    /// The holder whose stale lock was taken over; people are to be told.
-    pub taken_over: Option<TakenOver>,
 }
 
 /// An error in recording what a job did.
@@ -43,20 +34,12 @@ pub enum RecordError {
 }
 
 impl LockedEnsemble {
-    /// Locks the ensemble of a manifest for this process, which was called with `command`.
-    ///
-    /// # Errors
-    ///
-    /// Another process holds the lock, or the lock file cannot be written.
-    pub fn acquire(manifest: &Path, command: &str) -> Result<AcquiredEnsemble, LockError> {
-        let acquired = Lock::acquire(manifest, command)?;
-        Ok(AcquiredEnsemble {
-            ensemble: Self {
-                lock: acquired.lock,
-                manifest: manifest.to_path_buf(),
-            },
-            taken_over: acquired.taken_over,
-        })
+    /// The ensemble of a manifest with its lock.
+    pub fn of(lock: Lock, manifest: &Path) -> Self {
+        Self {
+            lock,
+            manifest: manifest.to_path_buf(),
+        }
     }
 
     /// Tells the processes of this lock's holder from all others.

@@ -4,11 +4,12 @@
 use super::failure::{Failure, FailureKind};
 use super::lock;
 use super::recover;
-use super::remote_lock::{self, RemoteLock};
+use super::remote_lock;
 use super::request::JobRequest;
 use super::upstream;
 use super::view::View;
 use crate::ensemble::{LockedEnsemble, RecordError};
+use crate::lock::RemoteLock;
 use crate::session::{self, Found, Session};
 
 /// An ensemble that is locked for a job.
@@ -59,13 +60,13 @@ impl LockedForJob {
     /// Reads the ensemble and checks all of it.
     pub(super) fn load(&self, request: &JobRequest) -> Result<Session, Failure> {
         let session = session::load(self.found.clone(), &request.session)?;
-        self.remote.is_what_is_asked_for(&session.environment)?;
+        remote_lock::refuse_another(&self.remote, &session.environment)?;
         Ok(session)
     }
 
     /// Frees the locks. A lock for all machines that cannot be freed is told.
     pub(super) fn release(self, view: &mut dyn View) {
-        self.remote.release(view);
+        remote_lock::release(self.remote, view);
     }
 }
 

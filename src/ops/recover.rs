@@ -8,10 +8,9 @@ use super::prepared;
 use super::request::JobRequest;
 use super::resume::{self, Interrupted};
 use super::view::View;
-use crate::ensemble::{
-    CutOffJob, Folders, Journal, Lock, LockState, LockedEnsemble, Manifest, Record,
-};
+use crate::ensemble::{CutOffJob, Folders, Journal, LockedEnsemble, Manifest, Record};
 use crate::job::{FolderKey, Folders as _};
+use crate::lock::{Lock, LockState};
 use crate::session::SessionOptions;
 use crate::session::{self, Found};
 use crate::system::{clock, fs};

@@ -10,6 +10,7 @@ use super::view::{Decision, View};
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
 use crate::ensemble::{CutOffJob, Journal, LockedEnsemble, PublishError, Record, Rescue};
 use crate::job::{Event, Proposal};
+use crate::lock::Lock;
 use crate::name::ChangeId;
 use crate::session::{self, Found, Session, SessionOptions};
 use crate::system::fs;
@@ -49,11 +50,11 @@ pub fn recover(
 ) -> Result<String, Failure> {
     let found = session::find(options)?;
     let manifest = found.located.manifest.clone();
-    let acquired = LockedEnsemble::acquire(&manifest, command).map_err(|error| {
+    let acquired = Lock::acquire(&manifest, command).map_err(|error| {
         let hint = error.hint();
         Failure::new(FailureKind::Locked, error, hint)
     })?;
-    let locked = acquired.ensemble;
+    let locked = LockedEnsemble::of(acquired.lock, &manifest);
     let rescues = match file {
         Some(path) => {
             let rescue = Rescue::read(path).map_err(|error| refused(&error, None))?;

@@ -15,13 +15,13 @@ const LAYERS: &[&[&str]] = &[
     &["value"],
     &["yaml", "expr", "system"],
     &["tosca", "git", "secret"],
-    &["host"],
+    &["host", "lock"],
     &["topology", "project"],
     &["plan", "converge", "runbook"],
     &["task"],
     &["job", "configurator"],
     &["ensemble", "exec"],
-    &["session"],
+    &["session", "export"],
     &["ops", "ui"],
     &["web"],
     &["cli"],
@@ -34,17 +34,15 @@ const ASYNC_FILES: &str = "ops/session";
 /// How many files of a module import each other in its largest circle, where there is one. These
 /// numbers only ever become smaller.
 const CIRCLES: &[(&str, usize)] = &[
-    ("cli", 18),
     ("expr", 2),
     ("job", 2),
     ("ops", 2),
     ("topology", 2),
-    ("ui", 2),
     ("yaml", 2),
 ];
 
 /// The folders inside modules that import something which imports them. No folder is ever added.
-const FOLDERS_IN_CIRCLES: &[&str] = &["cli/state"];
+const FOLDERS_IN_CIRCLES: &[&str] = &[];
 
 /// How long a file may be, tests apart.
 const MAX_LINES: usize = 600;
