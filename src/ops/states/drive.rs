@@ -48,7 +48,7 @@ pub fn compile_all(
     }
     let machines = run.fleet.machines.into_iter().map(|machine| {
         let name = machine.host.name;
-        match (machine.stage, machine.prepared) {
+        match (machine.stage, machine.run.into_prepared()) {
             (Stage::Ended(End::Lost(reason)), _) => {
                 let message = format!("[{name}] {reason}");
                 Err(Failure::new(FailureKind::Refused, message, None))
@@ -106,7 +106,7 @@ impl<'a> StatesDrive<'a> {
             .fleet
             .machines
             .iter()
-            .filter_map(|it| it.prepared.as_ref());
+            .filter_map(|it| it.run.prepared());
         let states = states.map(|prepared| prepared.low.chunks.len()).sum();
         self.view.begins(self.fleet.machines.len(), states);
         while self.fleet.stopped.is_none() {

@@ -87,7 +87,7 @@ impl<'a> Fleet<'a> {
                 }
                 Step::Read(facts) => (Action::Read(facts.clone()), Goal::Read(facts)),
                 Step::Change(deed, changes, chunk) => {
-                    let label = machine.label(chunk);
+                    let label = machine.run.label(chunk);
                     view.state_begins(&machine.host.name, &label);
                     self.advancing = Some(at);
                     (Action::Change(changes), Goal::Change(deed, label))
@@ -115,17 +115,13 @@ impl<'a> Fleet<'a> {
         match (work.goal, result) {
             (Goal::Read(facts), ActionResult::Read(output)) => match lost(&output.exit) {
                 Some(reason) => machine.lose(reason),
-                None => machine.facts.learn_all(facts, output.readings),
+                None => machine.run.learned(facts, output.readings),
             },
             (Goal::Change(deed, label), ActionResult::Change(output)) => {
                 let reason = lost(&output.exit);
-                if let Some(engine) = &mut machine.engine {
-                    let before = engine.results().len();
-                    engine.changed(deed, output.outputs, &mut machine.facts, now());
-                    for result in &engine.results()[before..] {
-                        let label = format!("{}.{} {}", result.state, result.fun, result.name);
-                        view.state_ends(&machine.host.name, &label);
-                    }
+                for result in machine.run.changed(deed, output.outputs, now()) {
+                    let label = format!("{}.{} {}", result.state, result.fun, result.name);
+                    view.state_ends(&machine.host.name, &label);
                 }
                 if let Some(reason) = reason {
                     let unknown = format!("nobody knows what became of `{label}`");
@@ -203,10 +199,7 @@ impl<'a> exec::Machine for Fleet<'a> {
             }
             let (at, deed) = (*at, *deed);
             self.timers.pop_first();
-            let machine = &mut self.machines[at];
-            if let Some(engine) = &mut machine.engine {
-                engine.slept(deed, &mut machine.facts, now());
-            }
+            self.machines[at].run.slept(deed, now());
             self.due.push_back(at);
         }
     }
