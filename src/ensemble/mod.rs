@@ -28,7 +28,7 @@ pub use joblog::{JobLog, LoggedJob, LoggedTask, is_about};
 pub use jobs_tsv::RecordedHistory;
 pub use journal::{Journal, JournalError, Recovered};
 pub use locked::{LockedEnsemble, RecordError};
-pub use manifest::{MANIFEST_KEYS, Manifest, ManifestSource};
+pub use manifest::{MANIFEST_KEYS, Manifest, ManifestSource, manifest_keys};
 pub use merging::{MergedEnsemble, merge_ensembles, merge_job_lists};
 pub use publish::PublishError;
 pub use record::{Record, RecordFacts, job_file_name};

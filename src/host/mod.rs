@@ -16,6 +16,7 @@ mod exec;
 mod executor;
 pub mod fact;
 mod far;
+pub mod helpers;
 pub mod inventory;
 pub(crate) mod native;
 mod output;

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::host::Place;
-use crate::runbook::Book;
+use crate::host::helpers::Book;
 use crate::secret::DigestKey;
 use crate::task::{RenderedFile, WorkFolder};
 use crate::topology::Endpoint;

@@ -4,8 +4,9 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use crate::host::helpers::{Book, Roles};
 use crate::host::{Chain, Question, Secret};
-use crate::runbook::{Book, Call, Deed, Event, How, Options, Roles, Task, Tasks};
+use crate::runbook::{Call, Deed, Event, How, Options, Task, Tasks};
 use crate::system::signals::Interrupts;
 
 /// Shows what happens on hosts, and asks people.

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::KnownHosts;
 use crate::exec::{Asking, Visit};
+use crate::host::helpers::Book as _;
 use crate::host::{Destination, Exit, Forward, Place, Question, Secret, Tries};
 use crate::ops::failure::{Failure, FailureKind};
-use crate::runbook::Book as _;
 use crate::system::signals::Interrupts;
 
 /// A host that is connected to.

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use regex::Regex;
 
+use crate::host::helpers::{Book as _, Lookup, Roles as _};
 use crate::host::{Action, Exit, Place, Request};
 use crate::ops::failure::{Failure, FailureKind};
 use crate::ops::runbook::KnownHosts;
-use crate::runbook::{Book as _, Lookup, Roles as _, Scope};
+use crate::runbook::Scope;
 use crate::value::{Map, Value};
 
 /// A machine that states are applied to.
