@@ -24,3 +24,6 @@ pub use operation::{find_operation, operation_named};
 pub use order::{left_out, refuse_cycles, template_order};
 pub use planner::{Repeats, plan, plan_added};
 pub use step::{Activity, Draft, Group, GroupId, Item, Plan, Reason, Step, StepId, Target, When};
+
+#[cfg(test)]
+mod tests;
