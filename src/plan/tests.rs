@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 
 use super::{
@@ -569,15 +571,10 @@ fn random() -> impl Strategy<Value = (Model, Vec<Vec<usize>>)> {
     });
     shuffled.prop_map(|(picks, order)| {
         let edges: Vec<Vec<usize>> = (0..picks.len())
-            .map(|place| match place {
-                0 => Vec::new(),
-                _ => {
-                    let mut targets: Vec<usize> =
-                        picks[place].iter().map(|pick| pick % place).collect();
-                    targets.sort_unstable();
-                    targets.dedup();
-                    targets
-                }
+            .map(|place| {
+                let targets = picks[place].iter().filter(|_| place > 0);
+                let targets: BTreeSet<usize> = targets.map(|pick| pick % place).collect();
+                targets.into_iter().collect()
             })
             .collect();
         let mut model = Model::default();

@@ -1,5 +1,6 @@
 //! Topologies for tests, described in a few words and made without a file.
 
+use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -102,13 +103,15 @@ impl Model {
             if node.checks {
                 interfaces.push("Install: {operations: {check: 'true'}}".to_owned());
             }
-            text.push_str(&format!(
-                "    {}: {{type: Thing, directives: [{}], requirements: [{}], interfaces: {{{}}}}}\n",
+            writeln!(
+                text,
+                "    {}: {{type: Thing, directives: [{}], requirements: [{}], interfaces: {{{}}}}}",
                 node.name,
                 node.directives.join(", "),
                 requirements.join(", "),
                 interfaces.join(", "),
-            ));
+            )
+            .expect("a string takes all text");
         }
         text
     }
