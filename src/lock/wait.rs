@@ -42,7 +42,7 @@ pub fn acquire(
     let until = Instant::now().checked_add(wait.time);
     let mut told = None;
     loop {
-        if let Some(signal) = wait.interrupts.first() {
+        if let Some(signal) = wait.interrupts.heed() {
             return Err(WaitError::Interrupted(signal));
         }
         let error = match Lock::acquire(manifest, command) {
