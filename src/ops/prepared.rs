@@ -66,7 +66,7 @@ pub(super) fn engine(
     } else {
         request.goal.clone()
     };
-    let mut topology = topology_with_orphans(session, goal.prune, &history)?;
+    let mut topology = topology_with_orphans(session, goal.removal.prune, &history)?;
     job::mark_left(&mut topology, &history);
     let previous = history
         .last_job()

@@ -18,7 +18,7 @@ mod step;
 mod workflow;
 
 pub use error::Error;
-pub use goal::{ChangeDetection, Goal, Repair, Workflow};
+pub use goal::{AdHoc, ChangeDetection, Goal, Removal, Repair, Resumed, Workflow};
 pub use leave::Leave;
 pub use operation::{find_operation, operation_named};
 pub use order::{left_out, refuse_cycles, template_order};

@@ -3,8 +3,8 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::{
-    Activity, ChangeDetection, Error, Goal, Item, Leave, Plan, Reason, Repair, Repeats, StepId,
-    Target, Workflow, left_out, plan, plan_added, refuse_cycles, template_order,
+    Activity, AdHoc, ChangeDetection, Error, Goal, Item, Leave, Plan, Reason, Removal, Repair,
+    Repeats, StepId, Target, Workflow, left_out, plan, plan_added, refuse_cycles, template_order,
 };
 use crate::name::{NodeState, OperationRef, Status};
 use crate::topology::testing::{Model, add};
@@ -430,7 +430,7 @@ fn a_teardown_leaves_what_this_ensemble_has_not_created() {
             .unwrap()
             .contains("wasn't created by this ensemble")
     );
-    goal.destroy_unmanaged = true;
+    goal.removal.unmanaged = true;
     assert_eq!(steps(&planned(&topology, &goal)), ["a.stop", "a.delete"]);
 }
 
@@ -479,7 +479,10 @@ fn prune_removes_what_the_deploy_did_not_come_to() {
     let topology = two().node("c").deployed();
     let goal = Goal {
         template: Some("a".into()),
-        prune: true,
+        removal: Removal {
+            prune: true,
+            unmanaged: false,
+        },
         change_detection: ChangeDetection::Skip,
         ..deploy()
     };
@@ -511,7 +514,10 @@ fn an_operation_runs_on_each_instance_that_has_it() {
         .node("b")
         .operations("create: 'true'");
     let goal = Goal {
-        operation: Some(OperationRef::new("Standard", "stop")),
+        ad_hoc: AdHoc {
+            operation: Some(OperationRef::new("Standard", "stop")),
+            ..AdHoc::default()
+        },
         ..goal(Workflow::Run)
     };
     let plan = planned(&model.deployed(), &goal);
@@ -522,7 +528,10 @@ fn an_operation_runs_on_each_instance_that_has_it() {
 #[test]
 fn a_command_runs_once_without_an_instance() {
     let goal = Goal {
-        command: vec!["uptime".to_owned()],
+        ad_hoc: AdHoc {
+            command: vec!["uptime".to_owned()],
+            ..AdHoc::default()
+        },
         ..goal(Workflow::Run)
     };
     assert_eq!(steps(&planned(&two().deployed(), &goal)), ["root.run"]);
@@ -531,7 +540,10 @@ fn a_command_runs_once_without_an_instance() {
 #[test]
 fn a_command_on_an_unknown_instance_is_refused() {
     let goal = Goal {
-        command: vec!["uptime".to_owned()],
+        ad_hoc: AdHoc {
+            command: vec!["uptime".to_owned()],
+            ..AdHoc::default()
+        },
         instances: vec!["x".into()],
         ..goal(Workflow::Run)
     };

@@ -12,7 +12,7 @@ use crate::ops::{
     CommitRequest, Failure, FailureKind, JobRequest, QueryRequest, RunSettings, SaveSettings,
     SessionOptions,
 };
-use crate::plan::{ChangeDetection, Goal, Repair, Workflow};
+use crate::plan::{AdHoc, ChangeDetection, Goal, Removal, Repair, Workflow};
 use crate::system::signals::Interrupts;
 use crate::value::{Map, Value};
 
@@ -204,12 +204,16 @@ fn goal(deed: Deed, args: &JobArgs) -> Goal {
         },
         upgrade: args.reach.upgrade,
         check: args.reach.check,
-        prune: args.removal.prune,
-        destroy_unmanaged: args.removal.destroyunmanaged,
+        removal: Removal {
+            prune: args.removal.prune,
+            unmanaged: args.removal.destroyunmanaged,
+        },
         dry_run: args.any.dryrun,
-        operation: deed.operation,
-        command: deed.command,
-        operation_host: deed.host,
+        ad_hoc: AdHoc {
+            operation: deed.operation,
+            command: deed.command,
+            host: deed.host,
+        },
         redo_in_doubt: args.control.redo_in_doubt,
         ..Goal::default()
     }
