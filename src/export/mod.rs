@@ -4,6 +4,7 @@
 mod blueprint;
 mod deployment;
 mod environment;
+pub mod json_schema;
 mod loaded;
 mod model;
 mod model_types;

@@ -6,9 +6,9 @@ use super::commits::Commits;
 use super::committing::{add_commit, default_message, install, push_and_tell};
 use super::failure::{Failure, FailureKind};
 use super::git::{Subject, status_of, subject};
-use super::kept_out::keep_out_of_git;
-use super::record_files::RecordFiles;
 use super::repositories::{Involved, refused};
+use crate::ensemble::RecordFiles;
+use crate::ensemble::keep_out_of_git;
 use crate::lock::Lock;
 use crate::session::SessionOptions;
 

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use super::commits::{CommitMade, Commits};
 use super::dirty;
 use super::failure::{Failure, FailureKind};
-use super::push;
-use super::record_files::RecordFiles;
 use super::repositories::refused;
 use super::request::{CommitRequest, JobRequest};
 use super::view::View;
+use crate::ensemble::RecordFiles;
+use crate::ensemble::push_record;
 use crate::git::{Committed, Error, MergeRule, Repository};
 use crate::session::Session;
 use crate::system::env;
@@ -190,7 +190,7 @@ pub(super) fn add_commit(commits: &mut Commits, repository: &Repository, made: O
 
 /// Pushes, and tells of it with the commit just made.
 pub(super) fn push_and_tell(repository: &Repository, record: &RecordFiles, commits: &mut Commits) {
-    match push::push(repository, record) {
+    match push_record(repository, record) {
         Ok(None) => {}
         Ok(Some(pushed)) => {
             let root = repository.root();

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::failure::{Failure, FailureKind};
-use super::record_files::RecordFiles;
 use super::repositories::{involved, once_each, refused};
+use crate::ensemble::RecordFiles;
 use crate::session::Session;
 
 /// How many files a message names.

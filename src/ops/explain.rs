@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use super::failure::{Failure, FailureKind};
 use super::hands::JobFolders;
-use super::links::Linker;
 use super::prepared::prepare;
 use super::recover;
 use super::request::JobRequest;
 use super::view::View;
 use crate::diagnostic::Sources;
+use crate::ensemble::Linker;
 use crate::ensemble::{Folders, RecordedHistory};
 use crate::job::{Event, ProposedTask};
 use crate::name::TemplateName;
@@ -20,7 +20,7 @@ use crate::text::did_you_mean;
 use crate::topology::Topology;
 use crate::value::{Handle, Value};
 
-pub use super::links::{Link, Links};
+pub use crate::ensemble::{Link, Links};
 
 /// What is explained.
 #[derive(Debug, Clone)]

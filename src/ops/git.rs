@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::failure::{Failure, FailureKind};
-use super::record_files::RecordFiles;
 use super::repositories::{Involved, involved, involved_at, involved_in, refused};
+use crate::ensemble::RecordFiles;
 use crate::project::PROJECT_FILE;
 use crate::session::SessionOptions;
 use crate::session::{self, current_dir};

@@ -7,7 +7,6 @@ use super::commits::Commits;
 use super::committing::JobCommit;
 use super::failure::{Failure, FailureKind};
 use super::hands::{self, JobFolders};
-use super::kept_out::keep_out_of_git;
 use super::locked;
 use super::log::JobLog;
 use super::prepared::{Prepared, prepare, spec_digest};
@@ -18,6 +17,7 @@ use super::resume;
 use super::view::{Decision, JobReport, View};
 use super::watch::Watch;
 use crate::diagnostic::Diagnostic;
+use crate::ensemble::keep_out_of_git;
 use crate::ensemble::{
     self, Folders, JobJournal, LockedEnsemble, Record, RecordError, RecordFacts,
 };

@@ -17,6 +17,7 @@ mod orphans;
 mod past;
 mod reading;
 mod topology;
+pub mod validate;
 mod world;
 
 pub(crate) use conditions::read_service;

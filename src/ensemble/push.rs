@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::merging::{merge_ensembles, merge_job_lists};
 use super::record_files::RecordFiles;
-use crate::ensemble::{merge_ensembles, merge_job_lists};
 use crate::git::{Error, Merged, Pushed, Repository, Versions};
 use crate::system::fs;
 
@@ -16,15 +16,15 @@ const FETCH_LIMIT: Duration = Duration::from_mins(2);
 
 /// What was pushed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct PushedRecord {
+pub(crate) struct PushedRecord {
     /// The commit that the remote has now.
-    pub(super) head: String,
+    pub(crate) head: String,
     /// The remote and its branch.
-    pub(super) to: String,
+    pub(crate) to: String,
 }
 
 /// Pushes what the remote does not have; gives nothing if it has all.
-pub(super) fn push(
+pub(crate) fn push(
     repository: &Repository,
     record: &RecordFiles,
 ) -> Result<Option<PushedRecord>, Error> {

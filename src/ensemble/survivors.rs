@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::time::Duration;
 
-use crate::ensemble::{Entry, Journal};
+use super::entry::Entry;
+use super::journal::Journal;
 use crate::lock::LockOwner;
 use crate::system::fs;
 use crate::system::survivors::{self, Ended, Survivor};
@@ -14,7 +15,7 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// Ends what jobs that were killed left running: that of a stale lock, and those whose journals are
 /// there. What their tasks that ended left behind on purpose is spared. Says what was ended.
-pub(super) fn end_survivors(owner: Option<&LockOwner>, manifest: &Path) -> Option<String> {
+pub(crate) fn end_survivors(owner: Option<&LockOwner>, manifest: &Path) -> Option<String> {
     let real = fs::canonicalize(manifest);
     let mut jobs = cut_off(real.as_deref().unwrap_or(manifest));
     if let Some(owner) = owner {

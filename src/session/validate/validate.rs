@@ -2,30 +2,22 @@
 
 use std::path::Path;
 
+use super::checked::Checked;
 use super::ensemble::{ensemble, project};
 use super::service::{csar, service_template};
 use super::subject::{Subject, subject};
-use crate::diagnostic::{Diagnostics, Sources};
-use crate::ops::failure::Failure;
+use crate::diagnostic::Sources;
 use crate::project::{self, FileLoader, Request};
 use crate::session;
+use crate::session::LoadError;
 use crate::session::SessionOptions;
 use crate::system::env::Env;
 use crate::system::fs;
 use crate::yaml::Limits;
 
-/// What was found in one ensemble or service template.
-#[derive(Debug, Clone, Default)]
-pub struct Checked {
-    /// Every problem, in no order.
-    pub problems: Diagnostics,
-    /// The texts that the problems point into.
-    pub sources: Sources,
-}
-
 /// Checks what `options.ensemble` names: an ensemble, a project with its ensembles, a service
 /// template or a CSAR. Gives one result for each ensemble or service template.
-pub fn validate(options: &SessionOptions) -> Result<Vec<Checked>, Failure> {
+pub fn validate(options: &SessionOptions) -> Result<Vec<Checked>, LoadError> {
     let cwd = session::current_dir()?;
     let env = Env::of_this_process();
     let mut sources = Sources::default();

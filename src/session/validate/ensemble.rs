@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use super::validate::Checked;
+use super::checked::Checked;
 use crate::diagnostic::Diagnostic;
-use crate::ops::failure::Failure;
 use crate::plan;
 use crate::project::{FileLoader, Project};
 use crate::session;
+use crate::session::LoadError;
 use crate::session::SessionOptions;
 use crate::system::env::Env;
 use crate::yaml::Limits;
@@ -20,7 +20,7 @@ pub(super) fn ensemble(options: &SessionOptions) -> Checked {
     })
 }
 
-fn check(options: &SessionOptions) -> Result<Checked, Failure> {
+fn check(options: &SessionOptions) -> Result<Checked, LoadError> {
     let found = session::find(options)?;
     let options = SessionOptions {
         check_unused: true,

@@ -22,14 +22,14 @@ const PRIVATE: [&str; 9] = [
 /// The files of an ensemble that are committed after a job: its own file, the list of jobs, the
 /// records of changes, and what tasks leave under `active`, `artifacts` and `spec`.
 #[derive(Debug, Clone)]
-pub(super) struct RecordFiles {
+pub(crate) struct RecordFiles {
     manifest: PathBuf,
     base: PathBuf,
 }
 
 impl RecordFiles {
     /// Those of the ensemble with this file.
-    pub(super) fn of(manifest: &Path) -> Self {
+    pub(crate) fn of(manifest: &Path) -> Self {
         let parent = manifest.parent().unwrap_or(Path::new("."));
         let base = fs::canonicalize(parent).unwrap_or_else(|_| parent.to_owned());
         let name = manifest.file_name().unwrap_or_default();
@@ -40,22 +40,22 @@ impl RecordFiles {
     }
 
     /// The ensemble's own file.
-    pub(super) fn manifest(&self) -> &Path {
+    pub(crate) fn manifest(&self) -> &Path {
         &self.manifest
     }
 
     /// The folder of the ensemble.
-    pub(super) fn base(&self) -> &Path {
+    pub(crate) fn base(&self) -> &Path {
         &self.base
     }
 
     /// Whether a file is what a job itself writes.
-    pub(super) fn has(&self, path: &Path) -> bool {
+    pub(crate) fn has(&self, path: &Path) -> bool {
         path == self.manifest || self.is_told_apart(path)
     }
 
     /// Whether a file is a list of jobs or a record of changes, which nobody but jobs writes.
-    pub(super) fn is_told_apart(&self, path: &Path) -> bool {
+    pub(crate) fn is_told_apart(&self, path: &Path) -> bool {
         let Ok(inside) = path.strip_prefix(&self.base) else {
             return false;
         };
@@ -73,7 +73,7 @@ impl RecordFiles {
     }
 
     /// Whether a file is what a task left for keeps.
-    pub(super) fn is_left(&self, path: &Path) -> bool {
+    pub(crate) fn is_left(&self, path: &Path) -> bool {
         let Ok(inside) = path.strip_prefix(&self.base) else {
             return false;
         };

@@ -20,7 +20,7 @@ const KEPT_OUT: [(&str, &str); 11] = [
 ];
 
 /// Keeps what jobs leave for themselves out of git, in this clone alone.
-pub(super) fn keep_out_of_git(base: &Path) {
+pub(crate) fn keep_out_of_git(base: &Path) {
     if let Ok(Some(repository)) = Repository::discover(base) {
         for (pattern, probe) in KEPT_OUT {
             // A repository that cannot be written is no reason to stop a job that has run.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use indexmap::{IndexMap, IndexSet};
 
-use crate::ensemble::RecordedHistory;
+use super::jobs_tsv::RecordedHistory;
 use crate::topology::{Kind, Topology};
 use crate::value::Handle;
 
@@ -26,7 +26,7 @@ pub type Links = IndexMap<Handle, Link>;
 
 /// Finds links in a planned job and in what is on record.
 #[derive(Debug)]
-pub(super) struct Linker<'a> {
+pub(crate) struct Linker<'a> {
     topology: &'a Topology,
     /// What operations read when they ran last: the reader, the instance, the attribute.
     reads: Vec<(Handle, Handle, String)>,
@@ -35,7 +35,7 @@ pub(super) struct Linker<'a> {
 impl<'a> Linker<'a> {
     /// `planned` are the attributes that planned tasks have read: the target of each task, the entity
     /// and the name.
-    pub(super) fn new(
+    pub(crate) fn new(
         topology: &'a Topology,
         planned: Vec<(Handle, Handle, String)>,
         history: &RecordedHistory,
@@ -50,7 +50,7 @@ impl<'a> Linker<'a> {
     }
 
     /// What an instance depends on.
-    pub(super) fn dependencies(&self, of: Handle) -> Links {
+    pub(crate) fn dependencies(&self, of: Handle) -> Links {
         let topology = self.topology;
         let mut links = Links::new();
         let entity = topology.entity(of);
@@ -84,7 +84,7 @@ impl<'a> Linker<'a> {
     }
 
     /// What depends on an instance.
-    pub(super) fn dependents(&self, of: Handle) -> Links {
+    pub(crate) fn dependents(&self, of: Handle) -> Links {
         let topology = self.topology;
         let mut links = Links::new();
         for relationship in topology.incoming(of) {
