@@ -112,9 +112,10 @@ impl Machine for JobEnd<'_> {
     type Error = Error;
 
     fn next(&mut self, _view: &mut ()) -> Result<Next, Error> {
-        Ok(match self.0.is_running() {
-            true => Next::Wait(None),
-            false => Next::End,
+        Ok(if self.0.is_running() {
+            Next::Wait(None)
+        } else {
+            Next::End
         })
     }
 
