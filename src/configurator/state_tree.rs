@@ -51,7 +51,7 @@ impl StateTree {
         let mut bytes = 0;
         let mut waiting = vec![root.clone()];
         while let Some(folder) = waiting.pop() {
-            for path in world.list(&folder)? {
+            for path in world.list(&folder).map_err(|error| error.to_string())? {
                 if world.is_dir(&path) {
                     if !world.is_link(&path) {
                         waiting.push(path);
@@ -74,7 +74,7 @@ impl StateTree {
     fn add(&mut self, root: &Path, path: &Path, world: &dyn World) -> Result<usize, String> {
         let below = path.strip_prefix(root).unwrap_or(path);
         let name = below.to_string_lossy().into_owned();
-        let bytes = world.read(path)?;
+        let bytes = world.read(path).map_err(|error| error.to_string())?;
         let digest = world.content_digest(path).unwrap_or_default();
         self.digests.insert(name.as_str().into(), digest.into());
         let length = bytes.len();

@@ -27,7 +27,8 @@ impl TaskFile {
         world: &dyn World,
         base: &Path,
     ) -> Result<Self, String> {
-        let project = world.directory(&Place::default(), "project", false)?;
+        let project = world.directory(&Place::default(), "project");
+        let project = project.map_err(|error| error.to_string())?;
         let file = match stated {
             Some(stated) => named(stated, world, base)?,
             None => nearest(world, base, &project)?,
@@ -35,7 +36,7 @@ impl TaskFile {
         let seen = RefCell::new(Vec::new());
         let read = |path: &Path| {
             seen.borrow_mut().push(path.to_owned());
-            let bytes = world.read(path)?;
+            let bytes = world.read(path).map_err(|error| error.to_string())?;
             String::from_utf8(bytes).map_err(|_| format!("`{}` is not text", path.display()))
         };
         let mut sources = Sources::default();

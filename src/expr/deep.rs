@@ -10,8 +10,8 @@ use super::evaluator::Evaluator;
 use super::form::{Form, Strict, is_expression, is_template, needs_evaluation};
 use super::item::{Item, Lazy, Scene};
 use super::memo::{Entry, Slot};
+use super::ports::Place;
 use super::reads::Read;
-use super::world::Place;
 
 impl Evaluator {
     /// An attribute as it is evaluated on access: maps and lists stay lazy.

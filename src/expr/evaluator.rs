@@ -12,11 +12,11 @@ use super::form;
 use super::item::{Item, Scene};
 use super::memo::Memo;
 use super::path::Segment;
+use super::ports::World;
 use super::reads::{Read, Reads};
 use super::scope::Scope;
-use super::sealed::{Sealed, is_safe};
+use super::sealed::{is_safe, sealed};
 use super::tracker::Tracker;
-use super::world::World;
 
 /// How deep expressions may refer to each other.
 const DEPTH: usize = 20_000;
@@ -120,7 +120,7 @@ impl Evaluator {
     pub fn safe(scope: Arc<dyn Scope>, world: Arc<dyn World>, memo: Arc<Memo>) -> Self {
         Self(Arc::new(Shared {
             scope,
-            world: Arc::new(Sealed(world)),
+            world: sealed(world),
             memo,
             tracker: Tracker::new(DEPTH),
             paths: Cache::default(),

@@ -20,14 +20,13 @@ mod item;
 mod jinja;
 mod lookup_options;
 mod memo;
-mod no_topology;
 mod path;
+mod ports;
 mod reads;
 mod scope;
 mod sealed;
 mod tracker;
 mod walk;
-mod world;
 
 pub use context::{Bound, Context, Environ, Inputs, Var, Vars};
 pub use error::{Error, Site};
@@ -36,7 +35,9 @@ pub use form::is_stand_alone;
 pub use functions::admits;
 pub use jinja::{Document, Documents, Flaw, Library, yaml_text};
 pub use memo::Memo;
-pub use no_topology::NoTopology;
+pub use ports::{
+    Clock, EffectError, Effects, Env, NullScope, NullWorld, Place, Random, ReadError, ReadFiles,
+    Still, World, Yaml, YamlError, json_as_yaml,
+};
 pub use reads::{Read, Reads};
 pub use scope::{Attribute, Scope};
-pub use world::{Place, World};

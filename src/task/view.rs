@@ -146,7 +146,7 @@ impl<'a> TaskView<'a> {
             .parse_yaml(text)
             .map_err(|problem| Error::Function {
                 function: "resultTemplate".to_owned(),
-                problem,
+                problem: problem.to_string(),
             })
     }
 

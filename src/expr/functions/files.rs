@@ -1,5 +1,6 @@
 //! `file`, `tempfile`, `abspath` and `get_dir`.
 
+use std::fmt::Display;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
@@ -65,7 +66,7 @@ pub(in crate::expr) fn absolute_path(
         evaluator
             .world()
             .make_dir(parent)
-            .map_err(|problem| failed("abspath", problem))?;
+            .map_err(|problem| failed("abspath", &problem))?;
     }
     Ok(path_value(evaluator, &whole, &base, location))
 }
@@ -93,18 +94,22 @@ pub(super) fn base_of(
     }
     let place = evaluator.place(scene);
     let location = location.unwrap_or("ensemble");
-    let base = evaluator.world().directory(&place, location, create);
-    let base = base.map_err(|problem| failed("get_dir", problem))?;
+    let base = evaluator.world().directory(&place, location);
+    let base = base.map_err(|problem| failed("get_dir", &problem))?;
+    if create {
+        let made = evaluator.world().make_dir(&base);
+        made.map_err(|problem| failed("get_dir", &problem))?;
+    }
     if location == "src" {
         return Ok(base.join(&scene.context.base_dir));
     }
     Ok(base)
 }
 
-fn failed(function: &str, problem: String) -> Error {
+fn failed(function: &str, problem: &dyn Display) -> Error {
     Error::Function {
         function: function.to_owned(),
-        problem,
+        problem: problem.to_string(),
     }
 }
 
@@ -159,7 +164,7 @@ pub(super) fn file(call: &Call<'_>) -> Result<Item, Error> {
             .evaluator
             .world()
             .write(&path, &bytes, contents.has_sensitive());
-        written.map_err(|problem| call.fail(problem))?;
+        written.map_err(|problem| call.fail(problem.to_string()))?;
     }
     let expression = Value::map([("file", name.as_str().into())]);
     Ok(Item::Value(file_value(
@@ -219,7 +224,7 @@ fn encoded(
         }
         (Some("yaml" | "yml"), _) => {
             let yaml = call.evaluator.world().to_yaml(&plain);
-            let yaml = yaml.map_err(|problem| call.fail(problem))?;
+            let yaml = yaml.map_err(|problem| call.fail(problem.to_string()))?;
             Ok(yaml.into_bytes())
         }
         (Some("json"), _) => json(call, &plain),
@@ -285,7 +290,7 @@ pub(super) fn temporary(call: &Call<'_>) -> Result<Item, Error> {
     let path = call.evaluator.world().temp_dir().join(name);
     let bytes = encoded(call, &contents, &path, encoding.as_deref())?;
     let written = call.evaluator.world().write(&path, &bytes, true);
-    written.map_err(|problem| call.fail(problem))?;
+    written.map_err(|problem| call.fail(problem.to_string()))?;
     let shown = Value::from(path.to_string_lossy().into_owned());
     let expression = Value::map([("tempfile", shown.clone())]);
     Ok(Item::Value(file_value(
@@ -307,7 +312,7 @@ impl Evaluator {
             Ok(bytes) => Ok(decoded(&bytes, encoding)),
             Err(problem) => Err(failed(
                 "file",
-                format!("cannot read `{}`: {problem}", path.display()),
+                &format!("cannot read `{}`: {problem}", path.display()),
             )),
         }
     }

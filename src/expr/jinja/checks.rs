@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use minijinja::value::{Kwargs, Rest, Value as JinjaValue, ValueKind};
 use minijinja::{Environment, State};
 
-use crate::expr::World;
+use crate::expr::ports::World;
 use crate::expr::reads::Read;
 use crate::value::Value;
 

@@ -183,7 +183,7 @@ impl Evaluator {
                 _ => &["/bin/sh", "-c", &term],
             };
             let bytes = self.world().run(command);
-            let bytes = bytes.map_err(|problem| lookup_error(name, problem))?;
+            let bytes = bytes.map_err(|problem| lookup_error(name, problem.to_string()))?;
             let text = String::from_utf8_lossy(&bytes).into_owned();
             match name {
                 "pipe" => results.push(text.trim_end().into()),

@@ -71,9 +71,9 @@ impl Files<'_> {
             return Ok(base_dir.join(path));
         }
         let place = self.evaluator.place(self.scene);
-        let base = self.evaluator.world().directory(&place, "ensemble", false);
+        let base = self.evaluator.world().directory(&place, "ensemble");
         Ok(base
-            .map_err(|problem| self.fail(problem))?
+            .map_err(|problem| self.fail(problem.to_string()))?
             .join(base_dir)
             .join(path))
     }
@@ -312,7 +312,7 @@ impl Files<'_> {
         if keeps {
             let line = format!("{password}\n");
             let written = self.evaluator.world().write(&full, line.as_bytes(), true);
-            written.map_err(|problem| self.fail(problem))?;
+            written.map_err(|problem| self.fail(problem.to_string()))?;
         }
         Ok(vec![Value::from(password).sensitive()])
     }
