@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use unfurl::diagnostic::Sources;
 use unfurl::expr::{
-    Clock, EffectError, Effects, Env, Place, Random, ReadError, ReadFiles, Yaml, YamlError,
+    Answer, Clock, Effect, EffectError, Effects, Env, Place, Random, ReadError, ReadFiles, Yaml,
+    YamlError,
 };
 use unfurl::value::{Map, Value};
 use unfurl::yaml::{Limits, emit, parse};
@@ -86,19 +87,14 @@ impl ReadFiles for Nowhere {
 }
 
 impl Effects for Nowhere {
-    fn run(&self, _command: &[&str]) -> Result<Vec<u8>, EffectError> {
-        Err(EffectError::Refused("programs cannot be run here"))
+    fn perform(&self, effect: &Effect) -> Result<Answer, EffectError> {
+        match effect {
+            Effect::Run { .. } | Effect::Fetch { .. } => {
+                Err(EffectError::Refused("programs cannot be run here"))
+            }
+            Effect::WriteFile { .. } | Effect::MakeDir { .. } => Ok(Answer::default()),
+        }
     }
-
-    fn write(&self, _path: &Path, _contents: &[u8], _sensitive: bool) -> Result<(), EffectError> {
-        Ok(())
-    }
-
-    fn make_dir(&self, _path: &Path) -> Result<(), EffectError> {
-        Ok(())
-    }
-
-    fn update_env(&self, _changes: &[(String, Option<String>)]) {}
 }
 
 impl Clock for Nowhere {

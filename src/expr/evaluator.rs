@@ -12,7 +12,7 @@ use super::form;
 use super::item::{Item, Scene};
 use super::memo::Memo;
 use super::path::Segment;
-use super::ports::World;
+use super::ports::{Answer, Effect, EffectError, World};
 use super::reads::{Read, Reads};
 use super::scope::Scope;
 use super::sealed::{is_safe, sealed};
@@ -320,6 +320,11 @@ impl Evaluator {
             });
         }
         Ok(())
+    }
+
+    /// The answer to an effect, or why it was not performed.
+    pub(super) fn answer_to(&self, effect: Effect) -> Result<Result<Answer, EffectError>, Error> {
+        Ok(self.world().perform(&effect))
     }
 
     pub(super) fn scope(&self) -> &dyn Scope {

@@ -11,8 +11,8 @@ use super::error::Error;
 use super::evaluator::Evaluator;
 use super::memo::Memo;
 use super::ports::{
-    Clock, EffectError, Effects, Env, Place, Random, ReadError, ReadFiles, Yaml, YamlError,
-    json_as_yaml,
+    Answer, Clock, Effect, EffectError, Effects, Env, Place, Random, ReadError, ReadFiles, Yaml,
+    YamlError, json_as_yaml,
 };
 use super::scope::{Attribute, Scope};
 
@@ -332,23 +332,19 @@ impl ReadFiles for Disk {
 }
 
 impl Effects for Disk {
-    fn run(&self, _: &[&str]) -> Result<Vec<u8>, EffectError> {
-        Err(EffectError::Refused("programs cannot be run here"))
+    fn perform(&self, effect: &Effect) -> Result<Answer, EffectError> {
+        match effect {
+            Effect::Run { .. } | Effect::Fetch { .. } => {
+                return Err(EffectError::Refused("programs cannot be run here"));
+            }
+            Effect::WriteFile { path, contents, .. } => {
+                let mut files = self.files.lock().unwrap();
+                files.insert(path.clone(), contents.clone());
+            }
+            Effect::MakeDir { .. } => {}
+        }
+        Ok(Answer::default())
     }
-
-    fn write(&self, path: &Path, contents: &[u8], _: bool) -> Result<(), EffectError> {
-        self.files
-            .lock()
-            .unwrap()
-            .insert(path.to_owned(), contents.to_owned());
-        Ok(())
-    }
-
-    fn make_dir(&self, _: &Path) -> Result<(), EffectError> {
-        Ok(())
-    }
-
-    fn update_env(&self, _: &[(String, Option<String>)]) {}
 }
 
 impl Clock for Disk {

@@ -36,8 +36,8 @@ pub use functions::admits;
 pub use jinja::{Document, Documents, Flaw, Library, yaml_text};
 pub use memo::Memo;
 pub use ports::{
-    Clock, EffectError, Effects, Env, NullScope, NullWorld, Place, Random, ReadError, ReadFiles,
-    Still, World, Yaml, YamlError, json_as_yaml,
+    Answer, Clock, Effect, EffectError, Effects, Env, NullScope, NullWorld, Place, Random,
+    ReadError, ReadFiles, Still, World, Yaml, YamlError, json_as_yaml,
 };
 pub use reads::{Read, Reads};
 pub use scope::{Attribute, Scope};

@@ -7,12 +7,10 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest as _, Sha256};
 
 use crate::diagnostic::Sources;
-use crate::expr::{
-    Clock, EffectError, Effects, Env, Place, Random, ReadError, ReadFiles, Yaml, YamlError,
-};
+use crate::expr::{Clock, Env, Place, Random, ReadError, ReadFiles, Yaml, YamlError};
 use crate::git::Repository;
 use crate::project::Trust;
-use crate::system::{clock, env, fs, process};
+use crate::system::{clock, env, fs};
 use crate::value::{Map, Value, hex};
 use crate::yaml;
 
@@ -159,39 +157,6 @@ impl ReadFiles for RealWorld {
     }
 }
 
-impl Effects for RealWorld {
-    fn run(&self, command: &[&str]) -> Result<Vec<u8>, EffectError> {
-        let mut helper = process::Helper::new(command.iter().copied());
-        helper.cwd = Some(self.base.clone());
-        let variables = self.variables.iter();
-        let variables = variables.map(|(name, value)| (name.clone(), value.clone()));
-        helper.env = Some(variables.collect());
-        let output = process::run(&helper).map_err(EffectError::of)?;
-        if output.truncated {
-            return Err(EffectError::TooMuchOutput);
-        }
-        if !output.is_ok() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            return Err(EffectError::Exited {
-                code: output.code,
-                said: said.trim().to_owned(),
-            });
-        }
-        Ok(output.stdout)
-    }
-
-    fn write(&self, path: &Path, contents: &[u8], sensitive: bool) -> Result<(), EffectError> {
-        let path = self.absolute(path);
-        fs::write_plain(&path, contents, sensitive.then_some(0o600)).map_err(EffectError::of)
-    }
-
-    fn make_dir(&self, path: &Path) -> Result<(), EffectError> {
-        fs::create_dir_all(&self.absolute(path)).map_err(EffectError::of)
-    }
-
-    fn update_env(&self, _changes: &[(String, Option<String>)]) {}
-}
-
 impl Clock for RealWorld {
     fn now(&self) -> jiff::Timestamp {
         clock::now()
@@ -231,7 +196,7 @@ impl Yaml for RealWorld {
 }
 
 impl RealWorld {
-    fn absolute(&self, path: &Path) -> PathBuf {
+    pub(super) fn absolute(&self, path: &Path) -> PathBuf {
         fs::absolute(path, &self.base)
     }
 

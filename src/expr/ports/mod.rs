@@ -12,7 +12,7 @@ mod world;
 mod yaml;
 
 pub use clock::Clock;
-pub use effects::Effects;
+pub use effects::{Answer, Effect, Effects};
 pub use env::Env;
 pub use error::{EffectError, ReadError, YamlError};
 pub use null_scope::NullScope;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::value::{Map, Value};
 
 use super::clock::Clock;
-use super::effects::Effects;
+use super::effects::{Answer, Effect, Effects};
 use super::env::Env;
 use super::error::{EffectError, ReadError, YamlError};
 use super::random::Random;
@@ -103,19 +103,12 @@ impl<R> Env for NullWorld<R> {
 }
 
 impl<R> Effects for NullWorld<R> {
-    fn run(&self, _command: &[&str]) -> Result<Vec<u8>, EffectError> {
-        Err(EffectError::Refused("programs cannot be run here"))
+    fn perform(&self, effect: &Effect) -> Result<Answer, EffectError> {
+        Err(EffectError::Refused(match effect {
+            Effect::Run { .. } | Effect::Fetch { .. } => "programs cannot be run here",
+            Effect::WriteFile { .. } | Effect::MakeDir { .. } => self.refusal,
+        }))
     }
-
-    fn write(&self, _path: &Path, _contents: &[u8], _sensitive: bool) -> Result<(), EffectError> {
-        Err(EffectError::Refused(self.refusal))
-    }
-
-    fn make_dir(&self, _path: &Path) -> Result<(), EffectError> {
-        Err(EffectError::Refused(self.refusal))
-    }
-
-    fn update_env(&self, _changes: &[(String, Option<String>)]) {}
 }
 
 impl<R: Clock> Clock for NullWorld<R> {
@@ -181,6 +174,15 @@ mod tests {
         ];
         for read in reads {
             assert_eq!(read.unwrap_err().to_string(), "no machine");
+        }
+        let make = Effect::MakeDir { path: path.into() };
+        let url = "http://example.com".to_owned();
+        let effects = [
+            (make, "no machine"),
+            (Effect::Fetch { url }, "programs cannot be run here"),
+        ];
+        for (effect, refusal) in effects {
+            assert_eq!(world.perform(&effect).unwrap_err().to_string(), refusal);
         }
         assert!(!world.exists(path) && !world.permits("pipe"));
         assert_eq!(world.parse_yaml("a").unwrap_err().to_string(), "no YAML");
