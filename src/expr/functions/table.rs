@@ -259,7 +259,7 @@ mod tests {
         {eval: {abspath: foo.txt}} => '/e/foo.txt'
         {eval: {abspath: [x, artifacts, true]}} => '/e/artifacts/app/x'
         {eval: {get_dir: ensemble}} => '/e'
-        {eval: {get_dir: nowhere}} => error: `get_dir`: there is no directory `nowhere`
+        {eval: {get_dir: nowhere}} => error: `get_dir`: there is no location `nowhere`
         {eval: {container_image: 'reg.example.com/a/B:1.0'}} => 'reg.example.com/a/b:1.0'
         {eval: {file: w.txt, dir: /tmp, contents: written}, select: path} => '/tmp/w.txt'
         {eval: {file: w.txt, dir: /tmp, contents: {a: 1}}, select: contents} => '{\n  "a": 1\n}'
