@@ -241,6 +241,29 @@ impl Scope for Fake {
 #[derive(Debug, Default)]
 pub(super) struct Disk {
     pub(super) files: Mutex<HashMap<PathBuf, Vec<u8>>>,
+    /// Whether programs may be run; then the clock and chance give something else each time, too.
+    pub(super) is_busy: bool,
+    /// The programs that were run, and the files and folders that were made.
+    pub(super) performed: Mutex<Vec<String>>,
+    /// How often the clock and chance were asked.
+    pub(super) asked: Mutex<u8>,
+}
+
+impl Disk {
+    /// A machine on which programs run: each prints how many effects there were so far.
+    pub(super) fn busy() -> Self {
+        let is_busy = true;
+        Self {
+            is_busy,
+            ..Self::default()
+        }
+    }
+
+    fn ask(&self) -> u8 {
+        let mut asked = self.asked.lock().unwrap();
+        *asked += u8::from(self.is_busy);
+        *asked
+    }
 }
 
 impl Env for Disk {
@@ -264,7 +287,7 @@ impl Env for Disk {
     }
 
     fn permits(&self, _: &str) -> bool {
-        false
+        self.is_busy
     }
 
     fn temp_dir(&self) -> PathBuf {
@@ -333,31 +356,41 @@ impl ReadFiles for Disk {
 
 impl Effects for Disk {
     fn perform(&self, effect: &Effect) -> Result<Answer, EffectError> {
-        match effect {
-            Effect::Run { .. } | Effect::Fetch { .. } => {
+        let mut performed = self.performed.lock().unwrap();
+        let name = match effect {
+            Effect::Run { .. } | Effect::Fetch { .. } if !self.is_busy => {
                 return Err(EffectError::Refused("programs cannot be run here"));
             }
+            Effect::Run { command } => command.last().cloned().unwrap_or_default(),
+            Effect::Fetch { url } => url.clone(),
             Effect::WriteFile { path, contents, .. } => {
                 let mut files = self.files.lock().unwrap();
                 files.insert(path.clone(), contents.clone());
+                path.display().to_string()
             }
-            Effect::MakeDir { .. } => {}
+            Effect::MakeDir { path } => path.display().to_string(),
+        };
+        performed.push(name.clone());
+        if name == "false" {
+            return Err(EffectError::Refused("it failed"));
         }
-        Ok(Answer::default())
+        let output = performed.len().to_string().into_bytes();
+        Ok(Answer { output })
     }
 }
 
 impl Clock for Disk {
     fn now(&self) -> jiff::Timestamp {
-        jiff::Timestamp::UNIX_EPOCH
+        jiff::Timestamp::from_second(self.ask().into()).unwrap()
     }
 }
 
 impl Random for Disk {
     fn random(&self, bytes: &mut [u8]) {
+        let first = 1 + self.ask();
         bytes
             .iter_mut()
-            .zip(1..)
+            .zip(first..)
             .for_each(|(byte, number)| *byte = number);
     }
 }

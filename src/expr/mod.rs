@@ -1,8 +1,10 @@
 //! Lazy expressions: parse, evaluate, track what was read.
 //!
-//! Sees a topology through [`Scope`] and this machine through [`World`]; starts no process and
-//! opens no connection.
+//! An evaluation sees a topology through [`Scope`] and this machine through [`LocalContext`]: it
+//! starts no process, opens no connection and writes no file. It stops where it needs an
+//! [`Effect`], which [`Effects`] performs, and is repeated with the [`Answer`].
 
+mod answers;
 #[cfg(test)]
 mod bombs;
 mod cache;
@@ -23,8 +25,10 @@ mod memo;
 mod path;
 mod ports;
 mod reads;
+mod recorded;
 mod scope;
 mod sealed;
+mod settle;
 mod tracker;
 mod walk;
 
@@ -36,8 +40,8 @@ pub use functions::admits;
 pub use jinja::{Document, Documents, Flaw, Library, yaml_text};
 pub use memo::Memo;
 pub use ports::{
-    Answer, Clock, Effect, EffectError, Effects, Env, NullScope, NullWorld, Place, Random,
-    ReadError, ReadFiles, Still, World, Yaml, YamlError, json_as_yaml,
+    Answer, Clock, Effect, EffectError, Effects, Env, LocalContext, NullScope, NullWorld, Place,
+    Random, ReadError, ReadFiles, Still, World, Yaml, YamlError, json_as_yaml,
 };
 pub use reads::{Read, Reads};
 pub use scope::{Attribute, Scope};

@@ -75,11 +75,14 @@ fn run(
     {
         Ok(results) => Ok(Some((results, wants_list))),
         // What must not be used is told, whatever else is ignored.
-        Err(error) if !lenient || matches!(error.bare(), Error::Refused { .. }) => {
-            Err(variables.fail(error))
-        }
+        Err(error) if !lenient || is_told(&error) => Err(variables.fail(error)),
         Err(_) => Ok(None),
     }
+}
+
+/// Whether `errors: ignore` does not hide an error.
+fn is_told(error: &Error) -> bool {
+    matches!(error.bare(), Error::Refused { .. } | Error::Unanswered)
 }
 
 impl Evaluator {

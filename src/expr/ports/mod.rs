@@ -19,5 +19,5 @@ pub use null_scope::NullScope;
 pub use null_world::{NullWorld, Still};
 pub use random::Random;
 pub use read_files::{Place, ReadFiles};
-pub use world::World;
+pub use world::{LocalContext, World};
 pub use yaml::{Yaml, json_as_yaml};

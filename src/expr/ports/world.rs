@@ -7,7 +7,12 @@ use super::random::Random;
 use super::read_files::ReadFiles;
 use super::yaml::Yaml;
 
-/// This machine, as expressions see it: each type that implements the parts implements the whole.
-pub trait World: ReadFiles + Env + Clock + Random + Yaml + Effects + Send + Sync {}
+/// The part of this machine that an evaluation sees: it reads, and changes nothing.
+pub trait LocalContext: ReadFiles + Env + Clock + Random + Yaml + Send + Sync {}
 
-impl<T: ReadFiles + Env + Clock + Random + Yaml + Effects + Send + Sync + ?Sized> World for T {}
+impl<T: ReadFiles + Env + Clock + Random + Yaml + Send + Sync + ?Sized> LocalContext for T {}
+
+/// This machine: each type that implements the parts implements the whole.
+pub trait World: LocalContext + Effects {}
+
+impl<T: LocalContext + Effects + ?Sized> World for T {}
