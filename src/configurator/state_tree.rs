@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::converge::{Roots, RootsError};
-use crate::expr::World;
+use crate::expr::LocalContext;
 use crate::value::{Map, Value};
 
 /// The folder of state files beside the ensemble, if an operation names none.
@@ -29,7 +29,7 @@ impl StateTree {
     /// Reads the tree that an operation names (`file_root`), or else `states` beside the ensemble.
     pub(super) fn read(
         stated: Option<&Value>,
-        world: &dyn World,
+        world: &dyn LocalContext,
         base: &Path,
     ) -> Result<Self, String> {
         let plain = |text: &&str| !text.is_empty() && !text.contains("{{") && !text.contains("{%");
@@ -71,7 +71,7 @@ impl StateTree {
         Ok(tree)
     }
 
-    fn add(&mut self, root: &Path, path: &Path, world: &dyn World) -> Result<usize, String> {
+    fn add(&mut self, root: &Path, path: &Path, world: &dyn LocalContext) -> Result<usize, String> {
         let below = path.strip_prefix(root).unwrap_or(path);
         let name = below.to_string_lossy().into_owned();
         let bytes = world.read(path).map_err(|error| error.to_string())?;
