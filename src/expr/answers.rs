@@ -74,7 +74,7 @@ struct Told {
 
 #[derive(Debug)]
 struct Reply {
-    reply: Arc<dyn Any + Send + Sync>,
+    value: Arc<dyn Any + Send + Sync>,
     /// Whether an evaluation has used it.
     is_used: bool,
     /// Whether a value that is remembered came from it, so that nobody asks for it again.
@@ -195,7 +195,7 @@ impl Answers {
             if let Some((question, place)) = state.used.pop() {
                 let reply = &mut state.told[question].replies[place];
                 reply.is_spent = true;
-                reply.reply = Arc::new(());
+                reply.value = Arc::new(());
             }
         }
     }
@@ -216,18 +216,18 @@ impl State {
             told.next += 1;
         }
         let place = told.next;
-        let known = told.replies.get(place)?.reply.downcast_ref::<T>().cloned();
+        let known = told.replies.get(place)?.value.downcast_ref::<T>().cloned();
         self.use_up((index, place));
         known
     }
 
     /// Adds an answer after all others to the same question.
-    fn keep(&mut self, question: Question, reply: Arc<dyn Any + Send + Sync>) -> Spot {
+    fn keep(&mut self, question: Question, value: Arc<dyn Any + Send + Sync>) -> Spot {
         let entry = self.told.entry(question);
         let index = entry.index();
         let told = entry.or_default();
         told.replies.push(Reply {
-            reply,
+            value,
             is_used: false,
             is_spent: false,
         });
