@@ -7,13 +7,13 @@
 //! |---|---|---|
 //! | 14 | [`cli`] | what was typed → options → one `ops` call → exit code |
 //! | 12 | [`ops`], [`ui`] | one file per use case; types into text |
-//! | 11 | [`session`] | finds and loads an ensemble, with all that it uses |
-//! | 10 | [`ensemble`], [`runner`] | an ensemble on disk; the hands that perform effects |
+//! | 11 | [`session`], [`export`] | finds and loads an ensemble, with all that it uses; an ensemble for other programs |
+//! | 10 | [`ensemble`], [`exec`] | an ensemble on disk; the driver that performs effects |
 //! | 9 | [`job`], [`configurator`] | runs a plan; ways to implement an operation |
 //! | 8 | [`task`] | what engine and configurator promise each other |
 //! | 7 | [`plan`], [`converge`], [`runbook`] | decides what to do and why, what states of hosts need, and which task runs where; touches nothing |
 //! | 6 | [`topology`], [`project`] | what exists now; projects and environments |
-//! | 5 | [`host`] | actions on machines |
+//! | 5 | [`host`], [`lock`] | actions on machines; locks of ensembles |
 //! | 4 | [`tosca`], [`git`], [`secret`] | meaning; history; keys |
 //! | 3 | [`yaml`], [`expr`], [`system`] | text, language, this machine |
 //! | 2 | [`value`] | dynamic values and digests |
@@ -30,17 +30,19 @@ pub mod converge;
 pub mod dag;
 pub mod diagnostic;
 pub mod ensemble;
+pub mod exec;
+pub mod export;
 pub mod expr;
 pub mod git;
 pub mod hash;
 pub mod host;
 pub mod job;
+pub mod lock;
 pub mod name;
 pub mod ops;
 pub mod plan;
 pub mod project;
 pub mod runbook;
-pub mod runner;
 pub mod secret;
 pub mod session;
 pub mod system;

@@ -5,15 +5,14 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, Parser as _};
 
 use super::arguments::{Cli, Command};
-use super::output::Output;
-use super::reboot::reboot;
-use super::route::route;
-use super::run_hosts::run_hosts;
-use super::{
-    explain, export, git, history, host_files, inspect, job, lock, misc, run, state, task, visit,
+use super::commands::{
+    check, commit, completions, deploy, discover, explain, export, fact, forward, get, git,
+    git_status, history, lock, man, merge_driver, op, plan, put, reboot, recover, run, run_hosts,
+    schema, shell, state, status, stop, task, teardown, validate, version,
 };
-use crate::plan::Workflow;
-use crate::runner::{GUARD_COMMAND, stand_guard};
+use super::output::Output;
+use super::route::route;
+use crate::ops::{GUARD_COMMAND, stand_guard};
 use crate::system::env;
 
 /// Deep models need a deep stack; memory is used only where the stack really grows.
@@ -64,38 +63,40 @@ fn start() -> ExitCode {
     let output = Output::new(&cli.global);
     let global = &cli.global;
     let code = match cli.command {
-        Command::Deploy(args) => job::run(Workflow::Deploy, &args.into(), global, &output),
-        Command::Teardown(args) => job::run(Workflow::Undeploy, &args.into(), global, &output),
-        Command::Stop(args) => job::run(Workflow::Stop, &args.into(), global, &output),
-        Command::Check(args) => job::run(Workflow::Check, &args.into(), global, &output),
-        Command::Discover(args) => job::run(Workflow::Discover, &args.into(), global, &output),
-        Command::Plan(args) => job::plan(args, global, &output),
+        Command::Deploy(args) => deploy::deploy(args, global, &output),
+        Command::Teardown(args) => teardown::teardown(args, global, &output),
+        Command::Stop(args) => stop::stop(args, global, &output),
+        Command::Check(args) => check::check(args, global, &output),
+        Command::Discover(args) => discover::discover(args, global, &output),
+        Command::Plan(args) => plan::plan(args, global, &output),
         Command::Run(args) => run::run(args, global, &output),
-        Command::RunHosts(args) => run_hosts(&args, global, &output),
-        Command::Put(args) => host_files::put(&args, global, &output),
-        Command::Get(args) => host_files::get(&args, global, &output),
-        Command::Reboot(args) => reboot(&args, global, &output),
-        Command::Shell(args) => visit::shell(&args, global, &output),
-        Command::Forward(args) => visit::forward(&args, global, &output),
-        Command::Task(args) => task::task(&args, global, &output),
+        Command::RunHosts(args) => run_hosts::run_hosts(&args, global, &output),
+        Command::Put(args) => put::put(&args, global, &output),
+        Command::Get(args) => get::get(&args, global, &output),
+        Command::Reboot(args) => reboot::reboot(&args, global, &output),
+        Command::Shell(args) => shell::shell(&args, global, &output),
+        Command::Forward(args) => forward::forward(&args, global, &output),
+        Command::Task(args) => task::task(&args, Cli::command, global, &output),
         Command::State(args) => state::state(&args, global, &output),
-        Command::Fact(args) => state::fact(&args, global, &output),
-        Command::Op(args) => state::op(&args, global, &output),
+        Command::Fact(args) => fact::fact(&args, global, &output),
+        Command::Op(args) => op::op(&args, global, &output),
         Command::Explain(args) => explain::explain(args, global, &output),
         Command::History(args) => history::history(&args, global, &output),
-        Command::Status(args) => inspect::status(&args, global, &output),
-        Command::Validate(args) => inspect::validate(&args, global, &output),
+        Command::Status(args) => status::status(&args, global, &output),
+        Command::Validate(args) => validate::validate(&args, global, &output),
         Command::Export(args) => export::export(&args, global, &output),
-        Command::Commit(args) => git::commit(&args, global, &output),
+        Command::Commit(args) => commit::commit(&args, global, &output),
         Command::Git(args) => git::git(&args, global, &output),
-        Command::GitStatus(args) => git::git_status(&args, global, &output),
-        Command::MergeDriver(args) => git::merge_driver(&args, &output),
-        Command::Schema { of } => misc::schema(of, &output),
+        Command::GitStatus(args) => git_status::git_status(&args, global, &output),
+        Command::MergeDriver(args) => merge_driver::merge_driver(&args, &output),
+        Command::Schema { of } => schema::schema(of, &output),
         Command::Lock { action } => lock::lock(&action, global, &output),
-        Command::Recover(args) => misc::recover(&args, global, &output),
-        Command::Version { semver } => misc::version(semver, &output),
-        Command::Completions { shell } => misc::completions(shell, &mut Cli::command(), &output),
-        Command::Man => misc::man(Cli::command(), &output),
+        Command::Recover(args) => recover::recover(&args, global, &output),
+        Command::Version { semver } => version::version(semver, &output),
+        Command::Completions { shell } => {
+            completions::completions(shell, &mut Cli::command(), &output)
+        }
+        Command::Man => man::man(Cli::command(), &output),
     };
     // What was asked for did not get out, whatever became of it.
     ExitCode::from(if output.has_lost() && code == 0 {

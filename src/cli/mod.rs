@@ -1,29 +1,16 @@
 //! Turns what was typed into one call of a use case and an exit code.
 
+mod args;
 mod arguments;
 mod changes;
+mod commands;
+mod commits;
 mod entry;
-mod explain;
-mod export;
-mod git;
-mod history;
-mod host_files;
-mod host_options;
-mod host_screen;
-mod inspect;
-mod job;
-mod lock;
-mod misc;
-mod options;
 mod output;
-mod reboot;
+mod prompt;
+mod request;
 mod route;
-mod run;
-mod run_hosts;
 mod screen;
-mod state;
-mod task;
 mod views;
-mod visit;
 
 pub use entry::main;

@@ -4,7 +4,7 @@ use std::io::{IsTerminal as _, Write as _};
 
 use serde_json::Value as Json;
 
-use super::arguments::Global;
+use super::args::global::Global;
 use crate::diagnostic::{Diagnostics, Sources};
 use crate::job::Level;
 use crate::ops::Failure;

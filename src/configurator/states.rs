@@ -7,8 +7,10 @@ use std::time::Duration;
 use super::result::apply_result_template;
 use super::state_tree::StateTree;
 use super::template::failed;
-use crate::converge::{DeedId, Engine, Next, Setup, Stamp, StateResult, Summary, to_value};
-use crate::converge::{Facts, Ground, Mode, Ordering, Stop, Targets, reversed};
+use crate::converge::{
+    DeedId, Ground, HostRun, Mode, Next, Ordering, Preparation, Prepared, Setup, Stamp,
+    StateResult, Summary, Targets, reversed, to_value,
+};
 use crate::diagnostic::{Diagnostics, Sources};
 use crate::expr::{Error, LocalContext};
 use crate::host::fact::Fact;
@@ -21,10 +23,6 @@ use crate::value::{Map, Value};
 
 /// The input that stands for the texts of the state tree.
 const FILES: &str = "state_files";
-/// How often the machine is asked for facts before its states begin.
-const MOST_ROUNDS: usize = 64;
-/// How many states are handed to another machine at a time.
-const AHEAD: usize = 64;
 
 /// Runs the states of `sls`, or those of the top file.
 #[derive(Debug)]
@@ -197,12 +195,10 @@ struct Going {
     test: bool,
     ground: Ground,
     place: Place,
-    facts: Facts,
-    engine: Option<Engine>,
+    run: HostRun,
     asked: Option<Asked>,
     /// Whether all was read that the states need first.
-    is_surveyed: bool,
-    rounds: usize,
+    is_ready: bool,
     /// Whether anything was changed, or begun to be.
     acted: bool,
     /// What cannot be taken back, in words.
@@ -212,16 +208,16 @@ struct Going {
 impl Going {
     fn begin(task: &TaskView<'_>) -> Result<Self, Error> {
         let aim = Aim::of(task);
+        let ground = ground(task)?;
+        let place = task.machine()?.place;
         Ok(Self {
             aim,
             test: aim == Aim::Look || task.settings.dry_run,
-            ground: ground(task)?,
-            place: task.machine()?.place,
-            facts: Facts::default(),
-            engine: None,
+            ground,
+            run: HostRun::new(&place),
+            place,
             asked: None,
-            is_surveyed: false,
-            rounds: 0,
+            is_ready: false,
             acted: false,
             kept: Vec::new(),
         })
@@ -237,13 +233,11 @@ impl Going {
                 if !exit.is_ok() {
                     return Err(exit.to_string());
                 }
-                self.facts.learn_all(facts, output.readings);
+                self.run.learned(facts, output.readings);
             }
             (Some(Asked::Change(deed)), ActionResult::Change(output)) => {
                 let is_lost = exit.code().is_none();
-                if let Some(engine) = &mut self.engine {
-                    engine.changed(deed, output.outputs, &mut self.facts, stamp(task));
-                }
+                self.run.changed(deed, output.outputs, stamp(task));
                 if is_lost {
                     return Err(exit.to_string());
                 }
@@ -252,9 +246,7 @@ impl Going {
                 if !exit.is_ok() {
                     return Err(exit.to_string());
                 }
-                if let Some(engine) = &mut self.engine {
-                    engine.slept(deed, &mut self.facts, stamp(task));
-                }
+                self.run.slept(deed, stamp(task));
             }
             _ => return Err("it was answered with what it did not ask".to_owned()),
         }
@@ -263,42 +255,35 @@ impl Going {
 
     /// Goes on until something is to be performed, or to the end.
     fn go_on(&mut self, task: &TaskView<'_>) -> Progress {
-        if self.engine.is_none() {
-            match self.ground.prepare(&self.facts) {
-                Ok(prepared) => {
-                    let (low, kept) = match self.aim {
-                        Aim::Reverse => reversed(&prepared.low),
-                        Aim::Apply | Aim::Look => (prepared.low, Vec::new()),
-                    };
-                    self.kept = kept;
-                    let mode = if self.test { Mode::Test } else { Mode::Apply };
-                    let ahead = if self.place.is_here() { 0 } else { AHEAD };
-                    let setup = Setup {
-                        mode,
-                        ahead,
-                        ..Setup::default()
-                    };
-                    self.engine = Some(Engine::new(low, prepared.world, setup));
+        let (aim, test, kept) = (self.aim, self.test, &mut self.kept);
+        let begin = |prepared: &Prepared| {
+            let low = match aim {
+                Aim::Reverse => {
+                    let (low, cannot) = reversed(&prepared.low);
+                    *kept = cannot;
+                    low
                 }
-                Err(Stop::Needs(facts)) => return self.read(facts, task),
-                Err(Stop::Problems(problems, sources)) => {
+                Aim::Apply | Aim::Look => Arc::clone(&prepared.low),
+            };
+            let mode = if test { Mode::Test } else { Mode::Apply };
+            let setup = Setup {
+                mode,
+                ..Setup::default()
+            };
+            (low, setup)
+        };
+        if !self.is_ready {
+            match self.run.prepare(|| self.ground.clone(), begin) {
+                Preparation::Ready => self.is_ready = true,
+                Preparation::Read(facts) => return self.read(facts),
+                Preparation::Stuck(reason) => return self.broken(task, reason),
+                Preparation::Refused(problems, sources) => {
                     return self.broken(task, told(&problems, &sources));
                 }
             }
         }
-        let engine = self.engine.as_mut().expect("it was made above");
-        if !self.is_surveyed {
-            let facts = engine.first_facts(&self.facts);
-            if facts.iter().any(|fact| !self.facts.has(fact)) {
-                return self.read(facts, task);
-            }
-            self.is_surveyed = true;
-        }
-        match engine.next(&mut self.facts, None, stamp(task)) {
-            Next::Read(facts) => {
-                self.rounds = 0;
-                self.read(facts, task)
-            }
+        match self.run.next(None, stamp(task)) {
+            Next::Read(facts) => self.read(facts),
             Next::Change { deed, changes, .. } => {
                 self.acted = true;
                 self.asked = Some(Asked::Change(deed));
@@ -318,12 +303,7 @@ impl Going {
         }
     }
 
-    fn read(&mut self, facts: Vec<Fact>, task: &TaskView<'_>) -> Progress {
-        self.rounds += 1;
-        if self.rounds > MOST_ROUNDS {
-            let problem = "its state files ask for facts again and again";
-            return self.broken(task, problem.to_owned());
-        }
+    fn read(&mut self, facts: Vec<Fact>) -> Progress {
         self.asked = Some(Asked::Read(facts.clone()));
         self.effect(Action::Read(facts), Part::Help)
     }
@@ -332,11 +312,6 @@ impl Going {
         let mut effect = Effect::at(self.place.clone(), action);
         effect.part = part;
         Progress::Do(Box::new(effect))
-    }
-
-    fn results(&self) -> Vec<StateResult> {
-        let engine = self.engine.as_ref();
-        engine.map_or_else(Vec::new, |engine| engine.results().to_vec())
     }
 
     /// The end where something stood in the way.
@@ -348,8 +323,8 @@ impl Going {
     }
 
     fn finish(&self, task: &TaskView<'_>) -> Outcome {
-        let results = self.results();
-        let summary = Summary::of(&results);
+        let results = self.run.results();
+        let summary = Summary::of(results);
         let mut outcome = Outcome {
             success: summary.failed == 0,
             modified: Some(!self.test && summary.changed > 0),
@@ -378,7 +353,7 @@ impl Going {
         }
         outcome.notes.extend(self.kept.iter().cloned());
         result.insert("success".into(), outcome.success.into());
-        result.insert("states".into(), to_value(&results));
+        result.insert("states".into(), to_value(results));
         apply_result_template(task, &result, &mut outcome);
         if !outcome.errors.is_empty() {
             outcome.success = false;

@@ -159,7 +159,7 @@ impl Entry {
 impl Began {
     fn of(start: &JobStart, token: &str) -> Self {
         let goal = &start.goal;
-        let mut done: Vec<(String, String)> = goal.done.iter().cloned().collect();
+        let mut done: Vec<(String, String)> = goal.resumed.done.iter().cloned().collect();
         done.sort_unstable();
         Self {
             id: start.head.id.to_string(),

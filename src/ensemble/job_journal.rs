@@ -21,7 +21,7 @@ impl JobJournal {
     /// # Errors
     ///
     /// The journal cannot be written; nothing of it is left then.
-    pub fn begin(manifest: &Path, token: &str, start: &Event) -> Result<Self, JournalError> {
+    pub(super) fn begin(manifest: &Path, token: &str, start: &Event) -> Result<Self, JournalError> {
         let mut journal = Self {
             journal: Journal::begin(manifest)?,
             token: token.to_owned(),

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources, Span};
-use crate::project::ENVIRONMENT_KEYS;
 use crate::tosca::service_template_keys;
 use crate::value::{Map, Value};
 use crate::yaml::{
@@ -18,11 +17,9 @@ const fn key(name: &'static str, shape: Shape, about: &'static str) -> Key {
     Key { name, shape, about }
 }
 
-/// The keys of an ensemble's file.
-pub static MANIFEST_KEYS: Table = Table {
-    name: "manifest",
-    about: "An ensemble: what should exist, and what does",
-    keys: &[
+/// The keys of an ensemble's file. `environment` is the shape of the section of that name.
+pub const fn manifest_keys(environment: Shape) -> [Key; 11] {
+    [
         key(
             "apiVersion",
             Shape::Words(VERSIONS),
@@ -37,7 +34,7 @@ pub static MANIFEST_KEYS: Table = Table {
         key("spec", Shape::Of(&SPEC_KEYS), "What should exist"),
         key(
             "environment",
-            Shape::Of(&ENVIRONMENT_KEYS),
+            environment,
             "What goes under the environment that is deployed into",
         ),
         key("status", Shape::Map, "What exists; written by jobs"),
@@ -54,7 +51,14 @@ pub static MANIFEST_KEYS: Table = Table {
             Shape::Map,
             "The revisions of repositories that were used",
         ),
-    ],
+    ]
+}
+
+/// The keys of an ensemble's file, as far as ensembles know them.
+pub static MANIFEST_KEYS: Table = Table {
+    name: "manifest",
+    about: "An ensemble: what should exist, and what does",
+    keys: &manifest_keys(Shape::Map),
     required: &["apiVersion", "kind", "spec"],
     rest: Rest::Open,
 };

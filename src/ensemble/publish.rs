@@ -38,7 +38,7 @@ pub enum PublishError {
 impl Record {
     /// Saves the record. What was written of it before, and cut off, is written again and not
     /// doubled.
-    pub fn publish(&self, manifest: &Manifest) -> Result<(), PublishError> {
+    pub(super) fn publish(&self, manifest: &Manifest) -> Result<(), PublishError> {
         let base = manifest.base_dir();
         for (path, text) in &self.files {
             let path = base.join(path);

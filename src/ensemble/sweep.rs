@@ -12,7 +12,7 @@ const LEFT: Duration = Duration::from_hours(1);
 /// Removes what was written beside the files of an ensemble that this process has locked, and never
 /// took their place. Beside files that it shares with other ensembles in its folder only what a
 /// crash or an age proves to be left.
-pub fn sweep(manifest: &Path) {
+pub(super) fn sweep(manifest: &Path) {
     let Some(base) = manifest.parent() else {
         return;
     };

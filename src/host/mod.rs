@@ -16,6 +16,7 @@ mod exec;
 mod executor;
 pub mod fact;
 mod far;
+pub mod helpers;
 pub mod inventory;
 pub(crate) mod native;
 mod output;
@@ -34,6 +35,7 @@ pub mod ssh_config;
 mod stream;
 mod transfer;
 mod tree;
+mod tries;
 mod way;
 
 pub use action::{
@@ -55,3 +57,4 @@ pub use pool::Pool;
 pub(crate) use quote::quoted;
 pub use request::Request;
 pub use ssh::PoolLimits;
+pub use tries::Tries;

@@ -120,10 +120,10 @@ impl Engine {
         let target = self.topology.whole_key(task.target);
         let operation = (target, task.reference.to_string());
         let goal = &self.options.goal;
-        if goal.done.contains(&operation) {
+        if goal.resumed.done.contains(&operation) {
             return Some("the job that was cut off has done it");
         }
-        let planned = goal.planned.get(&operation.0);
+        let planned = goal.resumed.planned.get(&operation.0);
         let looks = task.reference.interface.as_str() == "Install";
         if !looks && planned.is_some_and(|all| !all.contains(&operation.1)) {
             return Some("it is not part of the plan that is gone on with");

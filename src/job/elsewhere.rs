@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::evaluation::Evaluation;
 use crate::expr::{Error, Evaluator};
+use crate::host::helpers::{Book, Helpers, NoRoles};
 use crate::host::{Chain, Executor, Place, Request};
-use crate::runbook::{Book, Helpers, NoRoles};
 use crate::task::{Effect, Part};
 use crate::tosca::Operation;
 use crate::value::Handle;

@@ -321,7 +321,7 @@ impl Engine {
 
     /// The beginning of the job as its journal tells it.
     pub fn started(&self) -> Result<JobStart, Error> {
-        let before = &self.options.goal.planned;
+        let before = &self.options.goal.resumed.planned;
         let planned = if before.is_empty() {
             self.planned()
         } else {

@@ -30,12 +30,12 @@ mod observe;
 mod options;
 mod plan_steps;
 mod planning;
+mod ports;
 mod problem;
 mod proposal;
 mod recording;
 mod render;
 mod report;
-mod run;
 mod schedule;
 mod stage;
 mod start;
@@ -64,13 +64,13 @@ pub use event::{
 };
 pub use history::{CutOff, History, LastOperation, Recorded};
 pub use options::{JobOptions, Recording};
+pub use ports::Ports;
 pub use problem::explain;
 pub use proposal::{Proposal, ProposedTask, Readiness};
 pub use report::{Report, ReportedStep, ReportedTask, ReportedValues, StepState};
-pub use run::{Hands, run};
 pub use stage::{Entry, Finished, Stage};
 pub use task::{Changes, Dependency, TargetState, Task, TaskIndex, TaskReads, TaskSpec};
 pub use task_record::{
     Completion, DependencyRecord, TargetName, TaskData, TaskEnd, TaskRecord, TaskTurn,
 };
-pub use world::{FilesError, FolderKey, Folders, Keys, Places, Runner};
+pub use world::{FilesError, FolderKey, Folders, Keys, Places};

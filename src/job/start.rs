@@ -371,7 +371,7 @@ impl Engine {
     }
 
     /// Records what a job that was given up never came to.
-    pub(super) fn abandon_rest(&mut self) -> Result<(), Error> {
+    pub fn abandon_rest(&mut self) -> Result<(), Error> {
         let Some(why) = self.ledger.aborted.clone() else {
             return Ok(());
         };

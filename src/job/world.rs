@@ -1,43 +1,15 @@
-//! The hands of a job: who performs effects, who keeps its files.
+//! The hands of a job: who keeps its files and keys, who knows where machines are.
 
 use std::error::Error;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
-use crate::host::{ActionResult, Note, Place, Request};
-use crate::runbook::Book;
+use crate::host::Place;
+use crate::host::helpers::Book;
 use crate::secret::{self, DigestKey};
 use crate::task::{RenderedFile, WorkFolder};
 use crate::topology::Endpoint;
-
-/// Performs actions; those begun may end in any order.
-pub trait Runner {
-    /// Begins an action.
-    fn begin(&mut self, id: u64, request: Request) -> Result<(), String>;
-
-    /// Waits until one that was begun has ended; gives nothing if somebody asked for an end
-    /// meanwhile, or there are notes.
-    fn next(&mut self) -> Result<Option<(u64, ActionResult)>, String>;
-
-    /// What was noted of actions since the last call, in words without secrets, each with the id
-    /// of its action.
-    fn notes(&mut self) -> Vec<(u64, Note)> {
-        Vec::new()
-    }
-
-    /// The signal that asked for an end, if one did.
-    fn interrupted(&self) -> Option<i32>;
-
-    /// How long what runs may go on then.
-    fn patience(&self) -> Duration {
-        Duration::ZERO
-    }
-
-    /// Asks all that run to stop.
-    fn cancel(&mut self);
-}
 
 /// Knows how machines are reached.
 pub trait Places {

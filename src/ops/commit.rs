@@ -9,7 +9,7 @@ use super::git::{Subject, status_of, subject};
 use super::kept_out::keep_out_of_git;
 use super::record_files::RecordFiles;
 use super::repositories::{Involved, refused};
-use crate::ensemble::Lock;
+use crate::lock::Lock;
 use crate::session::SessionOptions;
 
 /// What is to be committed, and how.

@@ -1,6 +1,7 @@
 //! Why a use case failed: the kind decides the exit code, the rest is for people.
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
+use crate::exec;
 use crate::session::{LoadError, LoadErrorKind};
 
 /// What kind of failure it is; the exit codes are those of the product (docs/compatibility.md).
@@ -91,6 +92,12 @@ impl From<LoadError> for Failure {
             LoadErrorKind::Invalid => FailureKind::Load,
         };
         Self::with_places(kind, error.problems, error.sources)
+    }
+}
+
+impl From<exec::Error> for Failure {
+    fn from(error: exec::Error) -> Self {
+        Self::new(FailureKind::Internal, error, None)
     }
 }
 

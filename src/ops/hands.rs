@@ -1,112 +1,43 @@
-//! Joins a job to this machine: its runner, folders and keys.
+//! Joins a job to this machine: its driver, folders and keys.
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::request::JobRequest;
-use crate::ensemble::{FolderKind, FolderPath, Folders, Lock, PlannedFile};
-use crate::host::{ActionResult, Note, Request};
+use crate::ensemble::{FolderKind, FolderPath, Folders, LockedEnsemble, PlannedFile};
+use crate::exec::{Driver, Guarding, Limits, OnInterrupt, Output, Perform};
 use crate::job::{FilesError, FolderKey};
 use crate::name::ChangeId;
-use crate::runner::{Guarding, Heard, Limits, Local};
 use crate::secret::{self, DigestKey, Keyring};
 use crate::session::Session;
-use crate::system::signals::Interrupts;
 use crate::task::{RenderedFile, WorkFolder};
 
-/// The runner of this machine, as a job sees it.
-#[derive(Debug)]
-pub(super) struct LocalRunner {
-    local: Option<Local>,
-    limits: Limits,
-    interrupts: Interrupts,
-    notes: Vec<(u64, Note)>,
-}
-
-impl LocalRunner {
-    /// The runner for a job. The token tells the processes of the job from all others: that of the
-    /// lock if the job is journalled, so that the next job can end what a crash left. Of a job that
-    /// is not, nobody would know which of its daemons may live.
-    pub(super) fn new(request: &JobRequest, lock: &Lock) -> Self {
-        let token = if request.save.record && !request.goal.dry_run {
-            lock.owner().token.clone()
-        } else {
-            ulid::Ulid::generate().to_string()
-        };
-        Self {
-            local: None,
-            limits: Limits {
-                running: request.run.parallel.max(1),
-                patience: request.run.grace,
-                guarding: Some(Guarding::by_this_program(&token)),
-                ..Limits::default()
-            },
-            interrupts: request.interrupts.clone(),
-            notes: Vec::new(),
-        }
+/// The driver of a job: of this machine unless `performer` performs its effects. The token tells
+/// the processes of the job from all others: that of the lock if the job is journalled, so that
+/// the next job can end what a crash left. Of a job that is not, nobody would know which of its
+/// daemons may live.
+pub(super) fn driver(
+    request: &JobRequest,
+    locked: &LockedEnsemble,
+    performer: Option<Box<dyn Perform>>,
+) -> Driver {
+    let interrupts = request.interrupts.clone();
+    let grace = OnInterrupt::Grace(request.run.grace);
+    if let Some(performer) = performer {
+        return Driver::new(interrupts, grace, || Ok(performer));
     }
-
-    /// Started with the first action: many jobs have none.
-    fn local(&mut self) -> Result<&Local, String> {
-        if self.local.is_none() {
-            let sink = Box::new(super::log::Echo);
-            let local = Local::start(self.limits.clone(), Some(sink));
-            let local = local.map_err(|error| error.to_string())?;
-            let bell = local.bell();
-            self.interrupts.listen(move |_, nth| bell.ring(nth));
-            self.local = Some(local);
-        }
-        self.local
-            .as_ref()
-            .ok_or_else(|| "the runner did not start".to_owned())
-    }
-}
-
-impl Drop for LocalRunner {
-    fn drop(&mut self) {
-        self.interrupts.unlisten();
-    }
-}
-
-impl crate::job::Runner for LocalRunner {
-    fn begin(&mut self, id: u64, request: Request) -> Result<(), String> {
-        self.local()?.submit(id, request);
-        Ok(())
-    }
-
-    fn next(&mut self) -> Result<Option<(u64, ActionResult)>, String> {
-        loop {
-            match self.local()?.recv().map_err(|error| error.to_string())? {
-                Heard::Ended(id, result) => return Ok(Some((id, result))),
-                Heard::Note(id, note) => {
-                    self.notes.push((id, note));
-                    return Ok(None);
-                }
-                Heard::Interruption => return Ok(None),
-                // A sink of its own hears that.
-                Heard::Wrote(..) => {}
-            }
-        }
-    }
-
-    fn notes(&mut self) -> Vec<(u64, Note)> {
-        std::mem::take(&mut self.notes)
-    }
-
-    fn interrupted(&self) -> Option<i32> {
-        self.interrupts.first()
-    }
-
-    fn patience(&self) -> Duration {
-        self.limits.patience
-    }
-
-    fn cancel(&mut self) {
-        if let Some(local) = &self.local {
-            local.cancel_all();
-        }
-    }
+    let token = if request.save.record && !request.goal.dry_run {
+        locked.token().to_owned()
+    } else {
+        ulid::Ulid::generate().to_string()
+    };
+    let limits = Limits {
+        running: request.run.parallel.max(1),
+        guarding: Some(Guarding::by_this_program(&token)),
+        ..Limits::default()
+    };
+    let output = Output::Sink(Box::new(super::log::Echo));
+    Driver::here(interrupts, grace, limits, output)
 }
 
 /// The keys of the ensemble for digests of secrets, as a job sees them.
@@ -115,7 +46,10 @@ pub(super) struct DigestKeys(Keyring);
 
 impl DigestKeys {
     pub(super) fn of(session: &Session) -> Self {
-        Self(Keyring::new(session.env.all(), session.manifest.base_dir()))
+        Self(Keyring::new(
+            session.found.env.all(),
+            session.manifest.base_dir(),
+        ))
     }
 }
 

@@ -144,7 +144,7 @@ pub(super) fn word(level: Level) -> &'static str {
 #[derive(Debug)]
 pub(super) struct Echo;
 
-impl crate::runner::OutputSink for Echo {
+impl crate::exec::OutputSink for Echo {
     fn output(&mut self, _id: u64, _stream: Stream, bytes: &[u8]) {
         let shown = anstream::adapter::strip_bytes(bytes).into_vec();
         std::io::stderr().write_all(&shown).ok();

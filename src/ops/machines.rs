@@ -29,7 +29,7 @@ impl Machines {
     pub(super) fn of(session: &Session) -> Self {
         let name = format!("unfurl-{}", ulid::Ulid::generate());
         Self {
-            environment: session.env.clone(),
+            environment: session.found.env.clone(),
             base: session.manifest.base_dir().to_path_buf(),
             book: OnceCell::new(),
             keys: temporary_dir().join(name),
@@ -111,7 +111,7 @@ impl crate::job::Places for Machines {
         Ok(Place::Ssh(Arc::new(destination)))
     }
 
-    fn book(&self) -> Result<Rc<dyn crate::runbook::Book>, String> {
+    fn book(&self) -> Result<Rc<dyn crate::host::helpers::Book>, String> {
         Ok(Rc::new(HostStrings(Rc::clone(self.read()?))))
     }
 }
@@ -120,7 +120,7 @@ impl crate::job::Places for Machines {
 #[derive(Debug)]
 struct HostStrings(Rc<Book>);
 
-impl crate::runbook::Book for HostStrings {
+impl crate::host::helpers::Book for HostStrings {
     fn place(&self, host: &str, user: Option<&str>) -> Result<Place, String> {
         place_of_string(&self.0, host, user)
     }

@@ -12,8 +12,9 @@ use super::request::JobRequest;
 use super::view::View;
 use super::watch::Watch;
 use crate::diagnostic::Sources;
-use crate::ensemble::{Folders, Lock, LockError, LockState};
+use crate::ensemble::Folders;
 use crate::job::Proposal;
+use crate::lock::{Lock, LockError, LockState};
 use crate::session;
 
 /// A job that was planned.

@@ -8,25 +8,39 @@ use super::prepared;
 use super::request::JobRequest;
 use super::resume::{self, Interrupted};
 use super::view::View;
-use crate::ensemble::{self, CutOffJob, Folders, Journal, Lock, LockState, Manifest, Record};
+use crate::ensemble::{CutOffJob, Folders, Journal, LockedEnsemble, Manifest, Record};
 use crate::job::{FolderKey, Folders as _};
+use crate::lock::{Lock, LockState};
 use crate::session::SessionOptions;
 use crate::session::{self, Found};
 use crate::system::{clock, fs};
 
-/// Puts all jobs on record that were cut off, oldest first, and tells of them; says whether there
-/// was any. The ensemble must be locked.
-pub(super) fn recover(found: &Found, view: &mut dyn View) -> Result<bool, Failure> {
-    ensemble::sweep(&found.located.manifest);
+/// Puts all jobs on record that were cut off, oldest first, and tells of them. The values that are
+/// computed from others are brought up to date then.
+pub(super) fn recover(
+    locked: &LockedEnsemble,
+    found: &Found,
+    request: &JobRequest,
+    view: &mut dyn View,
+) -> Result<(), Failure> {
     let path = &found.located.manifest;
-    let journals = Journal::left_of(path).map_err(|error| refused(&error, path))?;
-    for path in &journals {
-        one(path, found, view)?;
+    let journals = locked.journals_left(path);
+    let journals = journals.map_err(|error| refused(&error, path))?;
+    if journals.is_empty() {
+        return Ok(());
     }
-    Ok(!journals.is_empty())
+    for path in &journals {
+        one(path, locked, found, view)?;
+    }
+    refresh(locked, found, request)
 }
 
-fn one(path: &Path, found: &Found, view: &mut dyn View) -> Result<(), Failure> {
+fn one(
+    path: &Path,
+    locked: &LockedEnsemble,
+    found: &Found,
+    view: &mut dyn View,
+) -> Result<(), Failure> {
     let unread = |error: &dyn std::error::Error| refused(error, path);
     let job = CutOffJob::read(path).map_err(|error| unread(&error))?;
     if let Some(job) = job {
@@ -36,7 +50,8 @@ fn one(path: &Path, found: &Found, view: &mut dyn View) -> Result<(), Failure> {
             if let Some(record) = record.map_err(|error| unread(&error))? {
                 settle_folders(&job, &manifest, view);
                 keep_goal(&job, &manifest);
-                record.publish(&manifest).map_err(|error| unread(&error))?;
+                let saved = locked.record(&record, &manifest);
+                saved.map_err(|error| unread(&error))?;
             }
         }
         tell(&job, view);
@@ -119,16 +134,16 @@ fn damaged(kept: &Path, line: usize) -> Failure {
 
 /// Brings what is computed from instances up to date in the record: the status of what depends on
 /// others, inputs, outputs.
-pub(super) fn refresh(request: &JobRequest, found: Found) -> Result<(), Failure> {
-    let mut session = session::load(found, &request.session)?;
+fn refresh(locked: &LockedEnsemble, found: &Found, request: &JobRequest) -> Result<(), Failure> {
+    let mut session = session::load(found.clone(), &request.session)?;
     let folders = Folders::new(session.manifest.base_dir());
     let parts = prepared::engine(request, &mut session, &folders)?;
     let mut engine = parts.engine;
     let path = session.manifest.path();
     let job = engine.id().map_err(|error| refused(&error, path))?;
     let status = engine.status_section();
-    Record::of_status(job, status)
-        .publish(&session.manifest)
+    locked
+        .record(&Record::of_status(job, status), &session.manifest)
         .map_err(|error| refused(&error, path))
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::failure::Failure;
 use super::query::QueryRequest;
 use crate::host::ChainSpec;
+use crate::job::Recording;
 use crate::plan::Goal;
 use crate::session::SessionOptions;
 use crate::system::signals::Interrupts;
@@ -73,14 +74,21 @@ pub struct JobRequest {
 }
 
 impl JobRequest {
-    /// Whether what the job does is kept in a journal while it runs.
-    pub(super) fn is_journalled(&self) -> bool {
-        self.save.record && !self.goal.dry_run && !cfg!(feature = "without-journal")
+    /// How the events of the job are kept: where nothing is saved, nothing is; a dry run leaves no
+    /// journal.
+    pub(super) fn recording(&self) -> Recording {
+        if !self.save.record {
+            Recording::Nothing
+        } else if self.goal.dry_run || cfg!(feature = "without-journal") {
+            Recording::AtEnd
+        } else {
+            Recording::Journal
+        }
     }
 
     /// Fails if somebody asked for an end. For the time before anything runs.
     pub(super) fn go_on(&self) -> Result<(), Failure> {
-        match self.interrupts.first() {
+        match self.interrupts.heed() {
             None => Ok(()),
             Some(signal) => Err(Failure::interrupted(signal)),
         }

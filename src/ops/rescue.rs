@@ -8,11 +8,11 @@ use super::recover;
 use super::request::JobRequest;
 use super::view::{Decision, View};
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
-use crate::ensemble::{CutOffJob, Journal, Lock, PublishError, Record, Rescue};
+use crate::ensemble::{CutOffJob, Journal, LockedEnsemble, PublishError, Record, Rescue};
 use crate::job::{Event, Proposal};
+use crate::lock::Lock;
 use crate::name::ChangeId;
-use crate::session::SessionOptions;
-use crate::session::{self, Session};
+use crate::session::{self, Found, Session, SessionOptions};
 use crate::system::fs;
 
 /// Keeps a record that could not be saved, and says where and what to do.
@@ -50,10 +50,11 @@ pub fn recover(
 ) -> Result<String, Failure> {
     let found = session::find(options)?;
     let manifest = found.located.manifest.clone();
-    let lock = Lock::acquire(&manifest, command).map_err(|error| {
+    let acquired = Lock::acquire(&manifest, command).map_err(|error| {
         let hint = error.hint();
         Failure::new(FailureKind::Locked, error, hint)
     })?;
+    let locked = LockedEnsemble::of(acquired.lock, &manifest);
     let rescues = match file {
         Some(path) => {
             let rescue = Rescue::read(path).map_err(|error| refused(&error, None))?;
@@ -63,14 +64,12 @@ pub fn recover(
     };
     let mut told = String::new();
     for (path, rescue) in rescues {
-        let found = session::find(options)?;
-        let session = session::load(found, options)?;
-        told.push_str(&take(&session, &path, &rescue)?);
+        let session = session::load(found.clone(), options)?;
+        told.push_str(&take(&locked, &session, &path, &rescue)?);
     }
     if file.is_none() {
-        told.push_str(&cut_off(options, command)?);
+        told.push_str(&cut_off(&locked, &found, options, command)?);
     }
-    drop(lock);
     Ok(if told.is_empty() {
         "There is nothing to recover.\n".to_owned()
     } else {
@@ -79,16 +78,19 @@ pub fn recover(
 }
 
 /// Puts jobs on record that were cut off, as the next job would.
-fn cut_off(options: &SessionOptions, command: &str) -> Result<String, Failure> {
+fn cut_off(
+    locked: &LockedEnsemble,
+    found: &Found,
+    options: &SessionOptions,
+    command: &str,
+) -> Result<String, Failure> {
     let mut told = Told(String::new());
-    if recover::recover(&session::find(options)?, &mut told)? {
-        let request = JobRequest {
-            session: options.clone(),
-            command: command.to_owned(),
-            ..JobRequest::default()
-        };
-        recover::refresh(&request, session::find(options)?)?;
-    }
+    let request = JobRequest {
+        session: options.clone(),
+        command: command.to_owned(),
+        ..JobRequest::default()
+    };
+    recover::recover(locked, found, &request, &mut told)?;
     Ok(told.0)
 }
 
@@ -124,7 +126,12 @@ fn drop_journal(session: &Session, job: &str) {
 }
 
 /// Takes one back.
-fn take(session: &Session, path: &Path, rescue: &Rescue) -> Result<String, Failure> {
+fn take(
+    locked: &LockedEnsemble,
+    session: &Session,
+    path: &Path,
+    rescue: &Rescue,
+) -> Result<String, Failure> {
     let manifest = &session.manifest;
     let job = &rescue.job;
     if !rescue.is_of(manifest) {
@@ -140,7 +147,7 @@ fn take(session: &Session, path: &Path, rescue: &Rescue) -> Result<String, Failu
     let saved = record.is_saved(manifest);
     if !saved {
         refuse_out_of_turn(session, path, rescue)?;
-        record.publish(manifest).map_err(|error| {
+        locked.record(&record, manifest).map_err(|error| {
             let hint = format!("`{}` still holds it all", path.display());
             let message = format!("the record of job {job} cannot be saved: {error}");
             Failure::new(FailureKind::Internal, message, Some(hint))

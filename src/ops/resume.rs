@@ -58,7 +58,7 @@ pub(super) fn settle(report: &Report, session: &Session, planned: &BTreeMap<Stri
     let mut done: Vec<_> = done
         .map(|task| (task.target.whole_key.clone(), task.operation.to_string()))
         .collect();
-    done.extend(report.goal.done.iter().cloned());
+    done.extend(report.goal.resumed.done.iter().cloned());
     let job = Interrupted {
         job: report.head.id.to_string(),
         goal: report.goal.to_kept(),
@@ -97,8 +97,8 @@ pub(super) fn goal(
         let hint = format!("`unfurl {} --resume` goes on with it", command(&goal));
         return Err(Failure::new(FailureKind::Refused, message, Some(hint)));
     }
-    goal.done = job.done.into_iter().collect();
-    goal.planned = job.planned;
+    goal.resumed.done = job.done.into_iter().collect();
+    goal.resumed.planned = job.planned;
     goal.redo_in_doubt = request.goal.redo_in_doubt;
     goal.dry_run = request.goal.dry_run;
     Ok(goal)

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value as Json, json};
 
-use crate::ensemble::MANIFEST_KEYS;
-use crate::project::PROJECT_KEYS;
+use crate::ensemble::{MANIFEST_KEYS, manifest_keys};
+use crate::project::{ENVIRONMENT_KEYS, PROJECT_KEYS};
 use crate::runbook::TASKS_KEYS;
 use crate::yaml::{Rest, Shape, Table};
 
@@ -14,6 +14,15 @@ const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
 /// Keys that any map may have: merge directives, and the merge key of YAML.
 const DIRECTIVES: &str = r"^(\+|<<$)";
+
+/// The keys of an ensemble's file, with those of its environment.
+static ENSEMBLE_KEYS: Table = Table {
+    name: MANIFEST_KEYS.name,
+    about: MANIFEST_KEYS.about,
+    keys: &manifest_keys(Shape::Of(&ENVIRONMENT_KEYS)),
+    required: MANIFEST_KEYS.required,
+    rest: Rest::Open,
+};
 
 /// A file that has a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +38,7 @@ pub enum SchemaOf {
 /// The schema of a file.
 pub fn schema(of: SchemaOf) -> Json {
     let (title, table) = match of {
-        SchemaOf::Ensemble => ("ensemble.yaml", &MANIFEST_KEYS),
+        SchemaOf::Ensemble => ("ensemble.yaml", &ENSEMBLE_KEYS),
         SchemaOf::Project => ("unfurl.yaml", &PROJECT_KEYS),
         SchemaOf::Tasks => ("tasks.yaml", &TASKS_KEYS),
     };
@@ -185,7 +194,7 @@ mod tests {
 
     #[test]
     fn tables_of_one_file_have_names_of_their_own() {
-        for root in [&MANIFEST_KEYS, &PROJECT_KEYS, &TASKS_KEYS] {
+        for root in [&ENSEMBLE_KEYS, &PROJECT_KEYS, &TASKS_KEYS] {
             let mut found = Vec::new();
             collect(root, &mut found);
             let names: HashSet<&str> = found.iter().map(|table| table.name).collect();
@@ -196,7 +205,7 @@ mod tests {
     #[test]
     fn every_key_says_what_it_is_for() {
         let mut found = Vec::new();
-        collect(&MANIFEST_KEYS, &mut found);
+        collect(&ENSEMBLE_KEYS, &mut found);
         collect(&PROJECT_KEYS, &mut found);
         collect(&TASKS_KEYS, &mut found);
         for table in found {

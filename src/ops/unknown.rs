@@ -63,7 +63,12 @@ pub(super) fn without_effect(goal: &Goal, plan: &Plan, topology: &Topology) -> D
         });
         warnings.push(Diagnostic::warning(message).help(help));
     }
-    if let Some(wanted) = goal.operation.as_ref().filter(|_| plan.steps.is_empty()) {
+    if let Some(wanted) = goal
+        .ad_hoc
+        .operation
+        .as_ref()
+        .filter(|_| plan.steps.is_empty())
+    {
         let message = format!("no instance has an implementation of `{wanted}`, so nothing runs");
         let diagnostic = Diagnostic::warning(message);
         let short = wanted.interface.as_str().is_empty();

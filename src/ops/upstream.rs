@@ -15,14 +15,14 @@ const LIMIT: Duration = Duration::from_secs(10);
 
 /// Brings the repositories of the ensemble and of its project up to what their branches follow.
 /// One that cannot be asked is a warning; one that has diverged is refused. A job that changes
-/// nothing changes nothing here either.
+/// nothing changes nothing here either. Gives the ensemble as it is found again if newer commits came in.
 pub(super) fn check(
-    found: Found,
+    found: &Found,
     request: &JobRequest,
     view: &mut dyn View,
-) -> Result<Found, Failure> {
+) -> Result<Option<Found>, Failure> {
     if !request.save.check_upstream || request.goal.dry_run {
-        return Ok(found);
+        return Ok(None);
     }
     // A repository that cannot be read is told of where something depends on it.
     let repositories = involved_in(&found.located)
@@ -36,7 +36,7 @@ pub(super) fn check(
         })
         .collect();
     if followed.is_empty() {
-        return Ok(found);
+        return Ok(None);
     }
     let mut moved = false;
     for (repository, upstream, fetched) in fetch_all(followed) {
@@ -46,12 +46,12 @@ pub(super) fn check(
         moved |= follow(&repository, &upstream, view)?;
     }
     if !moved {
-        return Ok(found);
+        return Ok(None);
     }
-    let manifest = found.located.manifest;
+    let manifest = &found.located.manifest;
     let again = session::find(&request.session)?;
-    if again.located.manifest == manifest {
-        return Ok(again);
+    if again.located.manifest == *manifest {
+        return Ok(Some(again));
     }
     let message = format!(
         "newer commits make `{}` the ensemble that is meant, where it was `{}`",

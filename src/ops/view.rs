@@ -4,7 +4,8 @@ use super::commits::Commits;
 use super::failure::Failure;
 use super::query::Answer;
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
-use crate::job::{self, Event, Proposal, Report};
+use crate::exec::Perform;
+use crate::job::{Event, Proposal, Report};
 
 /// What somebody decided about a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +37,7 @@ pub trait View {
     }
 
     /// Who performs the effects of the job where it is not this machine, as in a simulation.
-    fn runner(&mut self) -> Option<Box<dyn job::Runner>> {
+    fn performer(&mut self) -> Option<Box<dyn Perform>> {
         None
     }
 

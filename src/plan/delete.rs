@@ -190,7 +190,7 @@ impl Planner<'_> {
         if entity.begun && self.goal.workflow != Workflow::Stop {
             return None;
         }
-        if self.goal.destroy_unmanaged {
+        if self.goal.removal.unmanaged {
             let gone = matches!(entity.local, Some(Status::Absent | Status::Pending));
             return gone.then(|| "instance doesn't exist".to_owned());
         }
@@ -218,7 +218,7 @@ impl Planner<'_> {
             found == self.topology.root() || entity.local != Some(Status::Absent)
         });
         let mut orphans = self.topology.orphans();
-        self.goal.prune && !is_there && !orphans.any(|orphan| orphan.name.as_str() == name)
+        self.goal.removal.prune && !is_there && !orphans.any(|orphan| orphan.name.as_str() == name)
     }
 
     fn skip(&mut self, node: Handle, why: &str) {

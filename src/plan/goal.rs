@@ -126,30 +126,51 @@ pub struct Goal {
     pub upgrade: bool,
     /// Check new instances before they are created.
     pub check: bool,
-    /// Remove instances whose template was not visited.
-    pub prune: bool,
-    /// Delete what this ensemble did not create, too.
-    pub destroy_unmanaged: bool,
+    /// What else is removed.
+    pub removal: Removal,
     /// Run without changing anything.
     pub dry_run: bool,
-    /// The operation of an ad-hoc run.
-    pub operation: Option<OperationRef>,
-    /// The command of an ad-hoc run.
-    pub command: Vec<String>,
-    /// The instance on whose machine the command of an ad-hoc run runs; on this one if none.
-    pub operation_host: Option<InstanceName>,
+    /// What an ad-hoc run runs.
+    pub ad_hoc: AdHoc,
     /// Run again what may have been done already.
     pub redo_in_doubt: bool,
-    /// What a job that is gone on with has done already: keys of targets and operations.
+    /// The interrupted job that this one goes on with.
+    pub resumed: Resumed,
+}
+
+/// Which instances are removed besides those that the workflow removes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Removal {
+    /// Whether instances are removed whose templates have left the model (`--prune`).
+    pub prune: bool,
+    /// Whether instances are removed that this ensemble did not create (`--destroyunmanaged`).
+    pub unmanaged: bool,
+}
+
+/// The operation or the command of an ad-hoc run (`unfurl run`).
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct AdHoc {
+    /// The operation.
+    pub operation: Option<OperationRef>,
+    /// The command and its arguments.
+    pub command: Vec<String>,
+    /// The instance on whose machine the command runs; on this one if none.
+    pub host: Option<InstanceName>,
+}
+
+/// The plan of an interrupted job, and how much of it was done.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Resumed {
+    /// The tasks that were done: keys of targets and operations.
     pub done: HashSet<(String, String)>,
-    /// What a job that is gone on with was to do: operations by the keys of their targets.
+    /// The tasks that were planned: operations by the keys of their targets.
     pub planned: BTreeMap<String, Vec<String>>,
 }
 
 impl Goal {
     /// Whether it is that of a job that is gone on with.
     pub fn resumes(&self) -> bool {
-        !self.planned.is_empty() || !self.done.is_empty()
+        !self.resumed.planned.is_empty() || !self.resumed.done.is_empty()
     }
 
     /// Whether only some instances or templates are meant.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::goal::{ChangeDetection, Goal, Repair, Workflow};
+use super::goal::{AdHoc, ChangeDetection, Goal, Removal, Repair, Workflow};
 use crate::name::OperationRef;
 
 /// A goal as it is kept; what is not written is as it is by default.
@@ -35,7 +35,7 @@ impl Goal {
     pub fn to_kept(&self) -> serde_json::Value {
         let mut excluded: Vec<String> = self.excluded.iter().map(ToString::to_string).collect();
         excluded.sort_unstable();
-        let operation = self.operation.as_ref();
+        let operation = self.ad_hoc.operation.as_ref();
         let kept = KeptGoal {
             workflow: self.workflow.to_string(),
             template: self.template.as_ref().map(ToString::to_string),
@@ -57,11 +57,11 @@ impl Goal {
             .to_owned(),
             upgrade: self.upgrade,
             check: self.check,
-            prune: self.prune,
-            destroy_unmanaged: self.destroy_unmanaged,
-            operation_host: self.operation_host.as_ref().map(ToString::to_string),
+            prune: self.removal.prune,
+            destroy_unmanaged: self.removal.unmanaged,
+            operation_host: self.ad_hoc.host.as_ref().map(ToString::to_string),
             operation: operation.map(|it| (it.interface.to_string(), it.operation.to_string())),
-            command: self.command.clone(),
+            command: self.ad_hoc.command.clone(),
         };
         serde_json::to_value(kept).unwrap_or_default()
     }
@@ -88,13 +88,17 @@ impl Goal {
             },
             upgrade: kept.upgrade,
             check: kept.check,
-            prune: kept.prune,
-            destroy_unmanaged: kept.destroy_unmanaged,
-            operation: kept
-                .operation
-                .map(|(interface, name)| OperationRef::new(interface, name)),
-            command: kept.command,
-            operation_host: kept.operation_host.map(Into::into),
+            removal: Removal {
+                prune: kept.prune,
+                unmanaged: kept.destroy_unmanaged,
+            },
+            ad_hoc: AdHoc {
+                operation: kept
+                    .operation
+                    .map(|(interface, name)| OperationRef::new(interface, name)),
+                command: kept.command,
+                host: kept.operation_host.map(Into::into),
+            },
             ..Self::default()
         })
     }
@@ -114,10 +118,15 @@ mod tests {
             force: true,
             repair: Repair::Degraded,
             change_detection: ChangeDetection::Always,
-            prune: true,
-            operation: Some(OperationRef::new("Standard", "create")),
-            command: vec!["true".into()],
-            operation_host: Some("a".into()),
+            removal: Removal {
+                prune: true,
+                unmanaged: false,
+            },
+            ad_hoc: AdHoc {
+                operation: Some(OperationRef::new("Standard", "create")),
+                command: vec!["true".into()],
+                host: Some("a".into()),
+            },
             ..Goal::default()
         };
         assert_eq!(Goal::from_kept(&goal.to_kept()), Some(goal));

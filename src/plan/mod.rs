@@ -18,9 +18,12 @@ mod step;
 mod workflow;
 
 pub use error::Error;
-pub use goal::{ChangeDetection, Goal, Repair, Workflow};
+pub use goal::{AdHoc, ChangeDetection, Goal, Removal, Repair, Resumed, Workflow};
 pub use leave::Leave;
 pub use operation::{find_operation, operation_named};
 pub use order::{left_out, refuse_cycles, template_order};
 pub use planner::{Repeats, plan, plan_added};
 pub use step::{Activity, Draft, Group, GroupId, Item, Plan, Reason, Step, StepId, Target, When};
+
+#[cfg(test)]
+mod tests;

@@ -65,7 +65,7 @@ pub fn plan(topology: &Topology, goal: &Goal, repeats: &dyn Repeats) -> Result<P
         Workflow::Custom(name) => planner.custom(name)?,
     }
     // A teardown removes everything already.
-    if goal.prune && goal.workflow == Workflow::Deploy {
+    if goal.removal.prune && goal.workflow == Workflow::Deploy {
         planner.prune();
     }
     Ok(planner.plan)

@@ -18,14 +18,15 @@ impl Planner<'_> {
     /// Adds the command on each chosen instance or else on the root, or the operation on each
     /// chosen instance that implements it.
     pub(super) fn run(&mut self) -> Result<(), Error> {
-        match self.goal.operation.clone() {
+        match self.goal.ad_hoc.operation.clone() {
             Some(wanted) => self.run_operation(&wanted),
             None => self.run_command(),
         }
     }
 
     fn run_command(&mut self) -> Result<(), Error> {
-        let operation = command_operation(&self.goal.command, self.goal.operation_host.as_ref());
+        let operation =
+            command_operation(&self.goal.ad_hoc.command, self.goal.ad_hoc.host.as_ref());
         let names = if self.goal.instances.is_empty() {
             vec![ROOT.into()]
         } else {

@@ -133,7 +133,7 @@ impl Planner<'_> {
             "remove_source",
             Some(NodeState::Configuring),
         );
-        if self.is_created(subject) || self.was_begun(subject) || self.goal.destroy_unmanaged {
+        if self.is_created(subject) || self.was_begun(subject) || self.goal.removal.unmanaged {
             self.operation(
                 subject,
                 sequence,

@@ -6,8 +6,8 @@ use indexmap::IndexMap;
 
 use super::Error;
 use super::merge::merge;
-use super::remote_lock::RemoteLock;
 use crate::diagnostic::{Diagnostics, Span};
+use crate::lock::RemoteLockSettings;
 use crate::value::{Map, Value};
 use crate::yaml::{Kind, Mapping, Node};
 
@@ -103,7 +103,7 @@ pub struct Environment {
     /// Secret values.
     pub secrets: Map,
     /// How the ensemble is locked for all machines.
-    pub remote_lock: RemoteLock,
+    pub remote_lock: RemoteLockSettings,
     /// What is wrong with how it is.
     pub lock_problems: Diagnostics,
     root: Node,
@@ -125,7 +125,7 @@ impl Environment {
             (shared, own) => own.or(shared),
         };
         let mut lock_problems = Diagnostics::default();
-        let lock = lock.map(|lock| RemoteLock::read(&lock, &mut lock_problems));
+        let lock = lock.map(|lock| RemoteLockSettings::read(&lock, &mut lock_problems));
         Self {
             name: name.map(str::to_owned),
             inputs: map("inputs"),
@@ -187,7 +187,7 @@ impl Environment {
 mod tests {
     use super::*;
     use crate::diagnostic::Sources;
-    use crate::project::LockMode;
+    use crate::lock::LockMode;
     use crate::yaml::{Limits, parse};
 
     fn node(text: &str) -> Node {
@@ -246,7 +246,7 @@ mod tests {
         let lock = all
             .resolve(None, Some(&node("{lfs_lock: {lock: require, name: n}}")))
             .remote_lock;
-        let expected = RemoteLock {
+        let expected = RemoteLockSettings {
             mode: LockMode::Require,
             name: Some("n".into()),
             url: Some("http://x".into()),

@@ -13,7 +13,6 @@ mod merge;
 mod project;
 mod python;
 mod reader;
-mod remote_lock;
 mod trust;
 
 pub use clones::folder_of as folder_of_clone;
@@ -28,5 +27,4 @@ pub use loader::FileLoader;
 pub use locate::{Located, Request, locate, trust};
 pub use project::{EnsembleEntry, MANIFEST, PROJECT_FILE, PROJECT_FOLDER, Project};
 pub use reader::{ENVIRONMENT_KEYS, PROJECT_KEYS};
-pub use remote_lock::{LockMode, LockNameParts, RemoteLock};
 pub use trust::{Trust, Trusted};

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use indexmap::IndexMap;
 
-use super::remote_lock::RemoteLock;
 use super::trust::bare_url;
 use super::{EnsembleEntry, Environments, Error, FileLoader, Project, Trusted};
 use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::lock::RemoteLockSettings;
 use crate::system::fs;
 use crate::value::Value;
 use crate::yaml::{Key, Kind, Limits, Mapping, Node, Rest, Shape, Table, expand};
@@ -441,7 +441,7 @@ impl Reader<'_> {
             self.wrong(section, &format!("`{}`", key.name), wanted);
         }
         if let Some(section) = environment.get("lfs_lock") {
-            RemoteLock::read(section, self.problems);
+            RemoteLockSettings::read(section, self.problems);
         }
     }
 

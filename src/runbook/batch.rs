@@ -9,7 +9,8 @@ use super::env::Env;
 use super::failure::{Failure, FailureKind};
 use super::host_list::{HostList, Sources, hosts_in, stripped};
 use super::running::{Batch, HostRun, Planned};
-use super::{Event, HostEnd, HostListError, HostOutcome, Lookup, Order, RoleDef, Runbook, Task};
+use super::{Event, HostEnd, HostListError, HostOutcome, Order, RoleDef, Runbook, Task};
+use crate::host::helpers::Lookup;
 use crate::host::{Action, ActionResult, Command, Request};
 use crate::value::{Map, Value};
 

@@ -111,7 +111,7 @@ impl Runbook {
     /// secret itself.
     pub(super) fn tell(&mut self, id: usize, what: &str, text: &Rendered, step: &Step) {
         let run = self.runs.get(id);
-        if run.tries > 0 {
+        if !run.tries.are_none() {
             return;
         }
         let shown = match &step.deed {

@@ -11,8 +11,9 @@ use super::env::Env;
 use super::running::{Batch, HostRun, Planned};
 use super::slab::Slab;
 use super::template::{Renderer, scene};
-use super::{Call, Event, Helpers, Options, Task, TaskName, Tasks};
+use super::{Call, Event, Options, Task, TaskName, Tasks};
 use crate::expr::Vars;
+use crate::host::helpers::Helpers;
 use crate::host::{Passwords, Place, Question, Request};
 use crate::value::{Map, Value};
 

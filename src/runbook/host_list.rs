@@ -6,9 +6,6 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::host::Command;
-use crate::value::Value;
-
 /// Hosts, roles, and hosts that are left out, as one source says them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Scope {
@@ -24,43 +21,6 @@ impl Scope {
     /// Whether it names neither a host nor a role.
     pub fn is_silent(&self) -> bool {
         self.hosts.is_empty() && self.roles.is_empty()
-    }
-}
-
-/// What a role stands for.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Lookup {
-    /// These hosts, in order; perhaps none.
-    Hosts(Vec<String>),
-    /// The lines that this command prints, run on this machine.
-    Command(Box<Command>),
-    /// There is no such role.
-    Unknown {
-        /// What may have been meant.
-        hint: Option<String>,
-    },
-    /// Its hosts cannot be told, for this reason.
-    Refused(String),
-}
-
-/// Knows roles and hosts that `tasks.yaml` does not: an inventory.
-pub trait Roles: std::fmt::Debug {
-    /// The hosts of a role.
-    fn hosts_of(&self, role: &str) -> Lookup;
-
-    /// What is known of a host, a map; templates read it as `data`.
-    fn data(&self, _host: &str) -> Option<Value> {
-        None
-    }
-}
-
-/// An inventory without anything in it.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct NoRoles;
-
-impl Roles for NoRoles {
-    fn hosts_of(&self, _role: &str) -> Lookup {
-        Lookup::Unknown { hint: None }
     }
 }
 

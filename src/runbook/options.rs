@@ -1,14 +1,10 @@
 //! What a run is told besides its tasks.
 
-use std::fmt::Debug;
 use std::path::PathBuf;
-use std::rc::Rc;
-use std::sync::Arc;
 use std::time::Duration;
 
-use super::{MaxFail, Roles, Scope, Switches};
-use crate::expr::World;
-use crate::host::{Passwords, Place};
+use super::{MaxFail, Scope, Switches};
+use crate::host::Passwords;
 use crate::value::Map;
 
 /// What a run is told besides its tasks: what was typed, and what it needs to know of this machine.
@@ -38,29 +34,4 @@ pub struct Options {
     pub passwords: Passwords,
     /// Where relative paths of anonymous commands begin.
     pub folder: PathBuf,
-}
-
-/// Knows how hosts are reached.
-pub trait Book: Debug {
-    /// Where a host string leads, for a user if the string names none; or why nowhere.
-    fn place(&self, host: &str, user: Option<&str>) -> Result<Place, String>;
-}
-
-/// What a run asks others.
-#[derive(Clone)]
-pub struct Helpers {
-    /// How hosts are reached.
-    pub book: Rc<dyn Book>,
-    /// Roles beyond those of `tasks.yaml`.
-    pub roles: Rc<dyn Roles>,
-    /// What templates may read of this machine.
-    pub world: Arc<dyn World>,
-}
-
-impl Debug for Helpers {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Helpers")
-            .field("book", &self.book)
-            .finish_non_exhaustive()
-    }
 }

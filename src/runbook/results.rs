@@ -6,11 +6,8 @@ use std::time::Duration;
 use super::engine::{Do, Waiting, Work};
 use super::failure::{Failure, FailureKind};
 use super::{Deed, Event, Runbook, Step, Task};
-use crate::host::{ActionResult, Exit, Question, Secret};
+use crate::host::{ActionResult, Exit, Question, Secret, Tries};
 use crate::value::Value;
-
-/// How often somebody is asked the same.
-const TRIES: u8 = 3;
 
 impl Runbook {
     /// Takes the result of an action.
@@ -139,10 +136,8 @@ impl Runbook {
             let reason = format!("the command asks `{}`", text.trim());
             return Err(Failure::new(FailureKind::Asked, reason));
         }
-        let run = self.runs.get_mut(id);
-        run.tries += 1;
-        if run.tries > TRIES {
-            let reason = format!("{question} was refused {TRIES} times");
+        if !self.runs.get_mut(id).tries.again() {
+            let reason = format!("{question} was refused {} times", Tries::MAX);
             return Err(Failure::new(FailureKind::Asked, reason));
         }
         let id = self.wait_for(Waiting::Secret(id, question.clone()));
@@ -179,10 +174,10 @@ impl Runbook {
             .as_ref()
             .is_some_and(|pattern| !pattern.is_match(&answer))
         {
-            let run = self.runs.get_mut(id);
-            run.tries += 1;
-            if run.tries >= TRIES {
-                let reason = format!("none of {TRIES} answers was right");
+            let tries = &mut self.runs.get_mut(id).tries;
+            tries.again();
+            if tries.are_over() {
+                let reason = format!("none of {} answers was right", Tries::MAX);
                 return Err(Failure::new(FailureKind::Asked, reason));
             }
             self.warn("this answer is not right");

@@ -6,7 +6,7 @@ use super::failure::{Failure, FailureKind};
 use super::template::scene;
 use super::{Runbook, Text};
 use crate::expr::{Context, Error, Vars};
-use crate::host::{DEFAULT_PORT, HostParts};
+use crate::host::{DEFAULT_PORT, HostParts, Tries};
 use crate::value::Value;
 
 /// What became of a step.
@@ -41,7 +41,7 @@ impl Runbook {
                 return Err(Failure::interrupted());
             }
             // A step that is taken up again has been asked already whether it is to run.
-            let is_new = self.runs.get(id).tries == 0 && self.runs.get(id).executed.is_none();
+            let is_new = self.runs.get(id).tries.are_none() && self.runs.get(id).executed.is_none();
             if is_new && !self.holds(id, step.when.as_ref())? {
                 self.runs.get_mut(id).step += 1;
                 continue;
@@ -62,7 +62,7 @@ impl Runbook {
     pub(super) fn step_done(&mut self, id: usize) {
         let run = self.runs.get_mut(id);
         run.step += 1;
-        run.tries = 0;
+        run.tries = Tries::default();
         run.executed = None;
     }
 

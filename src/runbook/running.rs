@@ -9,6 +9,7 @@ use super::failure::Failure;
 use super::host_list::HostList;
 use super::{Scope, Task};
 use crate::expr::Vars;
+use crate::host::Tries;
 use crate::value::{Map, Value};
 
 /// A task that is to run: what it is given, and where.
@@ -67,7 +68,7 @@ pub(super) struct HostRun {
     /// The step that it is at.
     pub(super) step: usize,
     /// How often somebody was asked for this step.
-    pub(super) tries: u8,
+    pub(super) tries: Tries,
     pub(super) elapsed: Duration,
     /// The first failure that was only warned of.
     pub(super) tolerated: Option<Failure>,
@@ -88,7 +89,7 @@ impl HostRun {
             env,
             owns_env,
             step: 0,
-            tries: 0,
+            tries: Tries::default(),
             elapsed: Duration::ZERO,
             tolerated: None,
             registered: Map::new(),

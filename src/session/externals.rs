@@ -74,7 +74,7 @@ pub(crate) fn add(session: &mut Session, topology: &mut Topology, problems: &mut
         if topology.external(name).is_some() || named.iter().any(|(known, _)| **known == *name) {
             continue;
         }
-        let project = session.located_project.as_ref();
+        let project = session.found.located.project.as_ref();
         let Some(file) = project.and_then(|it| Some(it.path_of(it.entry_named(name)?))) else {
             continue;
         };
@@ -190,7 +190,7 @@ fn file_of(session: &Session, location: &Node) -> Result<PathBuf, Unusable> {
     let text = |key: &str| location.get(key).and_then(Node::as_str);
     let file = text("file").unwrap_or_default();
     let folder = if let Some(project) = text("project") {
-        let known = session.located_project.as_ref();
+        let known = session.found.located.project.as_ref();
         let known = known.and_then(|known| known.projects.get(project));
         let home = session.options.home.as_ref();
         let folder = known.or_else(|| home.filter(|_| project == "home"));

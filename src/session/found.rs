@@ -11,7 +11,7 @@ use crate::system::{env, fs};
 use crate::yaml::Limits;
 
 /// An ensemble that was found but not read.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Found {
     pub(crate) located: Located,
     /// The link by which its file was found, if it was.

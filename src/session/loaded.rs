@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::error::{LoadError, LoadErrorKind};
+use super::found::Found;
 use super::options::SessionOptions;
 use super::world::RealWorld;
 use crate::diagnostic::{Diagnostics, Sources};
 use crate::ensemble::{Manifest, RecordedHistory};
 use crate::expr::{Context, Evaluator, Memo};
 use crate::name::ChangeId;
-use crate::project::{self, Environment, Project, Trust};
-use crate::system::env::Env;
+use crate::project::{self, Environment};
 use crate::system::fs;
 use crate::topology::Topology;
 use crate::tosca::ServiceTemplate;
@@ -26,13 +26,11 @@ pub(crate) struct Session {
     pub(crate) service: Arc<ServiceTemplate>,
     pub(crate) environment: Environment,
     pub(crate) warnings: Diagnostics,
-    pub(crate) env: Env,
     pub(crate) project: PathBuf,
-    pub(crate) trust: Trust,
     /// How it was asked for.
     pub(crate) options: SessionOptions,
-    /// The project that it is in.
-    pub(crate) located_project: Option<Project>,
+    /// The place where it was found.
+    pub(crate) found: Found,
     /// Its own manifest, and those of the ensembles that use it.
     pub(crate) used_by: Vec<PathBuf>,
     /// The values of its inputs.
@@ -70,11 +68,11 @@ impl Session {
             base: self.manifest.base_dir().to_path_buf(),
             project: self.project.clone(),
             planned,
-            variables: self.env.all().clone(),
+            variables: self.found.env.all().clone(),
             locals: self.environment.locals.clone(),
             secrets: self.environment.secrets.clone(),
             metadata: self.metadata(),
-            trust: self.trust.clone(),
+            trust: self.found.located.trust.clone(),
         }
     }
 
@@ -103,7 +101,7 @@ impl Session {
         world: &Arc<RealWorld>,
     ) -> Result<BTreeMap<String, String>, LoadError> {
         if self.environment.variables.is_empty() {
-            return Ok(self.env.all().clone());
+            return Ok(self.found.env.all().clone());
         }
         let scope: Arc<dyn crate::expr::Scope> = Arc::clone(topology) as _;
         let evaluator = Evaluator::new(scope, Arc::clone(world) as _, Arc::new(Memo::default()));
@@ -116,7 +114,7 @@ impl Session {
             })?;
             rules.push((name.to_owned(), value));
         }
-        Ok(project::filter_env(&rules, self.env.all())
+        Ok(project::filter_env(&rules, self.found.env.all())
             .into_iter()
             .collect())
     }

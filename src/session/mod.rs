@@ -14,19 +14,20 @@ mod inputs;
 mod instances;
 mod loaded;
 mod options;
+mod orphans;
 mod past;
 mod reading;
 mod topology;
 mod world;
 
 pub(crate) use conditions::read_service;
-pub(crate) use departed::topology as topology_with_orphans;
 pub use error::{LoadError, LoadErrorKind};
 pub(crate) use found::{Found, current_dir, find};
 pub(crate) use identity::of as identity;
 pub(crate) use imports::FileImporter;
 pub(crate) use loaded::Session;
 pub use options::SessionOptions;
+pub(crate) use orphans::topology as topology_with_orphans;
 pub(crate) use reading::{
     directories_of_includes, folder_of_repository, load, manifest, surroundings,
 };

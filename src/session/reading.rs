@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::blueprint;
 use super::conditions::read_service;
+use super::departed::Departed;
 use super::error::{LoadError, LoadErrorKind};
 use super::found::Found;
 use super::imports::FileImporter;
@@ -15,16 +16,18 @@ use super::loaded::Session;
 use super::options::SessionOptions;
 use crate::diagnostic::{Diagnostic, Diagnostics, Source, SourceId, Sources};
 use crate::ensemble::{Manifest, ManifestSource};
-use crate::project::{Environment, FileLoader, Located};
-use crate::system::env::Env;
+use crate::project::{Environment, FileLoader};
 use crate::system::fs;
 use crate::tosca::{self, ReadOptions, ServiceTemplate};
 use crate::value::Map;
-use crate::yaml::{self, Kind, Limits, Mapping, Node};
+use crate::yaml::{self, Kind, Limits, Node};
+
+/// How often the model is read again without templates that do not fit into it.
+const ATTEMPTS: usize = 8;
 
 /// Reads an ensemble and checks all of it.
 pub(crate) fn load(found: Found, options: &SessionOptions) -> Result<Session, LoadError> {
-    load_with(found, options, Mapping::default())
+    load_with(found, options, &mut Departed::default())
 }
 
 /// Reads the file of an ensemble, and not what the ensemble describes.
@@ -67,47 +70,40 @@ fn manifest_with(found: &Found) -> Result<(Manifest, Sources), LoadError> {
     }
 }
 
-/// As [`load`], with node templates that have left the model.
-pub(crate) fn load_with(
+/// Reads an ensemble as [`load`] does, with node templates that have left the model, as far as they
+/// fit into it.
+pub(super) fn load_with(
     found: Found,
     options: &SessionOptions,
-    departed: Mapping,
+    departed: &mut Departed,
 ) -> Result<Session, LoadError> {
-    let Found {
-        located,
-        mut sources,
-        env,
-        ..
-    } = found;
-    let mut loader = FileLoader::new(&mut sources, &env, Limits::default());
+    let located = &found.located;
+    let mut sources = found.sources.clone();
+    let mut loader = FileLoader::new(&mut sources, &found.env, Limits::default());
     loader.set_trust(&located.trust, located.folder());
     let project = located.project.as_ref();
     let root = project.map(|project| project.root.as_path());
     loader.set_places(located.folder(), root);
-    let result = read(&located, &mut loader, &env, (options, departed));
+    let result = read(&found, &mut loader, options, departed);
     let mut warnings = located.warnings.clone();
     warnings.append(loader.take_warnings());
     drop(loader);
-    let project = located.project.as_ref().map(|project| project.root.clone());
-    let project = project.unwrap_or_else(|| located.folder().to_path_buf());
+    let project = root.unwrap_or_else(|| located.folder()).to_path_buf();
     let own = fs::canonicalize(&located.manifest).unwrap_or_else(|_| located.manifest.clone());
     match result {
-        Ok((manifest, service, environment, inputs, problems)) => {
-            warnings.append(problems);
-            let service = Arc::new(service);
+        Ok((manifest, environment, model)) => {
+            warnings.append(model.problems);
             Ok(Session {
                 sources,
                 manifest,
-                service,
+                service: Arc::new(model.service),
                 environment,
                 warnings,
-                env,
                 project,
-                trust: located.trust,
                 options: options.clone(),
-                located_project: located.project,
                 used_by: vec![own],
-                inputs,
+                inputs: model.inputs,
+                found,
             })
         }
         Err(problems) => Err(LoadError::with_places(
@@ -118,18 +114,62 @@ pub(crate) fn load_with(
     }
 }
 
-type Read = (Manifest, ServiceTemplate, Environment, Map, Diagnostics);
+/// The model that an ensemble describes.
+struct Model {
+    service: ServiceTemplate,
+    inputs: Map,
+    /// Problems, none of which is an error.
+    problems: Diagnostics,
+}
 
+/// Reads the file of an ensemble, then its model, until all departed templates that are left fit
+/// into it.
 fn read(
-    located: &Located,
+    found: &Found,
     loader: &mut FileLoader<'_>,
-    env: &Env,
-    (options, departed): (&SessionOptions, Mapping),
-) -> Result<Read, Diagnostics> {
-    let limits = Limits::default();
-    let manifest = read_manifest(&located.manifest, loader, limits)?;
+    options: &SessionOptions,
+    departed: &mut Departed,
+) -> Result<(Manifest, Environment, Model), Diagnostics> {
+    let located = &found.located;
+    let manifest = read_manifest(&located.manifest, loader, Limits::default());
+    let manifest = manifest.inspect_err(|problems| departed.give_up(problems))?;
     let environment = located.environment(manifest.environment());
     add_repositories(&environment, located.folder(), loader);
+    let warnings = loader.take_warnings();
+    let mut attempts = 0;
+    let mut model = loop {
+        attempts += 1;
+        match read_model(
+            found,
+            (&manifest, &environment),
+            loader,
+            (options, departed),
+        ) {
+            Ok(model) => break model,
+            Err(problems) => {
+                departed.give_up(&problems);
+                if departed.is_empty() || attempts == ATTEMPTS {
+                    return Err(problems);
+                }
+                // The next attempt gives the same warnings again.
+                loader.take_warnings();
+            }
+        }
+    };
+    let mut problems = warnings;
+    problems.append(loader.take_warnings());
+    problems.append(std::mem::take(&mut model.problems));
+    model.problems = problems;
+    Ok((manifest, environment, model))
+}
+
+fn read_model(
+    found: &Found,
+    (manifest, environment): (&Manifest, &Environment),
+    loader: &mut FileLoader<'_>,
+    (options, departed): (&SessionOptions, &Departed),
+) -> Result<Model, Diagnostics> {
+    let located = &found.located;
     let root = manifest.service_template().cloned();
     let without = root.is_none();
     let nothing = || Node::new(Kind::Null, manifest.root().span(), None);
@@ -138,21 +178,22 @@ fn read(
     let mut chosen = Diagnostics::default();
     let read_options = ReadOptions {
         check_unused: options.check_unused,
-        blueprint: blueprint::choose(&root, of_spec.as_ref(), &environment, &mut chosen),
+        blueprint: blueprint::choose(&root, of_spec.as_ref(), environment, &mut chosen),
         blueprints: of_spec,
         added: instances::templates(manifest.root().get("spec"), &root),
-        departed,
+        departed: departed.mapping(),
         directories: directories_of_includes(loader.sources()),
         ..ReadOptions::default()
     };
     let mut importer = FileImporter {
         loader,
         document: manifest.root().clone(),
-        limits,
+        limits: Limits::default(),
         lenient: false,
     };
     let base = located.folder();
-    let (service, mut problems) = read_service(&root, base, &mut importer, &read_options, env);
+    let (service, mut problems) =
+        read_service(&root, base, &mut importer, &read_options, &found.env);
     problems.append(chosen);
     problems.append(environment.lock_problems.clone());
     let Some(service) = service.filter(|_| !problems.has_errors()) else {
@@ -163,17 +204,19 @@ fn read(
         let help = "describe what to deploy under `spec: {service_template: …}`";
         problems.push(Diagnostic::warning(message).help(help));
     }
-    let inputs = inputs_of(&manifest, &environment, &service, options, &mut problems);
+    let inputs = inputs_of(manifest, environment, &service, options, &mut problems);
     if !options.incomplete {
         let found = tosca::check_inputs(&service.types, &service.topology, &inputs);
         problems.append(found);
     }
-
     if problems.has_errors() {
-        Err(problems)
-    } else {
-        Ok((manifest, service, environment, inputs, problems))
+        return Err(problems);
     }
+    Ok(Model {
+        service,
+        inputs,
+        problems,
+    })
 }
 
 /// The directories of the texts that other texts included, for the file names they contain.

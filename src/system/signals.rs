@@ -46,7 +46,10 @@ struct State {
     count: usize,
     /// Whether something is under way that must be brought to an end.
     started: bool,
-    listener: Option<Listener>,
+    /// The listener, with the number that its [`Listening`] knows.
+    listener: Option<(u64, Listener)>,
+    /// How many listeners there were.
+    listeners: u64,
 }
 
 #[derive(Default)]
@@ -84,16 +87,21 @@ impl Interrupts {
             }
             CUT.store(true, Ordering::SeqCst);
         }
-        if let Some(listener) = &state.listener {
+        if let Some((_, listener)) = &state.listener {
             listener(signal as i32, state.count);
         }
         self.0.came.notify_all();
     }
 
-    /// The number of the first signal, if one came. What waits for a helper program goes on
-    /// waiting from then on.
+    /// Returns the number of the first signal, if one came.
     pub fn first(&self) -> Option<i32> {
-        let first = self.state().first;
+        self.state().first
+    }
+
+    /// Takes note of the first signal, if one came: helper programs that run from then on, to
+    /// bring things to an end, are not cut short by it.
+    pub fn heed(&self) -> Option<i32> {
+        let first = self.first();
         if first.is_some() {
             take_cut();
         }
@@ -128,18 +136,37 @@ impl Interrupts {
         true
     }
 
-    /// Has each signal told to `listener`, those that came already at once.
-    pub fn listen(&self, listener: impl Fn(i32, usize) + Send + 'static) {
+    /// Has each signal told to `listener`, those that came already at once, until the value that
+    /// this returns is dropped, or somebody else listens.
+    pub fn listen(&self, listener: impl Fn(i32, usize) + Send + 'static) -> Listening {
         let mut state = self.state();
         if let Some(first) = state.first {
             listener(first, state.count);
         }
-        state.listener = Some(Box::new(listener));
+        state.listeners += 1;
+        let number = state.listeners;
+        state.listener = Some((number, Box::new(listener)));
+        Listening {
+            interrupts: self.clone(),
+            number,
+        }
     }
+}
 
-    /// Lets the listener go.
-    pub fn unlisten(&self) {
-        self.state().listener = None;
+/// A listener that hears of signals as long as this value lives.
+#[derive(Debug)]
+#[must_use = "a listener hears nothing once this is dropped"]
+pub struct Listening {
+    interrupts: Interrupts,
+    number: u64,
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        let mut state = self.interrupts.state();
+        let own = state.listener.take_if(|(number, _)| *number == self.number);
+        drop(state);
+        drop(own);
     }
 }
 
@@ -168,13 +195,44 @@ mod tests {
         interrupts.heard(Signal::SIGTERM);
         let told = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&told);
-        interrupts.listen(move |_, nth| {
+        let listening = interrupts.listen(move |_, nth| {
             count.fetch_add(nth, Ordering::SeqCst);
         });
         interrupts.heard(Signal::SIGINT);
         assert_eq!(told.load(Ordering::SeqCst), 3);
+        drop(listening);
+        interrupts.heard(Signal::SIGINT);
+        assert_eq!(told.load(Ordering::SeqCst), 3);
         assert_eq!(interrupts.first(), Some(15));
         assert!(interrupts.wait(Duration::ZERO));
+    }
+
+    #[test]
+    fn a_listener_that_goes_leaves_the_one_after_it() {
+        let interrupts = Interrupts::default();
+        interrupts.starts();
+        let told = Arc::new(AtomicUsize::new(0));
+        let first = interrupts.listen(|_, _| panic!("somebody else listens now"));
+        let count = Arc::clone(&told);
+        let _second = interrupts.listen(move |_, _| {
+            count.fetch_add(1, Ordering::SeqCst);
+        });
+        drop(first);
+        interrupts.heard(Signal::SIGINT);
+        assert_eq!(told.load(Ordering::SeqCst), 1);
+    }
+
+    #[test]
+    fn a_helper_is_cut_short_until_the_signal_is_heeded() {
+        let interrupts = Interrupts::default();
+        assert_eq!(interrupts.heed(), None);
+        interrupts.heard(Signal::SIGINT);
+        // To look at it changes nothing.
+        assert_eq!(interrupts.first(), Some(2));
+        assert_eq!(format!("{interrupts:?}"), "Interrupts(Some(2))");
+        assert!(CUT.load(Ordering::SeqCst));
+        assert_eq!(interrupts.heed(), Some(2));
+        assert!(!take_cut());
     }
 
     #[test]

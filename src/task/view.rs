@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::expr::{Context, Error, Evaluator, LocalContext, Var};
 use crate::host::Place;
+use crate::host::helpers::Helpers;
 use crate::name::{OperationRef, Status};
-use crate::runbook::Helpers;
 use crate::value::{Map, Value};
 
 /// What holds for a task whatever its inputs.

@@ -24,3 +24,8 @@ pub use load::{Error, load, load_on};
 pub use orphan::Orphan;
 pub use record::{SectionValues, snapshot, status_section};
 pub use topology::{Topology, is_computed};
+
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;

@@ -256,7 +256,9 @@ impl Topology {
     }
 
     pub(super) fn push(&mut self, entity: Entity) -> Handle {
-        let handle = Handle(u32::try_from(self.entities.len()).unwrap_or(u32::MAX));
+        // More entities than that do not fit into the memory of any machine.
+        let index = u32::try_from(self.entities.len()).expect("fewer than 2^32 entities");
+        let handle = Handle(index);
         self.entities.push(entity);
         handle
     }

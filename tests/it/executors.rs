@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use unfurl::exec::{Heard, Limits, Local};
 use unfurl::host::{
     Action, ActionResult, Become, Chain, ChainSpec, Command, Executor, Exit, Note, Program,
     Question, Request, RunOutput, Secret, Spread, Surroundings,
 };
-use unfurl::runner::{Heard, Limits, Local};
 
 /// Users of this machine that are there for one test, with a rule for one of them.
 struct Users {

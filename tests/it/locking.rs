@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 use serde_json::Value as Json;
-use unfurl::ensemble::{Lock, LockError};
+use unfurl::lock::{Lock, LockError};
 
 use super::support::{Started, TestEnv, is_full};
 

@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
+use unfurl::exec::{Heard, Limits, Local};
 use unfurl::host::change::{Change, Like, Run, Write};
 use unfurl::host::fact::{Domain, Entry, EntryKind, Fact, Probe, Reading, Setting};
 use unfurl::host::{
     Action, ActionResult, Become, Call, Chain, Changed, Destination, Executor, Exit, Place, Pool,
     ReadOutput, Request, Stop,
 };
-use unfurl::runner::{Heard, Limits, Local};
 
 use crate::hosts::sshd::{Sshd, call, pooled};
 

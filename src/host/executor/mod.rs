@@ -1,8 +1,8 @@
 //! Executors: an ordered chain around every action on a host (spec/hosts.md X1 to X20).
 //!
-//! Each executor of a [`Chain`] either ends it with a result or lets the next one go on (X2). A
-//! chain is a pure state machine: it says what to wait for and what to perform, and whoever drives
-//! it tells what came of that. Built in are
+//! Each executor of a [`super::Chain`] either ends it with a result or lets the next one go on
+//! (X2). A chain is a pure state machine: it says what to wait for and what to perform, and whoever
+//! drives it tells what came of that. Built in are
 //!
 //! | name | what it does | ends the chain |
 //! |---|---|---|

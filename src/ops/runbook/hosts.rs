@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
 use crate::host::book::{Book, Login, Target};
+use crate::host::helpers::{Lookup, Roles};
 use crate::host::inventory::{self, Inventory, Way};
 use crate::host::ssh_config::{self, Config, Files, Local};
 use crate::host::{Command, HostParts, Place, Program};
 use crate::ops::SessionOptions;
 use crate::ops::failure::{Failure, FailureKind};
 use crate::ops::hosts::{self, Hosts, RoleExpressions};
-use crate::runbook::{Lookup, Roles};
 use crate::system::env::Env;
 use crate::value::{Map, Value};
 
@@ -124,7 +124,7 @@ fn gathered(request: &HostsRequest) -> Result<Hosts, Failure> {
     Ok(gathered)
 }
 
-impl crate::runbook::Book for KnownHosts {
+impl crate::host::helpers::Book for KnownHosts {
     /// A host of the inventory goes the way that its variables say; any other is a host string. A
     /// user that the run names counts where neither names one (F56).
     fn place(&self, host: &str, user: Option<&str>) -> Result<Place, String> {

@@ -1,17 +1,13 @@
 //! A person on a single host: a shell there, or ports that lead through it (spec/hosts.md F66).
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::KnownHosts;
-use crate::host::{Destination, Exit, Forward, Passwords, Place, Question, Secret};
+use crate::exec::{Asking, Visit};
+use crate::host::helpers::Book as _;
+use crate::host::{Destination, Exit, Forward, Place, Question, Secret, Tries};
 use crate::ops::failure::{Failure, FailureKind};
-use crate::runbook::Book as _;
-use crate::runner::Visit;
 use crate::system::signals::Interrupts;
-
-/// How often somebody is asked the same.
-const TRIES: u8 = 3;
 
 /// A host that is connected to.
 #[derive(Debug)]
@@ -51,10 +47,9 @@ impl HostVisit {
     }
 
     fn connect(&mut self, ask: &mut dyn FnMut(&Question) -> Option<Secret>) -> Result<(), Failure> {
-        let mut passwords = Passwords::default();
-        let mut tries: HashMap<Question, u8> = HashMap::new();
+        let mut asking = Asking::default();
         loop {
-            let host = Arc::new(passwords.apply(&self.host));
+            let host = Arc::new(asking.passwords().apply(&self.host));
             let (question, was_refused) = match self.visit.reach(&host) {
                 Ok(()) => {
                     self.host = host;
@@ -63,12 +58,10 @@ impl HostVisit {
                 Err(Exit::Asked { question, refused }) => (question, refused),
                 Err(exit) => return Err(self.failure(&exit)),
             };
-            let count = tries.entry(question.clone()).or_default();
-            if *count == TRIES {
-                let reason = format!("{question} was refused {TRIES} times");
+            if !asking.may_ask(&question) {
+                let reason = format!("{question} was refused {} times", Tries::MAX);
                 return Err(self.failure(&Exit::Failed(reason)));
             }
-            *count += 1;
             let Some(answer) = ask(&question) else {
                 let reason = if was_refused {
                     format!("{question} was refused")
@@ -77,7 +70,7 @@ impl HostVisit {
                 };
                 return Err(self.failure(&Exit::Failed(reason)));
             };
-            passwords.answered(&question, answer);
+            asking.answered(&question, Some(answer));
         }
     }
 

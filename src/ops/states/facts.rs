@@ -3,11 +3,12 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::hands::{Hands, News, lost};
-use super::hosts::StateHost;
+use super::drive::driver;
+use super::hosts::{StateHost, lost};
 use super::request::StatesView;
+use crate::exec::{Machine, Next, drive};
 use crate::host::fact::{Fact, Reading};
-use crate::host::{Action, ActionResult};
+use crate::host::{Action, ActionResult, Question, Secret};
 use crate::ops::failure::Failure;
 use crate::system::signals::Interrupts;
 
@@ -40,44 +41,78 @@ pub fn read_facts(
     request: &FactsRequest,
     view: &mut dyn StatesView,
 ) -> Result<Vec<FactsOf>, Failure> {
-    let mut hands: Hands<usize> = Hands::new(request.interrupts.clone(), request.sudo.clone());
-    let mut waiting: VecDeque<usize> = (0..request.hosts.len()).collect();
-    let not_reached = || Err("it was not come to".to_owned());
-    let mut all: Vec<FactsOf> = request
-        .hosts
-        .iter()
-        .map(|host| FactsOf {
+    let mut driver = driver(&request.interrupts, request.sudo.as_ref());
+    let mut round = Round::new(request);
+    drive(&mut round, &mut driver, view)?;
+    Ok(round.all)
+}
+
+/// One look at all machines.
+struct Round<'a> {
+    request: &'a FactsRequest,
+    waiting: VecDeque<usize>,
+    running: usize,
+    all: Vec<FactsOf>,
+}
+
+impl<'a> Round<'a> {
+    fn new(request: &'a FactsRequest) -> Self {
+        let not_reached = || Err("it was not come to".to_owned());
+        let all = request.hosts.iter().map(|host| FactsOf {
             name: Arc::clone(&host.name),
             readings: not_reached(),
-        })
-        .collect();
-    let mut running = 0;
-    loop {
-        while running < request.parallel.max(1)
-            && let Some(at) = waiting.pop_front()
+        });
+        Self {
+            request,
+            waiting: (0..request.hosts.len()).collect(),
+            running: 0,
+            all: all.collect(),
+        }
+    }
+}
+
+impl<'a> Machine for Round<'a> {
+    type View = dyn StatesView + 'a;
+    type Error = Failure;
+
+    fn next(&mut self, _view: &mut Self::View) -> Result<Next, Failure> {
+        if self.running < self.request.parallel.max(1)
+            && let Some(at) = self.waiting.pop_front()
         {
-            let action = Action::Read(request.facts.clone());
-            hands.submit(&request.hosts[at], action, at)?;
-            running += 1;
+            self.running += 1;
+            let action = Action::Read(self.request.facts.clone());
+            let request = self.request.hosts[at].request(action);
+            return Ok(Next::Perform(at as u64, Box::new(request)));
         }
-        if hands.is_idle() {
-            request.interrupts.unlisten();
-            return Ok(all);
+        Ok(match self.running {
+            0 => Next::End,
+            _ => Next::Wait(None),
+        })
+    }
+
+    fn complete(
+        &mut self,
+        tag: u64,
+        result: ActionResult,
+        _view: &mut Self::View,
+    ) -> Result<(), Failure> {
+        self.running -= 1;
+        let at = usize::try_from(tag).unwrap_or(usize::MAX);
+        if let Some(facts) = self.all.get_mut(at) {
+            facts.readings = match (lost(result.exit()), result) {
+                (Some(reason), _) => Err(reason),
+                (None, ActionResult::Read(output)) => Ok(output.readings),
+                (None, other) => Err(other.exit().to_string()),
+            };
         }
-        match hands.listen(None, view)? {
-            News::Ended(at, result) => {
-                running -= 1;
-                all[at].readings = match (lost(result.exit()), result) {
-                    (Some(reason), _) => Err(reason),
-                    (None, ActionResult::Read(output)) => Ok(output.readings),
-                    (None, other) => Err(other.exit().to_string()),
-                };
-            }
-            News::Interrupted => {
-                waiting.clear();
-                hands.cancel_all();
-            }
-            News::Time | News::Nothing => {}
-        }
+        Ok(())
+    }
+
+    fn interrupt(&mut self, _signal: i32) {
+        self.waiting.clear();
+    }
+
+    fn ask(&mut self, question: &Question, view: &mut Self::View) -> Option<Secret> {
+        view.ask(question)
     }
 }

@@ -29,7 +29,7 @@ impl Flow {
     /// How the machines wait for each other, once all are compiled.
     pub(super) fn of(request: &StatesRequest, machines: &[Machine]) -> Result<Self, Failure> {
         let active = || machines.iter().filter(|machine| machine.is_active());
-        let lows = || active().filter_map(|machine| Some(&*machine.prepared.as_ref()?.low));
+        let lows = || active().filter_map(|machine| Some(&*machine.run.prepared()?.low));
         let waits = active().count() > 1 && lows().all(|low| !low.has_links);
         let kind = match request.pace {
             Pace::Serial => Kind::Serial,
@@ -121,7 +121,7 @@ fn contradiction<'a>(refused: &NoOrder, machine: impl Fn(usize) -> &'a Machine) 
                 into their IDs, so that each round has states of its own; or let no host wait for another: `--no-wait`";
     let mut diagnostic = Diagnostic::error(message).help(help);
     let sources = refused.states.first().map(|state| machine(state.machine));
-    let sources = sources.and_then(|machine| machine.prepared.as_ref());
+    let sources = sources.and_then(|machine| machine.run.prepared());
     let sources: Sources = sources.map_or_else(Sources::default, |it| it.compiled.sources.clone());
     if let Some(first) = refused.states.first() {
         diagnostic = diagnostic.label(first.span, "one of them");

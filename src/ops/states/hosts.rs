@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use regex::Regex;
 
-use crate::host::Place;
+use crate::host::helpers::{Book as _, Lookup, Roles as _};
+use crate::host::{Action, Exit, Place, Request};
 use crate::ops::failure::{Failure, FailureKind};
 use crate::ops::runbook::KnownHosts;
-use crate::runbook::{Book as _, Lookup, Roles as _, Scope};
+use crate::runbook::Scope;
 use crate::value::{Map, Value};
 
 /// A machine that states are applied to.
@@ -113,6 +114,13 @@ pub fn this_machine(name: &str) -> StateHost {
 }
 
 impl StateHost {
+    /// An action on this machine.
+    pub(super) fn request(&self, action: Action) -> Request {
+        let mut request = Request::at(self.place.clone(), action);
+        request.host = Some(self.name.to_string());
+        request
+    }
+
     /// The pillar of this machine: what is known of it, under what was given for all.
     pub fn pillar(&self, given: &Map) -> Value {
         let mut pillar = self.data.clone();
@@ -120,6 +128,15 @@ impl StateHost {
             pillar.insert(Arc::clone(key), value.clone());
         }
         pillar.into()
+    }
+}
+
+/// Why a machine is lost, if it is.
+pub(super) fn lost(exit: &Exit) -> Option<String> {
+    match exit {
+        Exit::Code(_) | Exit::Signal(_) | Exit::TimedOut | Exit::NotFound(_) => None,
+        Exit::Cancelled => Some("interrupted".to_owned()),
+        Exit::Unreachable(_) | Exit::Failed(_) | Exit::Asked { .. } => Some(exit.to_string()),
     }
 }
 

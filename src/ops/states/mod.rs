@@ -1,11 +1,10 @@
 //! Host states: brings machines to what state files describe.
 
-mod asking;
 mod compile;
 mod drive;
 mod facts;
+mod fleet;
 mod flow;
-mod hands;
 mod hosts;
 mod machine;
 mod report;

@@ -75,11 +75,10 @@ impl StatesReport {
         request: &StatesRequest,
         stopped: Option<String>,
     ) -> Self {
-        let machines = machines.into_iter().map(|mut machine| {
-            let results = machine.engine.take();
-            let mut results = results.map_or_else(Vec::new, |engine| engine.results().to_vec());
+        let machines = machines.into_iter().map(|machine| {
+            let mut results = machine.run.results().to_vec();
             results.sort_by_key(|result| result.number);
-            let prepared = machine.prepared.as_ref();
+            let prepared = machine.run.prepared();
             if prepared.is_some_and(|prepared| prepared.compiled.is_unmatched) {
                 results.push(unmatched());
             }
@@ -90,7 +89,7 @@ impl StatesReport {
                     _ => End::Stopped,
                 },
                 results,
-                low: machine.prepared.map(|prepared| prepared.low),
+                low: machine.run.into_prepared().map(|prepared| prepared.low),
             }
         });
         let machines: Vec<MachineReport> = machines.collect();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::text::StateLine;
+use super::line::StateLine;
 use crate::ui::table::{Align, Table};
 
 /// How many states of a machine went how.

@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use super::line::StateLine;
 use super::nested::nested;
 use super::summary::StateCounts;
 use crate::ui::words::one_line;
-use crate::value::{Map, Value};
+use crate::value::Value;
 
 /// Where the words of a block begin.
 const INDENT: usize = 14;
@@ -23,31 +24,6 @@ pub enum StateDetail {
     Mixed,
     /// All of those that failed or changed something, and a line for the others.
     Changes,
-}
-
-/// What became of a state.
-#[derive(Debug, Clone, Copy)]
-pub struct StateLine<'a> {
-    /// Its ID.
-    pub id: &'a str,
-    /// Its function, with the module.
-    pub function: &'a str,
-    /// What it is about.
-    pub name: &'a str,
-    /// How it went (S43).
-    pub result: Option<bool>,
-    /// What happened.
-    pub comment: &'a str,
-    /// When it began: the time of day.
-    pub started: &'a str,
-    /// How long it took.
-    pub elapsed: Duration,
-    /// What it changed.
-    pub changes: &'a Map,
-    /// What is odd.
-    pub warnings: &'a [String],
-    /// What a dry run would do, as commands.
-    pub commands: &'a [String],
 }
 
 /// The states of a machine under its name, with the summary. States that are as described and
@@ -209,6 +185,7 @@ fn run_time(elapsed: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::value::Map;
 
     fn line<'a>(id: &'a str, result: Option<bool>, changes: &'a Map) -> StateLine<'a> {
         StateLine {

@@ -9,11 +9,13 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
+use std::time::Instant;
 
 use proptest::prelude::{TestCaseError, any, proptest};
 use unfurl::diagnostic::{Diagnostic, Diagnostics, Sources};
+use unfurl::exec::{self, Heard, Perform};
 use unfurl::host::{Action, ActionResult, Captured, Exit, Request, RunOutput};
-use unfurl::job::{Event, Proposal, Runner};
+use unfurl::job::{Event, Proposal};
 use unfurl::ops::{Decision, View};
 use unfurl::plan::{Goal, Workflow};
 
@@ -87,8 +89,8 @@ impl World {
 #[derive(Debug, Clone)]
 struct Simulated(Rc<RefCell<World>>);
 
-impl Runner for Simulated {
-    fn begin(&mut self, id: u64, request: Request) -> Result<(), String> {
+impl Perform for Simulated {
+    fn begin(&mut self, id: u64, request: Request) -> Result<(), exec::Error> {
         let action = request.action;
         let mut world = self.0.borrow_mut();
         let Action::Run(command) = action else {
@@ -103,7 +105,7 @@ impl Runner for Simulated {
         Ok(())
     }
 
-    fn next(&mut self) -> Result<Option<(u64, ActionResult)>, String> {
+    fn hear(&mut self, _until: Option<Instant>) -> Result<Option<Heard>, exec::Error> {
         let mut world = self.0.borrow_mut();
         world.happens();
         let count = world.open.len();
@@ -116,14 +118,10 @@ impl Runner for Simulated {
             stdout: Captured::of(format!("{output}\n")),
             ..RunOutput::not_run(Exit::Code(0))
         };
-        Ok(Some((id, ActionResult::Run(output))))
+        Ok(Some(Heard::Ended(id, ActionResult::Run(output))))
     }
 
-    fn interrupted(&self) -> Option<i32> {
-        None
-    }
-
-    fn cancel(&mut self) {}
+    fn cancel_all(&mut self) {}
 }
 
 impl View for Simulated {
@@ -137,7 +135,7 @@ impl View for Simulated {
         Decision::Proceed
     }
 
-    fn runner(&mut self) -> Option<Box<dyn Runner>> {
+    fn performer(&mut self) -> Option<Box<dyn Perform>> {
         Some(Box::new(self.clone()))
     }
 

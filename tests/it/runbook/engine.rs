@@ -9,14 +9,12 @@ use std::time::{Duration, Instant};
 use serde_json::Value as Json;
 use unfurl::diagnostic::Sources;
 use unfurl::expr::{NullWorld, Still, YamlError};
+use unfurl::host::helpers::{Book, Helpers, NoRoles};
 use unfurl::host::{
     Action, ActionResult, Address, Captured, Destination, Executor, Exit, Place, Program, Question,
     Request, RunOutput, Secret,
 };
-use unfurl::runbook::{
-    Book, Call, Do, Event, Helpers, HostOutcome, NoRoles, Options, Runbook, State, Tasks,
-    read_tasks,
-};
+use unfurl::runbook::{Call, Do, Event, HostOutcome, Options, Runbook, State, Tasks, read_tasks};
 
 /// Leads to the host itself.
 #[derive(Debug)]

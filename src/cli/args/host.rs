@@ -1,0 +1,141 @@
+//! The options of what runs over hosts: which hosts, how many at a time, how they are reached
+//! (spec/hosts.md F63).
+
+use std::num::{NonZeroU16, NonZeroU32, NonZeroUsize};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{ArgAction, Args};
+
+use crate::cli::args::duration::duration;
+use crate::cli::args::format::HostOutput;
+use crate::runbook::MaxFail;
+
+/// The options of what runs over hosts.
+#[derive(Debug, Default, Args)]
+pub(in crate::cli) struct HostOptions {
+    #[command(flatten)]
+    pub(in crate::cli) choice: HostChoice,
+    #[command(flatten)]
+    pub(in crate::cli) order: HostOrder,
+    #[command(flatten)]
+    pub(in crate::cli) connection: HostConnection,
+    /// How to show what happens
+    #[arg(long, value_enum, default_value = "text", help_heading = "Output")]
+    pub(in crate::cli) output: HostOutput,
+}
+
+/// Which hosts.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Hosts")]
+pub(in crate::cli) struct HostChoice {
+    /// Hosts to run on: `[user@]host[:port]`, separated by commas
+    #[arg(short = 'H', long, value_name = "HOSTS", action = ArgAction::Append)]
+    pub(in crate::cli) hosts: Vec<String>,
+    /// Roles whose hosts to run on, separated by commas
+    #[arg(short = 'R', long, value_name = "ROLES", action = ArgAction::Append)]
+    pub(in crate::cli) roles: Vec<String>,
+    /// Hosts to leave out, separated by commas
+    #[arg(short = 'x', long, value_name = "HOSTS", action = ArgAction::Append)]
+    pub(in crate::cli) exclude_hosts: Vec<String>,
+    /// A file with hosts and their groups, which are roles; may be given more than once
+    #[arg(long, value_name = "PATH", action = ArgAction::Append)]
+    pub(in crate::cli) hosts_file: Vec<PathBuf>,
+}
+
+/// In what order, and what becomes of failures.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Order and failures")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of its own"
+)]
+pub(in crate::cli) struct HostOrder {
+    /// Run on all hosts of a task at the same time
+    #[arg(short = 'P', long)]
+    pub(in crate::cli) parallel: bool,
+    /// The most hosts at the same time, with `--parallel`
+    #[arg(short = 'z', long, value_name = "N")]
+    pub(in crate::cli) pool_size: Option<NonZeroUsize>,
+    /// Warn where something fails, and go on
+    #[arg(short = 'w', long)]
+    pub(in crate::cli) warn_only: bool,
+    /// Pass over hosts that cannot be reached
+    #[arg(long)]
+    pub(in crate::cli) skip_bad_hosts: bool,
+    /// Begin on no further host once so many hosts of a task have failed: a number, or `10%` of
+    /// them
+    #[arg(long, value_name = "N|N%")]
+    pub(in crate::cli) max_fail: Option<MaxFail>,
+    /// Begin on no further host once one has failed, in parallel too
+    #[arg(long, conflicts_with = "max_fail")]
+    pub(in crate::cli) stop_on_first_failure: bool,
+    /// How long a command may run: `10` or `10s`, `5m`, `1h`
+    #[arg(short = 'T', long, value_name = "DURATION", value_parser = duration)]
+    pub(in crate::cli) command_timeout: Option<Duration>,
+    /// Fail where something would have to be asked
+    #[arg(long)]
+    pub(in crate::cli) abort_on_prompts: bool,
+    /// Run commands as another user, root if none is named
+    #[arg(long, value_name = "USER", num_args = 0..=1, require_equals = true, default_missing_value = "root")]
+    pub(in crate::cli) sudo: Option<String>,
+    /// What each action on a host goes through, in order: `splay`, `retry`, `timeout`, `direct`,
+    /// `dryrun`, …, or programs; such as `[splay, direct]`
+    #[arg(long, value_name = "NAMES")]
+    pub(in crate::cli) executors: Option<String>,
+    /// Options of executors: `{splaytime: 30}`
+    #[arg(long, value_name = "YAML")]
+    pub(in crate::cli) executor_opts: Option<String>,
+}
+
+/// How hosts are reached.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Connection")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of its own"
+)]
+pub(in crate::cli) struct HostConnection {
+    /// The user to log in as, where the host names none
+    #[arg(short = 'u', long, value_name = "NAME")]
+    pub(in crate::cli) user: Option<String>,
+    /// The port, where the host names none
+    #[arg(long, value_name = "PORT")]
+    pub(in crate::cli) port: Option<NonZeroU16>,
+    /// A file with a private key; may be given more than once
+    #[arg(short = 'i', long, value_name = "PATH", action = ArgAction::Append)]
+    pub(in crate::cli) identity: Vec<PathBuf>,
+    /// Let what runs there use the agent of this user
+    #[arg(short = 'A', long)]
+    pub(in crate::cli) forward_agent: bool,
+    /// Do not use the agent to log in
+    #[arg(short = 'a', long)]
+    pub(in crate::cli) no_agent: bool,
+    /// Do not use the usual key files to log in
+    #[arg(short = 'k', long)]
+    pub(in crate::cli) no_keys: bool,
+    /// A host to reach all others through
+    #[arg(short = 'g', long, value_name = "HOST")]
+    pub(in crate::cli) gateway: Option<String>,
+    /// How often connecting is tried
+    #[arg(short = 'n', long, value_name = "N")]
+    pub(in crate::cli) connection_attempts: Option<NonZeroU32>,
+    /// How long an attempt to connect may take: `10` or `10s`, `1m`
+    #[arg(short = 't', long, value_name = "DURATION", value_parser = duration)]
+    pub(in crate::cli) timeout: Option<Duration>,
+    /// How often a host has to answer that it is still there
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(in crate::cli) keepalive: Option<Duration>,
+    /// Do not read the configuration of OpenSSH
+    #[arg(long)]
+    pub(in crate::cli) no_ssh_config: bool,
+    /// The configuration of OpenSSH to read instead of `~/.ssh/config`
+    #[arg(long, value_name = "PATH", conflicts_with = "no_ssh_config")]
+    pub(in crate::cli) ssh_config_path: Option<PathBuf>,
+    /// The keys of hosts, instead of `~/.ssh/known_hosts`
+    #[arg(long, value_name = "PATH")]
+    pub(in crate::cli) known_hosts: Option<PathBuf>,
+    /// Trust hosts that nobody knows yet, and remember their keys
+    #[arg(long)]
+    pub(in crate::cli) accept_new_host_keys: bool,
+}

@@ -1,0 +1,259 @@
+//! The options of jobs, in groups: each command takes those that mean something to it
+//! (spec/unfurl.md § (a)).
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use clap::{ArgAction, Args, ValueEnum};
+
+use crate::cli::args::duration::duration;
+use crate::cli::args::format::OutputFormat;
+
+/// From which status on a job exits with an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(in crate::cli) enum JobExitCode {
+    /// When it is in error
+    #[default]
+    Error,
+    /// When it is degraded, too
+    Degraded,
+    /// Never
+    Never,
+}
+
+/// What is repaired.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(in crate::cli) enum RepairArg {
+    /// Instances in error
+    #[default]
+    Error,
+    /// Degraded ones, too
+    Degraded,
+    /// Nothing
+    None,
+}
+
+/// Whether instances are compared with the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(in crate::cli) enum ChangeDetectionArg {
+    /// No
+    Skip,
+    /// All of them
+    Always,
+    /// Those that were not customised
+    #[default]
+    Evaluate,
+}
+
+/// What becomes of a job where something is not committed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(in crate::cli) enum DirtyArg {
+    /// It is refused
+    Abort,
+    /// It runs
+    Ok,
+    /// It runs, unless what it does is to be committed
+    #[default]
+    Auto,
+}
+
+/// Which ensemble.
+#[derive(Debug, Default, Args)]
+pub(in crate::cli) struct EnsembleArg {
+    /// The ensemble: a file, a folder, an alias or a name of the project
+    #[arg(default_value = "")]
+    pub(in crate::cli) ensemble: String,
+}
+
+/// What a job is planned with, be it to run or to be explained.
+#[derive(Debug, Default, Args)]
+pub(in crate::cli) struct Given {
+    /// Leave out this instance or node template, with what is nested in it; may be given more than
+    /// once
+    #[arg(long, value_name = "NAME")]
+    pub(in crate::cli) exclude: Vec<String>,
+    /// A variable for expressions; `input_NAME` sets an input of the topology
+    #[arg(long, num_args = 2, value_names = ["NAME", "VALUE"], action = ArgAction::Append)]
+    pub(in crate::cli) var: Vec<String>,
+    /// The environment to use
+    #[arg(long, value_name = "NAME")]
+    pub(in crate::cli) use_environment: Option<String>,
+}
+
+/// The options of every job.
+#[derive(Debug, Default, Args)]
+pub(in crate::cli) struct AnyJob {
+    /// Run without changing anything
+    #[arg(long)]
+    pub(in crate::cli) dryrun: bool,
+    /// Only this instance; may be given more than once
+    #[arg(short, long, value_name = "NAME")]
+    pub(in crate::cli) instance: Vec<String>,
+    #[command(flatten)]
+    pub(in crate::cli) given: Given,
+    /// How to print the result
+    #[arg(long, value_enum, default_value = "text")]
+    pub(in crate::cli) output: OutputFormat,
+    /// Evaluate this expression after the job
+    #[arg(long, value_name = "EXPRESSION")]
+    pub(in crate::cli) query: Option<String>,
+    /// Tell what the query reads: 1 the attributes that it names, 2 those that they are computed
+    /// from as well
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(in crate::cli) trace: u8,
+    /// How many tasks may run at the same time; 1 runs them in upstream's order
+    #[arg(long, env = "UNFURL_PARALLEL", value_name = "N")]
+    pub(in crate::cli) parallel: Option<NonZeroUsize>,
+    /// When the job started, for reproducible ids: `2020-03-04-05-06-07-000008`, or an hour of
+    /// 2020-01-01
+    #[arg(long, value_name = "TIME")]
+    pub(in crate::cli) starttime: Option<String>,
+}
+
+/// How a job runs and ends.
+#[derive(Debug, Default, Args)]
+pub(in crate::cli) struct Control {
+    /// Do not ask before running
+    #[arg(short, long, env = "UNFURL_APPROVE", value_parser = clap::builder::BoolishValueParser::new())]
+    pub(in crate::cli) approve: bool,
+    /// How long to wait for the ensemble's lock if another job holds it: `10` or `10s`, `5m`, `1h`
+    #[arg(long, env = "UNFURL_LOCK_TIMEOUT", value_name = "DURATION", value_parser = duration, default_value = "0")]
+    pub(in crate::cli) lock_timeout: Duration,
+    /// How long running tasks may go on after the first Ctrl-C or TERM; the second kills them
+    #[arg(long, env = "UNFURL_GRACE", value_name = "DURATION", value_parser = duration, default_value = "30s")]
+    pub(in crate::cli) grace: Duration,
+    /// From which status of the job on the exit code is 64
+    #[arg(long, env = "UNFURL_JOBEXITCODE", value_enum, default_value = "error")]
+    pub(in crate::cli) jobexitcode: JobExitCode,
+    /// What to do where a repository has changes that are not committed, other than the ensemble
+    /// itself
+    #[arg(long, value_enum, default_value = "auto")]
+    pub(in crate::cli) dirty: DirtyArg,
+    /// Go on with the job that was interrupted or cut off last: do what is left of its plan
+    #[arg(long)]
+    pub(in crate::cli) resume: bool,
+    /// Run again what a job that was cut off may have done already
+    #[arg(long)]
+    pub(in crate::cli) redo_in_doubt: bool,
+    /// What the commands of operations go through, in order: `[splay, direct]`; `splay`, `timeout`,
+    /// `retry`, `direct`, `sudo`, `su`, `container`, `chroot`, `dryrun`, or programs of your own
+    #[arg(long, value_name = "NAMES")]
+    pub(in crate::cli) executors: Option<String>,
+    /// Options of executors that who asks may set: `{splaytime: 30}`
+    #[arg(long, value_name = "YAML")]
+    pub(in crate::cli) executor_opts: Option<String>,
+    #[command(flatten)]
+    pub(in crate::cli) keep: Keep,
+}
+
+/// What becomes of the record of a job in git.
+#[derive(Debug, Default, Args)]
+pub(in crate::cli) struct Keep {
+    /// Commit the record of the job, and nothing else
+    #[arg(long)]
+    pub(in crate::cli) commit: bool,
+    /// Commit the record of the job and push it
+    #[arg(long)]
+    pub(in crate::cli) push: bool,
+    /// The message of the commit
+    #[arg(short, long, value_name = "TEXT")]
+    pub(in crate::cli) message: Option<String>,
+}
+
+/// To what a workflow applies.
+#[derive(Debug, Default, Args)]
+pub(in crate::cli) struct Narrow {
+    /// Only this node template and what it requires
+    #[arg(long, value_name = "NAME")]
+    pub(in crate::cli) template: Option<String>,
+    /// Run operations whatever the status says
+    #[arg(long)]
+    pub(in crate::cli) force: bool,
+}
+
+/// Which instances are looked at.
+#[derive(Debug, Default, Args)]
+pub(in crate::cli) struct Compare {
+    /// Create no new instances
+    #[arg(long)]
+    pub(in crate::cli) skip_new: bool,
+    /// Whether to compare instances with the model
+    #[arg(long, value_enum, default_value = "evaluate")]
+    pub(in crate::cli) change_detection: ChangeDetectionArg,
+}
+
+/// How far a deployment goes.
+#[derive(Debug, Default, Args)]
+pub(in crate::cli) struct Reach {
+    /// What to repair
+    #[arg(long, value_enum, default_value = "error")]
+    pub(in crate::cli) repair: RepairArg,
+    /// Check new instances before creating them
+    #[arg(long)]
+    pub(in crate::cli) check: bool,
+    /// Configure again what was made from other properties than those of the model, customised or
+    /// not
+    #[arg(long)]
+    pub(in crate::cli) upgrade: bool,
+}
+
+/// What is removed.
+#[derive(Debug, Default, Args)]
+pub(in crate::cli) struct Removal {
+    /// Remove instances that the model has no use for
+    #[arg(long)]
+    pub(in crate::cli) prune: bool,
+    /// Delete what this ensemble did not create, too
+    #[arg(long)]
+    pub(in crate::cli) destroyunmanaged: bool,
+}
+
+/// A workflow by its name.
+#[derive(Debug, Default, Args)]
+pub(in crate::cli) struct WorkflowArg {
+    /// Another workflow, built in or of the model, instead of deploy
+    #[arg(long, value_name = "NAME")]
+    pub(in crate::cli) workflow: Option<String>,
+}
+
+/// The options of `check` and `discover`.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct LookArgs {
+    #[command(flatten)]
+    ensemble: EnsembleArg,
+    #[command(flatten)]
+    any: AnyJob,
+    #[command(flatten)]
+    control: Control,
+    #[command(flatten)]
+    narrow: Narrow,
+    #[command(flatten)]
+    compare: Compare,
+}
+
+/// The options of any job, those that its command does not take left at what they are if not
+/// given.
+#[derive(Debug, Default)]
+pub(in crate::cli) struct JobArgs {
+    pub(in crate::cli) ensemble: String,
+    pub(in crate::cli) any: AnyJob,
+    pub(in crate::cli) control: Control,
+    pub(in crate::cli) narrow: Narrow,
+    pub(in crate::cli) compare: Compare,
+    pub(in crate::cli) reach: Reach,
+    pub(in crate::cli) removal: Removal,
+    pub(in crate::cli) workflow: Option<String>,
+}
+
+impl From<LookArgs> for JobArgs {
+    fn from(args: LookArgs) -> Self {
+        Self {
+            ensemble: args.ensemble.ensemble,
+            any: args.any,
+            control: args.control,
+            narrow: args.narrow,
+            compare: args.compare,
+            ..Self::default()
+        }
+    }
+}

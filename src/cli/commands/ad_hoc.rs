@@ -1,0 +1,67 @@
+//! Runs what is no task on hosts, for the commands that do so.
+
+use std::rc::Rc;
+
+use crate::cli::args::format::HostOutput;
+use crate::cli::args::global::Global;
+use crate::cli::args::host::HostOptions;
+use crate::cli::output::Output;
+use crate::cli::screen::hosts::HostScreen;
+use crate::ops::runbook::{AdHoc, RunbookRequest, perform};
+use crate::ops::{Failure, FailureKind, watch_signals};
+use crate::runbook::{Deed, Tasks};
+
+/// A step with a name.
+pub(in crate::cli) fn step(name: &'static str, deed: Deed) -> AdHoc {
+    AdHoc::Step {
+        name,
+        deed,
+        how: Box::default(),
+    }
+}
+
+/// Runs a step on the hosts that the options choose; gives the exit code.
+pub(in crate::cli) fn run_step(
+    step: Result<AdHoc, Failure>,
+    hosts: &HostOptions,
+    global: &Global,
+    output: &Output,
+) -> u8 {
+    let done = step.and_then(|step| {
+        let AdHoc::Step { name, .. } = step else {
+            return run_ad_hoc(step, hosts, global, output);
+        };
+        if hosts.order.sudo.is_some() {
+            let message = format!("`{name}` acts as the user who logs in, so it takes no `--sudo`");
+            return Err(Failure::new(FailureKind::Usage, message, None));
+        }
+        run_ad_hoc(step, hosts, global, output)
+    });
+    let is_json = hosts.output == HostOutput::Json;
+    done.unwrap_or_else(|failure| output.failure(&failure, is_json))
+}
+
+/// Runs something that is no task on the hosts that the options choose; gives the exit code.
+pub(in crate::cli) fn run_ad_hoc(
+    what: AdHoc,
+    hosts: &HostOptions,
+    global: &Global,
+    output: &Output,
+) -> Result<u8, Failure> {
+    let known = hosts.known_hosts(global, output)?;
+    let request = RunbookRequest {
+        tasks: Tasks::default(),
+        calls: Vec::new(),
+        command: Some(what),
+        options: hosts.options()?,
+        book: Rc::clone(&known) as _,
+        roles: known,
+        chain: hosts.chain(output)?,
+        allowed: global.allow.clone(),
+        interrupts: watch_signals(),
+    };
+    let mut screen = HostScreen::new(output, hosts.output, request.interrupts.clone());
+    let report = perform(&request, &mut screen)?;
+    screen.end(&report);
+    Ok(report.exit_code)
+}

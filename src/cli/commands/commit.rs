@@ -1,0 +1,136 @@
+//! `commit`.
+
+use std::io::IsTerminal as _;
+
+use clap::Args;
+use serde_json::json;
+
+use crate::cli::args::format::OutputFormat;
+use crate::cli::args::global::Global;
+use crate::cli::commits;
+use crate::cli::output::Output;
+use crate::cli::request::session::session_options;
+use crate::ops::commit::CommitOptions;
+use crate::ops::{self, Commits, Failure, FailureKind};
+use crate::system::{fs, process};
+
+/// What stands above the part of a message that people do not write.
+const MARKER: &str = "# Everything below is ignored";
+
+/// Commit what is changed in an ensemble, or in a project
+///
+/// The files of the ensemble's folder are committed, whether staged or not; for the folder of a
+/// project, all of the project's and of its ensemble's. What is staged elsewhere stays staged.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct CommitArgs {
+    /// The ensemble or project
+    #[arg(default_value = ".")]
+    path: String,
+    /// The message; without it, the editor asks for one
+    #[arg(short, long, value_name = "TEXT")]
+    message: Option<String>,
+    /// Take the message that names the last job, without asking
+    #[arg(long)]
+    no_edit: bool,
+    #[command(flatten)]
+    scope: Scope,
+    /// The environment to use
+    #[arg(long, value_name = "NAME")]
+    use_environment: Option<String>,
+    /// Push as well
+    #[arg(long)]
+    push: bool,
+    /// How to print the result
+    #[arg(long, value_enum, default_value = "text")]
+    output: OutputFormat,
+}
+
+/// What is committed.
+#[derive(Debug, Args)]
+struct Scope {
+    /// Commit only what is staged
+    #[arg(long)]
+    skip_add: bool,
+    /// Commit to every repository that the ensemble uses
+    #[arg(long)]
+    all_repositories: bool,
+}
+
+/// Commits.
+pub(in crate::cli) fn commit(args: &CommitArgs, global: &Global, output: &Output) -> u8 {
+    let json = args.output == OutputFormat::Json;
+    let environment = args.use_environment.as_deref();
+    let asks = !args.no_edit && !json && std::io::stdin().is_terminal();
+    let options = CommitOptions {
+        session: session_options(&args.path, environment, global, output),
+        message: args.message.clone(),
+        staged_only: args.scope.skip_add,
+        all_repositories: args.scope.all_repositories,
+        push: args.push,
+        command: "unfurl commit".to_owned(),
+    };
+    let mut ask = |default: &str, statuses: &str| {
+        if asks {
+            edited(default, statuses)
+        } else {
+            Ok(Some(default.to_owned()))
+        }
+    };
+    match ops::commit::commit(&options, &mut ask) {
+        Ok(Some(commits)) => {
+            tell_commits(args.output, &commits, output);
+            commits::exit_code(&commits, 0)
+        }
+        Ok(None) => {
+            output.answer("Aborted commit\n");
+            1
+        }
+        Err(failure) => output.failure(&failure, json),
+    }
+}
+
+fn tell_commits(format: OutputFormat, commits: &Commits, output: &Output) {
+    commits::told(commits, output);
+    match format {
+        OutputFormat::Json => {
+            let mut answer = json!({ "commits": commits::json(commits) });
+            if let Some(failure) = &commits.failure {
+                answer["errors"] = output.json_of(&failure.problems, &failure.sources).into();
+            }
+            output.json(&answer);
+        }
+        OutputFormat::Text if commits.made.is_empty() => {
+            if commits.failure.is_none() {
+                output.answer("Nothing to commit!\n");
+            }
+        }
+        OutputFormat::Text => {
+            let count = commits.made.iter().filter(|made| made.id.is_some()).count();
+            output.answer(&format!("Committed to {count} repositories.\n"));
+        }
+        OutputFormat::None => {}
+    }
+}
+
+/// The message that a person makes of the default one; none if it is left empty.
+fn edited(default: &str, statuses: &str) -> Result<Option<String>, Failure> {
+    let failed = |error: &dyn std::fmt::Display| {
+        let help = "say `-m TEXT`, or `--no-edit` for the usual message".to_owned();
+        let message = format!("the message could not be edited: {error}");
+        Failure::new(FailureKind::Refused, message, Some(help))
+    };
+    let parent = crate::system::env::temporary_dir();
+    let folder = fs::TemporaryDir::create_in(&parent, "unfurl-");
+    let folder = folder.map_err(|error| failed(&error))?;
+    let file = folder.path().join("COMMIT_EDITMSG");
+    let mut text = format!("{default}\n\n{MARKER}\n");
+    for line in statuses.lines() {
+        text.push_str(format!("# {line}").trim_end());
+        text.push('\n');
+    }
+    fs::write_plain(&file, text.as_bytes(), None).map_err(|error| failed(&error))?;
+    process::edit(&file).map_err(|error| failed(&error))?;
+    let text = fs::read_to_string(&file).map_err(|error| failed(&error))?;
+    let message = text.split(MARKER).next().unwrap_or_default().trim();
+    Ok((!message.is_empty()).then(|| message.to_owned()))
+}

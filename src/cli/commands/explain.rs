@@ -1,0 +1,372 @@
+//! `explain`.
+
+use clap::Args;
+
+use crate::cli::args::format::OutputFormat;
+use crate::cli::args::global::Global;
+use crate::cli::args::job::{AnyJob, Compare, Given, JobArgs, Narrow, Reach, Removal, WorkflowArg};
+use crate::cli::output::{Output, relative};
+use crate::cli::request::job::plan_request;
+use crate::cli::screen::job::Screen;
+use crate::cli::views::task_of_plan;
+use crate::diagnostic::Places;
+use crate::job::{Change, ProposedTask};
+use crate::name::{Priority, Status, TemplateName};
+use crate::ops;
+use crate::ops::explain::{Explained, Links, Subject};
+use crate::plan::{Reason, left_out};
+use crate::topology::{Created, Kind};
+use crate::ui::{ExplainView, Fact, LastChange, LinkView, words};
+use crate::value::{Handle, Value};
+
+/// Say of an instance what it is, why the next job would change it or not, what it depends on, what
+/// depends on it, and what its last change was
+#[derive(Debug, Args)]
+pub(in crate::cli) struct ExplainArgs {
+    /// The instance: its name, with those of the topologies around it where it is nested, or its key
+    instance: String,
+    /// The ensemble: a file, a folder, an alias or a name of the project
+    #[arg(
+        long,
+        value_name = "PATH",
+        default_value = "",
+        hide_default_value = true
+    )]
+    ensemble: String,
+    #[command(flatten)]
+    workflow: WorkflowArg,
+    #[command(flatten)]
+    narrow: Narrow,
+    #[command(flatten)]
+    compare: Compare,
+    #[command(flatten)]
+    reach: Reach,
+    #[command(flatten)]
+    removal: Removal,
+    #[command(flatten)]
+    given: Given,
+    /// How to print the answer
+    #[arg(long, value_enum, default_value = "text")]
+    output: OutputFormat,
+}
+
+impl ExplainArgs {
+    /// The instance, and the options of the job that is looked at.
+    fn into_job(self) -> (String, JobArgs) {
+        let any = AnyJob {
+            given: self.given,
+            output: self.output,
+            ..AnyJob::default()
+        };
+        let job = JobArgs {
+            ensemble: self.ensemble,
+            any,
+            narrow: self.narrow,
+            compare: self.compare,
+            reach: self.reach,
+            removal: self.removal,
+            workflow: self.workflow.workflow,
+            ..JobArgs::default()
+        };
+        (self.instance, job)
+    }
+}
+
+/// Explains an instance; gives the exit code.
+pub(in crate::cli) fn explain(args: ExplainArgs, global: &Global, output: &Output) -> u8 {
+    let (name, args) = args.into_job();
+    let format = args.any.output;
+    let json = format == OutputFormat::Json;
+    let request = match plan_request(&args, global, output) {
+        Ok(request) => request,
+        Err(failure) => return output.failure(&failure, json),
+    };
+    let mut screen = Screen::new(output, true, request.interrupts.clone());
+    let explained = ops::explain::explain(&request, &name, &mut screen);
+    screen.done();
+    let explained = match explained {
+        Ok(explained) => explained,
+        Err(failure) => return output.failure(&failure, json),
+    };
+    let view = view(&explained);
+    match format {
+        OutputFormat::Json => output.json(&view.json()),
+        OutputFormat::Text => output.answer(&view.text(output.width)),
+        OutputFormat::None => {}
+    }
+    0
+}
+
+fn view(explained: &Explained) -> ExplainView {
+    let sources = relative(&explained.sources);
+    let places = Places::new(&sources);
+    let workflow = explained.goal.workflow.to_string();
+    let mut view = match &explained.subject {
+        Subject::Instance(handle) => instance(explained, *handle, &places),
+        Subject::Template(name) => template(explained, name, &places),
+        Subject::Orphan(name, record) => orphan(name, record),
+    };
+    view.workflow = workflow;
+    view.depends_on = links(explained, &explained.dependencies);
+    view.dependents = links(explained, &explained.dependents);
+    view
+}
+
+fn instance(explained: &Explained, handle: Handle, places: &Places<'_>) -> ExplainView {
+    let topology = &explained.topology;
+    let entity = topology.entity(handle);
+    let node = entity.node();
+    let mut view = ExplainView {
+        name: entity.name.to_string(),
+        key: Some(topology.whole_key(handle)),
+        template: node.map_or_else(String::new, |node| node.template.name.to_string()),
+        type_name: entity.type_name().to_owned(),
+        place: node.and_then(|node| places.of(node.template.span)),
+        exists: explained.exists,
+        local: entity.local,
+        effective: Some(topology.effective(handle)),
+        state: entity.state,
+        status_because: status_because(explained, handle),
+        facts: facts(explained, handle),
+        last_change: last_change(explained, handle),
+        ..ExplainView::default()
+    };
+    add_tasks(explained, handle, places, &mut view);
+    view
+}
+
+fn template(explained: &Explained, name: &TemplateName, places: &Places<'_>) -> ExplainView {
+    let topology = &explained.topology;
+    let mut view = ExplainView {
+        name: name.to_string(),
+        template: name.to_string(),
+        ..ExplainView::default()
+    };
+    let Some(node) = topology.template().nodes.get(name) else {
+        return view;
+    };
+    view.type_name = node.type_name.to_string();
+    view.place = places.of(node.span);
+    view.why_not = left_alone(explained, name.as_str());
+    if view.why_not.is_empty() {
+        let why = left_out(topology, &explained.goal, node);
+        let nothing = || "nothing of this workflow applies to what does not exist".to_owned();
+        view.why_not.push(why.unwrap_or_else(nothing));
+    }
+    view
+}
+
+fn orphan(name: &str, record: &Value) -> ExplainView {
+    let text = |key: &str| record.get(key).map(ToString::to_string).unwrap_or_default();
+    let ready = record.get("readyState");
+    let local = ready.and_then(|ready| ready.get("local").unwrap_or(ready).as_str());
+    ExplainView {
+        name: name.to_owned(),
+        template: text("template"),
+        type_name: "unknown".to_owned(),
+        exists: true,
+        local: local.and_then(Status::parse),
+        why_not: vec!["its template is not in the model any more; `--prune` removes it".to_owned()],
+        ..ExplainView::default()
+    }
+}
+
+/// Why the effective status of an instance is not its own.
+fn status_because(explained: &Explained, handle: Handle) -> Option<String> {
+    let topology = &explained.topology;
+    let blamed = topology.blamed_for_status(handle)?;
+    let entity = topology.entity(blamed);
+    let status = topology.effective(blamed);
+    Some(match entity.kind {
+        Kind::Relationship { .. } => match topology.target_of(blamed) {
+            Some(target) => {
+                let target_name = &topology.entity(target).name;
+                let status = topology.effective(target);
+                format!(
+                    "`{target_name}` is {status} (requirement `{}`)",
+                    entity.name
+                )
+            }
+            None => format!("its requirement `{}` is not met", entity.name),
+        },
+        Kind::Root => format!("what stands in for it is {status}"),
+        _ => format!("`{}` is {status}", entity.name),
+    })
+}
+
+fn facts(explained: &Explained, handle: Handle) -> Vec<Fact> {
+    let topology = &explained.topology;
+    let entity = topology.entity(handle);
+    let mut facts = Vec::new();
+    let mut put = |key, label, text: String, value: Value| {
+        facts.push(Fact {
+            key,
+            label,
+            text,
+            value,
+        });
+    };
+    let priority = topology.priority(handle);
+    if priority != Priority::Required {
+        let word = Value::from(priority.as_str());
+        put("priority", "priority", priority.to_string(), word);
+    }
+    if let Some(created) = &entity.created {
+        let (label, text) = match created {
+            Created::By(id) => ("created by", format!("the task {id}")),
+            Created::ManagedBy(by) => ("managed by", by.to_string()),
+            Created::No => ("created by", "nobody here: it was there before".to_owned()),
+        };
+        put("created", label, text, created.to_value());
+    }
+    if let Some(imported) = entity.node().and_then(|node| node.imported.as_deref()) {
+        put(
+            "imported",
+            "stands for",
+            imported.to_owned(),
+            Value::from(imported),
+        );
+    }
+    let directive = |word| {
+        let node = entity.node();
+        node.is_some_and(|node| node.template.has_directive(word))
+    };
+    if entity.protected == Some(true) || directive("protected") {
+        put(
+            "protected",
+            "protected",
+            "yes".to_owned(),
+            Value::Bool(true),
+        );
+    }
+    if let Some(by) = &entity.customized {
+        put("customized", "customized by", by.to_string(), by.clone());
+    }
+    if entity.computed {
+        let why = "no operation makes it: its status is that of what it depends on";
+        put("computed", "computed", why.to_owned(), Value::Bool(true));
+    }
+    facts
+}
+
+fn links(explained: &Explained, links: &Links) -> Vec<LinkView> {
+    let topology = &explained.topology;
+    let view = |(handle, link): (&Handle, &ops::explain::Link)| LinkView {
+        name: topology.entity(*handle).name.to_string(),
+        status: topology.effective(*handle),
+        host: link.host,
+        part: link.part,
+        requirements: link.requirements.iter().cloned().collect(),
+        attributes: link.attributes.iter().cloned().collect(),
+    };
+    links.iter().map(view).collect()
+}
+
+/// What the job does to an instance and its relationships, and why not more.
+fn add_tasks(explained: &Explained, of: Handle, places: &Places<'_>, view: &mut ExplainView) {
+    let topology = &explained.topology;
+    for task in &explained.tasks {
+        let part = task.target != of;
+        if task.is_skipped() {
+            view.why_not.push(why_skipped(explained, task));
+        } else if task.is_included {
+            let part = part.then(|| topology.entity(task.target).key.to_string());
+            view.tasks.push((part, task_of_plan(task, places)));
+        } else {
+            let why = format!(
+                "{} waits until something that is required needs it: the template is a default",
+                task.operation
+            );
+            view.why_not.push(why);
+        }
+    }
+    let entity = topology.entity(of);
+    view.why_not
+        .extend(left_alone(explained, entity.name.as_str()));
+    if view.tasks.is_empty() && view.why_not.is_empty() {
+        let node = entity.node();
+        let out = node.and_then(|it| left_out(topology, &explained.goal, &it.template));
+        view.why_not.push(out.unwrap_or_else(|| {
+            format!(
+                "no operation is implemented that the workflow `{}` would run now",
+                explained.goal.workflow
+            )
+        }));
+    }
+}
+
+fn left_alone(explained: &Explained, name: &str) -> Vec<String> {
+    let plan = &explained.plan;
+    let left = plan.left.iter().filter(|(own, _)| own.as_str() == name);
+    let left = left.map(|(_, why)| why.to_string());
+    let skipped = plan.skipped.iter().filter(|(own, _)| own.as_str() == name);
+    left.chain(skipped.map(|(_, why)| format!("left alone: {why}")))
+        .collect()
+}
+
+fn why_skipped(explained: &Explained, task: &ProposedTask) -> String {
+    let operation = &task.operation;
+    if task.reason != Reason::Reconfigure {
+        let note = task.note().unwrap_or("it is left out");
+        return format!("{operation}: {note}");
+    }
+    if task.change == Change::CannotTell {
+        return format!(
+            "nobody can tell whether secrets that `{operation}` read have changed: the key of their \
+             digests is not here; nothing else has"
+        );
+    }
+    let status = explained.topology.entity(task.target).local;
+    let status = status.map_or("unknown", Status::as_str);
+    match &task.comparison {
+        None => format!(
+            "its status is {status}, and `{operation}` has no record to compare with: it never ran"
+        ),
+        Some(comparison) if comparison.compared == 0 => {
+            format!("its status is {status}, and `{operation}` read nothing that could change")
+        }
+        Some(comparison) => format!(
+            "its status is {status}, and nothing that `{operation}` read has changed ({} compared)",
+            words::count(comparison.compared, "value")
+        ),
+    }
+}
+
+fn last_change(explained: &Explained, handle: Handle) -> Option<LastChange> {
+    let entity = explained.topology.entity(handle);
+    let id = entity.last_change()?;
+    let mut change = LastChange {
+        id: id.to_string(),
+        ..LastChange::default()
+    };
+    let records = explained.history.records();
+    change.job = records.job_of(id).map(|job| job.to_string());
+    let record = match records.record(id) {
+        Ok(Some(record)) => record,
+        Ok(None) => {
+            change.unknown = Some("there is no record of it".to_owned());
+            return Some(change);
+        }
+        Err(why) => {
+            change.unknown = Some(why);
+            return Some(change);
+        }
+    };
+    let text = |value: Option<&Value>| value.map(ToString::to_string);
+    change.time = text(record.get("endTime"));
+    change.reason = text(record.get("reason"));
+    let implementation = record.get("implementation");
+    change.operation = text(implementation.and_then(|it| it.get("operation")));
+    let changes = record.get("changes").and_then(Value::as_map);
+    for (key, values) in changes.into_iter().flatten() {
+        let own = **key == *entity.key.as_str();
+        for (name, value) in values.as_map().into_iter().flatten() {
+            let name = match name.trim_start_matches('.') {
+                name if own => name.to_owned(),
+                name => format!("{name} of {key}"),
+            };
+            change.set.push((name, value.redacted()));
+        }
+    }
+    Some(change)
+}

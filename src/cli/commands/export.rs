@@ -1,0 +1,144 @@
+//! `export`.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+
+use crate::cli::args::global::Global;
+use crate::cli::output::Output;
+use crate::cli::request::session::session_options;
+use crate::job::Level;
+use crate::ops::export::{ExportFormat, Overwrite};
+use crate::ops::{self, Failure, FailureKind};
+use crate::ui::{pretty, yaml};
+
+/// Print an ensemble for other programs
+///
+/// The forms `blueprint`, `environments`, `deployment` and `deployments` are the JSON objects of
+/// Unfurl's user interface. `model-json` and `model-yaml` are the resolved model: types, node
+/// templates, properties, requirements with their targets, operations, groups, policies and
+/// workflows, each with the file, line and column that states it.
+///
+/// No expression is evaluated and no operation runs: expressions are printed as they are written. Sensitive
+/// values are printed as `<<REDACTED>>`.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct ExportArgs {
+    /// The ensemble: a file, a folder, an alias or a name of the project
+    #[arg(default_value = "")]
+    path: String,
+    /// What to print
+    #[arg(long, value_enum, default_value = "deployment")]
+    format: Format,
+    /// The environment to use
+    #[arg(long, value_name = "NAME")]
+    use_environment: Option<String>,
+    /// Write to this file instead of the standard output
+    #[arg(long, value_name = "PATH")]
+    file: Option<PathBuf>,
+    /// Whether a file that is there gives way: if the ensemble is newer, never, or always; where
+    /// it does not, the answer is printed
+    #[arg(
+        long,
+        value_enum,
+        default_value = "auto",
+        env = "UNFURL_OVERWRITE_POLICY"
+    )]
+    overwrite: OverwriteArg,
+    /// For `--format python`, which is left out
+    #[arg(long, value_name = "VERSION", hide = true)]
+    python_target: Option<String>,
+}
+
+/// What to print.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Left out: use Unfurl for it
+    Python,
+    /// The blueprint that the ensemble is made from
+    Blueprint,
+    /// The environments of the project
+    Environments,
+    /// The ensemble and what is recorded of it
+    Deployment,
+    /// All ensembles of the project that have an environment
+    Deployments,
+    /// The resolved model as JSON
+    ModelJson,
+    /// The resolved model as YAML
+    ModelYaml,
+}
+
+/// Whether a file that is there gives way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum OverwriteArg {
+    /// If the ensemble was written after it
+    Older,
+    /// Never
+    Never,
+    /// Always
+    Always,
+    /// Always, but sources in Python
+    Auto,
+}
+
+/// Exports an ensemble; gives the exit code.
+pub(in crate::cli) fn export(args: &ExportArgs, global: &Global, output: &Output) -> u8 {
+    match answer(args, global, output) {
+        Ok(()) => 0,
+        Err(failure) => output.failure(&failure, false),
+    }
+}
+
+fn answer(args: &ExportArgs, global: &Global, output: &Output) -> Result<(), Failure> {
+    let is_python = Path::new(&args.path)
+        .extension()
+        .is_some_and(|end| end == "py");
+    let format = match args.format {
+        _ if is_python => return Err(left_out("turning Python into YAML is left out")),
+        Format::Python => return Err(left_out("`--format python` is left out")),
+        Format::Blueprint => ExportFormat::Blueprint,
+        Format::Environments => ExportFormat::Environments,
+        Format::Deployment => ExportFormat::Deployment,
+        Format::Deployments => ExportFormat::Deployments,
+        Format::ModelJson | Format::ModelYaml => ExportFormat::Model,
+    };
+    let options = session_options(&args.path, args.use_environment.as_deref(), global, output);
+    let local_names = output
+        .variable("UNFURL_EXPORT_LOCALNAMES")
+        .is_some_and(|said| !said.is_empty());
+    let export = ops::export::export(&options, format, local_names)?;
+    output.diagnostics(&export.warnings, &export.sources);
+    let text = match args.format {
+        Format::ModelYaml => yaml(&export.answer),
+        _ => format!("{}\n", pretty(&export.answer)),
+    };
+    let Some(file) = &args.file else {
+        output.answer(&text);
+        return Ok(());
+    };
+    let overwrite = match args.overwrite {
+        OverwriteArg::Older => Overwrite::Older,
+        OverwriteArg::Never => Overwrite::Never,
+        OverwriteArg::Always => Overwrite::Always,
+        OverwriteArg::Auto => Overwrite::Auto,
+    };
+    if export.write(&text, file, overwrite)? {
+        output.message(Level::Info, &format!("written to {}", file.display()));
+    } else {
+        let file = file.display();
+        output.message(
+            Level::Warning,
+            &format!("`{file}` is kept; the answer is printed"),
+        );
+        output.answer(&text);
+    }
+    Ok(())
+}
+
+/// What Unfurl does and this program does not.
+fn left_out(message: &str) -> Failure {
+    let hint = "`--format model-yaml` prints the resolved model, which any language can read; \
+                an ensemble that includes Python can be exported so, too; to turn a model into \
+                Python, run Unfurl's own `unfurl export`";
+    Failure::new(FailureKind::Usage, message, Some(hint.to_owned()))
+}

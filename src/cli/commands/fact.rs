@@ -1,0 +1,174 @@
+//! `fact`: what hosts are like.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map as JsonMap, Value as Json, json};
+
+use crate::cli::args::format::HostOutput;
+use crate::cli::args::global::Global;
+use crate::cli::args::state::{FactArgs, TreeOptions};
+use crate::cli::output::Output;
+use crate::cli::request::states::{Where, chosen};
+use crate::cli::screen::states::StatesScreen;
+use crate::converge::named::{self, Asked, NameError};
+use crate::converge::{Facts, grains};
+use crate::host::fact::{Fact, Reading};
+use crate::job::Level;
+use crate::ops::states::{FactsOf, FactsRequest, read_facts, this_machine};
+use crate::ops::watch_signals;
+use crate::ops::{Failure, FailureKind};
+use crate::ui::{Table, nested};
+use crate::value::Value;
+
+/// What is asked for.
+enum Query {
+    /// All grains.
+    Grains,
+    /// One of them, and what else may be meant.
+    Grain(String, Option<String>),
+    /// A fact with a name.
+    Named(Asked),
+}
+
+impl Query {
+    fn of(args: &FactArgs) -> Result<Self, Failure> {
+        let Some(name) = &args.name else {
+            return Ok(Self::Grains);
+        };
+        let refused = |error: NameError| {
+            let hint = error.hint().map(str::to_owned);
+            Failure::new(FailureKind::Usage, &error, hint)
+        };
+        let mut given = BTreeMap::new();
+        for word in &args.arguments {
+            let Some((key, value)) = word.split_once('=') else {
+                let message = format!("`{word}` is no argument: write NAME=VALUE");
+                return Err(Failure::new(FailureKind::Usage, message, None));
+            };
+            given.insert(key.to_owned(), value.to_owned());
+        }
+        match named::find(name) {
+            Ok(fact) => Ok(Self::Named(fact.with(given).map_err(refused)?)),
+            // Which grains there are is known once they are read.
+            Err(error) if given.is_empty() && !name.contains('.') => {
+                Ok(Self::Grain(name.clone(), error.hint().map(str::to_owned)))
+            }
+            Err(error) => Err(refused(error)),
+        }
+    }
+
+    fn facts(&self) -> Vec<Fact> {
+        match self {
+            Self::Grains | Self::Grain(..) => grains::facts(),
+            Self::Named(asked) => vec![asked.fact()],
+        }
+    }
+
+    /// What the readings of a machine say.
+    fn answer(&self, name: &str, readings: &[Reading]) -> Result<Value, String> {
+        let all = || {
+            let mut facts = Facts::default();
+            for (fact, reading) in self.facts().into_iter().zip(readings) {
+                facts.learn(fact, reading.clone());
+            }
+            grains::parse(&facts, name).map_err(|halt| format!("{halt:?}"))
+        };
+        match self {
+            Self::Grains => all(),
+            Self::Grain(grain, hint) => {
+                let value = all()?.get(grain).cloned();
+                let hint = hint
+                    .as_ref()
+                    .map_or(String::new(), |hint| format!("; {hint}"));
+                value.ok_or_else(|| format!("there is no fact or grain `{grain}`{hint}"))
+            }
+            Self::Named(asked) => match readings.first() {
+                Some(reading) => asked.answer(reading),
+                None => Err("it could not be read".to_owned()),
+            },
+        }
+    }
+}
+
+/// Shows facts; gives the exit code.
+pub(in crate::cli) fn fact(args: &FactArgs, global: &Global, output: &Output) -> u8 {
+    let is_json = args.output == HostOutput::Json;
+    if args.list {
+        return list(is_json, output);
+    }
+    let done = shown(args, is_json, (global, output));
+    done.unwrap_or_else(|failure| output.failure(&failure, is_json))
+}
+
+/// Shows which facts there are.
+fn list(is_json: bool, output: &Output) -> u8 {
+    if is_json {
+        let all = named::all().map(|fact| {
+            let arguments = fact.arguments.iter().map(|(name, _)| *name);
+            json!({"name": fact.name, "about": fact.about, "arguments": arguments.collect::<Vec<_>>()})
+        });
+        output.json(&json!({ "facts": all.collect::<Vec<_>>() }));
+        return 0;
+    }
+    let mut table = Table::new(&["Fact", "Arguments", "Gives"]);
+    for fact in named::all() {
+        let arguments = fact.arguments.iter().map(|(name, usual)| match usual {
+            Some(usual) => format!("{name}={usual}"),
+            None => (*name).to_owned(),
+        });
+        let arguments: Vec<String> = arguments.collect();
+        table.row([fact.name, &arguments.join(" "), fact.about]);
+    }
+    output.answer(&table.render(output.width));
+    0
+}
+
+fn shown(args: &FactArgs, is_json: bool, around: (&Global, &Output)) -> Result<u8, Failure> {
+    let output = around.1;
+    let query = Query::of(args)?;
+    let options = TreeOptions::default();
+    let hosts = Where {
+        choice: &args.hosts,
+        connection: &args.connection,
+    };
+    let chosen = chosen(&options, hosts, around)?;
+    let over_hosts = chosen.is_some();
+    let request = FactsRequest {
+        facts: query.facts(),
+        hosts: chosen.unwrap_or_else(|| vec![this_machine("local")]),
+        parallel: crate::cli::request::states::MOST_AT_A_TIME,
+        sudo: args.sudo.clone(),
+        interrupts: watch_signals(),
+    };
+    let mut screen = StatesScreen::new(output, request.interrupts.clone());
+    let read = read_facts(&request, &mut screen)?;
+    drop(screen);
+    let mut failed = false;
+    let mut all = JsonMap::new();
+    let mut text = String::new();
+    for FactsOf { name, readings } in read {
+        match readings.and_then(|readings| query.answer(&name, &readings)) {
+            Ok(value) => {
+                text.push_str(&name);
+                text.push_str(":\n");
+                nested(&value, 4, &mut text);
+                all.insert(name.to_string(), json!(value));
+            }
+            Err(reason) => {
+                failed = true;
+                output.message(Level::Error, &format!("[{name}] {reason}"));
+                all.insert(name.to_string(), json!({ "error": reason }));
+            }
+        }
+    }
+    if is_json {
+        let only = all.values().next().cloned().filter(|_| !over_hosts);
+        output.json(&only.unwrap_or(Json::Object(all)));
+    } else {
+        output.answer(&text);
+    }
+    Ok(match request.interrupts.first() {
+        Some(signal) => u8::try_from(128 + signal).unwrap_or(130),
+        None => u8::from(failed),
+    })
+}

@@ -1,0 +1,151 @@
+//! `forward`.
+
+use clap::{ArgAction, Args};
+
+use crate::cli::args::global::Global;
+use crate::cli::commands::one_host::{OneHost, visit};
+use crate::cli::output::Output;
+use crate::host::{Endpoint, Forward};
+
+/// Where ports of this machine take connections, unless it is said.
+const LOOPBACK: &str = "127.0.0.1";
+/// All addresses.
+const ALL: &str = "0.0.0.0";
+
+/// Let ports lead through a host
+///
+/// Each port takes connections on 127.0.0.1 unless an address is given; `*` is all addresses, and
+/// port 0 is any that is free. An IPv6 address stands in brackets. It goes on until it is
+/// interrupted.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct ForwardArgs {
+    #[command(flatten)]
+    host: OneHost,
+    /// A port of this machine that leads to where the host finds HOST
+    #[arg(short = 'L', long = "local", value_name = "[BIND:]PORT:HOST:PORT", value_parser = ends_of,
+        action = ArgAction::Append, required_unless_present = "remote")]
+    local: Vec<(Endpoint, Endpoint)>,
+    /// A port of the host that leads to where this machine finds HOST
+    #[arg(short = 'R', long = "remote", value_name = "[BIND:]PORT:HOST:PORT", value_parser = ends_of,
+        action = ArgAction::Append)]
+    remote: Vec<(Endpoint, Endpoint)>,
+}
+
+/// Lets ports lead elsewhere; gives the exit code.
+pub(in crate::cli) fn forward(args: &ForwardArgs, global: &Global, output: &Output) -> u8 {
+    let local = args.local.iter().cloned();
+    let local = local.map(|(listen, target)| Forward::Local { listen, target });
+    let remote = args.remote.iter().cloned();
+    let remote = remote.map(|(listen, target)| Forward::Remote { listen, target });
+    let forwards: Vec<Forward> = local.chain(remote).collect();
+    let host = &args.host.host;
+    let mut told = |forward: &Forward, port: u16| {
+        if !output.quiet {
+            output.complain(&line_of(forward, port, host));
+        }
+    };
+    let done = visit(&args.host, true, global, output)
+        .and_then(|visit| visit.forward(&forwards, &mut told));
+    done.unwrap_or_else(|failure| output.failure(&failure, false))
+}
+
+/// What is said of a port that leads elsewhere.
+fn line_of(forward: &Forward, port: u16, through: &str) -> String {
+    let shown = |host: &str, port: u16| {
+        if host.contains(':') {
+            format!("[{host}]:{port}")
+        } else {
+            format!("{host}:{port}")
+        }
+    };
+    let (from, (listen, target)) = match forward {
+        Forward::Local { listen, target } => (String::new(), (listen, target)),
+        Forward::Remote { listen, target } => (format!(" of {through}"), (listen, target)),
+    };
+    let there = match forward {
+        Forward::Local { .. } => format!(" through {through}"),
+        Forward::Remote { .. } => String::new(),
+    };
+    let (listen, target) = (shown(&listen.host, port), shown(&target.host, target.port));
+    format!("{listen}{from} leads to {target}{there}\n")
+}
+
+/// Where connections are taken, and where they lead: `[bind:]port:host:port`.
+fn ends_of(text: &str) -> Result<(Endpoint, Endpoint), String> {
+    let parts = parts_of(text);
+    let (bind, ports) = match parts.as_slice() {
+        [port, host, target] => (LOOPBACK, [port, host, target]),
+        [bind, port, host, target] => (bind.as_str(), [port, host, target]),
+        _ => return Err("write it as `[bind:]port:host:port`".to_owned()),
+    };
+    let number = |text: &str| {
+        let number = text.parse::<u16>();
+        number.map_err(|_| format!("\"{text}\" is not a port"))
+    };
+    let [listen, host, target] = ports;
+    if bind.is_empty() || host.is_empty() {
+        return Err("an address in it is empty".to_owned());
+    }
+    let bind = if bind == "*" { ALL } else { bind };
+    let listen = Endpoint {
+        host: bind.to_owned(),
+        port: number(listen)?,
+    };
+    let target = Endpoint {
+        host: host.to_owned(),
+        port: number(target)?,
+    };
+    if target.port == 0 {
+        return Err("port 0 leads nowhere".to_owned());
+    }
+    Ok((listen, target))
+}
+
+/// Splits at colons that stand in no brackets; the brackets go.
+fn parts_of(text: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut inside = false;
+    for character in text.chars() {
+        match character {
+            '[' => inside = true,
+            ']' => inside = false,
+            ':' if !inside => parts.push(String::new()),
+            _ => {
+                if let Some(part) = parts.last_mut() {
+                    part.push(character);
+                }
+            }
+        }
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ends(text: &str) -> String {
+        match ends_of(text) {
+            Ok((listen, target)) => {
+                let port = listen.port;
+                line_of(&Forward::Local { listen, target }, port, "web")
+            }
+            Err(error) => error,
+        }
+    }
+
+    #[test]
+    fn a_port_and_where_it_leads_are_read() {
+        insta::assert_snapshot!(ends("80:db:5432"), @"127.0.0.1:80 leads to db:5432 through web");
+        insta::assert_snapshot!(ends("*:80:[::1]:1"), @"0.0.0.0:80 leads to [::1]:1 through web");
+        insta::assert_snapshot!(ends("[::1]:0:db:1"), @"[::1]:0 leads to db:1 through web");
+    }
+
+    #[test]
+    fn what_leads_nowhere_is_refused() {
+        insta::assert_snapshot!(ends("80"), @"write it as `[bind:]port:host:port`");
+        insta::assert_snapshot!(ends("a:db:1"), @r#""a" is not a port"#);
+        insta::assert_snapshot!(ends("80::1"), @"an address in it is empty");
+        insta::assert_snapshot!(ends("80:db:0"), @"port 0 leads nowhere");
+    }
+}

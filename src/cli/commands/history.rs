@@ -1,0 +1,190 @@
+//! `history`.
+
+use clap::Args;
+
+use crate::cli::args::format::OutputFormat;
+use crate::cli::args::global::Global;
+
+use crate::cli::output::Output;
+use crate::cli::request::session::{session_options, tell_cut_off};
+use crate::job::Level;
+use crate::ops::history::{self, History, HistoryRequest, Job, Task};
+use crate::ui::{JobLine, JobView, JobsView, TaskLine};
+use crate::value::Value;
+
+/// How many jobs are listed unless `--limit` says otherwise.
+const LISTED: usize = 20;
+
+/// List the jobs on record, or show the tasks of one and what they changed
+///
+/// Dry runs and jobs that did nothing are not on record.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct HistoryArgs {
+    /// A job to show: its id, the beginning of its id, or the id of a task
+    job: Option<String>,
+    /// The ensemble: a file, a folder, an alias or a name of the project
+    #[arg(
+        long,
+        value_name = "PATH",
+        default_value = "",
+        hide_default_value = true
+    )]
+    ensemble: String,
+    /// Only what was done to this instance
+    #[arg(long, value_name = "NAME")]
+    instance: Option<String>,
+    /// How many jobs to list, or tasks of a job to show; 0 for all [default: 20 jobs, all tasks]
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// The environment to use
+    #[arg(long, value_name = "NAME")]
+    use_environment: Option<String>,
+    /// How to print the answer
+    #[arg(long, value_enum, default_value = "text")]
+    output: OutputFormat,
+}
+
+fn request(args: &HistoryArgs, global: &Global, output: &Output) -> HistoryRequest {
+    let environment = args.use_environment.as_deref();
+    HistoryRequest {
+        session: session_options(&args.ensemble, environment, global, output),
+        job: args.job.clone(),
+        instance: args.instance.clone(),
+        limit: match (args.limit, &args.job) {
+            (Some(0), _) => None,
+            (None, None) => Some(LISTED),
+            (limit, _) => limit,
+        },
+    }
+}
+
+/// Shows what is on record; gives the exit code.
+pub(in crate::cli) fn history(args: &HistoryArgs, global: &Global, output: &Output) -> u8 {
+    let json = args.output == OutputFormat::Json;
+    let request = request(args, global, output);
+    tell_cut_off(&request.session, output);
+    let history = match history::history(&request) {
+        Ok(history) => history,
+        Err(failure) => return output.failure(&failure, json),
+    };
+    let (json, text, problems) = match history {
+        History::Jobs {
+            jobs,
+            total,
+            problems,
+        } => {
+            let jobs = jobs.iter().map(job_line).collect();
+            let view = JobsView {
+                jobs,
+                total,
+                problems,
+            };
+            (view.json(), view.text(output.width), view.problems)
+        }
+        History::Job {
+            job,
+            tasks,
+            total,
+            single,
+            problems,
+        } => {
+            let view = JobView {
+                job: job_line(&job),
+                tasks: tasks
+                    .into_iter()
+                    .map(|task| task_line(task, single))
+                    .collect(),
+                total,
+                single,
+                problems,
+            };
+            (view.json(), view.text(output.width), view.problems)
+        }
+    };
+    for problem in &problems {
+        output.message(Level::Warning, problem);
+    }
+    match args.output {
+        OutputFormat::Json => output.json(&json),
+        OutputFormat::Text => output.answer(&text),
+        OutputFormat::None => {}
+    }
+    0
+}
+
+fn job_line(job: &Job) -> JobLine {
+    JobLine {
+        id: job.id.to_string(),
+        start: job.start.clone(),
+        end: text(&job.record, "endTime"),
+        workflow: text(&job.record, "workflow"),
+        status: job.status.clone(),
+        summary: job.summary.clone(),
+        options: job
+            .record
+            .get("options")
+            .cloned()
+            .unwrap_or_default()
+            .redacted(),
+        previous: text(&job.record, "previousId"),
+        commit: text(&job.record, "startCommit"),
+        file: job.file.clone(),
+    }
+}
+
+fn task_line(task: Task, single: bool) -> TaskLine {
+    let record = &task.record;
+    let ready = record
+        .get("readyState")
+        .and_then(|ready| ready.get("local"));
+    let skipped = record.get("result").and_then(Value::as_str) == Some("skipped");
+    let status = ready.and_then(Value::as_str).map(str::to_owned);
+    let operation = record
+        .get("implementation")
+        .and_then(|it| it.get("operation"));
+    let messages = record.get("messages").and_then(Value::as_list);
+    let read = record.get("dependencies").and_then(Value::as_list);
+    let read = read.into_iter().flatten().filter(|_| single);
+    let read = read.filter(|it| it.get("writeOnly").is_none());
+    TaskLine {
+        id: text(record, "changeId").unwrap_or_default(),
+        target: text(record, "target").unwrap_or_default(),
+        operation: operation.map(ToString::to_string).unwrap_or_default(),
+        reason: text(record, "reason"),
+        status: status.or_else(|| skipped.then(|| "skipped".to_owned())),
+        target_status: target_status(record),
+        changed: record.get("changed").map(Value::is_truthy),
+        times: (text(record, "startTime"), text(record, "endTime")),
+        messages: messages
+            .into_iter()
+            .flatten()
+            .map(|message| message.redacted().to_string())
+            .collect(),
+        inputs: record
+            .get("inputs")
+            .filter(|_| single)
+            .map(Value::redacted)
+            .unwrap_or_default(),
+        read: read
+            .filter_map(|it| {
+                let expected = it.get("expected").map(Value::redacted);
+                Some((text(it, "ref")?, expected.unwrap_or_default()))
+            })
+            .collect(),
+        changes: task.changes,
+    }
+}
+
+fn text(record: &Value, key: &str) -> Option<String> {
+    let text = record.get(key)?.to_string();
+    (!text.is_empty()).then_some(text)
+}
+
+/// The status of the target after a task: records have it in their summary alone.
+fn target_status(record: &Value) -> Option<String> {
+    let summary = text(record, "summary")?;
+    let (_, rest) = summary.split_once(", status ")?;
+    let (status, _) = rest.split_once(')')?;
+    let known = crate::name::Status::parse(status).is_some();
+    known.then(|| status.to_owned())
+}

@@ -1,0 +1,157 @@
+//! `lock`: shows who holds the locks of ensembles, and breaks one.
+
+use clap::{Args, Subcommand};
+use serde_json::{Value as Json, json};
+
+use crate::cli::args::format::OutputFormat;
+use crate::cli::args::global::Global;
+use crate::cli::output::{Output, shown_path};
+use crate::cli::request::session::session_options;
+use crate::lock::{LockState, RemoteListed};
+use crate::ops::lock::{Listed, break_it, list};
+use crate::ui::Table;
+
+/// What to do with a lock.
+#[derive(Debug, Subcommand)]
+pub(in crate::cli) enum LockCommand {
+    /// Show who holds the locks of the project's ensembles
+    #[command(visible_alias = "show")]
+    List(ListArgs),
+    /// Remove the lock of a process that is gone
+    Break(BreakArgs),
+}
+
+/// Which locks to show.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct ListArgs {
+    /// The ensemble; all of the project if none is named
+    #[arg(default_value = "")]
+    ensemble: String,
+    /// How to print the result
+    #[arg(long, value_enum, default_value = "text")]
+    output: OutputFormat,
+}
+
+/// Which lock to break.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct BreakArgs {
+    /// The ensemble
+    #[arg(default_value = "")]
+    ensemble: String,
+    /// Break it although its process seems to run
+    #[arg(long)]
+    force: bool,
+}
+
+/// Looks at locks or breaks one; gives the exit code.
+pub(in crate::cli) fn lock(action: &LockCommand, global: &Global, output: &Output) -> u8 {
+    match action {
+        LockCommand::List(args) => show(args, global, output),
+        LockCommand::Break(args) => break_one(args, global, output),
+    }
+}
+
+fn break_one(args: &BreakArgs, global: &Global, output: &Output) -> u8 {
+    let options = session_options(&args.ensemble, None, global, output);
+    match break_it(&options, args.force) {
+        Ok(text) => {
+            output.answer(&text);
+            0
+        }
+        Err(failure) => output.failure(&failure, false),
+    }
+}
+
+fn show(args: &ListArgs, global: &Global, output: &Output) -> u8 {
+    let options = session_options(&args.ensemble, None, global, output);
+    let listed = match list(&options) {
+        Ok(listed) => listed,
+        Err(failure) => return output.failure(&failure, args.output == OutputFormat::Json),
+    };
+    match args.output {
+        OutputFormat::Json => output.json(&listed.iter().map(json_of).collect()),
+        OutputFormat::Text => {
+            let mut table = Table::new(&["Ensemble", "State", "Lock"]);
+            for each in &listed {
+                let words = match &each.state {
+                    Ok(state) => state.words(),
+                    Err(error) => error.clone(),
+                };
+                table.row([shown_path(&each.manifest), state(each).to_owned(), words]);
+                if let Some(remote) = &each.remote {
+                    let state = remote_state(remote).to_owned();
+                    table.row([String::new(), state, remote.words()]);
+                }
+            }
+            output.answer(&table.render(output.width));
+        }
+        OutputFormat::None => {}
+    }
+    0
+}
+
+/// How a lock is, in one word.
+fn state(listed: &Listed) -> &'static str {
+    match &listed.state {
+        Ok(LockState::Free) => "free",
+        Ok(LockState::Held { .. } | LockState::Ours) => "held",
+        Ok(LockState::Stale(_)) => "stale",
+        Ok(LockState::Unreadable) | Err(_) => "unknown",
+    }
+}
+
+/// How a lock for all machines is, in one word.
+fn remote_state(remote: &RemoteListed) -> &'static str {
+    match &remote.holder {
+        Ok(None) => "free",
+        Ok(Some(_)) => "held",
+        Err(_) => "unknown",
+    }
+}
+
+fn json_of_remote(remote: &RemoteListed) -> Json {
+    let mut shown = json!({ "state": remote_state(remote) });
+    if let Some((path, server)) = &remote.place {
+        shown["name"] = path.as_str().into();
+        shown["server"] = server.as_str().into();
+    }
+    match &remote.holder {
+        Ok(None) => {}
+        Ok(Some(lock)) => {
+            shown["id"] = lock.id.as_str().into();
+            shown["owner"] = lock.owner.as_deref().into();
+            shown["since"] = lock.locked_at.as_deref().into();
+            shown["ours"] = remote.is_ours.into();
+        }
+        Err(error) => shown["error"] = error.as_str().into(),
+    }
+    shown
+}
+
+fn json_of(listed: &Listed) -> Json {
+    let mut shown = json!({
+        "ensemble": shown_path(&listed.manifest),
+        "state": state(listed),
+    });
+    if let Some(remote) = &listed.remote {
+        shown["remote"] = json_of_remote(remote);
+    }
+    match &listed.state {
+        Err(error) => shown["error"] = error.as_str().into(),
+        Ok(lock) => {
+            let (pid, owner) = lock.holder();
+            if let Some(pid) = pid {
+                shown["pid"] = pid.into();
+            }
+            if let Some(owner) = owner {
+                shown["owner"] = json!({
+                    "host": owner.host,
+                    "pid": owner.pid,
+                    "command": owner.command,
+                    "since": owner.since,
+                });
+            }
+        }
+    }
+    shown
+}

@@ -1,0 +1,105 @@
+//! `op`.
+
+use crate::cli::args::global::Global;
+use crate::cli::args::state::{OpArgs, TreeOptions};
+use crate::cli::commands::state::run;
+use crate::cli::output::Output;
+use crate::cli::request::states::{Where, request};
+use crate::ops::states::{What, map_of};
+use crate::ops::{Failure, FailureKind};
+use crate::value::{Map, Value};
+
+/// Brings hosts to one state; gives the exit code.
+pub(in crate::cli) fn op(args: &OpArgs, global: &Global, output: &Output) -> u8 {
+    let hosts = Where {
+        choice: &args.hosts,
+        connection: &args.connection,
+    };
+    let asked = one(&args.function, &args.arguments).and_then(|what| {
+        let options = TreeOptions {
+            sls: Vec::new(),
+            tree: args.tree.clone(),
+        };
+        let mut asked = request(&options, &args.run, hosts, (global, output))?;
+        asked.tree.what = what;
+        Ok(asked)
+    });
+    run(asked, &args.run, output)
+}
+
+/// The state that was typed.
+fn one(function: &str, words: &[String]) -> Result<What, Failure> {
+    let wrong = |message: String| Failure::new(FailureKind::Usage, message, None);
+    if !function.contains('.') {
+        let message = format!("`{function}` has no module: write `MODULE.FUNCTION`");
+        return Err(wrong(message));
+    }
+    let mut arguments = Map::new();
+    for word in words {
+        let (key, value) = match word.split_once('=').filter(|(key, _)| is_key(key)) {
+            Some((key, text)) => (key, value_of(key, text)?),
+            None => ("name", Value::from(word.as_str())),
+        };
+        if arguments.insert(key.into(), value).is_some() {
+            return Err(wrong(format!("`{key}` is given twice")));
+        }
+    }
+    Ok(What::One {
+        function: function.to_owned(),
+        arguments,
+    })
+}
+
+fn is_key(text: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    !text.is_empty() && text.bytes().all(plain)
+}
+
+/// A value as YAML; text that is none is itself.
+fn value_of(key: &str, text: &str) -> Result<Value, Failure> {
+    let map = map_of(key, &format!("{key}: {text}")).or_else(|_| {
+        let map = [(key.into(), Value::from(text))];
+        Ok::<Map, Failure>(map.into_iter().collect())
+    })?;
+    Ok(map.get(key).cloned().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_the_name_and_arguments_in_yaml() {
+        let words = [
+            "/etc/motd",
+            "mode='0644'",
+            "makedirs=true",
+            "contents=a: b: c",
+        ];
+        let What::One { arguments, .. } = one("file.managed", &words.map(str::to_owned)).unwrap()
+        else {
+            panic!("one state was typed");
+        };
+        let shown: Vec<String> = arguments
+            .iter()
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect();
+        insta::assert_snapshot!(shown.join(" "), @"name=/etc/motd mode=0644 makedirs=True contents=a: b: c");
+    }
+
+    #[test]
+    fn a_name_may_contain_an_equals_sign() {
+        let words = ["echo a=b".to_owned()];
+        let What::One { arguments, .. } = one("cmd.run", &words).unwrap() else {
+            panic!("one state was typed");
+        };
+        assert_eq!(arguments["name"].as_str(), Some("echo a=b"));
+    }
+
+    #[test]
+    fn what_is_given_twice_is_refused() {
+        let words = ["a".to_owned(), "b".to_owned()];
+        assert!(one("cmd.run", &words).is_err());
+        assert!(one("cmd", &[]).is_err());
+    }
+}

@@ -1,0 +1,93 @@
+//! `put`: takes files and folders to hosts, as a task without a name.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::cli::args::global::Global;
+use crate::cli::args::host::HostOptions;
+use crate::cli::commands::ad_hoc::{run_step, step};
+use crate::cli::output::Output;
+use crate::ops::{Failure, FailureKind};
+use crate::runbook::{Deed, Text, Transfer};
+use crate::system::fs;
+
+/// Take a file or folder to hosts
+///
+/// A file goes into REMOTE under its own name where that is a folder or ends with `/`, else it
+/// becomes REMOTE. A folder goes into a REMOTE that ends with `/` under its own name, else it
+/// becomes REMOTE; files that are there already are replaced, others stay. The folder
+/// around REMOTE has to be there. A REMOTE that does not
+/// begin with `/` is below the home of the user on the host.
+#[derive(Debug, Args)]
+#[command(override_usage = "unfurl put -H HOSTS [OPTIONS] LOCAL REMOTE")]
+pub(in crate::cli) struct PutArgs {
+    /// The file or folder here
+    #[arg(value_name = "LOCAL")]
+    local: PathBuf,
+    /// Where it goes on each host
+    #[arg(value_name = "REMOTE", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    remote: String,
+    /// The permission bits of its files, in octal digits; those of the files here if none
+    #[arg(long, value_name = "MODE", value_parser = octal)]
+    mode: Option<u32>,
+    #[command(flatten)]
+    hosts: HostOptions,
+}
+
+/// Takes it there; gives the exit code.
+pub(in crate::cli) fn put(args: &PutArgs, global: &Global, output: &Output) -> u8 {
+    let step = transfer(args).map(|transfer| step("put", Deed::Put(transfer)));
+    run_step(step, &args.hosts, global, output)
+}
+
+/// What is taken where. What is not here is told before anything connects.
+fn transfer(args: &PutArgs) -> Result<Transfer, Failure> {
+    let local = &args.local;
+    if !fs::exists(local) {
+        let message = format!("there is no file or folder `{}` here", local.display());
+        return Err(Failure::new(FailureKind::Usage, message, None));
+    }
+    let mut target = args.remote.clone();
+    if fs::is_dir(local) && target.ends_with('/') {
+        target.push_str(&own_name(local)?);
+    }
+    let Some(source) = local.to_str() else {
+        let message = format!("`{}` is no text", local.display());
+        return Err(Failure::new(FailureKind::Usage, message, None));
+    };
+    Ok(Transfer {
+        source: Text::plain(source),
+        target: Text::plain(target),
+        mode: args.mode,
+    })
+}
+
+/// The name of a folder, which may be written as `.`.
+fn own_name(folder: &Path) -> Result<String, Failure> {
+    let whole = fs::canonicalize(folder)
+        .map_err(|error| Failure::new(FailureKind::Usage, &error, error.hint()))?;
+    // A link keeps its own name.
+    let name = folder.file_name().or_else(|| whole.file_name());
+    Ok(name.map_or(String::new(), |name| name.to_string_lossy().into_owned()))
+}
+
+/// Permission bits in octal digits.
+fn octal(text: &str) -> Result<u32, String> {
+    let mode = u32::from_str_radix(text, 8).ok();
+    mode.filter(|mode| *mode <= 0o7777 && !text.starts_with('+'))
+        .ok_or_else(|| "write octal digits such as 0644".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mode_is_octal() {
+        assert_eq!(octal("0644"), Ok(0o644));
+        for wrong in ["", "9", "+7", "77777", "rw"] {
+            assert!(octal(wrong).is_err(), "{wrong}");
+        }
+    }
+}

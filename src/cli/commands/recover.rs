@@ -1,0 +1,44 @@
+//! `recover`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::cli::args::global::Global;
+use crate::cli::output::Output;
+use crate::cli::request::session::home;
+use crate::ops::{self, SessionOptions};
+
+/// The options of `recover`.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct RecoverArgs {
+    /// The ensemble
+    #[arg(default_value = "")]
+    ensemble: String,
+    /// The rescue file that a job named; without it, those that are found beside the ensemble, in
+    /// the folder for temporary files and at home
+    file: Option<PathBuf>,
+}
+
+/// Takes back what could not be saved.
+pub(in crate::cli) fn recover(args: &RecoverArgs, global: &Global, output: &Output) -> u8 {
+    // A file alone is one of the ensemble here.
+    let is_file = args.file.is_none() && args.ensemble.ends_with(".rescue");
+    let (ensemble, file) = if is_file {
+        (String::new(), Some(PathBuf::from(&args.ensemble)))
+    } else {
+        (args.ensemble.clone(), args.file.clone())
+    };
+    let options = SessionOptions {
+        ensemble,
+        home: home(global, output),
+        ..SessionOptions::default()
+    };
+    match ops::rescue::recover(&options, file.as_deref(), "unfurl recover") {
+        Ok(text) => {
+            output.answer(&text);
+            0
+        }
+        Err(failure) => output.failure(&failure, false),
+    }
+}

@@ -1,0 +1,114 @@
+//! `run`: a command or an operation on instances, or a workflow by its name.
+
+use clap::Args;
+
+use crate::cli::args::format::OutputFormat;
+use crate::cli::args::global::Global;
+use crate::cli::args::job::{AnyJob, Control, JobArgs};
+use crate::cli::commands::job;
+use crate::cli::output::Output;
+use crate::cli::request::job::Deed;
+use crate::ops::{Failure, FailureKind};
+use crate::plan::{Workflow, operation_named};
+
+/// Run a command or an operation on instances, or a workflow by its name
+///
+/// The command runs in the folder of the ensemble, once for each `--instance`, or with `--host` on
+/// the machine of an instance. Its words are templates in the context of that instance:
+/// `unfurl run -i web -- curl "http://{{ SELF.host }}"`.
+/// An operation without `--instance` runs on all instances that have it.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct RunArgs {
+    /// The ensemble: a file, a folder, an alias or a name of the project
+    #[arg(long, value_name = "PATH", default_value = "")]
+    ensemble: String,
+    /// The operation to run: `Interface.name`, or the name alone where one interface has it
+    #[arg(long, value_name = "OPERATION")]
+    operation: Option<String>,
+    /// The workflow to run, built in or of the model; its record is saved
+    #[arg(long, value_name = "NAME")]
+    workflow: Option<String>,
+    /// Save the run in the job history, and what it changed
+    #[arg(long)]
+    save: bool,
+    #[command(flatten)]
+    any: AnyJob,
+    #[command(flatten)]
+    control: Control,
+    /// The instance on whose machine the command runs; also the one that it is about, unless
+    /// `--instance` names others
+    #[arg(long, value_name = "NAME")]
+    host: Option<String>,
+    /// The module of Ansible to run
+    #[arg(long, value_name = "NAME", hide = true)]
+    module: Option<String>,
+    /// The command and its arguments, after `--`
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+/// Runs what was asked for; gives the exit code.
+pub(in crate::cli) fn run(args: RunArgs, global: &Global, output: &Output) -> u8 {
+    let deed = match deed(&args) {
+        Ok(deed) => deed,
+        Err(failure) => return output.failure(&failure, args.any.output == OutputFormat::Json),
+    };
+    let args = JobArgs {
+        ensemble: args.ensemble,
+        any: args.any,
+        control: args.control,
+        ..JobArgs::default()
+    };
+    job::perform(deed, &args, global, output)
+}
+
+/// The one thing of the three that `run` can do which was asked for.
+fn deed(args: &RunArgs) -> Result<Deed, Failure> {
+    if args.module.is_some() {
+        return Err(usage(
+            "`run --module` is not there: it is Ansible that has modules",
+            "run a command with `--host`, or Ansible itself: `unfurl run -- ansible HOST -m MODULE \
+             -a ARGUMENTS`",
+        ));
+    }
+    let asked = [
+        args.operation.as_ref().map(|_| "`--operation`"),
+        args.workflow.as_ref().map(|_| "`--workflow`"),
+        (!args.command.is_empty()).then_some("a command"),
+    ];
+    let asked: Vec<&str> = asked.into_iter().flatten().collect();
+    match asked[..] {
+        [_] => {}
+        [] => {
+            return Err(usage(
+                "`run` needs something to run",
+                "give a command after `--`, such as `unfurl run -- uptime`, or `--operation`, or \
+                 `--workflow`",
+            ));
+        }
+        _ => {
+            let message = format!("{} cannot be run at once", asked.join(" and "));
+            return Err(usage(&message, "give one of them"));
+        }
+    }
+    if args.host.is_some() && args.command.is_empty() {
+        return Err(usage(
+            "`--host` goes with a command",
+            "an operation says by itself where it runs: `operation_host` of its implementation",
+        ));
+    }
+    if let Some(name) = &args.workflow {
+        return Deed::of(Workflow::parse(name));
+    }
+    Ok(Deed {
+        workflow: Workflow::Run,
+        operation: args.operation.as_deref().map(operation_named),
+        command: args.command.clone(),
+        host: args.host.as_deref().map(Into::into),
+        save: args.save,
+    })
+}
+
+fn usage(message: &str, help: &str) -> Failure {
+    Failure::new(FailureKind::Usage, message, Some(help.to_owned()))
+}

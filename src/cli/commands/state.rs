@@ -1,0 +1,78 @@
+//! `state`.
+
+use crate::cli::args::format::HostOutput;
+use crate::cli::args::global::Global;
+use crate::cli::args::state::{ApplyArgs, RunOptions, StateAction, StateArgs};
+use crate::cli::commands::state_show::{View, show as show_compiled};
+use crate::cli::output::Output;
+use crate::cli::request::states::{Where, request_of_files};
+use crate::cli::screen::states::{Shown, StatesScreen, for_machines, show};
+use crate::ops::Failure;
+use crate::ops::states::{StatesRequest, perform};
+use crate::ui::StateDetail;
+use crate::value::Value;
+
+/// Does what is asked of states; gives the exit code.
+pub(in crate::cli) fn state(args: &StateArgs, global: &Global, output: &Output) -> u8 {
+    let around = (global, output);
+    match &args.action {
+        StateAction::Apply(args) => apply(args, args.run.dryrun, around),
+        StateAction::Test(args) => apply(args, true, around),
+        StateAction::ShowHigh(args) => show_compiled(args, View::High, around),
+        StateAction::ShowLow(args) => show_compiled(args, View::Low, around),
+        StateAction::ShowOrder(args) => show_compiled(args, View::Order, around),
+        StateAction::ShowTop(args) => show_compiled(args, View::Top, around),
+        StateAction::Graph(args) => show_compiled(args, View::Graph, around),
+    }
+}
+
+fn apply(args: &ApplyArgs, test: bool, around: (&Global, &Output)) -> u8 {
+    let hosts = Where {
+        choice: &args.hosts,
+        connection: &args.connection,
+    };
+    let asked = request_of_files(&args.what, &args.run, hosts, around)
+        .map(|asked| StatesRequest { test, ..asked });
+    run(asked, &args.run, around.1)
+}
+
+/// Runs states and shows what came of them; gives the exit code.
+pub(in crate::cli) fn run(
+    asked: Result<StatesRequest, Failure>,
+    options: &RunOptions,
+    output: &Output,
+) -> u8 {
+    let is_json = options.shown.output == HostOutput::Json;
+    let done = asked.and_then(|asked| {
+        let mut screen = StatesScreen::new(output, asked.interrupts.clone());
+        let report = perform(&asked, &mut screen);
+        drop(screen);
+        let report = report?;
+        if is_json {
+            output.json(&for_machines(&report, asked.over_hosts));
+        } else {
+            let shown = shown(&asked, options);
+            show(&report, shown, asked.over_hosts, output);
+        }
+        Ok(report.exit_code)
+    });
+    done.unwrap_or_else(|failure| output.failure(&failure, is_json))
+}
+
+/// How results are shown: as the command line says, else as the configuration does.
+fn shown(asked: &StatesRequest, options: &RunOptions) -> Shown {
+    let configured = &asked.tree.options;
+    let word = configured.get("state_output").and_then(Value::as_str);
+    let detail = match (options.shown.state_output, word) {
+        (Some(detail), _) => detail.into(),
+        (None, Some("terse")) => StateDetail::Terse,
+        (None, Some("mixed")) => StateDetail::Mixed,
+        (None, Some("changes")) => StateDetail::Changes,
+        (None, _) => StateDetail::Full,
+    };
+    let verbose = configured.get("state_verbose").map(Value::reveal);
+    Shown {
+        detail,
+        verbose: verbose.is_none_or(Value::is_truthy),
+    }
+}

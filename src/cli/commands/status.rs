@@ -1,0 +1,136 @@
+//! `status`.
+
+use clap::Args;
+
+use crate::cli::args::format::OutputFormat;
+use crate::cli::args::global::Global;
+use crate::cli::output::Output;
+use crate::cli::request::session::{session_options, tell_cut_off};
+use crate::ops;
+use crate::topology::{Created, Topology};
+use crate::ui::{StatusLine, status_text};
+use crate::value::{Handle, Value};
+
+/// The options of `status`.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct StatusArgs {
+    /// The ensemble
+    #[arg(default_value = "")]
+    ensemble: String,
+    /// Evaluate this expression instead
+    #[arg(long, value_name = "EXPRESSION")]
+    query: Option<String>,
+    /// The environment to use
+    #[arg(long, value_name = "NAME")]
+    use_environment: Option<String>,
+    /// How to print the result
+    #[arg(long, value_enum, default_value = "text")]
+    output: OutputFormat,
+}
+
+/// Shows what is recorded; gives the exit code.
+pub(in crate::cli) fn status(args: &StatusArgs, global: &Global, output: &Output) -> u8 {
+    let json = args.output == OutputFormat::Json;
+    let options = session_options(
+        &args.ensemble,
+        args.use_environment.as_deref(),
+        global,
+        output,
+    );
+    tell_cut_off(&options, output);
+    match ops::status::status(&options, args.query.as_deref()) {
+        Ok((_, Some(result))) => {
+            let query = args.query.clone().unwrap_or_default();
+            if json {
+                output.json(&serde_json::json!({ "query": query, "result": result }));
+            } else {
+                output.answer(&format!("Query: {query}\nResult:\n{}\n", result.redacted()));
+            }
+            0
+        }
+        Ok((topology, None)) => {
+            let lines = lines(&topology);
+            match args.output {
+                OutputFormat::Json => output.json(&tree(&topology)),
+                OutputFormat::Text => output.answer(&status_text(&lines)),
+                OutputFormat::None => {}
+            }
+            0
+        }
+        Err(failure) => output.failure(&failure, json),
+    }
+}
+
+fn lines(topology: &Topology) -> Vec<StatusLine> {
+    let mut lines = vec![StatusLine {
+        kind: "TopologyInstance",
+        name: "root".to_owned(),
+        marks: vec!["", "computed"],
+        ..StatusLine::default()
+    }];
+    for handle in topology.nodes() {
+        let entity = topology.entity(handle);
+        let depth = depth_of(topology, handle);
+        let is_virtual = entity
+            .node()
+            .is_some_and(|node| node.template.has_directive("virtual"));
+        let mut marks = Vec::new();
+        if entity.computed {
+            marks.push("computed");
+        }
+        if is_virtual {
+            marks.push("virtual");
+        }
+        lines.push(StatusLine {
+            depth,
+            kind: "NodeInstance",
+            name: entity.name.to_string(),
+            type_name: None,
+            marks,
+            local: entity.local,
+            effective: Some(topology.effective(handle)),
+            state: entity.state,
+            created: entity
+                .created
+                .as_ref()
+                .map_or(Value::Null, Created::to_value),
+        });
+    }
+    lines
+}
+
+/// How many entities an instance stands on. What stands in for another stands on it.
+fn depth_of(topology: &Topology, handle: Handle) -> usize {
+    let mut depth = 0;
+    let mut next = Some(handle);
+    while let Some(at) = next {
+        depth += topology.ancestors(at).len() - 1;
+        next = topology.outside_of(topology.root_of(at));
+    }
+    depth
+}
+
+fn tree(topology: &Topology) -> serde_json::Value {
+    let instances = topology
+        .nodes()
+        .into_iter()
+        .map(|handle| instance(topology, handle));
+    serde_json::json!({ "instances": instances.collect::<Vec<_>>() })
+}
+
+fn instance(topology: &Topology, handle: Handle) -> serde_json::Value {
+    let entity = topology.entity(handle);
+    let parent = entity.parent.filter(|parent| *parent != entity.scope);
+    let parent = parent.or_else(|| topology.outside_of(entity.scope));
+    serde_json::json!({
+        "name": entity.name.as_str(),
+        "template": entity.template_name(),
+        "type": entity.type_name(),
+        "parent": parent.map(|parent| topology.entity(parent).name.to_string()),
+        "status": entity.local.map(crate::name::Status::as_str),
+        "effective": topology.effective(handle).as_str(),
+        "state": entity.state.map(crate::name::NodeState::as_str),
+        "created": entity.created.as_ref().map(Created::to_value),
+        "lastConfigChange": entity.last_config_change.map(|id| id.to_string()),
+    })
+}

@@ -1,0 +1,252 @@
+//! `task`: named tasks over hosts.
+
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use clap::Args;
+use serde_json::{Value as Json, json};
+
+use crate::cli::args::format::HostOutput;
+use crate::cli::args::global::Global;
+use crate::cli::args::host::HostOptions;
+use crate::cli::output::{Output, relative, shown_path};
+use crate::cli::request::hosts::set_variables;
+use crate::cli::screen::hosts::HostScreen;
+use crate::diagnostic::Sources;
+use crate::ops::runbook::{AdHoc, LoadedTasks, RunbookRequest, load, perform};
+use crate::ops::watch_signals;
+use crate::ops::{Failure, FailureKind};
+use crate::runbook::{Call, Order, Task};
+use crate::value::Value;
+
+/// Run named tasks over hosts
+///
+/// The tasks stand in `tasks.yaml`, here or in a folder above. A task is called with arguments
+/// after a colon: `deploy:1.2,env=prod,hosts=web1;web2`. `host`, `hosts`, `role`, `roles` and
+/// `exclude_hosts` say where it runs, in place of what the task itself says. What stands after `--`
+/// is a command that runs after the tasks.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct TaskArgs {
+    /// The tasks, each as `NAME` or `NAME:ARGUMENTS`; the default task if none is named
+    #[arg(value_name = "TASK")]
+    calls: Vec<String>,
+    /// List the tasks
+    #[arg(short, long)]
+    list: bool,
+    /// Show all about a task
+    #[arg(short, long, value_name = "TASK", conflicts_with = "list")]
+    details: Option<String>,
+    /// The file with the tasks, or its folder
+    #[arg(short, long, value_name = "PATH")]
+    file: Option<PathBuf>,
+    /// Pass over tasks that are not there
+    #[arg(long)]
+    skip_unknown_tasks: bool,
+    /// Variables for templates: `NAME=VALUE`, or `NAME` for true; separated by commas
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
+    #[command(flatten)]
+    hosts: HostOptions,
+    /// The command that runs after the tasks
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+/// Runs or shows tasks; gives the exit code.
+///
+/// `whole` gives the whole command line, whose help of this command is shown where it has nothing
+/// to run.
+pub(in crate::cli) fn task(
+    args: &TaskArgs,
+    whole: fn() -> clap::Command,
+    global: &Global,
+    output: &Output,
+) -> u8 {
+    let is_json = args.hosts.output == HostOutput::Json;
+    let done = load(args.file.as_deref()).and_then(|loaded| {
+        if args.list {
+            list(&loaded, is_json, output);
+            Ok(0)
+        } else if let Some(name) = &args.details {
+            details(&loaded, name, is_json, output)
+        } else {
+            run(args, loaded, whole, (global, output))
+        }
+    });
+    done.unwrap_or_else(|failure| output.failure(&failure, is_json))
+}
+
+fn run(
+    args: &TaskArgs,
+    loaded: LoadedTasks,
+    whole: fn() -> clap::Command,
+    (global, output): (&Global, &Output),
+) -> Result<u8, Failure> {
+    let request = request(args, loaded, global, output)?;
+    if request.calls.is_empty() && request.command.is_none() {
+        output.complain(&help(whole()));
+        return Ok(1);
+    }
+    let mut screen = HostScreen::new(output, args.hosts.output, request.interrupts.clone());
+    let report = perform(&request, &mut screen)?;
+    screen.end(&report);
+    Ok(report.exit_code)
+}
+
+/// What is asked for.
+fn request(
+    args: &TaskArgs,
+    loaded: LoadedTasks,
+    global: &Global,
+    output: &Output,
+) -> Result<RunbookRequest, Failure> {
+    let mut calls = Vec::new();
+    for text in &args.calls {
+        calls.push(Call::parse(text).map_err(usage)?);
+    }
+    let command = args.command.join(" ");
+    let command = (!command.is_empty()).then(|| AdHoc::Command {
+        text: command,
+        sudo: args.hosts.order.sudo.clone(),
+    });
+    if calls.is_empty() && command.is_none() {
+        let default = loaded.tasks.default_task();
+        calls.extend(default.map(|task| Call::new(&*task.name)));
+    }
+    let mut options = args.hosts.options()?;
+    options.vars = set_variables(&args.set).map_err(usage)?;
+    options.switches.skip_unknown_tasks = args.skip_unknown_tasks;
+    let known = args.hosts.known_hosts(global, output)?;
+    Ok(RunbookRequest {
+        tasks: loaded.tasks,
+        calls,
+        command,
+        options,
+        book: Rc::clone(&known) as _,
+        roles: known,
+        chain: args.hosts.chain(output)?,
+        allowed: global.allow.clone(),
+        interrupts: watch_signals(),
+    })
+}
+
+fn usage(message: impl ToString) -> Failure {
+    Failure::new(FailureKind::Usage, message, None)
+}
+
+/// The help of this command, which is part of the whole command line.
+fn help(mut whole: clap::Command) -> String {
+    whole.build();
+    let own = whole.find_subcommand_mut("task");
+    own.map_or_else(String::new, |command| command.render_help().to_string())
+}
+
+/// Shows the names of the tasks and what they are for, in a line each.
+fn list(loaded: &LoadedTasks, is_json: bool, output: &Output) {
+    if is_json {
+        let tasks: Vec<Json> = loaded.tasks.iter().map(|task| of_task(task)).collect();
+        return output.json(&json!({ "tasks": tasks }));
+    }
+    let width = loaded.tasks.iter().map(|task| task.name.chars().count());
+    let width = width.max().unwrap_or(0);
+    let mut text = String::new();
+    for task in loaded.tasks.iter() {
+        let line = format!("{:width$}  {}", task.name, task.summary());
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    if text.is_empty() {
+        text = match &loaded.file {
+            Some(file) => format!("There are no tasks in `{}`.\n", shown_path(file)),
+            None => "There is no `tasks.yaml` here or in a folder above.\n".to_owned(),
+        };
+    }
+    output.answer(&text);
+}
+
+fn details(
+    loaded: &LoadedTasks,
+    name: &str,
+    is_json: bool,
+    output: &Output,
+) -> Result<u8, Failure> {
+    let Some(task) = loaded.tasks.find(name, "") else {
+        let message = format!("there is no task `{name}`");
+        let hint = loaded.tasks.hint(name);
+        return Err(Failure::new(FailureKind::Refused, message, hint));
+    };
+    if is_json {
+        output.json(&of_task(task));
+        return Ok(0);
+    }
+    output.answer(&about(task, &loaded.sources));
+    Ok(0)
+}
+
+/// All about a task, for people.
+fn about(task: &Task, sources: &Sources) -> String {
+    let place = relative(sources).place(task.span);
+    let place = place.map_or(String::new(), |place| {
+        format!(" in {}:{}", place.path.display(), place.line)
+    });
+    let mut lines = vec![format!("Task `{}`{place}", task.name)];
+    let description = task.description.lines();
+    lines.extend(description.map(|line| format!("  {}", line.trim_end())));
+    let mut arguments: Vec<String> = Vec::new();
+    for (name, default) in &task.parameters.named {
+        arguments.push(match default {
+            Some(default) => format!("{name}={}", default.redacted()),
+            None => name.to_string(),
+        });
+    }
+    if task.parameters.extra {
+        arguments.push("…".to_owned());
+    }
+    let order = match task.order {
+        Order::Inherited => "",
+        Order::Serial => "one host after the other",
+        Order::Parallel => "all hosts at the same time",
+    };
+    let once = if task.runs_once {
+        "on the first host only"
+    } else {
+        ""
+    };
+    for (name, value) in [
+        ("arguments", arguments.join(", ")),
+        ("hosts", task.scope.hosts.join(", ")),
+        ("roles", task.scope.roles.join(", ")),
+        ("without", task.scope.exclude_hosts.join(", ")),
+        ("order", order.to_owned()),
+        ("runs", once.to_owned()),
+        ("steps", task.steps.len().to_string()),
+    ] {
+        if !value.is_empty() {
+            lines.push(format!("  {name}: {value}"));
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+/// A task, for machines.
+fn of_task(task: &Task) -> Json {
+    let arguments: serde_json::Map<String, Json> = task
+        .parameters
+        .named
+        .iter()
+        .map(|(name, default)| {
+            let default = default.as_ref().map(Value::redacted);
+            (name.to_string(), json!(default))
+        })
+        .collect();
+    json!({
+        "name": &*task.name,
+        "description": task.description,
+        "arguments": arguments,
+        "extraArguments": task.parameters.extra,
+        "hosts": task.scope.hosts,
+        "roles": task.scope.roles,
+        "excludeHosts": task.scope.exclude_hosts,
+        "runsOnce": task.runs_once,
+    })
+}

@@ -1,0 +1,65 @@
+//! What was committed and pushed, for people and machines.
+
+use std::path::PathBuf;
+
+use serde_json::{Value as Json, json};
+
+use super::output::Output;
+use crate::job::Level;
+use crate::ops::Commits;
+
+/// Tells what was committed and pushed, and what was not.
+pub(super) fn told(commits: &Commits, output: &Output) {
+    for warning in &commits.warnings {
+        output.message(Level::Warning, warning);
+    }
+    for made in &commits.made {
+        let place = made.repository.display();
+        let pushed = made.pushed.as_ref();
+        let text = match (&made.id, pushed) {
+            (Some(id), Some(to)) => {
+                format!("committed {} to `{place}`, pushed to `{to}`", short(id))
+            }
+            (Some(id), None) => format!("committed {} to `{place}`", short(id)),
+            (None, Some(to)) => format!("pushed `{place}` to `{to}`"),
+            (None, None) => continue,
+        };
+        output.message(Level::Info, &text);
+    }
+    if let Some(failure) = &commits.failure {
+        output.diagnostics(&failure.problems, &failure.sources);
+    }
+}
+
+fn short(id: &str) -> &str {
+    id.get(..7).unwrap_or(id)
+}
+
+/// The commits, for machines.
+pub(super) fn json(commits: &Commits) -> Json {
+    let made = commits.made.iter().map(|made| {
+        json!({
+            "repository": made.repository.display().to_string(),
+            "commit": made.id,
+            "files": names(&made.files),
+            "pushed": made.pushed,
+        })
+    });
+    made.collect()
+}
+
+/// The paths of files.
+pub(super) fn names(files: &[PathBuf]) -> Vec<String> {
+    files
+        .iter()
+        .map(|file| file.display().to_string())
+        .collect()
+}
+
+/// The exit code, where something that was to be committed is not.
+pub(super) fn exit_code(commits: &Commits, code: u8) -> u8 {
+    match &commits.failure {
+        Some(failure) if code == 0 => failure.kind.exit_code(),
+        _ => code,
+    }
+}

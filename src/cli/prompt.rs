@@ -1,0 +1,73 @@
+//! Questions on the terminal. An interruption ends the wait for an answer.
+
+use std::io::{BufRead, IsTerminal as _, Write};
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
+
+use super::output::Output;
+use crate::system::signals::Interrupts;
+use crate::system::terminal::HiddenInput;
+
+/// The time between two looks whether the user has interrupted the wait for an answer.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Asks a question on one stream and reads the answer from another.
+pub(super) type Ask = fn(&str, &mut dyn BufRead, &mut dyn Write) -> std::io::Result<bool>;
+
+/// Asks a question that is answered with yes or no; an interruption is a no.
+pub(super) fn yes_or_no(
+    question: String,
+    ask: Ask,
+    interrupts: &Interrupts,
+    output: &Output,
+) -> bool {
+    let answer = answer_of(interrupts, move || {
+        let mut stdin = std::io::stdin().lock();
+        let yes = ask(&question, &mut stdin, &mut std::io::stderr());
+        Some(yes.unwrap_or(false))
+    });
+    if answer.is_none() {
+        output.complain("\n");
+    }
+    answer.unwrap_or(false)
+}
+
+/// Asks for a line, which is not shown while it is typed if it is `hidden`; an interruption is no
+/// answer, and neither is the end of the input.
+pub(super) fn line(
+    question: &str,
+    hidden: bool,
+    interrupts: &Interrupts,
+    output: &Output,
+) -> Option<String> {
+    let _hidden = (hidden && std::io::stdin().is_terminal()).then(HiddenInput::begin);
+    output.complain(question);
+    let answer = answer_of(interrupts, || {
+        let mut line = String::new();
+        let read = std::io::stdin().lock().read_line(&mut line);
+        read.is_ok_and(|read| read > 0).then_some(line)
+    });
+    if answer.is_none() {
+        output.complain("\n");
+    }
+    Some(answer?.trim_end_matches(['\r', '\n']).to_owned())
+}
+
+/// The answer of a question that is asked on a thread of its own; none after an interruption.
+fn answer_of<T: Send + 'static>(
+    interrupts: &Interrupts,
+    ask: impl FnOnce() -> Option<T> + Send + 'static,
+) -> Option<T> {
+    let (answer, answered) = std::sync::mpsc::sync_channel(1);
+    // A thread that waits for an answer cannot hear of anything else.
+    let asker = std::thread::Builder::new().name("question".to_owned());
+    let asker = asker.spawn(move || answer.send(ask()).ok());
+    while asker.is_ok() {
+        match answered.recv_timeout(POLL_INTERVAL) {
+            Ok(answer) => return answer,
+            Err(RecvTimeoutError::Timeout) if interrupts.heed().is_none() => {}
+            Err(_) => break,
+        }
+    }
+    None
+}

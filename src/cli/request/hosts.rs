@@ -1,0 +1,201 @@
+//! The hosts that options name, and what a run over them is told.
+
+use std::num::{NonZeroU16, NonZeroU32, NonZeroUsize};
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use crate::cli::args::global::Global;
+use crate::cli::args::host::{HostConnection, HostOptions};
+use crate::cli::output::Output;
+use crate::cli::request::session::home;
+use crate::host::book::{Agent, DefaultKeys, Login};
+use crate::host::ssh_config::Files;
+use crate::host::{Chain, ChainSpec, HostKeys, Surroundings};
+use crate::job::Level;
+use crate::ops::runbook::{HostsRequest, KnownHosts};
+use crate::ops::{Failure, FailureKind, SessionOptions};
+use crate::runbook::{MaxFail, Options, Scope, Switches};
+use crate::system::env::Env;
+use crate::system::fs;
+use crate::value::{Map, Value};
+
+impl HostConnection {
+    /// What these options say about all hosts (F46 to F48, F55 to F60).
+    fn request(&self, inventories: &[PathBuf], global: &Global, output: &Output) -> HostsRequest {
+        let said = self;
+        let ssh_config = match &said.ssh_config_path {
+            _ if said.no_ssh_config => Files::Nothing,
+            Some(path) => Files::Only(path.clone()),
+            None => Files::Usual,
+        };
+        let login = Login {
+            user: said.user.clone(),
+            port: said.port.map(NonZeroU16::get),
+            identity_files: said.identity.clone(),
+            agent: if said.no_agent {
+                Agent::Ignore
+            } else {
+                Agent::Ask
+            },
+            default_keys: if said.no_keys {
+                DefaultKeys::Leave
+            } else {
+                DefaultKeys::Try
+            },
+            forward_agent: said.forward_agent,
+            gateway: said.gateway.clone(),
+            known_hosts: said.known_hosts.clone(),
+            host_keys: if said.accept_new_host_keys {
+                HostKeys::AcceptNew
+            } else {
+                HostKeys::Strict
+            },
+            connect_timeout: said.timeout,
+            attempts: said.connection_attempts.map(NonZeroU32::get),
+            keepalive: said.keepalive,
+        };
+        HostsRequest {
+            login,
+            ssh_config,
+            inventories: inventories.to_vec(),
+            session: SessionOptions {
+                home: home(global, output),
+                allowed: global.allow.clone(),
+                ..SessionOptions::default()
+            },
+        }
+    }
+
+    /// The hosts that can be named, and the ways to them. What is doubtful is shown.
+    pub(in crate::cli) fn known_hosts(
+        &self,
+        inventories: &[PathBuf],
+        global: &Global,
+        output: &Output,
+    ) -> Result<Rc<KnownHosts>, Failure> {
+        let keys = &self.identity;
+        if let Some(missing) = keys.iter().find(|file| !fs::is_file(file)) {
+            let message = format!("there is no key file `{}`", missing.display());
+            return Err(Failure::new(FailureKind::Usage, message, None));
+        }
+        let known = KnownHosts::read(&self.request(inventories, global, output))?;
+        for (warnings, sources) in &known.warnings {
+            output.diagnostics(warnings, sources);
+        }
+        Ok(Rc::new(known))
+    }
+}
+
+impl HostOptions {
+    /// What each action on a host goes through; none if nothing. What is doubtful is shown.
+    pub(in crate::cli) fn chain(&self, output: &Output) -> Result<Option<Arc<Chain>>, Failure> {
+        let order = &self.order;
+        let (names, options) = (order.executors.as_deref(), order.executor_opts.as_deref());
+        let mut configuration = ChainSpec::default();
+        if let Some(user) = order.sudo.as_deref() {
+            let user = Value::from(user);
+            configuration.options.insert("sudo_user".into(), user);
+        }
+        let env = Env::of_this_process();
+        let surroundings = Surroundings {
+            folder: ".".into(),
+            environment: env.all().clone().into_iter().collect(),
+        };
+        let asked = ChainSpec::parse(names, options)?;
+        if asked.names.is_none() {
+            return Ok(None);
+        }
+        let resolved = asked.resolve(&configuration, &surroundings)?;
+        for warning in resolved.warnings {
+            output.message(Level::Warning, &warning);
+        }
+        Ok(Some(Arc::new(resolved.chain)))
+    }
+
+    /// The hosts that can be named, and the ways to them. What is doubtful is shown.
+    pub(in crate::cli) fn known_hosts(
+        &self,
+        global: &Global,
+        output: &Output,
+    ) -> Result<Rc<KnownHosts>, Failure> {
+        let inventories = &self.choice.hosts_file;
+        self.connection.known_hosts(inventories, global, output)
+    }
+
+    /// What a run over hosts is told by these options; variables and what it needs to know of this
+    /// machine apart.
+    pub(in crate::cli) fn options(&self) -> Result<Options, Failure> {
+        let list = |option: &str, texts: &[String]| {
+            let wrong = |problem: String| {
+                Failure::new(FailureKind::Usage, format!("`{option}`: {problem}"), None)
+            };
+            items(texts).map_err(wrong)
+        };
+        let max_fail = if self.order.stop_on_first_failure {
+            Some(MaxFail::Count(1))
+        } else {
+            self.order.max_fail
+        };
+        Ok(Options {
+            scope: Scope {
+                hosts: list("--hosts", &self.choice.hosts)?,
+                roles: list("--roles", &self.choice.roles)?,
+                exclude_hosts: list("--exclude-hosts", &self.choice.exclude_hosts)?,
+            },
+            switches: Switches {
+                parallel: self.order.parallel,
+                warn_only: self.order.warn_only,
+                skip_bad_hosts: self.order.skip_bad_hosts,
+                abort_on_prompts: self.order.abort_on_prompts,
+                ..Switches::default()
+            },
+            pool_size: self.order.pool_size.map(NonZeroUsize::get),
+            max_fail,
+            command_timeout: self.order.command_timeout,
+            user: self.connection.user.clone(),
+            port: self.connection.port.map(NonZeroU16::get),
+            ..Options::default()
+        })
+    }
+}
+
+/// The variables of `--set`: `name=value`, or `name` for true, separated by commas (F63).
+pub(in crate::cli) fn set_variables(texts: &[String]) -> Result<Map, String> {
+    let mut vars = Map::new();
+    for item in items(texts)? {
+        let (name, value) = match item.split_once('=') {
+            Some((name, value)) => (name.trim(), Value::from(value)),
+            None => (item.as_str(), Value::from(true)),
+        };
+        if name.is_empty() {
+            return Err(format!("`--set`: \"{item}\" has no name"));
+        }
+        vars.insert(name.into(), value);
+    }
+    Ok(vars)
+}
+
+/// The items of options that hold lists: separated by commas, stripped (F21); an empty one is
+/// named as such.
+pub(in crate::cli) fn items(texts: &[String]) -> Result<Vec<String>, String> {
+    let all = texts.iter().flat_map(|text| {
+        text.split(',').map(move |item| match item.trim() {
+            "" => Err(format!("\"{text}\" has an empty item")),
+            item => Ok(item.to_owned()),
+        })
+    });
+    all.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_split_at_commas_and_stripped() {
+        let of = |text: &str| items(&[text.to_owned()]);
+        assert_eq!(of("h1, h2 ,h1").unwrap(), ["h1", "h2", "h1"]);
+        insta::assert_snapshot!(of("a,,b").unwrap_err(), @r#""a,,b" has an empty item"#);
+    }
+}

@@ -1,0 +1,306 @@
+//! The request of a job.
+
+use std::num::NonZeroUsize;
+
+use crate::cli::args::global::Global;
+use crate::cli::args::job::{ChangeDetectionArg, DirtyArg, JobArgs, Keep, RepairArg};
+use crate::cli::output::Output;
+use crate::cli::request::session::session_options;
+use crate::host::ChainSpec;
+use crate::name::{InstanceName, OperationRef};
+use crate::ops::{
+    CommitRequest, Failure, FailureKind, JobRequest, QueryRequest, RunSettings, SaveSettings,
+    SessionOptions,
+};
+use crate::plan::{AdHoc, ChangeDetection, Goal, Removal, Repair, Workflow};
+use crate::system::signals::Interrupts;
+use crate::value::{Map, Value};
+
+/// What a job is to do.
+#[derive(Debug)]
+pub(in crate::cli) struct Deed {
+    /// The workflow.
+    pub(in crate::cli) workflow: Workflow,
+    /// The operation of an ad-hoc run.
+    pub(in crate::cli) operation: Option<OperationRef>,
+    /// The command of an ad-hoc run.
+    pub(in crate::cli) command: Vec<String>,
+    /// The instance on whose machine that runs.
+    pub(in crate::cli) host: Option<InstanceName>,
+    /// Whether it goes into the record.
+    pub(in crate::cli) save: bool,
+}
+
+impl Deed {
+    /// A workflow; `run` is none without something to run.
+    pub(in crate::cli) fn of(workflow: Workflow) -> Result<Self, Failure> {
+        if workflow == Workflow::Run {
+            let message = "the workflow `run` needs a command or an operation";
+            let help = "say `unfurl run -- COMMAND` or `unfurl run --operation OPERATION`";
+            return Err(Failure::new(
+                FailureKind::Usage,
+                message,
+                Some(help.to_owned()),
+            ));
+        }
+        Ok(Self {
+            workflow,
+            operation: None,
+            command: Vec::new(),
+            host: None,
+            save: true,
+        })
+    }
+}
+
+impl Keep {
+    /// What is asked for; pushing means committing.
+    pub(in crate::cli) fn request(&self) -> Option<CommitRequest> {
+        (self.commit || self.push).then(|| CommitRequest {
+            message: self
+                .message
+                .clone()
+                .filter(|message| !message.trim().is_empty()),
+            push: self.push,
+        })
+    }
+}
+
+/// The workflow that `--workflow` names, or else that of the command.
+pub(in crate::cli) fn chosen(workflow: Workflow, args: &JobArgs) -> Result<Deed, Failure> {
+    Deed::of(args.workflow.as_deref().map_or(workflow, Workflow::parse))
+}
+
+/// The job that is planned: a deploy unless another workflow is named.
+pub(in crate::cli) fn plan_request(
+    args: &JobArgs,
+    global: &Global,
+    output: &Output,
+) -> Result<JobRequest, Failure> {
+    request(chosen(Workflow::Deploy, args)?, args, global, output)
+}
+
+/// The job that is to be run.
+pub(in crate::cli) fn request(
+    deed: Deed,
+    args: &JobArgs,
+    global: &Global,
+    output: &Output,
+) -> Result<JobRequest, Failure> {
+    refuse_prune(&deed.workflow, args)?;
+    refuse_other_goal(args)?;
+    let vars = variables(&args.any.given.var)?;
+    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let environment = args.any.given.use_environment.as_deref();
+    let (names, options) = (&args.control.executors, &args.control.executor_opts);
+    let query = args.any.query.clone();
+    Ok(JobRequest {
+        session: SessionOptions {
+            vars,
+            logfile: global.logfile.clone(),
+            ..session_options(&args.ensemble, environment, global, output)
+        },
+        recorded_options: recorded(args, global),
+        // Others may read it, so it does not repeat what was given with `--var`.
+        command: format!("unfurl {} {}", deed.workflow, args.ensemble)
+            .trim_end()
+            .to_owned(),
+        save: SaveSettings {
+            record: deed.save,
+            refuse_dirty: match args.control.dirty {
+                DirtyArg::Abort => true,
+                DirtyArg::Ok => false,
+                DirtyArg::Auto => args.control.keep.request().is_some(),
+            },
+            check_upstream: global.upstream.check_upstream || !global.upstream.skip_upstream_check,
+            commit: args.control.keep.request(),
+        },
+        run: RunSettings {
+            executors: ChainSpec::parse(names.as_deref(), options.as_deref())?,
+            grace: args.control.grace,
+            parallel: args.any.parallel.map_or(4 * cores, NonZeroUsize::get),
+            echo: !output.quiet,
+        },
+        resume: args.control.resume,
+        query: query.map(|expression| QueryRequest {
+            expression,
+            depth: args.any.trace,
+        }),
+        goal: goal(deed, args),
+        lock_timeout: args.control.lock_timeout,
+        interrupts: Interrupts::default(),
+        start: args.any.starttime.clone(),
+    })
+}
+
+/// `--prune` compares all that exists with the whole model.
+fn refuse_prune(workflow: &Workflow, args: &JobArgs) -> Result<(), Failure> {
+    let message = match workflow {
+        _ if !args.removal.prune => return Ok(()),
+        Workflow::Deploy if is_filtered(args) => {
+            "`--prune` looks at the whole ensemble and goes with neither `--template` nor `--instance`"
+        }
+        Workflow::Deploy | Workflow::Undeploy => return Ok(()),
+        _ => "`--prune` goes with `deploy` and `teardown` only",
+    };
+    Err(Failure::new(FailureKind::Usage, message, None))
+}
+
+/// `--resume` takes what it is about from the job that it goes on with.
+fn refuse_other_goal(args: &JobArgs) -> Result<(), Failure> {
+    let JobArgs {
+        any,
+        narrow,
+        compare,
+        reach,
+        removal,
+        ..
+    } = args;
+    let narrowed = is_filtered(args) || narrow.force || !any.given.exclude.is_empty();
+    let compared = compare.skip_new || compare.change_detection != ChangeDetectionArg::default();
+    let reached = reach.check || reach.upgrade || reach.repair != RepairArg::default();
+    let removed = removal.prune || removal.destroyunmanaged;
+    if !args.control.resume || !(narrowed || compared || reached || removed) {
+        return Ok(());
+    }
+    let message = "`--resume` goes on with the plan of the interrupted job, and goes with no option \
+                   that makes another plan";
+    let help = "leave out options such as `--instance`, `--exclude` and `--force`; without `--resume` \
+                a new plan is made from what is on record";
+    Err(Failure::new(
+        FailureKind::Usage,
+        message,
+        Some(help.to_owned()),
+    ))
+}
+
+/// Whether only some instances or templates are meant.
+fn is_filtered(args: &JobArgs) -> bool {
+    args.narrow.template.is_some() || !args.any.instance.is_empty()
+}
+
+fn goal(deed: Deed, args: &JobArgs) -> Goal {
+    let (instances, excluded) = (args.any.instance.iter(), args.any.given.exclude.iter());
+    let mut instances: Vec<InstanceName> = instances.map(|name| name.as_str().into()).collect();
+    if instances.is_empty() {
+        instances.extend(deed.host.clone());
+    }
+    Goal {
+        workflow: deed.workflow,
+        template: args.narrow.template.as_deref().map(Into::into),
+        instances,
+        excluded: excluded.map(|name| name.as_str().into()).collect(),
+        force: args.narrow.force,
+        skip_new: args.compare.skip_new,
+        repair: match args.reach.repair {
+            RepairArg::Error => Repair::Error,
+            RepairArg::Degraded => Repair::Degraded,
+            RepairArg::None => Repair::None,
+        },
+        change_detection: match args.compare.change_detection {
+            ChangeDetectionArg::Skip => ChangeDetection::Skip,
+            ChangeDetectionArg::Always => ChangeDetection::Always,
+            ChangeDetectionArg::Evaluate => ChangeDetection::Evaluate,
+        },
+        upgrade: args.reach.upgrade,
+        check: args.reach.check,
+        removal: Removal {
+            prune: args.removal.prune,
+            unmanaged: args.removal.destroyunmanaged,
+        },
+        dry_run: args.any.dryrun,
+        ad_hoc: AdHoc {
+            operation: deed.operation,
+            command: deed.command,
+            host: deed.host,
+        },
+        redo_in_doubt: args.control.redo_in_doubt,
+        ..Goal::default()
+    }
+}
+
+fn variables(flat: &[String]) -> Result<Vec<(String, String)>, Failure> {
+    let mut variables: Vec<(String, String)> = Vec::new();
+    for pair in flat.chunks_exact(2) {
+        if variables.iter().any(|(name, _)| *name == pair[0]) {
+            let message = format!("`--var {}` is given twice", pair[0]);
+            return Err(Failure::new(FailureKind::Usage, message, None));
+        }
+        variables.push((pair[0].clone(), pair[1].clone()));
+    }
+    Ok(variables)
+}
+
+/// The options that the user set, as the record keeps them.
+fn recorded(args: &JobArgs, global: &Global) -> Map {
+    let mut options = Map::new();
+    if global.quiet {
+        options.insert("verbose".into(), Value::Int(-1));
+    } else if global.verbose > 0 {
+        options.insert("verbose".into(), Value::Int(i64::from(global.verbose)));
+    }
+    for (name, names) in [
+        ("instances", &args.any.instance),
+        ("exclude", &args.any.given.exclude),
+    ] {
+        if !names.is_empty() {
+            let names = names.iter().map(|name| Value::from(name.as_str()));
+            options.insert(name.into(), Value::list(names));
+        }
+    }
+    let words = [
+        ("template", &args.narrow.template),
+        ("use_environment", &args.any.given.use_environment),
+        ("starttime", &args.any.starttime),
+    ];
+    for (name, word) in words {
+        if let Some(word) = word {
+            options.insert(name.into(), Value::from(word.as_str()));
+        }
+    }
+    let flags = [
+        ("force", args.narrow.force),
+        ("check", args.reach.check),
+        ("prune", args.removal.prune),
+        ("destroyunmanaged", args.removal.destroyunmanaged),
+        ("upgrade", args.reach.upgrade),
+        ("dryrun", args.any.dryrun),
+        ("skip_new", args.compare.skip_new),
+        ("commit", args.control.keep.request().is_some()),
+    ];
+    for (name, set) in flags {
+        if set {
+            options.insert(name.into(), Value::Bool(true));
+        }
+    }
+    for (name, choice) in choices(args) {
+        if let Some(choice) = choice {
+            options.insert(name.into(), Value::from(choice));
+        }
+    }
+    options
+}
+
+/// The options that are a choice of words, where the user chose another than what is usual.
+fn choices(args: &JobArgs) -> [(&'static str, Option<&'static str>); 3] {
+    let repair = match args.reach.repair {
+        RepairArg::Error => None,
+        RepairArg::Degraded => Some("degraded"),
+        RepairArg::None => Some("none"),
+    };
+    let change_detection = match args.compare.change_detection {
+        ChangeDetectionArg::Evaluate => None,
+        ChangeDetectionArg::Skip => Some("skip"),
+        ChangeDetectionArg::Always => Some("always"),
+    };
+    let dirty = match args.control.dirty {
+        DirtyArg::Auto => None,
+        DirtyArg::Ok => Some("ok"),
+        DirtyArg::Abort => Some("abort"),
+    };
+    [
+        ("repair", repair),
+        ("change_detection", change_detection),
+        ("dirty", dirty),
+    ]
+}

@@ -1,0 +1,191 @@
+//! Makes a request of what was typed.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use crate::cli::args::global::Global;
+use crate::cli::args::host::{HostChoice, HostConnection};
+use crate::cli::args::state::{OrderingArg, RunOptions, TreeOptions};
+use crate::cli::output::Output;
+use crate::cli::request::hosts::items;
+use crate::converge::Ordering;
+use crate::ops::states::{
+    Pace, StateHost, StatesRequest, Tree, What, choose, map_of, map_of_file, this_machine,
+};
+use crate::ops::watch_signals;
+use crate::ops::{Failure, FailureKind};
+use crate::runbook::Scope;
+use crate::system::fs;
+use crate::value::{Map, Value};
+
+/// The most hosts at the same time, if nobody says.
+pub(in crate::cli) const MOST_AT_A_TIME: usize = 50;
+/// Where state files are looked for, if nobody says.
+const USUAL_ROOT: &str = "states";
+
+/// Which hosts, and how they are reached.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::cli) struct Where<'a> {
+    pub(in crate::cli) choice: &'a HostChoice,
+    pub(in crate::cli) connection: &'a HostConnection,
+}
+
+/// What is asked of states.
+pub(in crate::cli) fn request(
+    what: &TreeOptions,
+    run: &RunOptions,
+    hosts: Where<'_>,
+    (global, output): (&Global, &Output),
+) -> Result<StatesRequest, Failure> {
+    let options = match &what.tree.config {
+        Some(file) => map_of_file(file)?,
+        None => Map::new(),
+    };
+    let id = what.tree.id.clone();
+    let id = id.or_else(|| text_of(&options, "id"));
+    let chosen = chosen(what, hosts, (global, output))?;
+    let over_hosts = chosen.is_some();
+    let hosts = match chosen {
+        Some(hosts) => hosts,
+        None => vec![this_machine(id.as_deref().unwrap_or("local"))],
+    };
+    let pace = match (run.serial, run.no_wait) {
+        (true, _) => Pace::Serial,
+        (_, true) => Pace::Alone,
+        _ => Pace::Together,
+    };
+    Ok(StatesRequest {
+        tree: tree(what, options)?,
+        hosts,
+        over_hosts,
+        pace,
+        parallel: run.parallel.map_or(MOST_AT_A_TIME, NonZeroUsize::get),
+        fail_percent: run.fail_percent,
+        test: run.dryrun,
+        sudo: run.sudo.clone(),
+        interrupts: watch_signals(),
+    })
+}
+
+fn tree(what: &TreeOptions, options: Map) -> Result<Tree, Failure> {
+    let tree = &what.tree;
+    let map = |option: &str, text: &Option<String>| match text {
+        Some(text) => map_of(option, text),
+        None => Ok(Map::new()),
+    };
+    let ordering = match tree.ordering {
+        Some(OrderingArg::Classic) => Ordering::Classic,
+        Some(OrderingArg::Dag) => Ordering::Dag,
+        None => match text_of(&options, "ordering").as_deref() {
+            Some("dag") => Ordering::Dag,
+            Some("classic") | None => Ordering::Classic,
+            Some(other) => {
+                let message = format!("`ordering: {other}` is neither `classic` nor `dag`");
+                return Err(Failure::new(FailureKind::Usage, message, None));
+            }
+        },
+    };
+    let mut grains = match options.get("grains").and_then(Value::as_map) {
+        Some(grains) => grains.clone(),
+        None => Map::new(),
+    };
+    grains.extend(map("--grains", &tree.grains)?);
+    let mut pillar = match options.get("pillar").and_then(Value::as_map) {
+        Some(pillar) => pillar.clone(),
+        None => Map::new(),
+    };
+    pillar.extend(map("--pillar", &tree.pillar)?);
+    let names = items(&what.sls).map_err(|problem| Failure::new(FailureKind::Usage, problem, None));
+    let names = names?;
+    Ok(Tree {
+        what: if names.is_empty() {
+            What::Top
+        } else {
+            What::Sls(names)
+        },
+        roots: roots(&tree.file_root, &options),
+        pillar,
+        grains,
+        options,
+        ordering,
+    })
+}
+
+/// The folders with state files: those named, else those of the configuration, else the usual.
+fn roots(named: &[PathBuf], options: &Map) -> Vec<PathBuf> {
+    let mut roots = named.to_vec();
+    if roots.is_empty() {
+        let base = options
+            .get("file_roots")
+            .and_then(|roots| roots.get("base"));
+        let base = base.and_then(Value::as_list).into_iter().flatten();
+        roots.extend(base.filter_map(|root| Some(PathBuf::from(root.as_str()?))));
+    }
+    if roots.is_empty() {
+        roots.push(PathBuf::from(USUAL_ROOT));
+    }
+    roots
+}
+
+/// What is asked of the state files in folders, which must be there.
+pub(in crate::cli) fn request_of_files(
+    what: &TreeOptions,
+    run: &RunOptions,
+    hosts: Where<'_>,
+    around: (&Global, &Output),
+) -> Result<StatesRequest, Failure> {
+    let asked = request(what, run, hosts, around)?;
+    let mut roots = asked.tree.roots.iter();
+    if let Some(missing) = roots.find(|root| !fs::is_dir(root)) {
+        let message = format!(
+            "there is no folder `{}` with state files",
+            missing.display()
+        );
+        let help = "name it with `--file-root DIR`, or put the state files into `states` here";
+        let kind = FailureKind::Refused;
+        return Err(Failure::new(kind, message, Some(help.into())));
+    }
+    Ok(asked)
+}
+
+fn text_of(options: &Map, key: &str) -> Option<String> {
+    options.get(key)?.as_str().map(str::to_owned)
+}
+
+/// The hosts that were chosen; none if nobody chose any.
+pub(in crate::cli) fn chosen(
+    what: &TreeOptions,
+    hosts: Where<'_>,
+    (global, output): (&Global, &Output),
+) -> Result<Option<Vec<StateHost>>, Failure> {
+    let Where { choice, connection } = hosts;
+    let list = |option: &str, texts: &[String]| {
+        items(texts).map_err(|problem| {
+            Failure::new(FailureKind::Usage, format!("`{option}`: {problem}"), None)
+        })
+    };
+    let mut scope = Scope {
+        hosts: list("--hosts", &choice.hosts)?,
+        roles: list("--roles", &choice.roles)?,
+        exclude_hosts: list("--exclude-hosts", &choice.exclude_hosts)?,
+    };
+    scope.hosts.extend(what.tree.instance.iter().cloned());
+    if scope.is_silent() {
+        let needless = [
+            (!what.tree.limit.is_empty(), "--limit"),
+            (!choice.exclude_hosts.is_empty(), "--exclude-hosts"),
+            (!choice.hosts_file.is_empty(), "--hosts-file"),
+        ];
+        if let Some((_, option)) = needless.iter().find(|(given, _)| *given) {
+            let message = format!("`{option}` needs hosts: name them with `-H` or `-R`");
+            return Err(Failure::new(FailureKind::Usage, message, None));
+        }
+        return Ok(None);
+    }
+    let known = connection.known_hosts(&choice.hosts_file, global, output)?;
+    let known: Rc<_> = known;
+    let user = connection.user.as_deref();
+    let hosts = choose(&scope, &what.tree.limit, &known, user)?;
+    Ok(Some(hosts))
+}

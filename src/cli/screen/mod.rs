@@ -1,0 +1,5 @@
+//! The faces of what runs, on a terminal or in a log.
+
+pub(super) mod hosts;
+pub(super) mod job;
+pub(super) mod states;

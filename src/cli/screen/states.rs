@@ -1,0 +1,223 @@
+//! The face of states that run.
+
+use std::collections::HashMap;
+
+use serde_json::{Map as JsonMap, Value as Json, json};
+
+use crate::cli::args::format::HostOutput;
+use crate::cli::args::state::DetailArg;
+use crate::cli::output::Output;
+use crate::cli::screen::hosts::HostScreen;
+use crate::converge::{StateResult, to_value};
+use crate::host::change::Change;
+use crate::host::{Question, Secret};
+use crate::job::Level;
+use crate::ops::runbook::HostsView as _;
+use crate::ops::states::{End, MachineReport, StatesReport, StatesView};
+use crate::system::signals::Interrupts;
+use crate::ui::{Progress, StateCounts, StateDetail, StateLine, host_table, state_lines};
+
+/// Shows states while they run.
+pub(in crate::cli) struct StatesScreen<'a> {
+    output: &'a Output,
+    asking: HostScreen<'a>,
+    progress: Progress,
+    is_shown: bool,
+}
+
+impl<'a> StatesScreen<'a> {
+    pub(in crate::cli) fn new(output: &'a Output, interrupts: Interrupts) -> Self {
+        Self {
+            output,
+            asking: HostScreen::new(output, HostOutput::Text, interrupts),
+            progress: Progress::silent(),
+            is_shown: output.terminal && !output.quiet,
+        }
+    }
+}
+
+impl StatesView for StatesScreen<'_> {
+    fn begins(&mut self, _machines: usize, states: usize) {
+        if self.is_shown {
+            self.progress = Progress::on_stderr(states as u64);
+        }
+    }
+
+    fn state_begins(&mut self, machine: &str, state: &str) {
+        self.progress.started(&format!("{machine}: {state}"));
+        self.output
+            .message(Level::Verbose, &format!("[{machine}] {state}"));
+    }
+
+    fn state_ends(&mut self, machine: &str, state: &str) {
+        self.progress.finished(&format!("{machine}: {state}"));
+    }
+
+    fn warning(&mut self, text: &str) {
+        self.output.message(Level::Warning, text);
+    }
+
+    fn ask(&mut self, question: &Question) -> Option<Secret> {
+        self.asking.ask(question)
+    }
+}
+
+/// Which of the states are shown, and how.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in crate::cli) struct Shown {
+    pub(in crate::cli) detail: StateDetail,
+    /// Whether those are shown that are as described and were not changed.
+    pub(in crate::cli) verbose: bool,
+}
+
+impl From<DetailArg> for StateDetail {
+    fn from(detail: DetailArg) -> Self {
+        match detail {
+            DetailArg::Full => Self::Full,
+            DetailArg::Terse => Self::Terse,
+            DetailArg::Mixed => Self::Mixed,
+            DetailArg::Changes => Self::Changes,
+        }
+    }
+}
+
+/// Shows what came of states, for people.
+pub(in crate::cli) fn show(report: &StatesReport, shown: Shown, over_hosts: bool, output: &Output) {
+    let mut text = String::new();
+    let mut rows: Vec<(&str, StateCounts, String)> = Vec::new();
+    for machine in &report.machines {
+        let started: Vec<String> = machine
+            .results
+            .iter()
+            .map(|result| result.start.time_of_day())
+            .collect();
+        let functions: HashMap<u32, String> = machine
+            .results
+            .iter()
+            .map(|result| (result.number, format!("{}.{}", result.state, result.fun)))
+            .collect();
+        let commands: Vec<Vec<String>> = machine.results.iter().map(commands).collect();
+        let lines: Vec<StateLine<'_>> = machine
+            .results
+            .iter()
+            .zip(started.iter().zip(&commands))
+            .map(|(result, (started, commands))| StateLine {
+                commands,
+                ..line(result, &functions[&result.number], started)
+            })
+            .collect();
+        if !lines.is_empty() {
+            text.push_str(&state_lines(
+                &machine.name,
+                &lines,
+                (shown.detail, shown.verbose),
+            ));
+        }
+        rows.push((&machine.name, StateCounts::of(&lines), ended(machine)));
+    }
+    output.answer(&text);
+    if over_hosts {
+        let rows: Vec<(&str, StateCounts, &str)> = rows
+            .iter()
+            .map(|(name, counts, word)| (*name, *counts, word.as_str()))
+            .collect();
+        output.complain(&host_table(&rows, output.width));
+    } else if let Some(machine) = report.machines.first()
+        && let End::Lost(reason) = &machine.end
+    {
+        output.message(Level::Error, reason);
+    }
+    if let Some(reason) = &report.stopped {
+        output.message(Level::Error, &format!("the run has stopped: {reason}"));
+    }
+}
+
+fn line<'a>(result: &'a StateResult, function: &'a str, started: &'a str) -> StateLine<'a> {
+    StateLine {
+        id: &result.id,
+        function,
+        name: &result.name,
+        result: result.outcome.result,
+        comment: &result.outcome.comment,
+        started,
+        elapsed: result.duration,
+        changes: &result.outcome.changes,
+        warnings: &result.outcome.warnings,
+        commands: &[],
+    }
+}
+
+/// What a dry run would have done, as people would type it.
+fn commands(result: &StateResult) -> Vec<String> {
+    let steps = result.outcome.steps.iter();
+    let mut commands: Vec<String> = steps.map(Change::command).collect();
+    if result.doubtful {
+        commands.push("# depends on earlier changes, and is decided at its turn".to_owned());
+    }
+    commands
+}
+
+/// How a machine has ended, in words.
+fn ended(machine: &MachineReport) -> String {
+    let left = machine.not_reached();
+    let not_reached = match left {
+        0 => String::new(),
+        1 => "; 1 state not come to".to_owned(),
+        left => format!("; {left} states not come to"),
+    };
+    let word = match &machine.end {
+        End::Lost(reason) => format!("lost: {reason}"),
+        End::Refused(_) => "does not compile".to_owned(),
+        End::Stopped => "stopped".to_owned(),
+        End::Done if machine.has_failed() => "failed".to_owned(),
+        End::Done => "ok".to_owned(),
+    };
+    word + &not_reached
+}
+
+/// The results of a machine, with what a dry run would have done.
+fn results(machine: &MachineReport) -> Json {
+    let mut all = json!(to_value(&machine.results));
+    for result in &machine.results {
+        let commands = commands(result);
+        if !commands.is_empty() {
+            all[result.key()]["commands"] = commands.into();
+        }
+    }
+    all
+}
+
+/// What came of states, for machines: the map of one machine, or of all by their names (S43).
+pub(in crate::cli) fn for_machines(report: &StatesReport, over_hosts: bool) -> Json {
+    let of = results;
+    if !over_hosts && let [machine] = report.machines.as_slice() {
+        return match &machine.end {
+            End::Lost(reason) => json!({ "error": reason, "results": of(machine) }),
+            _ => of(machine),
+        };
+    }
+    let hosts: JsonMap<String, Json> = report
+        .machines
+        .iter()
+        .map(|machine| {
+            let mut about = json!({
+                "ok": !machine.has_failed(),
+                "notReached": machine.not_reached(),
+                "results": of(machine),
+            });
+            if let End::Lost(reason) = &machine.end {
+                about["error"] = reason.as_str().into();
+            }
+            (machine.name.to_string(), about)
+        })
+        .collect();
+    json!({
+        "hosts": hosts,
+        "totals": {
+            "hosts": report.machines.len(),
+            "failed": report.machines.iter().filter(|it| it.has_failed()).count(),
+        },
+        "stopped": report.stopped,
+        "exitCode": report.exit_code,
+    })
+}

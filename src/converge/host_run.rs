@@ -1,0 +1,248 @@
+//! The states of one host from the first fact to the last result: facts, compilation, the facts
+//! that the states need first, and the run itself.
+
+use std::sync::Arc;
+
+use super::chunk::{ChunkIndex, Low};
+use super::compile::Stop;
+use super::engine::{DeedId, Engine, Next, Setup, Stamp, StateResult};
+use super::facts::Facts;
+use super::ground::{Ground, Prepared};
+use crate::diagnostic::{Diagnostics, Sources};
+use crate::host::fact::{Fact, Reading};
+use crate::host::{Place, RunOutput};
+
+/// How often a host is asked for facts before its states are compiled, and before they begin.
+const MAX_ROUNDS: usize = 64;
+/// How many states are handed to another host at a time.
+const AHEAD: usize = 64;
+
+/// The next step of a host before its states begin.
+#[derive(Debug)]
+pub enum Preparation {
+    /// These facts are to be read.
+    Read(Vec<Fact>),
+    /// All is ready.
+    Ready,
+    /// Its states do not compile.
+    Refused(Diagnostics, Box<Sources>),
+    /// The host cannot come to its states, for this reason.
+    Stuck(String),
+}
+
+/// The states of one host on their way. Performs nothing; says what is to be read and changed,
+/// and is told what came of it.
+#[derive(Debug)]
+pub struct HostRun {
+    facts: Facts,
+    /// How many states are handed to the host at a time.
+    ahead: usize,
+    prepared: Option<Prepared>,
+    engine: Option<Engine>,
+    rounds: usize,
+}
+
+impl HostRun {
+    /// The run of a host of which nothing is known yet.
+    pub fn new(place: &Place) -> Self {
+        Self {
+            facts: Facts::default(),
+            ahead: if place.is_here() { 0 } else { AHEAD },
+            prepared: None,
+            engine: None,
+            rounds: 0,
+        }
+    }
+
+    /// Compiles the states, unless they are; `begin` says which states run then, and how.
+    pub fn compile(
+        &mut self,
+        ground: impl FnOnce() -> Ground,
+        begin: impl FnOnce(&Prepared) -> (Arc<Low>, Setup),
+    ) -> Preparation {
+        if self.engine.is_some() {
+            return Preparation::Ready;
+        }
+        match ground().prepare(&self.facts) {
+            Ok(prepared) => {
+                let (low, setup) = begin(&prepared);
+                let ahead = self.ahead;
+                let setup = Setup { ahead, ..setup };
+                let world = Arc::clone(&prepared.world);
+                self.engine = Some(Engine::new(low, world, setup));
+                self.prepared = Some(prepared);
+                self.rounds = 0;
+                Preparation::Ready
+            }
+            Err(Stop::Needs(needs)) if self.asks(&needs) => Preparation::Read(needs),
+            Err(Stop::Needs(_)) => {
+                let reason = "its state files ask for facts again and again";
+                Preparation::Stuck(reason.to_owned())
+            }
+            Err(Stop::Problems(problems, sources)) => Preparation::Refused(problems, sources),
+        }
+    }
+
+    /// Compiles the states, then reads what all of them need first, in few round trips (P1).
+    pub fn prepare(
+        &mut self,
+        ground: impl FnOnce() -> Ground,
+        begin: impl FnOnce(&Prepared) -> (Arc<Low>, Setup),
+    ) -> Preparation {
+        match self.compile(ground, begin) {
+            Preparation::Ready => {}
+            other => return other,
+        }
+        let engine = self.engine.as_mut();
+        let needs = engine.map_or_else(Vec::new, |engine| engine.first_facts(&self.facts));
+        if self.asks(&needs) {
+            Preparation::Read(needs)
+        } else {
+            Preparation::Ready
+        }
+    }
+
+    /// Whether the host is asked for facts: again and again only if it learns something from it.
+    fn asks(&mut self, needs: &[Fact]) -> bool {
+        self.rounds += 1;
+        let is_new = needs.iter().any(|fact| !self.facts.has(fact));
+        is_new && self.rounds <= MAX_ROUNDS
+    }
+
+    /// Says what is next once all is ready; `gate` is the last place of its order that the host
+    /// may come to.
+    pub fn next(&mut self, gate: Option<usize>, now: Stamp) -> Next {
+        match &mut self.engine {
+            Some(engine) => engine.next(&mut self.facts, gate, now),
+            None => Next::Wait,
+        }
+    }
+
+    /// Takes the facts that were read.
+    pub fn learned(&mut self, facts: Vec<Fact>, readings: Vec<Reading>) {
+        self.facts.learn_all(facts, readings);
+    }
+
+    /// Takes what came of changes; returns the results of the states that ended with them.
+    pub fn changed(&mut self, deed: DeedId, outputs: Vec<RunOutput>, now: Stamp) -> &[StateResult] {
+        let Some(engine) = &mut self.engine else {
+            return &[];
+        };
+        let before = engine.results().len();
+        engine.changed(deed, outputs, &mut self.facts, now);
+        &engine.results()[before..]
+    }
+
+    /// Ends a pause.
+    pub fn slept(&mut self, deed: DeedId, now: Stamp) {
+        if let Some(engine) = &mut self.engine {
+            engine.slept(deed, &mut self.facts, now);
+        }
+    }
+
+    /// The results so far, in the order in which states ended.
+    pub fn results(&self) -> &[StateResult] {
+        self.engine.as_ref().map_or(&[], Engine::results)
+    }
+
+    /// The states that were compiled, if they are.
+    pub fn prepared(&self) -> Option<&Prepared> {
+        self.prepared.as_ref()
+    }
+
+    /// The states that were compiled, without the run.
+    pub fn into_prepared(self) -> Option<Prepared> {
+        self.prepared
+    }
+
+    /// The name of a state for people.
+    pub fn label(&self, chunk: ChunkIndex) -> String {
+        let low = self.prepared.as_ref().map(|prepared| &prepared.low);
+        let chunk = low.and_then(|low| low.chunks.get(chunk as usize));
+        chunk.map_or_else(String::new, |it| {
+            format!("{}.{} {}", it.state, it.fun, it.name)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::converge::{Ordering, Roots, RootsError, Targets};
+    use crate::value::{Map, Value};
+
+    /// A state tree with a single file.
+    struct Tree(&'static str);
+
+    impl Roots for Tree {
+        fn read(&self, path: &str) -> Result<Option<Arc<[u8]>>, RootsError> {
+            Ok((path == "a.sls").then(|| self.0.as_bytes().into()))
+        }
+
+        fn list(&self, _folder: &str) -> Result<Vec<String>, RootsError> {
+            Ok(vec!["a.sls".to_owned()])
+        }
+
+        fn mode(&self, _path: &str) -> Result<Option<u32>, RootsError> {
+            Ok(None)
+        }
+    }
+
+    fn ground(text: &'static str) -> Ground {
+        Ground {
+            id: "here".into(),
+            roots: Arc::new(Tree(text)),
+            pillar: Value::Null,
+            grains: Map::new(),
+            options: Map::new().into(),
+            targets: Targets::Sls(vec!["a".to_owned()]),
+            ordering: Ordering::Classic,
+        }
+    }
+
+    fn prepare(run: &mut HostRun, text: &'static str) -> Preparation {
+        let begin = |prepared: &Prepared| (Arc::clone(&prepared.low), Setup::default());
+        run.prepare(|| ground(text), begin)
+    }
+
+    /// Answers all questions with nothing until something else is said.
+    fn ask(run: &mut HostRun, text: &'static str) -> Preparation {
+        loop {
+            match prepare(run, text) {
+                Preparation::Read(facts) => {
+                    let readings = vec![Reading::Absent; facts.len()];
+                    run.learned(facts, readings);
+                }
+                other => return other,
+            }
+        }
+    }
+
+    #[test]
+    fn a_host_is_asked_for_facts_before_its_states_run() {
+        let mut run = HostRun::new(&Place::Here);
+        let text = "x:\n  test.nop\n";
+        assert!(matches!(prepare(&mut run, text), Preparation::Read(_)));
+        assert!(run.prepared().is_none() && run.results().is_empty());
+        assert!(matches!(ask(&mut run, text), Preparation::Ready));
+        assert_eq!(run.label(0), "test.nop x");
+        assert!(matches!(run.next(None, Stamp::default()), Next::Done));
+        assert_eq!(run.results().len(), 1);
+    }
+
+    #[test]
+    fn a_host_that_answers_nothing_is_not_asked_for_ever() {
+        let mut run = HostRun::new(&Place::Here);
+        let reads = (0..=MAX_ROUNDS).map(|_| prepare(&mut run, "x:\n  test.nop\n"));
+        let last = reads.last();
+        assert!(matches!(last, Some(Preparation::Stuck(_))), "{last:?}");
+    }
+
+    #[test]
+    fn states_that_do_not_compile_are_refused() {
+        let mut run = HostRun::new(&Place::Here);
+        let refused = ask(&mut run, "x: [");
+        assert!(matches!(refused, Preparation::Refused(..)), "{refused:?}");
+        assert!(matches!(run.next(None, Stamp::default()), Next::Wait));
+    }
+}

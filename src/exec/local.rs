@@ -1,0 +1,588 @@
+//! The runner: its own thread, many actions at a time, on this machine and elsewhere.
+
+use std::sync::Arc;
+use std::sync::mpsc as results;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc as orders;
+
+use super::error::Error;
+use super::heard::{Heard, OutputSink};
+use super::limits::Limits;
+use super::perform::{Perform, Ring};
+use super::server::{self, Order};
+use super::unread::{Teller, Unread};
+use crate::host::Request;
+
+/// Tells a runner, from any thread, that somebody asks for an end.
+#[derive(Debug, Clone)]
+pub struct Bell(orders::UnboundedSender<Order>);
+
+impl Bell {
+    /// What runs may go on for a while, see [`Limits::patience`]. With the second ring all is
+    /// killed. Whoever waits for a result hears of each.
+    pub fn ring(&self, nth: usize) {
+        // Where the runner has ended, nothing runs.
+        self.0.send(Order::Interrupt(nth)).ok();
+    }
+}
+
+/// Performs actions on this machine and others. When it is dropped, all that runs is killed.
+#[derive(Debug)]
+pub struct Local {
+    orders: orders::UnboundedSender<Order>,
+    results: results::Receiver<Heard>,
+    thread: Option<JoinHandle<()>>,
+    unread: Option<Arc<Unread>>,
+}
+
+impl Local {
+    /// Starts the runner's thread.
+    pub fn start(limits: Limits, sink: Option<Box<dyn OutputSink>>) -> Result<Self, Error> {
+        Self::start_on(limits, sink, results::channel())
+    }
+
+    /// Starts the runner's thread. What commands with `echo` write is heard with the results, and
+    /// before the result of its command; who does not listen slows those commands down.
+    pub fn start_telling(limits: Limits) -> Result<Self, Error> {
+        let (result_sender, result_receiver) = results::channel();
+        let unread = Arc::new(Unread::default());
+        let teller = Teller {
+            results: result_sender.clone(),
+            unread: Arc::clone(&unread),
+        };
+        let channel = (result_sender, result_receiver);
+        let mut local = Self::start_on(limits, Some(Box::new(teller)), channel)?;
+        local.unread = Some(unread);
+        Ok(local)
+    }
+
+    fn start_on(
+        limits: Limits,
+        sink: Option<Box<dyn OutputSink>>,
+        (result_sender, result_receiver): (results::Sender<Heard>, results::Receiver<Heard>),
+    ) -> Result<Self, Error> {
+        let (order_sender, order_receiver) = orders::unbounded_channel();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let thread = std::thread::Builder::new()
+            .name("runner".to_owned())
+            .spawn(move || {
+                runtime.block_on(server::serve(limits, sink, order_receiver, result_sender));
+                // A name that is being looked up would hold the end.
+                runtime.shutdown_background();
+            })?;
+        Ok(Self {
+            orders: order_sender,
+            results: result_receiver,
+            thread: Some(thread),
+            unread: None,
+        })
+    }
+
+    /// Begins an action. Its result comes with the same id, which no other action that runs has.
+    pub fn submit(&self, id: u64, request: Request) {
+        self.order(Order::Begin(id, Box::new(request)));
+    }
+
+    /// Gives what tells this runner that somebody asks for an end.
+    pub fn bell(&self) -> Bell {
+        Bell(self.orders.clone())
+    }
+
+    /// Ends an action early; its result still comes.
+    pub fn cancel(&self, id: u64) {
+        self.order(Order::Cancel(id));
+    }
+
+    /// Ends all actions early; their results still come.
+    pub fn cancel_all(&self) {
+        self.order(Order::CancelAll);
+    }
+
+    /// Waits for the next result, or an interruption. Waits for ever if nothing was submitted.
+    pub fn recv(&self) -> Result<Heard, Error> {
+        let heard = self.results.recv().map_err(|_| Error::Gone)?;
+        self.was_read(&heard);
+        Ok(heard)
+    }
+
+    /// Waits for the next result, or an interruption, for so long at most; none if nothing came.
+    pub fn recv_within(&self, time: Duration) -> Result<Option<Heard>, Error> {
+        match self.results.recv_timeout(time) {
+            Ok(heard) => {
+                self.was_read(&heard);
+                Ok(Some(heard))
+            }
+            Err(results::RecvTimeoutError::Timeout) => Ok(None),
+            Err(results::RecvTimeoutError::Disconnected) => Err(Error::Gone),
+        }
+    }
+
+    /// Gives what there is to hear already.
+    pub fn try_recv(&self) -> Result<Option<Heard>, Error> {
+        match self.results.try_recv() {
+            Ok(heard) => {
+                self.was_read(&heard);
+                Ok(Some(heard))
+            }
+            Err(results::TryRecvError::Empty) => Ok(None),
+            Err(results::TryRecvError::Disconnected) => Err(Error::Gone),
+        }
+    }
+
+    fn was_read(&self, heard: &Heard) {
+        if let (Heard::Wrote(_, _, bytes), Some(unread)) = (heard, &self.unread) {
+            unread.take(bytes.len());
+        }
+    }
+
+    fn order(&self, order: Order) {
+        // If the thread is gone, `recv` says so.
+        self.orders.send(order).ok();
+    }
+}
+
+impl Perform for Local {
+    fn begin(&mut self, id: u64, request: Request) -> Result<(), Error> {
+        self.submit(id, request);
+        Ok(())
+    }
+
+    fn hear(&mut self, until: Option<Instant>) -> Result<Option<Heard>, Error> {
+        match until {
+            None => self.recv().map(Some),
+            Some(end) => self.recv_within(end.saturating_duration_since(Instant::now())),
+        }
+    }
+
+    fn cancel_all(&mut self) {
+        Self::cancel_all(self);
+    }
+
+    fn ring(&self) -> Option<Ring> {
+        let bell = self.bell();
+        Some(Box::new(move |nth| bell.ring(nth)))
+    }
+}
+
+impl Drop for Local {
+    fn drop(&mut self) {
+        if let Some(unread) = &self.unread {
+            unread.close();
+        }
+        // The thread kills what runs and ends.
+        self.order(Order::Stop);
+        if let Some(thread) = self.thread.take() {
+            thread.join().ok();
+        }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test sets its stage by itself")]
+mod tests {
+    use std::path::Path;
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::exec::Guarding;
+    use crate::host::{
+        Action, ActionResult, Background, Command, Exit, Program, RunOutput, Stream,
+    };
+    use crate::system::machine::is_running;
+
+    fn limits() -> Limits {
+        Limits {
+            grace: Duration::from_millis(200),
+            drain: Duration::from_millis(200),
+            ..Limits::default()
+        }
+    }
+
+    /// The same, for commands that can be told from all others.
+    fn guarded() -> Limits {
+        Limits {
+            guarding: Some(Guarding {
+                token: ulid::Ulid::generate().to_string(),
+                program: None,
+            }),
+            ..limits()
+        }
+    }
+
+    fn here(command: Command) -> Request {
+        Request::here(Action::Run(command))
+    }
+
+    fn runner() -> Local {
+        Local::start(limits(), None).unwrap()
+    }
+
+    fn sh(text: &str) -> Command {
+        let mut command = Command::new(Program::shell(text), "/tmp");
+        command.env = vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())];
+        command
+    }
+
+    fn next(runner: &Local) -> (u64, RunOutput) {
+        loop {
+            if let Heard::Ended(id, ActionResult::Run(output)) = runner.recv().unwrap() {
+                return (id, output);
+            }
+        }
+    }
+
+    fn run(runner: &Local, command: Command) -> RunOutput {
+        runner.submit(7, here(command));
+        let (id, output) = next(runner);
+        assert_eq!(id, 7);
+        output
+    }
+
+    /// Reads a process id that a command writes to a file, once it is there.
+    fn pid_in(file: &Path) -> u32 {
+        for _ in 0..1000 {
+            if let Ok(text) = std::fs::read_to_string(file)
+                && let Ok(pid) = text.trim().parse()
+            {
+                return pid;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        panic!("no process id in {}", file.display());
+    }
+
+    fn ends(pid: u32) -> bool {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while is_running(pid) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        !is_running(pid)
+    }
+
+    #[test]
+    fn a_command_gives_its_outputs_and_exit_code() {
+        let output = run(&runner(), sh("echo out; echo err >&2; pwd; exit 3"));
+        assert_eq!(output.exit, Exit::Code(3));
+        assert_eq!(output.stdout.text(), "out\n/tmp\n");
+        assert_eq!(output.stderr.text(), "err\n");
+        assert!(output.elapsed > Duration::ZERO);
+    }
+
+    #[test]
+    fn a_command_has_its_own_environment_only_and_keeps_its_name() {
+        let mut command = sh("env | grep -v -e ^PWD -e ^_ -e ^SHLVL; echo $0");
+        command.env.push(("A".into(), "b c".into()));
+        let text = run(&runner(), command).stdout.text();
+        insta::assert_snapshot!(text, @r"
+        A=b c
+        PATH=/usr/local/bin:/usr/bin:/bin
+        /bin/sh
+        ");
+    }
+
+    #[test]
+    fn a_command_reads_its_input_and_one_that_does_not_is_not_stuck() {
+        let runner = runner();
+        let mut command = sh("wc -c");
+        command.stdin = Some(vec![b'x'; 1_000_000]);
+        assert_eq!(run(&runner, command).stdout.text().trim(), "1000000");
+        let mut command = sh("exec 0<&-; echo done");
+        command.stdin = Some(vec![b'x'; 1_000_000]);
+        let output = run(&runner, command);
+        assert_eq!(output.stdout.text(), "done\n", "{output:?}");
+        assert_eq!(run(&runner, sh("cat; echo end")).stdout.text(), "end\n");
+    }
+
+    #[test]
+    fn a_flood_of_output_is_read_to_its_end_within_the_bound() {
+        let mut command = sh("head -c 100000000 /dev/zero | tr '\\0' 'x'; echo END");
+        command.kept_bytes = 1000;
+        let output = run(&runner(), command);
+        assert_eq!(output.stdout.total, 100_000_004);
+        assert_eq!(output.stdout.bytes().len(), 1000);
+        assert!(output.stdout.truncated && output.stdout.text().ends_with("xEND\n"));
+    }
+
+    #[test]
+    fn a_command_that_closes_its_outputs_is_waited_for() {
+        let output = run(&runner(), sh("exec >&- 2>&-; sleep 0.1; exit 4"));
+        assert_eq!(output.exit, Exit::Code(4));
+        assert!(output.elapsed >= Duration::from_millis(100));
+    }
+
+    #[test]
+    fn a_command_that_runs_too_long_ends_with_all_its_processes() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("pid");
+        let text = format!(
+            "trap '' INT TERM; (trap '' INT TERM; sh -c 'echo $$ > {}; sleep 60; sleep 60') & wait; wait; sleep 60",
+            file.display()
+        );
+        let mut command = sh(&text);
+        command.time_limit = Some(Duration::from_millis(300));
+        let start = Instant::now();
+        let output = run(&runner(), command);
+        assert_eq!(output.exit, Exit::TimedOut);
+        assert!(start.elapsed() < Duration::from_secs(20));
+        assert!(ends(pid_in(&file)));
+    }
+
+    #[test]
+    fn a_gentle_command_may_clean_up_when_it_must_end() {
+        let mut command = sh("trap 'echo cleaned; exit 5' INT; sleep 60 & wait");
+        command.time_limit = Some(Duration::from_millis(300));
+        let output = run(&runner(), command);
+        assert_eq!(output.exit, Exit::TimedOut);
+        assert_eq!(output.stdout.text(), "cleaned\n");
+    }
+
+    #[test]
+    fn what_a_command_leaves_behind_is_ended_and_does_not_hold_us() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("pid");
+        let start = Instant::now();
+        let text = format!(
+            "sh -c 'echo $$ > {}; sleep 60' & echo started",
+            file.display()
+        );
+        let output = run(&runner(), sh(&format!("{text}; sleep 0.2")));
+        assert_eq!(output.exit, Exit::Code(0));
+        assert_eq!(output.stdout.text(), "started\n");
+        assert!(start.elapsed() < Duration::from_secs(20));
+        assert!(ends(pid_in(&file)));
+    }
+
+    #[test]
+    fn a_daemon_that_may_live_lives_and_does_not_hold_us() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("pid");
+        let mut command = sh(&format!("sleep 60 & echo $! > {}", file.display()));
+        command.background = Background::Keep;
+        let start = Instant::now();
+        let local = runner();
+        assert_eq!(run(&local, command).exit, Exit::Code(0));
+        assert!(start.elapsed() < Duration::from_secs(20));
+        drop(local);
+        let pid = pid_in(&file);
+        assert!(is_running(pid));
+        let id = nix::unistd::Pid::from_raw(pid.try_into().unwrap());
+        nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGKILL).unwrap();
+    }
+
+    #[test]
+    fn a_daemon_lives_on_if_the_runner_goes_at_once_after_its_task() {
+        let guarded = guarded();
+        let folder = tempfile::tempdir().unwrap();
+        for round in 0..20 {
+            let file = folder.path().join(round.to_string());
+            let text = format!("setsid sleep 60 >&- 2>&- & echo $! > {}", file.display());
+            let mut command = sh(&text);
+            command.background = Background::Keep;
+            let local = Local::start(guarded.clone(), None).unwrap();
+            assert_eq!(run(&local, command).exit, Exit::Code(0));
+            drop(local);
+            let pid = pid_in(&file);
+            assert!(is_running(pid));
+            let id = nix::unistd::Pid::from_raw(pid.try_into().unwrap());
+            nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGKILL).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_process_that_left_its_group_does_not_hold_us() {
+        let start = Instant::now();
+        let output = run(&runner(), sh("setsid sleep 3 & sleep 0.2; echo ok"));
+        assert_eq!(output.stdout.text(), "ok\n");
+        assert!(start.elapsed() < Duration::from_millis(2500));
+    }
+
+    #[test]
+    fn a_cancelled_command_ends_and_the_others_do_not() {
+        let runner = runner();
+        runner.submit(1, here(sh("sleep 60")));
+        runner.submit(2, here(sh("sleep 0.5; echo two")));
+        runner.cancel(1);
+        let (id, output) = next(&runner);
+        assert_eq!((id, output.exit), (1, Exit::Cancelled));
+        let (id, output) = next(&runner);
+        assert_eq!((id, output.stdout.text().as_str()), (2, "two\n"));
+        runner.cancel(2);
+        assert!(runner.try_recv().unwrap().is_none());
+    }
+
+    #[test]
+    fn cancelling_all_ends_those_that_wait_their_turn_too() {
+        let one = Limits {
+            running: 1,
+            ..limits()
+        };
+        let runner = Local::start(one, None).unwrap();
+        for id in 0..5 {
+            runner.submit(id, here(sh("sleep 60")));
+        }
+        runner.cancel_all();
+        let mut ids: Vec<_> = (0..5)
+            .map(|_| {
+                let (id, output) = next(&runner);
+                assert_eq!(output.exit, Exit::Cancelled);
+                id
+            })
+            .collect();
+        ids.sort_unstable();
+        assert_eq!(ids, [0, 1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn nothing_is_left_when_the_runner_is_dropped() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("pid");
+        let runner = runner();
+        let text = format!(
+            "trap '' TERM INT HUP; echo $$ > {}; sleep 60; sleep 60",
+            file.display()
+        );
+        runner.submit(1, here(sh(&text)));
+        let pid = pid_in(&file);
+        drop(runner);
+        assert!(ends(pid));
+    }
+
+    #[test]
+    fn after_an_interruption_what_runs_may_end_by_itself() {
+        let runner = runner();
+        runner.submit(1, here(sh("sleep 0.3; echo done")));
+        runner.bell().ring(1);
+        assert!(matches!(runner.recv().unwrap(), Heard::Interruption));
+        let (_, output) = next(&runner);
+        assert_eq!(output.exit, Exit::Code(0));
+        assert_eq!(output.stdout.text(), "done\n");
+    }
+
+    #[test]
+    fn after_an_interruption_what_runs_is_ended_once_patience_is_over() {
+        let impatient = Limits {
+            patience: Duration::from_millis(100),
+            ..limits()
+        };
+        let runner = Local::start(impatient, None).unwrap();
+        runner.submit(1, here(sh("sleep 60")));
+        runner.bell().ring(1);
+        assert_eq!(next(&runner).1.exit, Exit::Cancelled);
+        runner.submit(2, here(sh("echo late")));
+        assert_eq!(next(&runner).1.exit, Exit::Cancelled);
+    }
+
+    #[test]
+    fn the_second_interruption_kills_at_once() {
+        let patient = Limits {
+            grace: Duration::from_mins(1),
+            ..limits()
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("pid");
+        let runner = Local::start(patient, None).unwrap();
+        let text = format!("trap '' INT TERM; echo $$ > {}; sleep 60", file.display());
+        runner.submit(1, here(sh(&text)));
+        let pid = pid_in(&file);
+        let start = Instant::now();
+        runner.bell().ring(1);
+        runner.bell().ring(2);
+        assert_eq!(next(&runner).1.exit, Exit::Cancelled);
+        assert!(start.elapsed() < Duration::from_secs(5));
+        assert!(ends(pid));
+    }
+
+    #[test]
+    fn a_cancelled_command_ends_with_what_left_its_group() {
+        let guarded = guarded();
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("pid");
+        let text = format!(
+            "setsid sh -c 'trap \"\" TERM; echo $$ > {}; sleep 60; sleep 60' & sleep 60",
+            file.display()
+        );
+        for dropped in [false, true] {
+            let runner = Local::start(guarded.clone(), None).unwrap();
+            runner.submit(1, here(sh(&text)));
+            let pid = pid_in(&file);
+            std::fs::remove_file(&file).unwrap();
+            if !dropped {
+                runner.cancel(1);
+                assert_eq!(next(&runner).1.exit, Exit::Cancelled);
+            }
+            drop(runner);
+            assert!(ends(pid));
+        }
+    }
+
+    #[test]
+    fn a_signal_of_others_is_told() {
+        assert_eq!(run(&runner(), sh("kill -9 $$")).exit, Exit::Signal(9));
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_named() {
+        let mut command = sh("");
+        command.program = Program::Argv(vec!["no-such-tool".into(), "-x".into()]);
+        let output = run(&runner(), command);
+        assert!(matches!(&output.exit, Exit::NotFound(m) if m.contains("`no-such-tool`")));
+    }
+
+    #[test]
+    fn words_that_no_system_can_take_are_refused() {
+        let mut command = sh("true");
+        command.env.push(("A\0B".into(), "x".into()));
+        let output = run(&runner(), command);
+        assert!(matches!(output.exit, Exit::Failed(_)), "{:?}", output.exit);
+        let runner = runner();
+        let mut command = sh("");
+        command.program = Program::Argv(vec!["echo".into(), "a\0b".into()]);
+        assert!(matches!(run(&runner, command).exit, Exit::Failed(_)));
+    }
+
+    #[derive(Clone, Default)]
+    struct Listener(Arc<Mutex<Vec<u8>>>);
+
+    impl OutputSink for Listener {
+        fn output(&mut self, id: u64, stream: Stream, bytes: &[u8]) {
+            assert_eq!((id, stream), (7, Stream::Stdout));
+            self.0.lock().unwrap().extend_from_slice(bytes);
+        }
+    }
+
+    #[test]
+    fn an_echo_is_complete_before_the_result_comes() {
+        let heard = Listener::default();
+        let runner = Local::start(limits(), Some(Box::new(heard.clone()))).unwrap();
+        let mut command = sh("seq 1 50000");
+        command.echo = true;
+        command.kept_bytes = 10;
+        let output = run(&runner, command);
+        assert_eq!(heard.0.lock().unwrap().len() as u64, output.stdout.total);
+        run(&runner, sh("echo silent"));
+        assert!(heard.0.lock().unwrap().ends_with(b"50000\n"));
+    }
+
+    #[test]
+    fn many_commands_run_and_each_gives_its_own_result() {
+        let runner = runner();
+        let start = Instant::now();
+        for id in 0..500 {
+            let mut command = sh("");
+            command.program = Program::Argv(vec!["echo".into(), id.to_string()]);
+            runner.submit(id, here(command));
+        }
+        for _ in 0..500 {
+            let (id, output) = next(&runner);
+            assert_eq!(output.stdout.text(), format!("{id}\n"));
+        }
+        println!(
+            "{:.0} commands a second",
+            500.0 / start.elapsed().as_secs_f64()
+        );
+    }
+}

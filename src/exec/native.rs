@@ -1,0 +1,202 @@
+//! Reads facts of this machine and changes it: files in this process, commands as any other.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use tokio::sync::oneshot;
+
+use super::ends::Ends;
+use super::guard::Guard;
+use super::limits::Limits;
+use super::running::Running;
+use crate::host::change::Change;
+use crate::host::fact::{Fact, Reading};
+use crate::host::native::{self, Names};
+use crate::host::{Action, ActionResult, Changed, Command, Exit, ReadOutput, RunOutput, failure};
+use crate::system::env::Env;
+
+/// Facts or changes of this machine, on their way.
+pub(super) struct Native {
+    pub(super) id: u64,
+    pub(super) action: Action,
+    pub(super) limits: Arc<Limits>,
+    pub(super) guard: Option<Arc<Guard>>,
+}
+
+impl Native {
+    /// Performs it. The result says how it went in every case.
+    pub(super) async fn perform(mut self, mut ends: Ends) -> ActionResult {
+        let start = Instant::now();
+        let action = std::mem::replace(&mut self.action, Action::Read(Vec::new()));
+        match action {
+            Action::Read(facts) => {
+                let (exit, readings) = self.read(facts, &mut ends).await;
+                ActionResult::Read(ReadOutput {
+                    exit,
+                    readings,
+                    elapsed: start.elapsed(),
+                })
+            }
+            Action::Change(changes) => {
+                let (exit, outputs) = self.change(changes, &mut ends).await;
+                ActionResult::Change(Changed {
+                    exit,
+                    outputs,
+                    elapsed: start.elapsed(),
+                })
+            }
+            other => {
+                let why = "neither facts nor changes".to_owned();
+                ActionResult::not_performed(&other, Exit::Failed(why))
+            }
+        }
+    }
+
+    async fn read(&self, facts: Vec<Fact>, ends: &mut Ends) -> (Exit, Vec<Reading>) {
+        let reading = move |stop: &AtomicBool| {
+            let mut names = Names::default();
+            let mut readings = Vec::with_capacity(facts.len());
+            for fact in &facts {
+                if stop.load(Ordering::Relaxed) {
+                    break;
+                }
+                readings.push(native::read(fact, &mut names));
+            }
+            (facts, readings)
+        };
+        let Some((facts, found)) = in_background(reading, ends).await else {
+            return (cut_short(), Vec::new());
+        };
+        let env = Env::of_this_process();
+        let mut readings = Vec::with_capacity(facts.len());
+        for (fact, reading) in facts.iter().zip(found) {
+            let reading = match (reading, fact) {
+                (Some(reading), _) => reading,
+                (None, Fact::Probe(probe)) => {
+                    let command = native::probe_command(probe, &env);
+                    let output = self.run(command, ends).await;
+                    if output.exit == Exit::Cancelled {
+                        return (Exit::Cancelled, readings);
+                    }
+                    match native::probed(&output) {
+                        Ok(probed) => Reading::Probe(probed),
+                        Err(why) => Reading::Failed(why),
+                    }
+                }
+                (None, _) => Reading::Absent,
+            };
+            readings.push(reading);
+        }
+        if readings.len() < facts.len() {
+            return (Exit::Cancelled, readings);
+        }
+        (Exit::Code(0), readings)
+    }
+
+    async fn change(&self, changes: Vec<Change>, ends: &mut Ends) -> (Exit, Vec<RunOutput>) {
+        let env = Env::of_this_process();
+        let mut outputs = Vec::with_capacity(changes.len());
+        let mut rest = changes.into_iter().peekable();
+        while let Some(next) = rest.next() {
+            if let Change::Run(run) = &next {
+                let output = self.run(native::run_command(run, &env), ends).await;
+                let failure = failure(&next, &output);
+                outputs.push(output);
+                if let Some(exit) = failure {
+                    return (exit, outputs);
+                }
+                continue;
+            }
+            let mut files = vec![next];
+            while let Some(file) = rest.next_if(|it| !matches!(it, Change::Run(_))) {
+                files.push(file);
+            }
+            let Some((exit, made)) = in_background(move |stop| apply(&files, stop), ends).await
+            else {
+                return (cut_short(), outputs);
+            };
+            outputs.extend(made);
+            if !exit.is_ok() {
+                return (exit, outputs);
+            }
+        }
+        (Exit::Code(0), outputs)
+    }
+
+    /// Runs one command; what ends all of it ends that.
+    async fn run(&self, command: Command, ends: &mut Ends) -> RunOutput {
+        let running = Running {
+            id: self.id,
+            command,
+            limits: Arc::clone(&self.limits),
+            echo: None,
+            guard: self.guard.clone(),
+        };
+        let (cancel, cancelled) = oneshot::channel();
+        let inner = Ends {
+            cancelled,
+            hurried: ends.hurried.clone(),
+        };
+        let work = Box::pin(running.run(inner));
+        tokio::pin!(work);
+        if ends.cancelled.is_terminated() {
+            cancel.send(()).ok();
+            return work.await;
+        }
+        tokio::select! {
+            biased;
+            output = &mut work => return output,
+            _ = &mut ends.cancelled => {}
+        }
+        cancel.send(()).ok();
+        work.await
+    }
+}
+
+/// Makes changes to files until one fails.
+fn apply(changes: &[Change], stop: &AtomicBool) -> (Exit, Vec<RunOutput>) {
+    let mut names = Names::default();
+    let mut outputs = Vec::with_capacity(changes.len());
+    for change in changes {
+        if stop.load(Ordering::Relaxed) {
+            return (Exit::Cancelled, outputs);
+        }
+        let start = Instant::now();
+        let output = match native::apply(change, &mut names) {
+            Ok(()) => RunOutput::ok(),
+            Err(why) => RunOutput::complaint(why),
+        };
+        let failed = !output.exit.is_ok();
+        let elapsed = start.elapsed();
+        outputs.push(RunOutput { elapsed, ..output });
+        if failed {
+            return (Exit::Code(1), outputs);
+        }
+    }
+    (Exit::Code(0), outputs)
+}
+
+/// Does what may take long beside this thread; when all is to end, it is told to stop.
+async fn in_background<T: Send + 'static>(
+    work: impl FnOnce(&AtomicBool) -> T + Send + 'static,
+    ends: &mut Ends,
+) -> Option<T> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let told = Arc::clone(&stop);
+    let mut work = tokio::task::spawn_blocking(move || work(&told));
+    if ends.cancelled.is_terminated() {
+        stop.store(true, Ordering::Relaxed);
+        return work.await.ok();
+    }
+    tokio::select! {
+        biased;
+        done = &mut work => return done.ok(),
+        _ = &mut ends.cancelled => stop.store(true, Ordering::Relaxed),
+    }
+    work.await.ok()
+}
+
+fn cut_short() -> Exit {
+    Exit::Failed("this program could not go on with it".to_owned())
+}

@@ -1,0 +1,281 @@
+//! The loop: in which order a machine is asked and told.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::Signal;
+
+use super::fake::{Fake, Happens, look};
+use crate::exec::{Error, Heard, Machine, Next, OnInterrupt, drive};
+use crate::host::{ActionResult, Exit, Note, Question, Secret, Stream};
+
+/// The answers of somebody, and all that was shown.
+#[derive(Default)]
+struct Face {
+    shown: Vec<String>,
+    answers: Vec<Secret>,
+}
+
+/// Why the machine of a test stops.
+#[derive(Debug, thiserror::Error)]
+enum Stopped {
+    #[error(transparent)]
+    Exec(#[from] Error),
+    #[error("the machine is broken")]
+    Broken,
+}
+
+/// A machine that follows a script, and ends once nothing of it runs.
+#[derive(Default)]
+struct Script {
+    steps: VecDeque<Next>,
+    running: usize,
+    log: Vec<String>,
+    breaks_at: Option<u64>,
+}
+
+impl Script {
+    fn of(steps: impl IntoIterator<Item = Next>) -> Self {
+        Self {
+            steps: steps.into_iter().collect(),
+            ..Self::default()
+        }
+    }
+
+    fn run(&mut self, fake: &Fake, on_interrupt: OnInterrupt) -> Result<Face, Stopped> {
+        let mut face = Face::default();
+        drive(self, &mut fake.driver(on_interrupt), &mut face)?;
+        Ok(face)
+    }
+}
+
+impl Machine for Script {
+    type View = Face;
+    type Error = Stopped;
+
+    fn next(&mut self, _view: &mut Face) -> Result<Next, Stopped> {
+        let step = match self.steps.pop_front() {
+            Some(step) => step,
+            None if self.running > 0 => Next::Wait(None),
+            None => Next::End,
+        };
+        if let Next::Perform(tag, _) = &step {
+            self.running += 1;
+            self.log.push(format!("begin {tag}"));
+        }
+        Ok(step)
+    }
+
+    fn complete(&mut self, tag: u64, result: ActionResult, _: &mut Face) -> Result<(), Stopped> {
+        self.running -= 1;
+        self.log.push(format!("end {tag}: {:?}", result.exit()));
+        if self.breaks_at == Some(tag) {
+            return Err(Stopped::Broken);
+        }
+        Ok(())
+    }
+
+    fn interrupt(&mut self, signal: i32) {
+        if !self.steps.is_empty() {
+            self.log.push(format!("signal {signal}"));
+        }
+        self.steps.clear();
+    }
+
+    fn wake(&mut self) {
+        self.log.push("wake".to_owned());
+    }
+
+    fn note(&mut self, tag: u64, note: Note, view: &mut Face) {
+        view.shown.push(format!("{tag}: {note:?}"));
+    }
+
+    fn output(&mut self, tag: u64, (stream, bytes): (Stream, Vec<u8>), view: &mut Face) {
+        view.shown.push(format!("{tag}: {stream:?} {bytes:?}"));
+    }
+
+    fn ask(&mut self, question: &Question, view: &mut Face) -> Option<Secret> {
+        view.shown.push(question.to_string());
+        view.answers.pop()
+    }
+}
+
+fn perform(tag: u64) -> Next {
+    Next::Perform(tag, Box::new(look()))
+}
+
+const GRACE: OnInterrupt = OnInterrupt::Grace(Duration::from_secs(1));
+
+#[test]
+fn a_machine_that_has_nothing_to_do_starts_nothing() {
+    let fake = Fake::default();
+    Script::default().run(&fake, GRACE).unwrap();
+    assert_eq!(fake.seen.borrow().starts, 0);
+}
+
+#[test]
+fn actions_begin_in_order_and_before_anything_is_awaited() {
+    let fake = Fake::default();
+    let mut script = Script::of([perform(2), perform(1), perform(3)]);
+    script.run(&fake, GRACE).unwrap();
+    assert_eq!(fake.begun(), [2, 1, 3]);
+    assert_eq!(
+        script.log,
+        [
+            "begin 2",
+            "begin 1",
+            "begin 3",
+            "end 1: Code(0)",
+            "end 2: Code(0)",
+            "end 3: Code(0)"
+        ]
+    );
+}
+
+#[test]
+fn a_machine_that_waits_hears_of_a_result_before_it_goes_on() {
+    let fake = Fake::default();
+    let mut script = Script::of([perform(1), Next::Wait(None), perform(2)]);
+    script.run(&fake, GRACE).unwrap();
+    let log = ["begin 1", "end 1: Code(0)", "begin 2", "end 2: Code(0)"];
+    assert_eq!(script.log, log);
+}
+
+#[test]
+fn a_machine_that_has_more_to_do_is_asked_again_at_once() {
+    let fake = Fake::default();
+    let mut script = Script::of([Next::Again, Next::Again]);
+    script.run(&fake, GRACE).unwrap();
+    assert!(script.steps.is_empty() && fake.seen.borrow().untils.is_empty());
+}
+
+#[test]
+fn a_machine_that_has_ended_is_asked_no_more() {
+    let fake = Fake::default();
+    let mut script = Script::of([Next::End, perform(1)]);
+    script.run(&fake, GRACE).unwrap();
+    assert_eq!((script.steps.len(), fake.begun()), (1, vec![]));
+}
+
+#[test]
+fn a_machine_wakes_once_its_time_has_come() {
+    let fake = Fake::with([Happens::Time]);
+    let end = Instant::now() + Duration::from_secs(5);
+    let mut script = Script::of([Next::Wait(Some(end)), perform(1)]);
+    script.run(&fake, GRACE).unwrap();
+    assert_eq!(script.log, ["wake", "begin 1", "end 1: Code(0)"]);
+    assert_eq!(fake.seen.borrow().untils, [Some(end), None]);
+}
+
+#[test]
+fn a_machine_hears_of_a_signal_before_it_begins_anything() {
+    let fake = Fake::default();
+    fake.interrupts.heard(Signal::SIGTERM);
+    let mut script = Script::of([perform(1)]);
+    script.run(&fake, GRACE).unwrap();
+    assert_eq!(script.log, ["signal 15"]);
+    assert_eq!(fake.seen.borrow().starts, 0);
+}
+
+#[test]
+fn with_grace_what_runs_ends_by_itself_and_nothing_more_begins() {
+    let fake = Fake::with([Happens::Signal]);
+    let mut script = Script::of([perform(1), Next::Wait(None), perform(2)]);
+    script.run(&fake, GRACE).unwrap();
+    assert_eq!(script.log, ["begin 1", "signal 2", "end 1: Code(0)"]);
+    assert_eq!(fake.cancels(), 0);
+}
+
+#[test]
+fn without_grace_what_runs_is_cancelled_and_its_end_is_told() {
+    let fake = Fake::with([Happens::Signal]);
+    let mut script = Script::of([perform(1), Next::Wait(None), perform(2)]);
+    script.run(&fake, OnInterrupt::Cancel).unwrap();
+    assert_eq!(script.log, ["begin 1", "signal 2", "end 1: Cancelled"]);
+    assert_eq!(fake.cancels(), 1);
+}
+
+#[test]
+fn a_second_signal_is_passed_on() {
+    let fake = Fake::with([Happens::Signal, Happens::Signal]);
+    let mut script = Script::of([perform(1), Next::Wait(None), perform(2)]);
+    script.run(&fake, GRACE).unwrap();
+    assert_eq!(fake.rings(), [1, 2]);
+    assert_eq!(script.log, ["begin 1", "signal 2", "end 1: Code(0)"]);
+}
+
+#[test]
+fn notes_and_output_are_shown() {
+    let fake = Fake::with([
+        Happens::Heard(Heard::Note(1, Note::Routine("sudo".to_owned()))),
+        Happens::Heard(Heard::Wrote(1, Stream::Stdout, b"a".to_vec())),
+    ]);
+    let face = Script::of([perform(1)]).run(&fake, GRACE).unwrap();
+    assert_eq!(face.shown, ["1: Routine(\"sudo\")", "1: Stdout [97]"]);
+}
+
+#[test]
+fn a_machine_that_breaks_ends_the_loop_with_its_error() {
+    let fake = Fake::default();
+    let mut script = Script::of([perform(1), perform(2)]);
+    script.breaks_at = Some(1);
+    let stopped = script.run(&fake, GRACE).err().unwrap();
+    assert!(matches!(stopped, Stopped::Broken));
+    assert_eq!(script.log, ["begin 1", "begin 2", "end 1: Code(0)"]);
+}
+
+#[test]
+fn a_performer_that_is_gone_ends_the_loop_with_its_error() {
+    let fake = Fake::with([Happens::Gone]);
+    let stopped = Script::of([perform(1)]).run(&fake, GRACE).err().unwrap();
+    assert!(matches!(stopped, Stopped::Exec(Error::Gone)));
+}
+
+/// Runs one action that asks for a password, with these answers.
+fn asks(answers: &[&str], times: usize) -> (Fake, Script, Face) {
+    let question = Question::Login("me@a:22".to_owned());
+    let asked = || Exit::Asked {
+        question: question.clone(),
+        refused: false,
+    };
+    let fake = Fake::with((0..times).map(|_| Happens::Ends(1, asked())));
+    let mut driver = fake.driver(OnInterrupt::Cancel).with_passwords(None);
+    let mut script = Script::of([perform(1)]);
+    let mut face = Face {
+        answers: answers.iter().map(|it| Secret::new(*it)).collect(),
+        ..Face::default()
+    };
+    drive(&mut script, &mut driver, &mut face).unwrap();
+    (fake, script, face)
+}
+
+#[test]
+fn a_question_is_asked_and_the_action_begins_again() {
+    let (fake, script, face) = asks(&["it"], 1);
+    assert_eq!(face.shown, ["the login password of me@a:22"]);
+    assert_eq!(fake.begun(), [1, 1]);
+    assert_eq!(script.log, ["begin 1", "end 1: Code(0)"]);
+}
+
+#[test]
+fn a_question_that_nobody_answers_is_the_end_of_its_action() {
+    let (fake, script, face) = asks(&[], 1);
+    assert_eq!((face.shown.len(), fake.begun()), (1, vec![1]));
+    assert!(
+        script.log[1].starts_with("end 1: Asked"),
+        "{:?}",
+        script.log
+    );
+}
+
+#[test]
+fn a_question_is_asked_no_more_than_three_times() {
+    let (fake, script, face) = asks(&["a", "b", "c", "d"], 4);
+    assert_eq!((face.shown.len(), face.answers.len()), (3, 1));
+    assert_eq!(fake.begun(), [1, 1, 1, 1]);
+    assert!(
+        script.log[1].starts_with("end 1: Asked"),
+        "{:?}",
+        script.log
+    );
+}

@@ -1,0 +1,242 @@
+//! The driver: what it submits, what it tells, what signals do.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::Signal;
+
+use super::fake::{Fake, Happens, ended, look, outcome};
+use crate::exec::{Driver, Error, Heard, News, OnInterrupt};
+use crate::host::{Exit, Note, Stream};
+use crate::system::signals::Interrupts;
+
+#[test]
+fn nothing_starts_before_the_first_action() {
+    let fake = Fake::default();
+    let mut driver = fake.patient();
+    driver.cancel_all();
+    assert_eq!(driver.interrupted(), None);
+    assert_eq!((fake.seen.borrow().starts, fake.cancels()), (0, 0));
+    driver.submit(1, look()).unwrap();
+    driver.submit(2, look()).unwrap();
+    assert_eq!(fake.seen.borrow().starts, 1);
+}
+
+#[test]
+fn a_start_that_fails_is_told_and_is_not_tried_again() {
+    let failing = || Err(Error::Start(std::io::Error::other("no threads")));
+    let mut driver = Driver::new(Interrupts::default(), OnInterrupt::Cancel, failing);
+    let error = driver.submit(1, look()).unwrap_err();
+    insta::assert_snapshot!(error, @"could not start the local runner: no threads");
+    let error = driver.next(None).unwrap_err();
+    insta::assert_snapshot!(error, @"the local runner has ended");
+}
+
+#[test]
+fn an_outcome_has_the_tag_of_its_action() {
+    let fake = Fake::with([Happens::Ends(7, Exit::Code(3))]);
+    let mut driver = fake.patient();
+    driver.submit(5, look()).unwrap();
+    driver.submit(7, look()).unwrap();
+    assert_eq!(outcome(&mut driver), (7, Exit::Code(3)));
+    assert_eq!(outcome(&mut driver), (5, Exit::Code(0)));
+    assert_eq!(fake.begun(), [5, 7]);
+}
+
+#[test]
+fn a_tag_may_come_again_after_its_outcome() {
+    let fake = Fake::default();
+    let mut driver = fake.patient();
+    for _ in 0..2 {
+        driver.submit(1, look()).unwrap();
+        assert_eq!(outcome(&mut driver), (1, Exit::Code(0)));
+    }
+    assert_eq!(fake.begun(), [1, 1]);
+}
+
+#[test]
+fn notes_and_output_are_told_with_the_tag_of_their_action() {
+    let fake = Fake::with([
+        Happens::Heard(Heard::Note(1, Note::Told("slow".to_owned()))),
+        Happens::Heard(Heard::Wrote(1, Stream::Stderr, b"x".to_vec())),
+    ]);
+    let mut driver = fake.patient();
+    driver.submit(1, look()).unwrap();
+    let news = driver.next(None).unwrap();
+    assert!(matches!(news, News::Note(1, Note::Told(text)) if text == "slow"));
+    let news = driver.next(None).unwrap();
+    assert!(matches!(news, News::Output(1, Stream::Stderr, bytes) if bytes == b"x"));
+    assert_eq!(outcome(&mut driver), (1, Exit::Code(0)));
+}
+
+#[test]
+fn a_time_that_is_over_is_told_and_was_handed_on() {
+    let fake = Fake::with([Happens::Time]);
+    let mut driver = fake.patient();
+    let end = Instant::now() + Duration::from_secs(9);
+    assert!(matches!(driver.next(Some(end)).unwrap(), News::Timeout));
+    assert_eq!(fake.seen.borrow().untils, [Some(end)]);
+}
+
+#[test]
+fn whoever_performs_nothing_any_more_ends_the_driver() {
+    let fake = Fake::with([Happens::Gone]);
+    let mut driver = fake.patient();
+    driver.submit(1, look()).unwrap();
+    assert!(matches!(driver.next(None), Err(Error::Gone)));
+}
+
+#[test]
+fn from_the_first_action_on_the_run_is_brought_to_an_end() {
+    let fake = Fake::default();
+    let mut driver = fake.patient();
+    driver.submit(1, look()).unwrap();
+    // Before that the second signal would end this process.
+    fake.interrupts.heard(Signal::SIGINT);
+    fake.interrupts.heard(Signal::SIGINT);
+    assert_eq!(fake.interrupts.before_start(), None);
+    assert_eq!(driver.interrupted(), Some(2));
+}
+
+#[test]
+fn a_signal_that_came_before_is_rung_at_the_start() {
+    let fake = Fake::default();
+    fake.interrupts.heard(Signal::SIGTERM);
+    let mut driver = fake.patient();
+    assert_eq!(fake.rings(), [0; 0]);
+    driver.submit(1, look()).unwrap();
+    assert_eq!(fake.rings(), [1]);
+    assert!(matches!(driver.next(None).unwrap(), News::Interrupt));
+    assert_eq!(driver.interrupted(), Some(15));
+}
+
+#[test]
+fn each_signal_is_rung_with_its_number() {
+    let fake = Fake::default();
+    let mut driver = fake.patient();
+    driver.submit(1, look()).unwrap();
+    for _ in 0..3 {
+        fake.interrupts.heard(Signal::SIGINT);
+    }
+    assert_eq!(fake.rings(), [1, 2, 3]);
+}
+
+#[test]
+fn with_grace_a_signal_cancels_nothing() {
+    let fake = Fake::with([Happens::Signal]);
+    let mut driver = fake.patient();
+    driver.submit(1, look()).unwrap();
+    assert!(matches!(driver.next(None).unwrap(), News::Interrupt));
+    assert_eq!(outcome(&mut driver), (1, Exit::Code(0)));
+    assert_eq!(fake.cancels(), 0);
+}
+
+#[test]
+fn without_grace_a_signal_cancels_what_runs() {
+    let fake = Fake::with([Happens::Signal]);
+    let mut driver = fake.driver(OnInterrupt::Cancel);
+    driver.submit(1, look()).unwrap();
+    assert!(matches!(driver.next(None).unwrap(), News::Interrupt));
+    assert_eq!(outcome(&mut driver), (1, Exit::Cancelled));
+    assert_eq!(fake.cancels(), 1);
+}
+
+#[test]
+fn what_began_after_the_first_signal_is_cancelled_by_the_second() {
+    let fake = Fake::with([Happens::Signal, Happens::Signal]);
+    let mut driver = fake.driver(OnInterrupt::Cancel);
+    driver.submit(1, look()).unwrap();
+    assert!(matches!(driver.next(None).unwrap(), News::Interrupt));
+    driver.submit(2, look()).unwrap();
+    assert!(matches!(driver.next(None).unwrap(), News::Interrupt));
+    assert_eq!(outcome(&mut driver), (1, Exit::Cancelled));
+    assert_eq!(outcome(&mut driver), (2, Exit::Cancelled));
+    assert_eq!(fake.cancels(), 2);
+}
+
+#[test]
+fn all_that_runs_can_be_cancelled() {
+    let fake = Fake::default();
+    let mut driver = fake.patient();
+    driver.submit(1, look()).unwrap();
+    driver.submit(2, look()).unwrap();
+    driver.cancel_all();
+    assert_eq!(outcome(&mut driver), (1, Exit::Cancelled));
+    assert_eq!(outcome(&mut driver), (2, Exit::Cancelled));
+}
+
+#[test]
+fn a_driver_that_is_dropped_listens_to_no_signal() {
+    let fake = Fake::default();
+    let mut driver = fake.patient();
+    driver.submit(1, look()).unwrap();
+    drop(driver);
+    fake.interrupts.heard(Signal::SIGINT);
+    assert_eq!(fake.rings(), [0; 0]);
+}
+
+#[test]
+fn a_driver_that_a_panic_drops_listens_to_no_signal() {
+    let fake = Fake::default();
+    let mut driver = fake.patient();
+    let panics = AssertUnwindSafe(move || {
+        driver.submit(1, look()).unwrap();
+        driver.next(None).unwrap();
+        driver.next(None).unwrap();
+    });
+    catch_unwind(panics).unwrap_err();
+    fake.interrupts.heard(Signal::SIGINT);
+    assert_eq!(fake.rings(), [0; 0]);
+}
+
+#[test]
+fn the_driver_after_another_one_listens_although_the_first_goes_later() {
+    let first = Fake::default();
+    let second = Fake {
+        interrupts: first.interrupts.clone(),
+        ..Fake::default()
+    };
+    let mut earlier = first.patient();
+    earlier.submit(1, look()).unwrap();
+    let mut later = second.patient();
+    later.submit(1, look()).unwrap();
+    drop(earlier);
+    first.interrupts.heard(Signal::SIGINT);
+    assert_eq!((first.rings(), second.rings()), (vec![], vec![1]));
+}
+
+#[test]
+fn a_performer_that_hears_no_signals_is_told_of_none() {
+    let fake = Fake {
+        is_deaf: true,
+        ..Fake::with([Happens::Signal])
+    };
+    let mut driver = fake.driver(OnInterrupt::Cancel);
+    driver.submit(1, look()).unwrap();
+    assert_eq!(outcome(&mut driver), (1, Exit::Code(0)));
+    assert_eq!(driver.interrupted(), Some(2));
+}
+
+#[test]
+fn an_action_that_asks_is_an_outcome_where_the_driver_keeps_no_passwords() {
+    let question = crate::host::Question::Login("a".to_owned());
+    let asked = Exit::Asked {
+        question,
+        refused: false,
+    };
+    let fake = Fake::with([Happens::Ends(1, asked.clone())]);
+    let mut driver = fake.patient();
+    driver.submit(1, look()).unwrap();
+    assert_eq!(outcome(&mut driver), (1, asked));
+    driver.answer(None).unwrap();
+    assert_eq!(fake.begun(), [1]);
+}
+
+#[test]
+fn news_carry_the_whole_result() {
+    let fake = Fake::with([Happens::Ends(1, Exit::TimedOut)]);
+    let mut driver = fake.patient();
+    driver.submit(1, look()).unwrap();
+    let news = driver.next(None).unwrap();
+    assert!(matches!(news, News::Outcome(1, result) if result == ended(Exit::TimedOut)));
+}

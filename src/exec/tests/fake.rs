@@ -1,0 +1,160 @@
+//! A performer that follows a script.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use nix::sys::signal::Signal;
+
+use crate::exec::{Driver, Error, Heard, News, OnInterrupt, Perform, Ring};
+use crate::host::{Action, ActionResult, Exit, Request};
+use crate::system::signals::Interrupts;
+
+/// Something that happens while somebody waits.
+pub(super) enum Happens {
+    /// This is heard.
+    Heard(Heard),
+    /// An action ends like this.
+    Ends(u64, Exit),
+    /// The time is over.
+    Time,
+    /// A signal comes.
+    Signal,
+    /// Nothing is performed any more.
+    Gone,
+}
+
+/// What a performer was asked for, and what it is to do.
+#[derive(Default)]
+pub(super) struct Seen {
+    pub(super) starts: usize,
+    pub(super) begun: Vec<(u64, Request)>,
+    pub(super) cancels: usize,
+    pub(super) untils: Vec<Option<Instant>>,
+    open: BTreeMap<u64, Exit>,
+    script: VecDeque<Happens>,
+}
+
+/// A performer whose actions succeed in the order of their numbers, unless its script says
+/// something else.
+#[derive(Clone, Default)]
+pub(super) struct Fake {
+    pub(super) seen: Rc<RefCell<Seen>>,
+    pub(super) interrupts: Interrupts,
+    /// The rings that were told, and not heard yet.
+    pub(super) rung: Arc<Mutex<VecDeque<usize>>>,
+    /// All of them.
+    pub(super) rings: Arc<Mutex<Vec<usize>>>,
+    pub(super) is_deaf: bool,
+}
+
+impl Fake {
+    pub(super) fn with(script: impl IntoIterator<Item = Happens>) -> Self {
+        let fake = Self::default();
+        fake.seen.borrow_mut().script.extend(script);
+        fake
+    }
+
+    pub(super) fn driver(&self, on_interrupt: OnInterrupt) -> Driver {
+        let fake = self.clone();
+        Driver::new(self.interrupts.clone(), on_interrupt, move || {
+            fake.seen.borrow_mut().starts += 1;
+            Ok(Box::new(fake.clone()))
+        })
+    }
+
+    pub(super) fn patient(&self) -> Driver {
+        self.driver(OnInterrupt::Grace(std::time::Duration::from_secs(1)))
+    }
+
+    pub(super) fn begun(&self) -> Vec<u64> {
+        self.seen.borrow().begun.iter().map(|it| it.0).collect()
+    }
+
+    pub(super) fn last_request(&self) -> Request {
+        self.seen.borrow().begun.last().unwrap().1.clone()
+    }
+
+    pub(super) fn cancels(&self) -> usize {
+        self.seen.borrow().cancels
+    }
+
+    pub(super) fn rings(&self) -> Vec<usize> {
+        self.rings.lock().unwrap().clone()
+    }
+}
+
+impl Perform for Fake {
+    fn begin(&mut self, id: u64, request: Request) -> Result<(), Error> {
+        let mut seen = self.seen.borrow_mut();
+        seen.begun.push((id, request));
+        assert_eq!(seen.open.insert(id, Exit::Code(0)), None, "{id} runs");
+        Ok(())
+    }
+
+    fn hear(&mut self, until: Option<Instant>) -> Result<Option<Heard>, Error> {
+        let next = {
+            let mut seen = self.seen.borrow_mut();
+            seen.untils.push(until);
+            if self.rung.lock().unwrap().pop_front().is_some() {
+                return Ok(Some(Heard::Interruption));
+            }
+            let script = seen.script.pop_front();
+            script.or_else(|| {
+                let (id, exit) = seen.open.first_key_value()?;
+                Some(Happens::Ends(*id, exit.clone()))
+            })
+        };
+        match next {
+            Some(Happens::Heard(heard)) => Ok(Some(heard)),
+            Some(Happens::Ends(id, exit)) => {
+                self.seen.borrow_mut().open.remove(&id).unwrap();
+                Ok(Some(Heard::Ended(id, ended(exit))))
+            }
+            Some(Happens::Time) => Ok(None),
+            Some(Happens::Signal) => {
+                self.interrupts.heard(Signal::SIGINT);
+                self.hear(until)
+            }
+            Some(Happens::Gone) => Err(Error::Gone),
+            None => panic!("nothing runs, and somebody waits for it"),
+        }
+    }
+
+    fn cancel_all(&mut self) {
+        let mut seen = self.seen.borrow_mut();
+        seen.cancels += 1;
+        for exit in seen.open.values_mut() {
+            *exit = Exit::Cancelled;
+        }
+    }
+
+    fn ring(&self) -> Option<Ring> {
+        let (rung, rings) = (Arc::clone(&self.rung), Arc::clone(&self.rings));
+        let ring: Ring = Box::new(move |nth| {
+            rung.lock().unwrap().push_back(nth);
+            rings.lock().unwrap().push(nth);
+        });
+        (!self.is_deaf).then_some(ring)
+    }
+}
+
+/// An action that reads nothing.
+pub(super) fn look() -> Request {
+    Request::here(Action::Read(Vec::new()))
+}
+
+/// Its result.
+pub(super) fn ended(exit: Exit) -> ActionResult {
+    ActionResult::not_performed(&Action::Read(Vec::new()), exit)
+}
+
+/// The action that the next news say has ended, and how.
+pub(super) fn outcome(driver: &mut Driver) -> (u64, Exit) {
+    match driver.next(None).unwrap() {
+        News::Outcome(tag, result) => (tag, result.exit().clone()),
+        other => panic!("no outcome: {other:?}"),
+    }
+}

@@ -1,0 +1,170 @@
+//! Passwords of a driver that asks for them, and how often it asks.
+
+use std::sync::Arc;
+
+use super::fake::{Fake, Happens, look, outcome};
+use crate::exec::{Driver, News, OnInterrupt};
+use crate::host::{
+    Action, Address, Become, Chain, Destination, Executor, Exit, Place, Question, Request, Secret,
+};
+
+fn host(name: &str) -> Request {
+    let address = Address::parse(name, "me", 22).unwrap();
+    let destination = Arc::new(Destination::new(name, address));
+    Request::at(Place::Ssh(destination), Action::Read(Vec::new()))
+}
+
+fn login(name: &str) -> Question {
+    Question::Login(Address::parse(name, "me", 22).unwrap().to_string())
+}
+
+fn asks(tag: u64, question: &Question) -> Happens {
+    let (question, refused) = (question.clone(), false);
+    Happens::Ends(tag, Exit::Asked { question, refused })
+}
+
+fn asking(fake: &Fake) -> Driver {
+    fake.driver(OnInterrupt::Cancel).with_passwords(None)
+}
+
+fn question(driver: &mut Driver) -> Question {
+    match driver.next(None).unwrap() {
+        News::Question(question) => question,
+        other => panic!("no question: {other:?}"),
+    }
+}
+
+/// The password with which an action logs in.
+fn password(request: &Request) -> Option<&str> {
+    let Place::Ssh(destination) = &request.place else {
+        panic!("{request:?}");
+    };
+    let password = destination.identities.password.as_ref();
+    password.map(Secret::reveal)
+}
+
+#[test]
+fn an_action_that_needs_a_password_begins_again_with_the_answer() {
+    let fake = Fake::with([asks(1, &login("a"))]);
+    let mut driver = asking(&fake);
+    driver.submit(1, host("a")).unwrap();
+    assert_eq!(password(&fake.last_request()), None);
+    assert_eq!(question(&mut driver), login("a"));
+    driver.answer(Some(Secret::new("it"))).unwrap();
+    assert_eq!(password(&fake.last_request()), Some("it"));
+    assert_eq!(outcome(&mut driver), (1, Exit::Code(0)));
+    assert_eq!(fake.begun(), [1, 1]);
+}
+
+#[test]
+fn an_action_to_whose_question_nobody_answers_ends_with_it() {
+    let fake = Fake::with([asks(1, &login("a"))]);
+    let mut driver = asking(&fake);
+    driver.submit(1, host("a")).unwrap();
+    question(&mut driver);
+    driver.answer(None).unwrap();
+    let (tag, exit) = outcome(&mut driver);
+    assert!(tag == 1 && matches!(exit, Exit::Asked { .. }), "{exit:?}");
+    assert_eq!(fake.begun(), [1]);
+}
+
+#[test]
+fn a_question_that_is_not_even_answered_ends_its_action() {
+    let fake = Fake::with([asks(1, &login("a"))]);
+    let mut driver = asking(&fake);
+    driver.submit(1, host("a")).unwrap();
+    question(&mut driver);
+    assert!(matches!(outcome(&mut driver), (1, Exit::Asked { .. })));
+}
+
+#[test]
+fn nobody_is_asked_again_once_nobody_answered() {
+    let fake = Fake::with([asks(1, &login("a")), asks(2, &login("b"))]);
+    let mut driver = asking(&fake);
+    driver.submit(1, host("a")).unwrap();
+    driver.submit(2, host("b")).unwrap();
+    question(&mut driver);
+    driver.answer(None).unwrap();
+    assert_eq!(outcome(&mut driver).0, 1);
+    assert!(matches!(outcome(&mut driver), (2, Exit::Asked { .. })));
+}
+
+#[test]
+fn a_password_is_asked_for_three_times() {
+    let all = [(); 4].map(|()| asks(1, &login("a")));
+    let fake = Fake::with(all);
+    let mut driver = asking(&fake);
+    driver.submit(1, host("a")).unwrap();
+    for wrong in ["one", "two", "three"] {
+        question(&mut driver);
+        driver.answer(Some(Secret::new(wrong))).unwrap();
+        assert_eq!(password(&fake.last_request()), Some(wrong));
+    }
+    assert!(matches!(outcome(&mut driver), (1, Exit::Asked { .. })));
+    assert_eq!(fake.begun(), [1, 1, 1, 1]);
+}
+
+#[test]
+fn an_answer_that_came_meanwhile_is_tried_before_anybody_is_asked() {
+    let fake = Fake::with([asks(1, &login("a")), asks(2, &login("b"))]);
+    let mut driver = asking(&fake);
+    driver.submit(1, host("a")).unwrap();
+    driver.submit(2, host("b")).unwrap();
+    question(&mut driver);
+    driver.answer(Some(Secret::new("same"))).unwrap();
+    assert_eq!(outcome(&mut driver), (1, Exit::Code(0)));
+    assert_eq!(outcome(&mut driver), (2, Exit::Code(0)));
+    assert_eq!(fake.begun(), [1, 2, 1, 2]);
+    assert_eq!(password(&fake.last_request()), Some("same"));
+}
+
+#[test]
+fn a_later_action_has_the_password_at_once() {
+    let fake = Fake::with([asks(1, &login("a"))]);
+    let mut driver = asking(&fake);
+    driver.submit(1, host("a")).unwrap();
+    question(&mut driver);
+    driver.answer(Some(Secret::new("it"))).unwrap();
+    outcome(&mut driver);
+    driver.submit(2, host("b")).unwrap();
+    assert_eq!(password(&fake.last_request()), Some("it"));
+}
+
+#[test]
+fn an_action_of_this_machine_needs_no_password() {
+    let fake = Fake::default();
+    let mut driver = asking(&fake);
+    driver.submit(1, look()).unwrap();
+    assert_eq!(fake.last_request(), look());
+}
+
+fn sudo(password: Option<&str>) -> Arc<Chain> {
+    let password = password.map(Secret::new);
+    let user = "root".to_owned();
+    Arc::new(Chain::new(vec![Executor::Sudo(Become { user, password })]))
+}
+
+#[test]
+fn actions_are_those_of_another_user() {
+    let fake = Fake::default();
+    let driver = fake.driver(OnInterrupt::Cancel);
+    let mut driver = driver.with_passwords(Some("root".to_owned()));
+    driver.submit(1, look()).unwrap();
+    assert_eq!(fake.last_request().chain, Some(sudo(None)));
+    driver.submit(2, host("a")).unwrap();
+    assert_eq!(fake.last_request().chain, Some(sudo(None)));
+}
+
+#[test]
+fn another_user_of_a_host_has_the_password_that_was_asked_for() {
+    let address = Address::parse("a", "me", 22).unwrap().to_string();
+    let needed = Question::Become(address);
+    let fake = Fake::with([asks(1, &needed)]);
+    let driver = fake.driver(OnInterrupt::Cancel);
+    let mut driver = driver.with_passwords(Some("root".to_owned()));
+    driver.submit(1, host("a")).unwrap();
+    assert_eq!(question(&mut driver), needed);
+    driver.answer(Some(Secret::new("it"))).unwrap();
+    assert_eq!(fake.last_request().chain, Some(sudo(Some("it"))));
+    assert_eq!(password(&fake.last_request()), None);
+}

@@ -1,0 +1,410 @@
+//! One ensemble as an export: its types, templates, blueprint, and what is recorded of it.
+
+use std::path::Path;
+
+use indexmap::IndexMap;
+use serde_json::{Value as Json, json};
+
+use super::blueprint::{self, Primary, Templates};
+use super::environment::{self, Instances};
+use super::loaded::Loaded;
+use super::names::{self, Names};
+use super::resources;
+use super::types::Catalog;
+use super::values::{self, Object};
+use crate::git::Repository;
+use crate::name::TemplateName;
+use crate::project::Environment;
+use crate::topology::Topology;
+use crate::tosca::{self, NodeTemplate};
+use crate::yaml::Node;
+
+/// The name that ensembles give the blueprint that they include.
+const BLUEPRINT_FILE: &str = "ensemble-template.yaml";
+
+/// An ensemble that is exported.
+#[derive(Debug)]
+pub struct Exported<'a> {
+    loaded: Loaded<'a>,
+    repository: Option<Repository>,
+    catalog: Catalog<'a>,
+    templates: Templates,
+}
+
+impl<'a> Exported<'a> {
+    /// Prepares the export. With `local_names`, types go by the names that their files give them.
+    pub fn new(loaded: Loaded<'a>, local_names: bool) -> Self {
+        let base = loaded.manifest.base_dir();
+        let repository = Repository::discover(base).ok().flatten();
+        let package = if local_names {
+            String::new()
+        } else {
+            names::package(repository.as_ref())
+        };
+        let names = Names::new(loaded.service, loaded.sources, base, package);
+        Self {
+            loaded,
+            repository,
+            catalog: Catalog::new(loaded.service, names),
+            templates: Templates::new(),
+        }
+    }
+
+    /// What all forms begin with.
+    fn begin(&mut self) -> Object {
+        self.catalog.add_templates();
+        let topology = self.catalog.topology;
+        for node in topology
+            .nodes
+            .values()
+            .filter(|node| !node.has_directive("virtual"))
+        {
+            let object = self.catalog.node_template(node);
+            if object.get("visibility").is_none_or(|it| it != "omit") {
+                self.templates.insert(node.name.to_string(), object);
+            }
+        }
+        let mut answer = Object::new();
+        let repositories = self.repositories();
+        if !repositories.is_empty() {
+            answer.insert("repositories".to_owned(), repositories.into());
+        }
+        answer
+    }
+
+    /// The repositories that types are imported from.
+    fn repositories(&self) -> Object {
+        let declared = &self.catalog.service.repositories;
+        let mut found = Object::new();
+        let mut add = |name: &str, file: &str| {
+            let Some(repository) = declared.get(name).filter(|_| name != "unfurl") else {
+                return;
+            };
+            let mut object = match values::json(&repository.to_value()) {
+                Json::Object(object) => object,
+                url => Object::from_iter([("url".to_owned(), url)]),
+            };
+            object.insert("file".to_owned(), file.into());
+            found.entry(name).or_insert_with(|| object.into());
+        };
+        for name in ["types", "std"] {
+            add(name, "dummy-ensemble.yaml");
+        }
+        let root = self.loaded.manifest.service_template();
+        let imports = root.and_then(|root| root.get("imports")?.as_seq());
+        for import in imports.into_iter().flatten() {
+            let text = |key: &str| import.get(key).and_then(Node::as_str);
+            if let (Some(name), Some(file)) = (text("repository"), text("file")) {
+                add(name, file.split('#').next().unwrap_or(file));
+            }
+        }
+        match environment::without_users(found.into()) {
+            Json::Object(found) => found,
+            _ => Object::new(),
+        }
+    }
+
+    /// The form `blueprint`.
+    pub fn blueprint(mut self) -> Json {
+        let mut answer = self.begin();
+        let Some(primary) = blueprint::primary(&mut self.catalog, &mut self.templates) else {
+            return answer.into();
+        };
+        let (name, mut blueprint) = blueprint::blueprint(&self.catalog, &primary);
+        blueprint.insert("blueprintPath".to_owned(), self.blueprint_path().into());
+        let mut all = self.blueprints(&name, &primary);
+        if all.is_empty() {
+            let (own, object) = self.template(None, &name, &primary);
+            set_if_missing(&mut blueprint, &own);
+            all.insert(own, object);
+        }
+        let named: Vec<&String> = all.keys().collect();
+        blueprint.insert("deploymentTemplates".to_owned(), json!(named));
+        self.finish(&mut answer, &json!(all));
+        answer.insert(
+            "ApplicationBlueprint".to_owned(),
+            json!({ name: blueprint }),
+        );
+        answer.into()
+    }
+
+    /// Types, templates, the overview and the deployment templates.
+    fn finish(&self, answer: &mut Object, deployment_templates: &Json) {
+        answer.insert("ResourceType".to_owned(), json!(self.catalog.types));
+        answer.insert("ResourceTemplate".to_owned(), json!(self.templates));
+        let metadata = crate::value::Value::from(self.catalog.service.metadata.clone());
+        answer.insert("Overview".to_owned(), values::json(&metadata));
+        answer.insert(
+            "DeploymentTemplate".to_owned(),
+            deployment_templates.clone(),
+        );
+    }
+
+    /// The form `deployment`, with what `topology` has on record.
+    pub fn deployment(mut self, topology: &Topology) -> Json {
+        let mut answer = self.begin();
+        let Some(primary) = blueprint::primary(&mut self.catalog, &mut self.templates) else {
+            return answer.into();
+        };
+        let (name, mut blueprint) = blueprint::blueprint(&self.catalog, &primary);
+        let folder = self
+            .loaded
+            .located
+            .project
+            .as_ref()
+            .map(|project| project.root.as_path());
+        let folder = folder.unwrap_or(self.loaded.manifest.base_dir());
+        let path = names::project_path(self.repository.as_ref(), folder);
+        blueprint.insert("projectPath".to_owned(), path.into());
+        blueprint.insert("blueprintPath".to_owned(), self.blueprint_path().into());
+        let mut all = self.blueprints(&name, &primary);
+        let wanted = self.loaded.environment.deployment_blueprint();
+        let wanted = wanted
+            .filter(|wanted| all.contains_key(*wanted))
+            .map(str::to_owned);
+        let (own, fresh) = self.template(wanted.as_deref(), &name, &primary);
+        let mut template = wanted
+            .and_then(|it| all.get(&it).cloned())
+            .unwrap_or_default();
+        template.extend(fresh);
+        if let Some(time) = self.commit_time() {
+            template.insert("commitTime".to_owned(), time.into());
+        }
+        set_if_missing(&mut blueprint, &own);
+        all.insert(own.clone(), template.clone());
+        let named: Vec<&String> = all.keys().collect();
+        blueprint.insert("deploymentTemplates".to_owned(), json!(named));
+
+        let resources = resources::resources(&mut self.catalog, topology, &mut self.templates);
+        let deployment = self.record(&own, &primary, &resources);
+        let (environment, _) = environment::environment(
+            &mut self.catalog,
+            self.loaded.environment,
+            Instances::Imported,
+        );
+        self.catalog.types.shift_remove("tosca.nodes.Root");
+        self.finish(&mut answer, &json!({ own.clone(): template }));
+        answer.insert(
+            "ApplicationBlueprint".to_owned(),
+            json!({ name: blueprint }),
+        );
+        answer.insert(
+            "Resource".to_owned(),
+            json!(self.titled(resources, &primary)),
+        );
+        answer.insert("Deployment".to_owned(), json!({ own: deployment }));
+        answer.insert("DeploymentEnvironment".to_owned(), environment.into());
+        answer.into()
+    }
+
+    /// The resource that stands for all of them has the title of the deployment.
+    fn titled(
+        &self,
+        mut resources: IndexMap<String, Object>,
+        primary: &Primary,
+    ) -> IndexMap<String, Object> {
+        if let Some(resource) = resources.get_mut(&primary.name)
+            && resource["title"] == *primary.name
+        {
+            resource.insert("title".to_owned(), self.folder_name().into());
+        }
+        resources
+    }
+
+    fn record(
+        &self,
+        name: &str,
+        primary: &Primary,
+        resources: &IndexMap<String, Object>,
+    ) -> Object {
+        let mut deployment = Object::new();
+        deployment.insert("name".to_owned(), name.into());
+        deployment.insert("title".to_owned(), self.folder_name().into());
+        deployment.insert("__typename".to_owned(), "Deployment".into());
+        let names: Vec<&String> = resources.keys().collect();
+        deployment.insert("resources".to_owned(), json!(names));
+        deployment.insert("primary".to_owned(), primary.name.clone().into());
+        deployment.insert("deploymentTemplate".to_owned(), name.into());
+        let manifest = self.loaded.manifest;
+        if let Some(job) = manifest.root().get("lastJob").filter(|job| !job.is_null()) {
+            resources::add_last_job(&mut deployment, job);
+        }
+        let resource = resources.get(&primary.name);
+        if let Some(url) = resources::url(&manifest.status(), &self.catalog, resource) {
+            deployment.insert("url".to_owned(), url);
+        }
+        deployment
+    }
+
+    /// The form `environments`.
+    pub fn environments(mut self) -> Json {
+        self.catalog.add_templates();
+        let mut environments = Object::new();
+        let mut mentioned: Vec<String> = Vec::new();
+        let known = &self.loaded.located.environments;
+        let defaults = Some("defaults").filter(|name| known.contains(name));
+        for name in defaults.into_iter().chain(known.names()) {
+            let resolved: Environment = known.resolve(Some(name), None);
+            let (mut object, types) =
+                environment::environment(&mut self.catalog, &resolved, Instances::All);
+            object.insert("name".to_owned(), name.into());
+            environments.insert(name.to_owned(), object.into());
+            mentioned.extend(types);
+        }
+        let mut types = Object::new();
+        for name in mentioned {
+            if let Some(object) = self.catalog.types.get(&name) {
+                types.insert(name, object.clone().into());
+            }
+        }
+        let paths = environment::deployment_paths(self.loaded.located.project.as_ref());
+        let paths: Object = paths
+            .into_iter()
+            .map(|(name, path)| (name, path.object))
+            .collect();
+        json!({
+            "DeploymentEnvironment": environments,
+            "ResourceType": types,
+            "DeploymentPath": paths,
+        })
+    }
+
+    fn folder_name(&self) -> String {
+        let name = self.loaded.manifest.base_dir().file_name();
+        name.map_or_else(
+            || "untitled".to_owned(),
+            |name| name.to_string_lossy().into_owned(),
+        )
+    }
+
+    /// The template of this very deployment, and its name.
+    fn template(
+        &self,
+        source: Option<&str>,
+        blueprint: &str,
+        primary: &Primary,
+    ) -> (String, Object) {
+        let title = self.folder_name();
+        let slug = blueprint::slug(&title);
+        let mut names: Vec<&String> = self.templates.keys().collect();
+        names.sort_unstable();
+        let object = json!({
+            "__typename": "DeploymentTemplate",
+            "title": title,
+            "name": slug,
+            "slug": slug,
+            "description": self.catalog.service.description.as_deref().unwrap_or(""),
+            "resourceTemplates": names,
+            "ResourceTemplate": {},
+            "source": source.unwrap_or("__generated"),
+            "blueprint": blueprint,
+            "primary": primary.name,
+            "environmentVariableNames": primary.variables,
+        });
+        (slug, object.as_object().cloned().unwrap_or_default())
+    }
+
+    /// The deployment templates that `deployment_blueprints` describe.
+    fn blueprints(&mut self, blueprint: &str, primary: &Primary) -> IndexMap<String, Object> {
+        let service = self.catalog.service;
+        let spec = self.loaded.manifest.root().get("spec");
+        let of_spec = spec.and_then(|spec| spec.get("deployment_blueprints"));
+        let section = of_spec
+            .or(service.blueprints.as_ref())
+            .and_then(Node::as_map);
+        let mut found = IndexMap::new();
+        for (name, entry) in section.into_iter().flatten() {
+            let Json::Object(mut object) = values::json(&entry.value.to_value()) else {
+                continue;
+            };
+            object.shift_remove("resource_templates");
+            object.shift_remove("node_templates");
+            let own = self.local_templates(&entry.value);
+            let mut names: Vec<&String> = self.templates.keys().chain(own.keys()).collect();
+            names.sort_unstable();
+            names.dedup();
+            let text = |key: &str| entry.value.get(key).and_then(Node::as_str);
+            let stated = text("primary");
+            let fresh = json!({
+                "__typename": "DeploymentTemplate",
+                "title": text("title").unwrap_or(name),
+                "description": text("description").unwrap_or(""),
+                "name": &**name,
+                "slug": blueprint::slug(name),
+                "blueprint": blueprint,
+                "primary": stated.unwrap_or(&primary.name),
+                "resourceTemplates": names,
+                "ResourceTemplate": own,
+                "environmentVariableNames": primary.variables,
+            });
+            object.extend(fresh.as_object().cloned().unwrap_or_default());
+            found.insert(name.to_string(), object);
+        }
+        found
+    }
+
+    /// The node templates that a blueprint adds or replaces.
+    fn local_templates(&mut self, blueprint: &Node) -> Templates {
+        let section = blueprint
+            .get("resource_templates")
+            .or_else(|| blueprint.get("node_templates"))
+            .and_then(Node::as_map);
+        let mut service = self.catalog.service.clone();
+        // The second time they can require each other.
+        let mut read: Vec<NodeTemplate> = Vec::new();
+        for _ in 0..2 {
+            read = section
+                .into_iter()
+                .flatten()
+                .filter_map(|(name, entry)| {
+                    let name = TemplateName::new(name.clone());
+                    tosca::read_node_template(&service, &name, &entry.value).0
+                })
+                .collect();
+            let mut topology = (*service.topology).clone();
+            let named = read.iter().map(|it| (it.name.clone(), it.clone().into()));
+            topology.nodes.extend(named);
+            service.topology = topology.into();
+        }
+        let mut templates = Templates::new();
+        for node in &read {
+            let object = self.catalog.node_template(node);
+            if object.get("visibility").is_none_or(|it| it != "omit") {
+                templates.insert(node.name.to_string(), object);
+            }
+        }
+        templates
+    }
+
+    /// The file that describes the blueprint, from the folder of the project.
+    fn blueprint_path(&self) -> String {
+        let sources = self.loaded.sources;
+        let includes = sources
+            .iter()
+            .any(|(_, source)| source.path.ends_with(BLUEPRINT_FILE));
+        match &self.loaded.located.project {
+            Some(project) if !includes => {
+                let path = self.loaded.manifest.path();
+                let inside = path.strip_prefix(&project.root).unwrap_or(path);
+                inside.display().to_string()
+            }
+            _ => BLUEPRINT_FILE.to_owned(),
+        }
+    }
+
+    /// When the ensemble was last committed.
+    fn commit_time(&self) -> Option<String> {
+        let path: &Path = self.loaded.manifest.path();
+        let (seconds, offset) = self.repository.as_ref()?.last_change(path)?;
+        crate::system::clock::shown_with_offset(seconds, offset)
+    }
+}
+
+fn set_if_missing(blueprint: &mut Object, name: &str) {
+    let primary = blueprint
+        .entry("primaryDeploymentBlueprint")
+        .or_insert(Json::Null);
+    if primary.is_null() {
+        *primary = name.into();
+    }
+}

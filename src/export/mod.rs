@@ -1,0 +1,21 @@
+//! What other programs are given of an ensemble that is loaded: the objects of Unfurl's user
+//! interface, or the resolved model. Evaluates nothing, runs nothing and writes nothing.
+
+mod blueprint;
+mod deployment;
+mod environment;
+mod loaded;
+mod model;
+mod model_types;
+mod names;
+mod requirement;
+mod resources;
+mod schema;
+mod templates;
+mod types;
+mod values;
+
+pub use deployment::Exported;
+pub use environment::{DeploymentPath, deployment_paths};
+pub use loaded::Loaded;
+pub use model::model;

@@ -1,0 +1,72 @@
+//! The parts of its surroundings that a run over hosts asks: the ways to hosts, roles, this machine.
+
+use std::fmt::Debug;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::action::Command;
+use super::place::Place;
+use crate::expr::World;
+use crate::value::Value;
+
+/// Knows how hosts are reached.
+pub trait Book: Debug {
+    /// Where a host string leads, for a user if the string names none; or why nowhere.
+    fn place(&self, host: &str, user: Option<&str>) -> Result<Place, String>;
+}
+
+/// The surroundings of a run over hosts.
+#[derive(Clone)]
+pub struct Helpers {
+    /// How hosts are reached.
+    pub book: Rc<dyn Book>,
+    /// Roles beyond those of `tasks.yaml`.
+    pub roles: Rc<dyn Roles>,
+    /// What templates may read of this machine.
+    pub world: Arc<dyn World>,
+}
+
+impl Debug for Helpers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Helpers")
+            .field("book", &self.book)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a role stands for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Lookup {
+    /// These hosts, in order; perhaps none.
+    Hosts(Vec<String>),
+    /// The lines that this command prints, run on this machine.
+    Command(Box<Command>),
+    /// There is no such role.
+    Unknown {
+        /// What may have been meant.
+        hint: Option<String>,
+    },
+    /// Its hosts cannot be told, for this reason.
+    Refused(String),
+}
+
+/// Knows roles and hosts that `tasks.yaml` does not: an inventory.
+pub trait Roles: Debug {
+    /// The hosts of a role.
+    fn hosts_of(&self, role: &str) -> Lookup;
+
+    /// What is known of a host, a map; templates read it as `data`.
+    fn data(&self, _host: &str) -> Option<Value> {
+        None
+    }
+}
+
+/// An inventory without anything in it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoRoles;
+
+impl Roles for NoRoles {
+    fn hosts_of(&self, _role: &str) -> Lookup {
+        Lookup::Unknown { hint: None }
+    }
+}

@@ -1,0 +1,74 @@
+//! Why a lock was not got, or not let go.
+
+use std::path::PathBuf;
+
+use super::owner::LockOwner;
+use crate::system::fs;
+
+/// Why a lock was not got, or not let go.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// Another process holds it.
+    #[error("`{}` is locked by {}", lock.display(), holder(*pid, owner.as_deref()))]
+    Held {
+        /// The lock file.
+        lock: PathBuf,
+        /// The process id in it.
+        pid: Option<u32>,
+        /// Who it is, if the owner file tells.
+        owner: Option<Box<LockOwner>>,
+    },
+    /// This process holds it already.
+    #[error("`{}` is already locked by this process", lock.display())]
+    Ours {
+        /// The lock file.
+        lock: PathBuf,
+    },
+    /// The lock file does not say whose it is.
+    #[error("`{}` holds no process id, so nobody can tell whether its holder runs", lock.display())]
+    Unreadable {
+        /// The lock file.
+        lock: PathBuf,
+    },
+    /// The lock changed hands again and again while it was looked at.
+    #[error("`{}` changes hands too often", lock.display())]
+    Busy {
+        /// The lock file.
+        lock: PathBuf,
+    },
+    /// A file operation failed.
+    #[error(transparent)]
+    File(#[from] fs::Error),
+}
+
+fn holder(pid: Option<u32>, owner: Option<&LockOwner>) -> String {
+    match (owner, pid) {
+        (Some(owner), _) => owner.to_string(),
+        (None, Some(pid)) => format!("process {pid}"),
+        (None, None) => "another process".to_owned(),
+    }
+}
+
+impl LockError {
+    /// Whether another try later may succeed.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Self::Held { .. } | Self::Unreadable { .. } | Self::Busy { .. } => true,
+            Self::Ours { .. } | Self::File(_) => false,
+        }
+    }
+
+    /// Says what people can do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Held { .. } | Self::Unreadable { .. } => Some(
+                "wait until it is done, or let `--lock-timeout` wait; if its process is gone for sure, \
+                 run `unfurl lock break`"
+                    .to_owned(),
+            ),
+            Self::Ours { .. } => Some("look for a circle among the external ensembles".to_owned()),
+            Self::Busy { .. } => Some("try again".to_owned()),
+            Self::File(error) => error.hint(),
+        }
+    }
+}

@@ -1,0 +1,588 @@
+//! One job at a time: the lock file beside a manifest, as Unfurl knows it, and beside that a file
+//! that says whose it is. A lock is taken over only on proof that its holder is gone.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::error::LockError;
+use super::owner::LockOwner;
+use super::state::{LockState, TakenOver};
+use crate::system::lockfile::{LockFile, write_beside_lock};
+use crate::system::{fs, machine};
+
+/// How often a lock that vanishes or is replaced while we look is tried again.
+const ATTEMPTS: usize = 20;
+
+/// How long to wait before it is looked again whether the kernel still knows a holder.
+const LOOKING: Duration = Duration::from_millis(1);
+
+/// How long the kernel may know a holder whose process is gone: what that was about to start has
+/// the lock until its own program begins, and so has whoever only looks. A busy machine takes its
+/// time.
+const PASSING: Duration = Duration::from_secs(5);
+
+/// The lock of a manifest, got.
+#[derive(Debug)]
+pub struct Acquired {
+    /// The lock; it goes when this goes.
+    pub lock: Lock,
+    /// Whose stale lock it was; people are to be told.
+    pub taken_over: Option<TakenOver>,
+}
+
+/// The lock of a manifest; others are kept out for as long as it lives.
+#[derive(Debug)]
+#[must_use = "the lock is let go at once if nobody keeps it"]
+pub struct Lock {
+    file: Option<LockFile>,
+    path: PathBuf,
+    owner: LockOwner,
+    /// The lock beside a link to the manifest, for programs that look there only.
+    beside_link: Option<Box<Self>>,
+}
+
+impl Lock {
+    /// Locks a manifest for this process, which was called with `command`. Where its path is a
+    /// link, the lock is that of the file that it leads to, whatever the ways there.
+    pub fn acquire(manifest: &Path, command: &str) -> Result<Acquired, LockError> {
+        let Some(real) = behind_link(manifest) else {
+            return Self::acquire_at(manifest, command);
+        };
+        let mut acquired = Self::acquire_at(&real, command)?;
+        let beside = Self::acquire_at(manifest, command)?;
+        acquired.lock.beside_link = Some(Box::new(beside.lock));
+        acquired.taken_over = acquired.taken_over.or(beside.taken_over);
+        Ok(acquired)
+    }
+
+    fn acquire_at(manifest: &Path, command: &str) -> Result<Acquired, LockError> {
+        let path = lock_path(manifest);
+        let owner = LockOwner::this_process(command);
+        let pid = owner.pid.to_string();
+        let patience = Instant::now() + PASSING;
+        let mut attempt = 0;
+        while attempt < ATTEMPTS {
+            attempt += 1;
+            if let Some(file) = LockFile::create(&path, pid.as_bytes())? {
+                return Self::begin(file, path, owner, None);
+            }
+            let Some(mut file) = LockFile::open(&path)? else {
+                continue;
+            };
+            let state = state_of(&mut file, &path)?;
+            if !file.is_current() {
+                // Somebody let go or took over while we looked.
+                continue;
+            }
+            let held = |pid, owner: Option<LockOwner>| LockError::Held {
+                lock: path.clone(),
+                pid,
+                owner: owner.map(Box::new),
+            };
+            match state {
+                LockState::Free => {}
+                // Of all who find a lock stale, the kernel lets one alone rewrite it.
+                LockState::Stale(stale) if file.is_locked() => {
+                    file.rewrite(pid.as_bytes())?;
+                    return Self::begin(file, path, owner, Some(stale));
+                }
+                // The kernel knows somebody, but the process that has the lock is gone.
+                LockState::Stale(_) | LockState::Held { .. }
+                    if state.is_passing() && !file.is_locked() && Instant::now() < patience =>
+                {
+                    attempt -= 1;
+                    std::thread::sleep(LOOKING);
+                }
+                LockState::Stale(stale) => return Err(held(stale.pid, stale.owner)),
+                LockState::Held { pid, owner } => return Err(held(pid, owner)),
+                LockState::Ours => return Err(LockError::Ours { lock: path }),
+                LockState::Unreadable => return Err(LockError::Unreadable { lock: path }),
+            }
+        }
+        Err(LockError::Busy { lock: path })
+    }
+
+    fn begin(
+        file: LockFile,
+        path: PathBuf,
+        owner: LockOwner,
+        taken_over: Option<TakenOver>,
+    ) -> Result<Acquired, LockError> {
+        let lock = Self {
+            file: Some(file),
+            path,
+            owner,
+            beside_link: None,
+        };
+        let text = serde_yaml::to_string(&lock.owner)
+            .map_err(std::io::Error::other)
+            .map_err(|source| fs::Error::new(fs::Action::Write, &owner_path(&lock.path), source))?;
+        write_beside_lock(&owner_path(&lock.path), text.as_bytes())?;
+        Ok(Acquired { lock, taken_over })
+    }
+
+    /// Says who holds the lock of a manifest, and takes nothing.
+    pub fn look(manifest: &Path) -> Result<LockState, LockError> {
+        let state = Self::look_at(&behind_link(manifest).unwrap_or_else(|| manifest.to_owned()))?;
+        if state == LockState::Free && behind_link(manifest).is_some() {
+            return Self::look_at(manifest);
+        }
+        Ok(state)
+    }
+
+    fn look_at(manifest: &Path) -> Result<LockState, LockError> {
+        let path = lock_path(manifest);
+        match LockFile::open(&path)? {
+            Some(mut file) => state_of(&mut file, &path),
+            None => Ok(LockState::Free),
+        }
+    }
+
+    /// Removes the lock of a manifest, whoever holds it. A holder that is known to run keeps it
+    /// unless `even_if_alive`. Says who held it.
+    pub fn break_it(manifest: &Path, even_if_alive: bool) -> Result<LockState, LockError> {
+        let Some(real) = behind_link(manifest) else {
+            return Self::break_at(manifest, even_if_alive);
+        };
+        let state = Self::break_at(&real, even_if_alive)?;
+        let beside = Self::break_at(manifest, even_if_alive)?;
+        Ok(if state == LockState::Free {
+            beside
+        } else {
+            state
+        })
+    }
+
+    fn break_at(manifest: &Path, even_if_alive: bool) -> Result<LockState, LockError> {
+        let path = lock_path(manifest);
+        let Some(mut file) = LockFile::open(&path)? else {
+            fs::remove_file_if_exists(&owner_path(&path))?;
+            return Ok(LockState::Free);
+        };
+        let state = state_of(&mut file, &path)?;
+        let is_alive = file.is_held_by_another() || matches!(state, LockState::Held { .. });
+        if is_alive && !even_if_alive {
+            let (pid, owner) = match state {
+                LockState::Held { pid, owner } => (pid, owner.map(Box::new)),
+                _ => (None, None),
+            };
+            return Err(LockError::Held {
+                lock: path,
+                pid,
+                owner,
+            });
+        }
+        fs::remove_file_if_exists(&owner_path(&path))?;
+        file.remove()?;
+        Ok(state)
+    }
+
+    /// Whether the lock file is still the one we made. It is not if somebody broke the lock: then
+    /// nothing may be published any more.
+    pub fn is_ours(&self) -> bool {
+        self.file.as_ref().is_some_and(LockFile::is_current)
+    }
+
+    /// Says who we are.
+    pub fn owner(&self) -> &LockOwner {
+        &self.owner
+    }
+
+    /// The lock file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Lets go.
+    pub fn release(mut self) -> Result<(), LockError> {
+        self.let_go()
+    }
+
+    fn let_go(&mut self) -> Result<(), LockError> {
+        if let Some(mut beside) = self.beside_link.take() {
+            beside.let_go()?;
+        }
+        let Some(file) = self.file.take() else {
+            return Ok(());
+        };
+        if file.is_current() {
+            // A lock without an owner file can be taken over; an owner file alone says nothing.
+            fs::remove_file_if_exists(&owner_path(&self.path))?;
+        }
+        file.remove()?;
+        Ok(())
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // What stays behind is a stale lock, which the next job takes over.
+        self.let_go().ok();
+    }
+}
+
+/// The lock file of a manifest, as Unfurl names it.
+fn lock_path(manifest: &Path) -> PathBuf {
+    let mut name = manifest.as_os_str().to_owned();
+    name.push(".lock");
+    name.into()
+}
+
+/// The file that says whose a lock is. Its name ends so that the `.gitignore` of projects, which
+/// knows lock files, keeps it out of git.
+fn owner_path(lock: &Path) -> PathBuf {
+    lock.with_extension("owner.lock")
+}
+
+/// The file that a manifest leads to, where it is a link.
+fn behind_link(manifest: &Path) -> Option<PathBuf> {
+    if fs::is_symlink(manifest) {
+        fs::canonicalize(manifest).ok()
+    } else {
+        None
+    }
+}
+
+/// What the owner file says.
+enum Told {
+    Nothing,
+    Garbage,
+    Owner(LockOwner),
+}
+
+fn state_of(file: &mut LockFile, path: &Path) -> Result<LockState, LockError> {
+    let content = file.content()?;
+    let text = String::from_utf8_lossy(&content);
+    let pid = text.trim().parse::<u32>().ok().filter(|pid| *pid > 0);
+    let told = match fs::read_to_string(&owner_path(path)) {
+        Err(error) if error.is_not_found() => Told::Nothing,
+        Err(_) => Told::Garbage,
+        Ok(text) => serde_yaml::from_str(&text).map_or(Told::Garbage, Told::Owner),
+    };
+    let told = match told {
+        // It speaks of an earlier lock.
+        Told::Owner(owner) if pid.is_some_and(|pid| pid != owner.pid) => Told::Nothing,
+        told => told,
+    };
+    let seen = Seen {
+        pid,
+        alive: file.is_held_by_another(),
+        locked: file.is_locked(),
+    };
+    Ok(seen.judge(told))
+}
+
+/// What is to be seen of a lock file.
+struct Seen {
+    /// The process id in it.
+    pid: Option<u32>,
+    /// Whether the kernel knows a holder.
+    alive: bool,
+    /// Whether the kernel knows that there was none, until we looked.
+    locked: bool,
+}
+
+impl Seen {
+    /// Decides whether the holder is proven to be gone.
+    fn judge(self, told: Told) -> LockState {
+        let Self { pid, alive, .. } = self;
+        match told {
+            Told::Owner(owner) => self.judge_owner(owner),
+            Told::Nothing if alive && self.is_us() => LockState::Ours,
+            Told::Nothing | Told::Garbage if alive => LockState::Held { pid, owner: None },
+            Told::Nothing if pid.is_some_and(|pid| self.nobody_has(pid)) => {
+                LockState::Stale(TakenOver { pid, owner: None })
+            }
+            Told::Nothing | Told::Garbage if pid.is_some() => LockState::Held { pid, owner: None },
+            Told::Nothing | Told::Garbage => LockState::Unreadable,
+        }
+    }
+
+    fn judge_owner(self, owner: LockOwner) -> LockState {
+        let pid = self.pid;
+        let gone = !self.alive && owner.is_within_sight() && owner.is_gone();
+        if !gone && self.is_us() && owner.is_within_sight() {
+            return LockState::Ours;
+        }
+        let owner = Some(owner);
+        if gone {
+            LockState::Stale(TakenOver { pid, owner })
+        } else {
+            LockState::Held { pid, owner }
+        }
+    }
+
+    fn is_us(&self) -> bool {
+        self.pid == Some(machine::pid())
+    }
+
+    /// Whether no process has this id. This process may have got that of one which held the lock
+    /// before, as the only program of a container does each time.
+    fn nobody_has(&self, pid: u32) -> bool {
+        !machine::is_running(pid) || (self.is_us() && self.locked)
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test sets its stage by itself")]
+mod tests {
+    use std::io::{BufRead as _, BufReader};
+    use std::process::{Child, Command, Stdio};
+
+    use super::*;
+
+    struct Place {
+        _folder: tempfile::TempDir,
+        manifest: PathBuf,
+        lock: PathBuf,
+        owner: PathBuf,
+    }
+
+    fn place() -> Place {
+        let folder = tempfile::tempdir().unwrap();
+        let manifest = folder.path().join("ensemble.yaml");
+        let lock = lock_path(&manifest);
+        Place {
+            owner: owner_path(&lock),
+            lock,
+            manifest,
+            _folder: folder,
+        }
+    }
+
+    fn acquire(place: &Place) -> Result<Acquired, LockError> {
+        Lock::acquire(&place.manifest, "unfurl deploy")
+    }
+
+    fn names(place: &Place) -> usize {
+        fs::list(place.manifest.parent().unwrap()).unwrap().len()
+    }
+
+    /// A process id that ran a moment ago and runs no more.
+    fn dead_pid() -> u32 {
+        let mut child = Command::new("true").spawn().unwrap();
+        child.wait().unwrap();
+        child.id()
+    }
+
+    fn write_owner(place: &Place, change: impl FnOnce(&mut LockOwner)) {
+        let mut owner = LockOwner::this_process("unfurl deploy web");
+        change(&mut owner);
+        std::fs::write(&place.owner, serde_yaml::to_string(&owner).unwrap()).unwrap();
+        std::fs::write(&place.lock, owner.pid.to_string()).unwrap();
+    }
+
+    #[test]
+    fn the_lock_file_holds_the_bare_process_id_and_goes_with_the_lock() {
+        let place = place();
+        let acquired = acquire(&place).unwrap();
+        assert_eq!(acquired.taken_over, None);
+        assert_eq!(
+            std::fs::read_to_string(&place.lock).unwrap(),
+            machine::pid().to_string()
+        );
+        assert!(place.owner.exists() && acquired.lock.is_ours());
+        acquired.lock.release().unwrap();
+        assert_eq!(names(&place), 0);
+    }
+
+    #[test]
+    fn locking_twice_in_one_process_is_told_as_such() {
+        let place = place();
+        let _acquired = acquire(&place).unwrap();
+        let error = acquire(&place).unwrap_err();
+        assert!(matches!(error, LockError::Ours { .. }), "{error}");
+        assert_eq!(Lock::look(&place.manifest).unwrap(), LockState::Ours);
+    }
+
+    #[test]
+    fn the_lock_of_a_running_process_is_respected() {
+        let place = place();
+        std::fs::write(&place.lock, "1\n").unwrap();
+        let error = acquire(&place).unwrap_err();
+        let text = error.to_string();
+        assert!(
+            text.ends_with("ensemble.yaml.lock` is locked by process 1"),
+            "{text}"
+        );
+        insta::assert_snapshot!(
+            error.hint().unwrap(),
+            @"wait until it is done, or let `--lock-timeout` wait; if its process is gone for sure, run `unfurl lock break`"
+        );
+        assert_eq!(std::fs::read_to_string(&place.lock).unwrap(), "1\n");
+    }
+
+    #[test]
+    fn the_lock_of_a_process_that_is_gone_is_taken_over_and_told() {
+        let place = place();
+        let pid = dead_pid();
+        std::fs::write(&place.lock, pid.to_string()).unwrap();
+        let acquired = acquire(&place).unwrap();
+        let notice = acquired.taken_over.unwrap().to_string();
+        assert_eq!(
+            notice,
+            format!("took over the lock of process {pid}, which no longer runs")
+        );
+        assert!(acquired.lock.is_ours());
+    }
+
+    #[test]
+    fn an_owner_that_started_at_another_time_is_gone() {
+        let place = place();
+        write_owner(&place, |owner| {
+            owner.pid = 1;
+            owner.start_time = machine::start_time(1).map(|ticks| ticks + 1);
+        });
+        let acquired = acquire(&place).unwrap();
+        assert_eq!(acquired.taken_over.unwrap().owner.unwrap().pid, 1);
+    }
+
+    #[test]
+    fn an_owner_out_of_sight_may_still_run() {
+        let pid = dead_pid();
+        let changes: [fn(&mut LockOwner); 3] = [
+            |owner| owner.host.push('x'),
+            |owner| owner.boot_id = Some("another".into()),
+            |owner| owner.pid_namespace = Some("pid:[1]".into()),
+        ];
+        for change in changes {
+            let place = place();
+            write_owner(&place, |owner| {
+                owner.pid = pid;
+                change(owner);
+            });
+            let error = acquire(&place).unwrap_err();
+            assert!(matches!(error, LockError::Held { .. }), "{error}");
+            assert!(
+                error.to_string().contains("(`unfurl deploy web`)"),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_owner_file_of_an_earlier_lock_says_nothing() {
+        let place = place();
+        write_owner(&place, |owner| owner.host.push('x'));
+        std::fs::write(&place.lock, dead_pid().to_string()).unwrap();
+        assert!(acquire(&place).unwrap().taken_over.is_some());
+    }
+
+    #[test]
+    fn garbage_in_the_lock_file_is_no_proof_unless_the_owner_file_is() {
+        let place = place();
+        for garbage in ["", "x", "-4", "0", "99999999999999"] {
+            std::fs::write(&place.lock, garbage).unwrap();
+            let error = acquire(&place).unwrap_err();
+            assert!(matches!(error, LockError::Unreadable { .. }), "{error}");
+        }
+        let pid = dead_pid();
+        write_owner(&place, |owner| owner.pid = pid);
+        std::fs::write(&place.lock, "garbage").unwrap();
+        assert!(acquire(&place).unwrap().taken_over.is_some());
+    }
+
+    #[test]
+    fn a_broken_owner_file_is_no_proof() {
+        let place = place();
+        std::fs::write(&place.lock, dead_pid().to_string()).unwrap();
+        std::fs::write(&place.owner, "{").unwrap();
+        assert!(matches!(acquire(&place), Err(LockError::Held { .. })));
+    }
+
+    #[test]
+    fn a_lock_can_be_broken_unless_its_holder_runs() {
+        let place = place();
+        std::fs::write(&place.lock, "garbage").unwrap();
+        assert_eq!(
+            Lock::break_it(&place.manifest, false).unwrap(),
+            LockState::Unreadable
+        );
+        let acquired = acquire(&place).unwrap();
+        assert!(Lock::break_it(&place.manifest, false).is_err());
+        Lock::break_it(&place.manifest, true).unwrap();
+        assert!(!acquired.lock.is_ours());
+        // The next holder keeps its lock when the one before lets go.
+        let next = acquire(&place).unwrap();
+        drop(acquired);
+        assert!(next.lock.is_ours() && place.owner.exists());
+        drop(next);
+        assert_eq!(names(&place), 0);
+    }
+
+    /// Runs one test of this program in another process.
+    fn child_test(name: &str, manifest: &Path) -> Child {
+        Command::new(std::env::current_exe().unwrap())
+            .args([
+                "--exact",
+                &format!("lock::lock::tests::{name}"),
+                "--nocapture",
+                "--ignored",
+            ])
+            .env("UNFURL_TEST_MANIFEST", manifest)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap()
+    }
+
+    fn wait_for_line(child: &mut Child, word: &str) {
+        let lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
+        let found = lines.map_while(Result::ok).any(|line| line.contains(word));
+        assert!(found, "the child never said {word}");
+    }
+
+    #[test]
+    #[ignore = "runs inside of the process that other tests start"]
+    fn child_that_holds_the_lock() {
+        let Ok(manifest) = std::env::var("UNFURL_TEST_MANIFEST") else {
+            return;
+        };
+        let _acquired = Lock::acquire(Path::new(&manifest), "unfurl child").unwrap();
+        println!("LOCKED");
+        std::thread::sleep(Duration::from_mins(1));
+    }
+
+    #[test]
+    fn a_holder_that_is_killed_gives_way_at_once() {
+        let place = place();
+        let mut child = child_test("child_that_holds_the_lock", &place.manifest);
+        wait_for_line(&mut child, "LOCKED");
+        let error = acquire(&place).unwrap_err();
+        assert!(error.to_string().contains("(`unfurl child`)"), "{error}");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let acquired = acquire(&place).unwrap();
+        assert_eq!(acquired.taken_over.unwrap().pid, Some(child.id()));
+    }
+
+    /// As a command has it that the killed process was about to start.
+    #[test]
+    fn what_a_killed_holder_was_about_to_start_may_have_the_lock_for_a_while() {
+        let place = place();
+        std::fs::write(&place.lock, dead_pid().to_string()).unwrap();
+        let held = LockFile::open(&place.lock).unwrap().unwrap();
+        assert!(held.is_locked());
+        let begins = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(500));
+            drop(held);
+        });
+        let acquired = acquire(&place).unwrap();
+        assert!(acquired.taken_over.is_some());
+        begins.join().unwrap();
+    }
+
+    #[test]
+    fn of_many_that_take_over_a_stale_lock_one_gets_it() {
+        for _ in 0..20 {
+            let place = place();
+            std::fs::write(&place.lock, dead_pid().to_string()).unwrap();
+            let winners: Vec<_> = std::thread::scope(|scope| {
+                let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| acquire(&place))).collect();
+                let results = threads.into_iter().map(|thread| thread.join().unwrap());
+                results.filter_map(Result::ok).collect()
+            });
+            assert_eq!(winners.len(), 1);
+            assert!(winners[0].lock.is_ours());
+        }
+    }
+}

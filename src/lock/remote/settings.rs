@@ -1,0 +1,268 @@
+//! How an ensemble is locked for all machines: the section `lfs_lock` of environments.
+
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
+
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::git::lfs;
+use crate::yaml::{Mapping, Node};
+
+/// What a name may have filled in.
+const FILLED_IN: &[&str] = &["environment", "ensemble_uri", "local_lock_path"];
+
+/// How an ensemble is locked for all machines, through git-lfs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RemoteLockSettings {
+    /// Whether it is.
+    pub mode: LockMode,
+    /// The name of the lock; the lock file's path if none.
+    pub name: Option<String>,
+    /// The server; the repository's own if none.
+    pub url: Option<String>,
+}
+
+/// Whether an ensemble is locked for all machines.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum LockMode {
+    /// It is not.
+    #[default]
+    No,
+    /// It is if there is a server that can.
+    Try,
+    /// It is, or the job is refused.
+    Require,
+}
+
+/// What the name of a lock may be made of.
+#[derive(Debug, Clone, Copy)]
+pub struct LockNameParts<'a> {
+    /// The name of the environment.
+    pub environment: &'a str,
+    /// The URI of the ensemble; may be empty.
+    pub ensemble_uri: &'a str,
+    /// The path of the local lock file from the top of the repository.
+    pub local_lock_path: &'a str,
+}
+
+/// The keys of the section.
+const KEYS: [&str; 3] = ["lock", "url", "name"];
+
+impl RemoteLockSettings {
+    /// Reads the section, and says what is wrong in it.
+    pub fn read(node: &Node, problems: &mut Diagnostics) -> Self {
+        refuse_unknown_keys(node, problems);
+        let mut wrong = |node: &Node, message: &str, help: &str| {
+            let problem = Diagnostic::error(message).label(node.span(), "");
+            problems.push(problem.help(help));
+        };
+        let get = |key: &str| node.get(key).filter(|node| !node.is_null());
+        let mode = get("lock").map(|lock| match lock.as_str() {
+            Some("no") => LockMode::No,
+            Some("try") => LockMode::Try,
+            Some("require") => LockMode::Require,
+            _ => {
+                let help = "`try` locks if there is a server that can, `require` refuses the job \
+                            otherwise";
+                wrong(lock, "`lock` is not one of `no`, `try`, `require`", help);
+                LockMode::No
+            }
+        });
+        let name = get("name").and_then(|name| {
+            let help = "name the lock with a text, such as `group1/$environment`";
+            let Some(text) = name.as_str().filter(|text| !text.is_empty()) else {
+                wrong(name, "`name` of `lfs_lock` is not a text", help);
+                return None;
+            };
+            if let Some(unknown) = unknown_part(text) {
+                let message = format!("nothing is known to fill in for `{unknown}`");
+                let known: Vec<_> = FILLED_IN.iter().map(|it| format!("`${it}`")).collect();
+                let help = format!("there are {}", known.join(", "));
+                wrong(name, &message, &help);
+            }
+            Some(text.to_owned())
+        });
+        let url = get("url").and_then(|url| {
+            let help = "give the URL of the git-lfs server, or of a repository on it";
+            let Some(text) = url.as_str() else {
+                wrong(url, "`url` of `lfs_lock` is not a text", help);
+                return None;
+            };
+            if text.is_empty() {
+                return None;
+            }
+            if let Err(error) = lfs::check_url(text) {
+                wrong(url, &error.to_string(), help);
+            }
+            Some(text.to_owned())
+        });
+        Self {
+            mode: mode.unwrap_or_default(),
+            name,
+            url,
+        }
+    }
+
+    /// The path that stands for the lock on the server: its name filled in, else that of the local
+    /// lock file; escaped as Unfurl does.
+    pub fn path(&self, parts: &LockNameParts<'_>) -> String {
+        let name = self.name.as_deref().map(|name| filled_in(name, parts));
+        let name = name.unwrap_or_default();
+        let name = match name.trim_start_matches('/') {
+            "" => parts.local_lock_path,
+            name => name,
+        };
+        escaped(name)
+    }
+}
+
+fn refuse_unknown_keys(node: &Node, problems: &mut Diagnostics) {
+    for (key, entry) in node.as_map().into_iter().flat_map(Mapping::iter) {
+        if !KEYS.contains(&&**key) {
+            let message = format!("`lfs_lock` has no key `{key}`");
+            let known: Vec<_> = KEYS.iter().map(|it| format!("`{it}`")).collect();
+            let problem = Diagnostic::error(message).label(entry.value.span(), "");
+            problems.push(problem.help(format!("it has {}", known.join(", "))));
+        }
+    }
+}
+
+/// `${NAME}`, `${A|B:default}` and `$NAME`, after backslashes if there are some.
+fn parts() -> &'static Regex {
+    static PARTS: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"(\\+)?\$(?:\{([\w|]+)(:.+?)?\}|([A-Za-z_]\w*))")
+            .expect("the pattern is a regular expression")
+    });
+    &PARTS
+}
+
+/// The first part of a name that nothing can be filled in for.
+fn unknown_part(name: &str) -> Option<String> {
+    let is_unknown = |found: &Captures<'_>| {
+        let names = found.get(2).or_else(|| found.get(4));
+        let names = names.map_or("", |names| names.as_str());
+        let known = names.split('|').any(|name| FILLED_IN.contains(&name));
+        found.get(1).is_none() && found.get(3).is_none() && !known
+    };
+    let found = parts().captures_iter(name).find(is_unknown)?;
+    Some(found[0].to_owned())
+}
+
+fn filled_in(name: &str, with: &LockNameParts<'_>) -> String {
+    let value = |name: &str| match name {
+        "environment" => Some(with.environment),
+        "ensemble_uri" => Some(with.ensemble_uri),
+        "local_lock_path" => Some(with.local_lock_path),
+        _ => None,
+    };
+    let replace = |found: &Captures<'_>| {
+        if let Some(backslashes) = found.get(1) {
+            return found[0][(backslashes.len() - 1).max(1)..].to_owned();
+        }
+        let names = found.get(2).or_else(|| found.get(4));
+        let names = names.map_or("", |names| names.as_str());
+        let default = found.get(3).map_or("", |default| &default.as_str()[1..]);
+        let value = names.split('|').find_map(value);
+        value.unwrap_or(default).to_owned()
+    };
+    parts().replace_all(name, replace).into_owned()
+}
+
+/// A name in which what is no letter, digit, `_`, `/` or `-` is written as its number.
+fn escaped(name: &str) -> String {
+    static PLAIN: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"[^\p{L}\p{N}_/-]").expect("the pattern is a regular expression")
+    });
+    let number = |found: &Captures<'_>| {
+        let character = found[0].chars().next().unwrap_or_default();
+        format!("_{}_", u32::from(character))
+    };
+    PLAIN.replace_all(name, number).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnostic::Sources;
+    use crate::yaml::{Limits, parse};
+
+    fn read(text: &str) -> (RemoteLockSettings, Vec<String>) {
+        let mut sources = Sources::default();
+        let id = sources.add("x", text, None);
+        let node = parse(&sources, id, &Limits::default()).unwrap();
+        let mut problems = Diagnostics::default();
+        let lock = RemoteLockSettings::read(&node, &mut problems);
+        let texts = problems.iter().map(|problem| {
+            assert!(problem.span().is_some() && problem.help.is_some());
+            problem.message.clone()
+        });
+        (lock, texts.collect())
+    }
+
+    fn path(name: &str) -> String {
+        let lock = RemoteLockSettings {
+            name: Some(name.to_owned()).filter(|name| !name.is_empty()),
+            ..RemoteLockSettings::default()
+        };
+        lock.path(&LockNameParts {
+            environment: "prod",
+            ensemble_uri: "git.example/x",
+            local_lock_path: "ensemble/ensemble.yaml.lock",
+        })
+    }
+
+    #[test]
+    fn a_key_that_is_misspelt_is_told() {
+        let (_, problems) = read("{loock: require}");
+        assert_eq!(problems, ["`lfs_lock` has no key `loock`"]);
+    }
+
+    #[test]
+    fn a_section_is_read_and_nulls_are_nothing() {
+        let (lock, problems) = read("{lock: require, name: a/$environment, url: 'https://h/x'}");
+        assert_eq!(problems, Vec::<String>::new());
+        assert_eq!(lock.mode, LockMode::Require);
+        let (lock, problems) = read("{lock: , name: , url: ''}");
+        assert_eq!(
+            (lock, problems),
+            (RemoteLockSettings::default(), Vec::new())
+        );
+    }
+
+    #[test]
+    fn every_bad_value_is_told_at_its_place() {
+        let (_, problems) = read("{lock: yes, name: 'a/$enviroment', url: 'ext::sh -c x'}");
+        insta::assert_snapshot!(problems.join("\n"), @r"
+        `lock` is not one of `no`, `try`, `require`
+        nothing is known to fill in for `$enviroment`
+        the URL of the git-lfs server is not valid
+        ");
+        let (_, problems) = read("{lock: 1, name: [a], url: {a: b}}");
+        assert_eq!(problems.len(), 3);
+        let (_, problems) = read("{name: '${no} ${environment}'}");
+        assert_eq!(problems.len(), 1);
+        let (_, problems) = read(r"{name: '${no:x} \$no ${no|environment} 5$'}");
+        assert_eq!(problems, Vec::<String>::new());
+    }
+
+    #[test]
+    fn the_lock_has_the_path_that_unfurl_gives_it() {
+        for (name, expected) in [
+            ("", "ensemble/ensemble_46_yaml_46_lock"),
+            ("group1/$environment", "group1/prod"),
+            ("group1/${environment}", "group1/prod"),
+            ("$ensemble_uri", "git_46_example/x"),
+            (
+                "${no:x}/$local_lock_path",
+                "x/ensemble/ensemble_46_yaml_46_lock",
+            ),
+            (r"\$environment", "_36_environment"),
+            (r"\\${environment}", "_92__36__123_environment_125_"),
+            ("/a b-ü", "a_32_b-ü"),
+            ("../x", "_46__46_/x"),
+            ("${no:}", "_36__123_no_58__125_"),
+        ] {
+            assert_eq!(path(name), expected, "{name}");
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Locks an ensemble for all machines while a job runs (`lfs_lock`), and looks at that lock.
+
+use std::path::Path;
+
+use super::failure::{Failure, FailureKind};
+use super::request::JobRequest;
+use super::view::View;
+use crate::diagnostic::{Diagnostics, Sources};
+use crate::ensemble::Manifest;
+use crate::git::lfs::Error;
+use crate::lock::{
+    LockMode, Locking, Place, Refusal, RemoteListed, RemoteLock, Wait, break_remote, look_at_remote,
+};
+use crate::project::Environment;
+use crate::session::{self, Found, SessionOptions};
+use crate::system::fs;
+
+/// Locks the ensemble if its environment says so, waiting for as long as the job may while somebody
+/// else has it.
+pub(super) fn take(
+    found: &Found,
+    request: &JobRequest,
+    view: &mut dyn View,
+) -> Result<RemoteLock, Failure> {
+    if !may_ask(found) {
+        return Ok(RemoteLock::default());
+    }
+    // What is wrong with the ensemble is told when all of it is read.
+    let Ok((manifest, environment)) = session::surroundings(found) else {
+        return Ok(RemoteLock::default());
+    };
+    if environment.remote_lock.mode == LockMode::No {
+        return Ok(RemoteLock::default());
+    }
+    let wait = Wait {
+        time: request.lock_timeout,
+        interrupts: &request.interrupts,
+    };
+    let place = place(found, &manifest, &environment).map_err(Refusal::from);
+    let taken = place.and_then(|place| place.take(wait, &mut |text| view.notice(text)));
+    if taken.is_err() {
+        // What did not come to its end for that reason needs no other.
+        request.go_on()?;
+    }
+    let (lock, warning) = RemoteLock::of(environment.remote_lock, taken).map_err(refused)?;
+    if let Some(warning) = warning {
+        view.warnings(&warning.into(), &found.sources);
+    }
+    Ok(lock)
+}
+
+fn refused(refusal: Refusal) -> Failure {
+    let kind = match refusal {
+        Refusal::Taken { .. } => FailureKind::Locked,
+        Refusal::Unavailable(_) | Refusal::Note(_) => FailureKind::Refused,
+    };
+    let hint = refusal.hint();
+    Failure::new(kind, refusal, hint)
+}
+
+/// Whether an environment may ask for a lock: reading an ensemble twice takes time.
+fn may_ask(found: &Found) -> bool {
+    let located = &found.located;
+    let environment = located.environment(None);
+    let text = || fs::read_to_string(&located.manifest).unwrap_or_default();
+    let says = |text: String| text.contains("lfs_lock") || text.contains("include");
+    environment.section("lfs_lock").is_some() || says(text())
+}
+
+/// The lock of an ensemble on its server.
+fn place(found: &Found, manifest: &Manifest, environment: &Environment) -> Result<Place, Error> {
+    let uri = manifest.root().get("metadata").and_then(|it| it.get("uri"));
+    Place::of(&Locking {
+        settings: &environment.remote_lock,
+        environment: environment.name.as_deref(),
+        manifest: manifest.path(),
+        base_dir: manifest.base_dir(),
+        uri: uri.and_then(|uri| uri.as_str()).unwrap_or_default(),
+        env: &found.env,
+    })
+}
+
+/// Refuses the job if the ensemble asks for another lock than when it began: what others have
+/// pushed may say so.
+pub(super) fn refuse_another(lock: &RemoteLock, environment: &Environment) -> Result<(), Failure> {
+    if lock.is_what_is_asked_for(&environment.remote_lock) {
+        return Ok(());
+    }
+    let message = "the settings of `lfs_lock` were changed by what was pulled";
+    let hint = "run it again: it takes the lock that is asked for now";
+    let hint = Some(hint.to_owned());
+    Err(Failure::new(FailureKind::Refused, message, hint))
+}
+
+/// Frees the lock. A lock that cannot be freed, or was not there any more, is told.
+pub(super) fn release(lock: RemoteLock, view: &mut dyn View) {
+    if let Some(warning) = lock.release() {
+        view.warnings(&Diagnostics::from(warning), &Sources::default());
+    }
+}
+
+/// Looks at the lock of an ensemble for all machines; none if its environment asks for no such
+/// lock, or cannot be read. Takes nothing.
+pub(super) fn look(options: &SessionOptions, manifest: &Path) -> Option<RemoteListed> {
+    let options = SessionOptions {
+        ensemble: manifest.display().to_string(),
+        ..options.clone()
+    };
+    Some(look_at_remote(find(&options).ok()??))
+}
+
+/// Frees the lock of an ensemble for all machines: one that a job here has left, with `force`
+/// whoever holds it. Says what became of it; none if its environment asks for no such lock, or
+/// nobody holds it.
+pub(super) fn break_it(options: &SessionOptions, force: bool) -> Option<String> {
+    match find(options) {
+        Ok(place) => break_remote(place?, force),
+        Err(failure) => Some(format!(
+            "the lock for all machines is not broken: {failure}"
+        )),
+    }
+}
+
+/// Finds the lock of an ensemble without reading what the ensemble describes; an error says why
+/// no server can be asked.
+fn find(options: &SessionOptions) -> Result<Option<Result<Place, Error>>, Failure> {
+    let found = session::find(options)?;
+    let (manifest, environment) = session::surroundings(&found)?;
+    if environment.remote_lock.mode == LockMode::No {
+        return Ok(None);
+    }
+    Ok(Some(place(&found, &manifest, &environment)))
+}

@@ -1,0 +1,78 @@
+//! What is to run over hosts, and who is shown what happens.
+
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use crate::host::helpers::{Book, Roles};
+use crate::host::{Chain, Question, Secret};
+use crate::runbook::{Call, Deed, Event, How, Options, Task, Tasks};
+use crate::system::signals::Interrupts;
+
+/// Shows what happens on hosts, and asks people.
+pub trait HostsView {
+    /// Takes the next thing that happened.
+    fn event(&mut self, event: &Event);
+
+    /// Asks for a secret; none if nobody answers.
+    fn ask(&mut self, question: &Question) -> Option<Secret>;
+
+    /// Asks something; what is `secret` is not shown while it is typed. None if nobody answers.
+    fn prompt(&mut self, text: &str, default: Option<&str>, secret: bool) -> Option<String>;
+}
+
+/// What runs after the tasks, without being one of them (F28).
+#[derive(Debug, Clone)]
+pub enum AdHoc {
+    /// A command.
+    Command {
+        /// The text, for the shell of each host.
+        text: String,
+        /// The user that it runs as, if another one.
+        sudo: Option<String>,
+    },
+    /// A step.
+    Step {
+        /// Its name for people.
+        name: &'static str,
+        /// What it does.
+        deed: Deed,
+        /// How.
+        how: Box<How>,
+    },
+}
+
+impl AdHoc {
+    pub(super) fn task(&self, folder: &Path) -> Arc<Task> {
+        match self {
+            Self::Command { text, sudo } => Tasks::of_command(text, sudo.as_deref(), folder).0,
+            Self::Step { name, deed, how } => {
+                Tasks::of_step(name, deed.clone(), How::clone(how), folder)
+            }
+        }
+    }
+}
+
+/// What is to run over hosts.
+#[derive(Debug)]
+pub struct RunbookRequest {
+    /// The tasks that there are.
+    pub tasks: Tasks,
+    /// What is called of them, in order.
+    pub calls: Vec<Call>,
+    /// What runs after them.
+    pub command: Option<AdHoc>,
+    /// How they run. Folder, variables and user of this machine are those of this process where
+    /// they are empty.
+    pub options: Options,
+    /// How hosts are reached.
+    pub book: Rc<dyn Book>,
+    /// The roles beyond those of the tasks.
+    pub roles: Rc<dyn Roles>,
+    /// What each action on a host goes through, if it says nothing else.
+    pub chain: Option<Arc<Chain>>,
+    /// What templates may use, by name (`--allow`).
+    pub allowed: Vec<String>,
+    /// Tells whether somebody asks for an end.
+    pub interrupts: Interrupts,
+}
