@@ -3,19 +3,18 @@
 use std::path::{Path, PathBuf};
 
 use unfurl::diagnostic::Sources;
-use unfurl::expr::{Place, World};
-use unfurl::value::Value;
+use unfurl::expr::{
+    Answer, Clock, Effect, EffectError, Effects, Env, Place, Random, ReadError, ReadFiles, Yaml,
+    YamlError,
+};
+use unfurl::value::{Map, Value};
 use unfurl::yaml::{Limits, emit, parse};
 
 /// No files, no programs; it is always 1970 there.
 #[derive(Debug)]
 pub struct Nowhere;
 
-fn nothing<T>() -> Result<T, String> {
-    Err("there is nothing".to_owned())
-}
-
-impl World for Nowhere {
+impl Env for Nowhere {
     fn env(&self, name: &str) -> Option<String> {
         (name == "HOME").then(|| "/home".to_owned())
     }
@@ -24,7 +23,25 @@ impl World for Nowhere {
         vec![("HOME".to_owned(), "/home".to_owned())]
     }
 
-    fn read(&self, _path: &Path) -> Result<Vec<u8>, String> {
+    fn context_value(&self, _section: &str, _name: &str) -> Option<Value> {
+        None
+    }
+
+    fn metadata(&self) -> Map {
+        Map::new()
+    }
+
+    fn permits(&self, _name: &str) -> bool {
+        false
+    }
+
+    fn temp_dir(&self) -> PathBuf {
+        PathBuf::from("/tmp")
+    }
+}
+
+impl ReadFiles for Nowhere {
+    fn read(&self, _path: &Path) -> Result<Vec<u8>, ReadError> {
         Ok(b"a: [1, 2]\n".to_vec())
     }
 
@@ -36,48 +53,73 @@ impl World for Nowhere {
         path.ends_with("d")
     }
 
-    fn list(&self, _path: &Path) -> Result<Vec<PathBuf>, String> {
-        nothing()
+    fn is_link(&self, _path: &Path) -> bool {
+        false
     }
 
-    fn write(&self, _path: &Path, _contents: &[u8], _sensitive: bool) -> Result<(), String> {
-        Ok(())
+    fn is_mount(&self, _path: &Path) -> bool {
+        false
     }
 
-    fn make_dir(&self, _path: &Path) -> Result<(), String> {
-        Ok(())
+    fn list(&self, _path: &Path) -> Result<Vec<PathBuf>, ReadError> {
+        Err(ReadError::Refused("there is nothing"))
     }
 
-    fn directory(&self, _place: &Place, location: &str, _create: bool) -> Result<PathBuf, String> {
-        Ok(Path::new("/").join(location))
+    fn real_path(&self, path: &Path) -> PathBuf {
+        path.to_owned()
     }
 
     fn which(&self, _name: &str) -> Option<PathBuf> {
         None
     }
 
-    fn now(&self) -> jiff::Timestamp {
-        jiff::Timestamp::UNIX_EPOCH
-    }
-
-    fn parse_yaml(&self, text: &str) -> Result<Value, String> {
-        let mut sources = Sources::default();
-        let source = sources.add("text", text, None);
-        match parse(&sources, source, &Limits::default()) {
-            Ok(node) => Ok(node.to_value()),
-            Err(problems) => Err(format!("{} problems", problems.len())),
-        }
-    }
-
-    fn to_yaml(&self, value: &Value) -> Result<String, String> {
-        Ok(emit(value, 0))
+    fn directory(&self, _place: &Place, location: &str) -> Result<PathBuf, ReadError> {
+        Ok(Path::new("/").join(location))
     }
 
     fn tree_digest(&self, _path: &Path) -> Option<String> {
         None
     }
 
+    fn content_digest(&self, _path: &Path) -> Option<String> {
+        None
+    }
+}
+
+impl Effects for Nowhere {
+    fn perform(&self, effect: &Effect) -> Result<Answer, EffectError> {
+        match effect {
+            Effect::Run { .. } | Effect::Fetch { .. } => {
+                Err(EffectError::Refused("programs cannot be run here"))
+            }
+            Effect::WriteFile { .. } | Effect::MakeDir { .. } => Ok(Answer::default()),
+        }
+    }
+}
+
+impl Clock for Nowhere {
+    fn now(&self) -> jiff::Timestamp {
+        jiff::Timestamp::UNIX_EPOCH
+    }
+}
+
+impl Random for Nowhere {
     fn random(&self, bytes: &mut [u8]) {
         bytes.fill(7);
+    }
+}
+
+impl Yaml for Nowhere {
+    fn parse_yaml(&self, text: &str) -> Result<Value, YamlError> {
+        let mut sources = Sources::default();
+        let source = sources.add("text", text, None);
+        match parse(&sources, source, &Limits::default()) {
+            Ok(node) => Ok(node.to_value()),
+            Err(problems) => Err(YamlError(format!("{} problems", problems.len()))),
+        }
+    }
+
+    fn to_yaml(&self, value: &Value) -> Result<String, YamlError> {
+        Ok(emit(value, 0))
     }
 }

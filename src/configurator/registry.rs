@@ -7,7 +7,7 @@ use super::shell::Shell;
 use super::states::States;
 use super::task::NamedTask;
 use super::template::Template;
-use crate::task::Configurator;
+use crate::task::{ChooseError, Configurator};
 use crate::tosca::{Implementation, ImplementationKind, Operation};
 use crate::value::{Map, Value};
 
@@ -30,10 +30,10 @@ pub fn find(name: &str) -> Option<Arc<dyn Configurator>> {
 }
 
 /// The configurator of an operation, and its inputs with what a plain command adds to them.
-pub fn choose(operation: &Operation) -> Result<(Arc<dyn Configurator>, Map), String> {
+pub fn choose(operation: &Operation) -> Result<(Arc<dyn Configurator>, Map), ChooseError> {
     let inputs = operation.inputs.clone();
     let Some(implementation) = &operation.implementation else {
-        return Err("the operation has no implementation".to_owned());
+        return Err(ChooseError::NoImplementation);
     };
     match &implementation.kind {
         ImplementationKind::Configurator(name) => {
@@ -41,9 +41,7 @@ pub fn choose(operation: &Operation) -> Result<(Arc<dyn Configurator>, Map), Str
                 "Task" | "unfurl.configurators.task.TaskConfigurator"
                     if runs_elsewhere(implementation) =>
                 {
-                    let problem =
-                        "a task says by `hosts` where it runs, and not by `operation_host`";
-                    return Err(problem.to_owned());
+                    return Err(ChooseError::TaskElsewhere);
                 }
                 "Cmd" | "unfurl.configurators.CmdConfigurator" => {
                     let inputs = with_cmd(inputs);
@@ -54,19 +52,18 @@ pub fn choose(operation: &Operation) -> Result<(Arc<dyn Configurator>, Map), Str
                 }
                 _ => inputs,
             };
-            find(name).map(|configurator| (configurator, inputs)).ok_or_else(|| {
-                let from = wanted_by(implementation);
-                format!("there is no configurator `{name}`{from}; known are Shell, Cmd, Template, Delegate, Task, States")
+            let found = find(name).map(|configurator| (configurator, inputs));
+            found.ok_or_else(|| ChooseError::Unknown {
+                name: name.to_string(),
+                from: wanted_by(implementation),
             })
         }
         ImplementationKind::Command(command) => Ok(command_on(implementation, command, inputs)),
-        ImplementationKind::Unsupported(class) => Err(format!(
-            "the Python class `{class}`{} cannot be run; use a shell command instead",
-            wanted_by(implementation)
-        )),
-        ImplementationKind::Artifact(artifact) => Err(format!(
-            "artifact `{artifact}` cannot be run: its type names no configurator"
-        )),
+        ImplementationKind::Unsupported(class) => Err(ChooseError::PythonClass {
+            class: class.to_string(),
+            from: wanted_by(implementation),
+        }),
+        ImplementationKind::Artifact(artifact) => Err(ChooseError::Artifact(artifact.to_string())),
     }
 }
 

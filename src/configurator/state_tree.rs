@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::converge::{Roots, RootsError};
-use crate::expr::World;
+use crate::expr::LocalContext;
 use crate::value::{Map, Value};
 
 /// The folder of state files beside the ensemble, if an operation names none.
@@ -29,7 +29,7 @@ impl StateTree {
     /// Reads the tree that an operation names (`file_root`), or else `states` beside the ensemble.
     pub(super) fn read(
         stated: Option<&Value>,
-        world: &dyn World,
+        world: &dyn LocalContext,
         base: &Path,
     ) -> Result<Self, String> {
         let plain = |text: &&str| !text.is_empty() && !text.contains("{{") && !text.contains("{%");
@@ -51,7 +51,7 @@ impl StateTree {
         let mut bytes = 0;
         let mut waiting = vec![root.clone()];
         while let Some(folder) = waiting.pop() {
-            for path in world.list(&folder)? {
+            for path in world.list(&folder).map_err(|error| error.to_string())? {
                 if world.is_dir(&path) {
                     if !world.is_link(&path) {
                         waiting.push(path);
@@ -71,10 +71,10 @@ impl StateTree {
         Ok(tree)
     }
 
-    fn add(&mut self, root: &Path, path: &Path, world: &dyn World) -> Result<usize, String> {
+    fn add(&mut self, root: &Path, path: &Path, world: &dyn LocalContext) -> Result<usize, String> {
         let below = path.strip_prefix(root).unwrap_or(path);
         let name = below.to_string_lossy().into_owned();
-        let bytes = world.read(path)?;
+        let bytes = world.read(path).map_err(|error| error.to_string())?;
         let digest = world.content_digest(path).unwrap_or_default();
         self.digests.insert(name.as_str().into(), digest.into());
         let length = bytes.len();

@@ -12,7 +12,7 @@ use crate::converge::{
     StateResult, Summary, Targets, reversed, to_value,
 };
 use crate::diagnostic::{Diagnostics, Sources};
-use crate::expr::{Error, World};
+use crate::expr::{Error, LocalContext};
 use crate::host::fact::Fact;
 use crate::host::{Action, ActionResult, Command, Place, Program};
 use crate::name::Status;
@@ -37,7 +37,7 @@ impl Configurator for States {
         &["resultTemplate"]
     }
 
-    fn add_inputs(&self, inputs: &mut Map, world: &dyn World, base_dir: &Path) {
+    fn add_inputs(&self, inputs: &mut Map, world: &dyn LocalContext, base_dir: &Path) {
         inputs.shift_remove(FILES);
         // What is wrong with the tree is said when the task is rendered.
         if let Ok(tree) = StateTree::read(stated_root(inputs), world, base_dir) {

@@ -7,7 +7,7 @@ use super::result::apply_result_template;
 use super::shell_run::never_began;
 use super::task_file::TaskFile;
 use super::template::failed;
-use crate::expr::{Error, World};
+use crate::expr::{Error, LocalContext};
 use crate::host::{Action, ActionResult, Exit, Request};
 use crate::runbook::{Call, Do, Event, HostEnd, HostOutcome, Options, Runbook, Scope, State};
 use crate::system::user;
@@ -34,7 +34,7 @@ impl Configurator for NamedTask {
         &["resultTemplate"]
     }
 
-    fn add_inputs(&self, inputs: &mut Map, world: &dyn World, base_dir: &Path) {
+    fn add_inputs(&self, inputs: &mut Map, world: &dyn LocalContext, base_dir: &Path) {
         inputs.shift_remove(FILES);
         // What is wrong with the file is said when the task is rendered.
         if let Ok(file) = TaskFile::read(stated_file(inputs), world, base_dir) {

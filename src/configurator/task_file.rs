@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use crate::diagnostic::{Diagnostics, Sources};
-use crate::expr::{Place, World};
+use crate::expr::{LocalContext, Place};
 use crate::runbook::{Tasks, read_tasks};
 use crate::value::{Map, Value};
 
@@ -24,10 +24,11 @@ impl TaskFile {
     /// ensemble or above it, no further than the project.
     pub(super) fn read(
         stated: Option<&Value>,
-        world: &dyn World,
+        world: &dyn LocalContext,
         base: &Path,
     ) -> Result<Self, String> {
-        let project = world.directory(&Place::default(), "project", false)?;
+        let project = world.directory(&Place::default(), "project");
+        let project = project.map_err(|error| error.to_string())?;
         let file = match stated {
             Some(stated) => named(stated, world, base)?,
             None => nearest(world, base, &project)?,
@@ -35,7 +36,7 @@ impl TaskFile {
         let seen = RefCell::new(Vec::new());
         let read = |path: &Path| {
             seen.borrow_mut().push(path.to_owned());
-            let bytes = world.read(path)?;
+            let bytes = world.read(path).map_err(|error| error.to_string())?;
             String::from_utf8(bytes).map_err(|_| format!("`{}` is not text", path.display()))
         };
         let mut sources = Sources::default();
@@ -53,7 +54,7 @@ impl TaskFile {
     }
 }
 
-fn named(stated: &Value, world: &dyn World, base: &Path) -> Result<PathBuf, String> {
+fn named(stated: &Value, world: &dyn LocalContext, base: &Path) -> Result<PathBuf, String> {
     let plain = |text: &&str| !text.is_empty() && !text.contains("{{") && !text.contains("{%");
     let Some(path) = stated.as_str().filter(plain) else {
         return Err("`file` must be a path, and no expression".to_owned());
@@ -67,7 +68,7 @@ fn named(stated: &Value, world: &dyn World, base: &Path) -> Result<PathBuf, Stri
     file.ok_or_else(|| format!("there is no file `{}`", path.display()))
 }
 
-fn nearest(world: &dyn World, base: &Path, project: &Path) -> Result<PathBuf, String> {
+fn nearest(world: &dyn LocalContext, base: &Path, project: &Path) -> Result<PathBuf, String> {
     let inside = |folder: &&Path| *folder == base || folder.starts_with(project);
     let mut folders = base.ancestors().take_while(inside);
     let found = folders.find_map(|folder| in_folder(world, folder));
@@ -76,7 +77,7 @@ fn nearest(world: &dyn World, base: &Path, project: &Path) -> Result<PathBuf, St
     found.ok_or_else(|| missing.to_owned())
 }
 
-fn in_folder(world: &dyn World, folder: &Path) -> Option<PathBuf> {
+fn in_folder(world: &dyn LocalContext, folder: &Path) -> Option<PathBuf> {
     let mut files = NAMES.iter().map(|name| folder.join(name));
     files.find(|file| world.exists(file) && !world.is_dir(file))
 }

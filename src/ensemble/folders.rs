@@ -294,12 +294,6 @@ impl Folders {
         }
         Ok(())
     }
-
-    /// Removes a planned folder.
-    pub fn discard(&self, folder: &FolderPath) -> Result<(), FolderError> {
-        fs::remove_dir_if_exists(&self.planned(folder))?;
-        Ok(())
-    }
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::value::{Handle, Map, Value};
 
 use super::item::Item;
+use super::ports::Place;
 use super::reads::Reads;
-use super::world::Place;
 
 /// In what surroundings an expression is evaluated. Clones are cheap.
 #[derive(Debug, Clone)]

@@ -110,6 +110,9 @@ pub enum Error {
         /// What was evaluated, and what asked for it, and so on.
         trail: Vec<Site>,
     },
+    /// An expression that cannot go on before an effect is performed.
+    #[error("the expression waits for an effect")]
+    Unanswered,
     /// A mistake in this program.
     #[error("internal error: {0}")]
     Internal(&'static str),
@@ -164,6 +167,11 @@ impl Error {
             Self::Within { error, .. } => error.bare(),
             error => error,
         }
+    }
+
+    /// Whether the evaluation stopped only because an effect was not performed yet.
+    pub fn is_unanswered(&self) -> bool {
+        matches!(self.bare(), Self::Unanswered)
     }
 
     /// What was evaluated when it went wrong, and what asked for it, and so on.

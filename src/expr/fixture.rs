@@ -10,8 +10,11 @@ use super::context::Context;
 use super::error::Error;
 use super::evaluator::Evaluator;
 use super::memo::Memo;
+use super::ports::{
+    Answer, Clock, Effect, EffectError, Effects, Env, Place, Random, ReadError, ReadFiles, Yaml,
+    YamlError, json_as_yaml,
+};
 use super::scope::{Attribute, Scope};
-use super::world::{Place, World};
 
 /// A topology: entity 0 is the root.
 #[derive(Debug, Default)]
@@ -238,9 +241,32 @@ impl Scope for Fake {
 #[derive(Debug, Default)]
 pub(super) struct Disk {
     pub(super) files: Mutex<HashMap<PathBuf, Vec<u8>>>,
+    /// Whether programs may be run; then the clock and chance give something else each time, too.
+    pub(super) is_busy: bool,
+    /// The programs that were run, and the files and folders that were made.
+    pub(super) performed: Mutex<Vec<String>>,
+    /// How often the clock and chance were asked.
+    pub(super) asked: Mutex<u8>,
 }
 
-impl World for Disk {
+impl Disk {
+    /// A machine on which programs run: each prints how many effects there were so far.
+    pub(super) fn busy() -> Self {
+        let is_busy = true;
+        Self {
+            is_busy,
+            ..Self::default()
+        }
+    }
+
+    fn ask(&self) -> u8 {
+        let mut asked = self.asked.lock().unwrap();
+        *asked += u8::from(self.is_busy);
+        *asked
+    }
+}
+
+impl Env for Disk {
     fn env(&self, name: &str) -> Option<String> {
         (name == "HOME").then(|| "/home/me".to_owned())
     }
@@ -252,12 +278,30 @@ impl World for Disk {
         ]
     }
 
-    fn read(&self, path: &Path) -> Result<Vec<u8>, String> {
+    fn context_value(&self, _: &str, _: &str) -> Option<Value> {
+        None
+    }
+
+    fn metadata(&self) -> Map {
+        Map::new()
+    }
+
+    fn permits(&self, _: &str) -> bool {
+        self.is_busy
+    }
+
+    fn temp_dir(&self) -> PathBuf {
+        "/tmp".into()
+    }
+}
+
+impl ReadFiles for Disk {
+    fn read(&self, path: &Path) -> Result<Vec<u8>, ReadError> {
         let files = self.files.lock().unwrap();
         files
             .get(path)
             .cloned()
-            .ok_or_else(|| "there is no such file".to_owned())
+            .ok_or(ReadError::Refused("there is no such file"))
     }
 
     fn exists(&self, path: &Path) -> bool {
@@ -268,44 +312,34 @@ impl World for Disk {
         false
     }
 
-    fn list(&self, _: &Path) -> Result<Vec<PathBuf>, String> {
+    fn is_link(&self, _: &Path) -> bool {
+        false
+    }
+
+    fn is_mount(&self, _: &Path) -> bool {
+        false
+    }
+
+    fn list(&self, _: &Path) -> Result<Vec<PathBuf>, ReadError> {
         Ok(Vec::new())
     }
 
-    fn write(&self, path: &Path, contents: &[u8], _: bool) -> Result<(), String> {
-        self.files
-            .lock()
-            .unwrap()
-            .insert(path.to_owned(), contents.to_owned());
-        Ok(())
-    }
-
-    fn make_dir(&self, _: &Path) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn directory(&self, place: &Place, location: &str, _: bool) -> Result<PathBuf, String> {
-        let name = place.instance.as_deref().unwrap_or_default();
-        match location {
-            "." | "ensemble" => Ok("/e".into()),
-            "src" => Ok("/src".into()),
-            "artifacts" | "tasks" => Ok(PathBuf::from("/e").join(location).join(name)),
-            other => Err(format!("there is no directory `{other}`")),
-        }
+    fn real_path(&self, path: &Path) -> PathBuf {
+        path.to_owned()
     }
 
     fn which(&self, name: &str) -> Option<PathBuf> {
         (name == "sh").then(|| "/bin/sh".into())
     }
 
-    fn now(&self) -> jiff::Timestamp {
-        jiff::Timestamp::UNIX_EPOCH
-    }
-
-    fn parse_yaml(&self, text: &str) -> Result<Value, String> {
-        let value: serde_json::Value =
-            serde_yaml::from_str(text).map_err(|error| error.to_string())?;
-        Ok(from_json(value))
+    fn directory(&self, place: &Place, location: &str) -> Result<PathBuf, ReadError> {
+        let name = place.instance.as_deref().unwrap_or_default();
+        match location {
+            "." | "ensemble" => Ok("/e".into()),
+            "src" => Ok("/src".into()),
+            "artifacts" | "tasks" => Ok(PathBuf::from("/e").join(location).join(name)),
+            other => Err(ReadError::UnknownLocation(other.to_owned())),
+        }
     }
 
     fn tree_digest(&self, path: &Path) -> Option<String> {
@@ -315,11 +349,61 @@ impl World for Disk {
             .map(|bytes| format!("contents:{}", String::from_utf8_lossy(bytes)))
     }
 
+    fn content_digest(&self, path: &Path) -> Option<String> {
+        self.tree_digest(path)
+    }
+}
+
+impl Effects for Disk {
+    fn perform(&self, effect: &Effect) -> Result<Answer, EffectError> {
+        let mut performed = self.performed.lock().unwrap();
+        let name = match effect {
+            Effect::Run { .. } | Effect::Fetch { .. } if !self.is_busy => {
+                return Err(EffectError::Refused("programs cannot be run here"));
+            }
+            Effect::Run { command } => command.last().cloned().unwrap_or_default(),
+            Effect::Fetch { url } => url.clone(),
+            Effect::WriteFile { path, contents, .. } => {
+                let mut files = self.files.lock().unwrap();
+                files.insert(path.clone(), contents.clone());
+                path.display().to_string()
+            }
+            Effect::MakeDir { path } => path.display().to_string(),
+        };
+        performed.push(name.clone());
+        if name == "false" {
+            return Err(EffectError::Refused("it failed"));
+        }
+        let output = performed.len().to_string().into_bytes();
+        Ok(Answer { output })
+    }
+}
+
+impl Clock for Disk {
+    fn now(&self) -> jiff::Timestamp {
+        jiff::Timestamp::from_second(self.ask().into()).unwrap()
+    }
+}
+
+impl Random for Disk {
     fn random(&self, bytes: &mut [u8]) {
+        let first = 1 + self.ask();
         bytes
             .iter_mut()
-            .zip(1..)
+            .zip(first..)
             .for_each(|(byte, number)| *byte = number);
+    }
+}
+
+impl Yaml for Disk {
+    fn parse_yaml(&self, text: &str) -> Result<Value, YamlError> {
+        let value: serde_json::Value =
+            serde_yaml::from_str(text).map_err(|error| YamlError(error.to_string()))?;
+        Ok(from_json(value))
+    }
+
+    fn to_yaml(&self, value: &Value) -> Result<String, YamlError> {
+        json_as_yaml(value)
     }
 }
 

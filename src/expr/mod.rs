@@ -1,8 +1,10 @@
 //! Lazy expressions: parse, evaluate, track what was read.
 //!
-//! Sees a topology through [`Scope`] and this machine through [`World`]; starts no process and
-//! opens no connection.
+//! An evaluation sees a topology through [`Scope`] and this machine through [`LocalContext`]: it
+//! starts no process, opens no connection and writes no file. It stops where it needs an
+//! [`Effect`], which [`Effects`] performs, and is repeated with the [`Answer`].
 
+mod answers;
 #[cfg(test)]
 mod bombs;
 mod cache;
@@ -20,14 +22,15 @@ mod item;
 mod jinja;
 mod lookup_options;
 mod memo;
-mod no_topology;
 mod path;
+mod ports;
 mod reads;
+mod recorded;
 mod scope;
 mod sealed;
+mod settle;
 mod tracker;
 mod walk;
-mod world;
 
 pub use context::{Bound, Context, Environ, Inputs, Var, Vars};
 pub use error::{Error, Site};
@@ -36,7 +39,9 @@ pub use form::is_stand_alone;
 pub use functions::admits;
 pub use jinja::{Document, Documents, Flaw, Library, yaml_text};
 pub use memo::Memo;
-pub use no_topology::NoTopology;
+pub use ports::{
+    Answer, Clock, Effect, EffectError, Effects, Env, LocalContext, NullScope, NullWorld, Place,
+    Random, ReadError, ReadFiles, Still, World, Yaml, YamlError, json_as_yaml,
+};
 pub use reads::{Read, Reads};
 pub use scope::{Attribute, Scope};
-pub use world::{Place, World};

@@ -1,11 +1,8 @@
 //! A world in which there is nothing to read: for expressions that nobody trusts.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::value::Value;
-
-use super::world::{Place, World};
+use super::ports::{NullWorld, World};
 
 /// Why nothing is read.
 const PROBLEM: &str = "nothing outside of the model is read here";
@@ -60,69 +57,10 @@ pub(super) fn is_safe(function: &str) -> bool {
     SAFE.contains(&function)
 }
 
-/// A world of which only the clock, chance and the reading of YAML are left.
-pub(super) struct Sealed(pub(super) Arc<dyn World>);
-
-impl World for Sealed {
-    fn env(&self, _name: &str) -> Option<String> {
-        None
-    }
-
-    fn env_all(&self) -> Vec<(String, String)> {
-        Vec::new()
-    }
-
-    fn read(&self, _path: &Path) -> Result<Vec<u8>, String> {
-        Err(PROBLEM.to_owned())
-    }
-
-    fn exists(&self, _path: &Path) -> bool {
-        false
-    }
-
-    fn is_dir(&self, _path: &Path) -> bool {
-        false
-    }
-
-    fn list(&self, _path: &Path) -> Result<Vec<PathBuf>, String> {
-        Err(PROBLEM.to_owned())
-    }
-
-    fn write(&self, _path: &Path, _contents: &[u8], _sensitive: bool) -> Result<(), String> {
-        Err(PROBLEM.to_owned())
-    }
-
-    fn make_dir(&self, _path: &Path) -> Result<(), String> {
-        Err(PROBLEM.to_owned())
-    }
-
-    fn directory(&self, _: &Place, _location: &str, _create: bool) -> Result<PathBuf, String> {
-        Err(PROBLEM.to_owned())
-    }
-
-    fn which(&self, _name: &str) -> Option<PathBuf> {
-        None
-    }
-
-    fn now(&self) -> jiff::Timestamp {
-        self.0.now()
-    }
-
-    fn parse_yaml(&self, text: &str) -> Result<Value, String> {
-        self.0.parse_yaml(text)
-    }
-
-    fn to_yaml(&self, value: &Value) -> Result<String, String> {
-        self.0.to_yaml(value)
-    }
-
-    fn tree_digest(&self, _path: &Path) -> Option<String> {
-        None
-    }
-
-    fn random(&self, bytes: &mut [u8]) {
-        self.0.random(bytes);
-    }
+/// The machine for expressions that nobody trusts: only the clock, chance and the reading of YAML
+/// are left of `world`.
+pub(super) fn sealed(world: Arc<dyn World>) -> Arc<dyn World> {
+    Arc::new(NullWorld::new(PROBLEM, world))
 }
 
 #[cfg(test)]

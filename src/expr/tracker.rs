@@ -197,6 +197,17 @@ impl Tracker {
         self.state().pop()
     }
 
+    /// Adds a frame that ended to the present one. A read without a value takes none away.
+    pub(super) fn join(&self, ended: Frame) {
+        let mut state = self.state();
+        let frame = state.frame();
+        for (read, value) in &ended.reads {
+            let value = Some(value.clone()).filter(|value| !value.is_null());
+            frame.reads.add(read.clone(), value);
+        }
+        frame.slots.extend(ended.slots);
+    }
+
     /// Takes what the present frame read.
     pub(super) fn take(&self) -> Reads {
         let mut state = self.state();

@@ -61,7 +61,7 @@ fn was_begun(first_change: Option<ChangeId>, key: &str, history: &dyn History) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::LastOperation;
+    use crate::job::{CutOff, LastOperation, Recorded};
 
     struct Told(&'static [(&'static str, &'static str)]);
 
@@ -72,6 +72,18 @@ mod tests {
                 id: ChangeId::parse(id).ok(),
                 ..LastOperation::default()
             })
+        }
+
+        fn has_cut_off(&self) -> bool {
+            false
+        }
+
+        fn cut_off(&self, _: &str) -> Option<&CutOff> {
+            None
+        }
+
+        fn recorded(&self, _: ChangeId) -> Result<Option<Recorded>, String> {
+            Ok(None)
         }
     }
 

@@ -160,7 +160,7 @@ impl Evaluation<'_> {
             names.push(format!("{} more", unknown.len() - MOST_NAMES));
         }
         let why = match self.surroundings.keys.for_records(false) {
-            Err(problem) => problem,
+            Err(problem) => format!("{problem}; {}", problem.help()),
             Ok(_) => "the key of their recorded digests is not here; give the vault password that \
                       was given then (`UNFURL_VAULT_DEFAULT_PASSWORD`), or restore `local/digest.key`. `--force` deploys them again \
                       and records new digests"

@@ -87,7 +87,7 @@ impl Evaluation<'_> {
     fn configurator_of(&self, operation: &Operation) -> (Arc<dyn Configurator>, Map, Vec<String>) {
         match (self.surroundings.choose)(operation) {
             Ok((configurator, raw)) => (configurator, raw, Vec::new()),
-            Err(error) => (Arc::new(Unrunnable), Map::new(), vec![error]),
+            Err(error) => (Arc::new(Unrunnable), Map::new(), vec![error.to_string()]),
         }
     }
 

@@ -33,7 +33,8 @@ impl Engine {
             }
             Err(problem) => Some(format!(
                 "no digests of secrets are recorded, so that a changed one will not be noticed: \
-                 {problem}"
+                 {problem}; {}",
+                problem.help()
             )),
         }
     }

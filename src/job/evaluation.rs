@@ -11,7 +11,7 @@ use super::world::{FolderKey, Keys, Places};
 use crate::expr::{Context, Error, Evaluator, Memo, Read, World};
 use crate::plan::{GroupId, Plan, StepId};
 use crate::secret::DigestKey;
-use crate::task::Configurator;
+use crate::task::{ChooseError, Configurator};
 use crate::topology::{Kind, Topology};
 use crate::tosca::Operation;
 use crate::value::{Handle, Map, Value};
@@ -20,7 +20,7 @@ use crate::value::{Handle, Map, Value};
 const MAX_TRACED: usize = 1000;
 
 /// Finds the configurator of an operation and completes its inputs.
-pub type Choose = fn(&Operation) -> Result<(Arc<dyn Configurator>, Map), String>;
+pub type Choose = fn(&Operation) -> Result<(Arc<dyn Configurator>, Map), ChooseError>;
 
 /// The things outside of the topology that evaluation asks; they are the same for the whole job.
 pub(super) struct Surroundings {

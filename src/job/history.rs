@@ -62,18 +62,12 @@ pub trait History {
     fn last(&self, target: &str, operation: &str) -> Option<LastOperation>;
 
     /// Whether anything is left of jobs that were cut off.
-    fn has_cut_off(&self) -> bool {
-        false
-    }
+    fn has_cut_off(&self) -> bool;
 
     /// What is left of jobs that were cut off.
-    fn cut_off(&self, _target: &str) -> Option<&CutOff> {
-        None
-    }
+    fn cut_off(&self, target: &str) -> Option<&CutOff>;
 
     /// What a task has read; none if nothing is on record, and why if that cannot be read. It is
     /// asked for only where something has changed.
-    fn recorded(&self, _change: ChangeId) -> Result<Option<Recorded>, String> {
-        Ok(None)
-    }
+    fn recorded(&self, change: ChangeId) -> Result<Option<Recorded>, String>;
 }

@@ -73,4 +73,4 @@ pub use task::{Changes, Dependency, TargetState, Task, TaskIndex, TaskReads, Tas
 pub use task_record::{
     Completion, DependencyRecord, TargetName, TaskData, TaskEnd, TaskRecord, TaskTurn,
 };
-pub use world::{FolderKey, Folders, Keys, Places};
+pub use world::{FilesError, FolderKey, Folders, Keys, Places};

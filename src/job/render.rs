@@ -269,7 +269,7 @@ impl Engine {
             let key = self.folder_key(index);
             match folders.write(&key, &rendered.files) {
                 Ok(paths) => self.ledger.tasks[index].folders = paths,
-                Err(error) => return Rendering::Failed(error),
+                Err(error) => return Rendering::Failed(error.to_string()),
             }
         }
         Rendering::Ready(rendered)

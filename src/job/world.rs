@@ -1,12 +1,13 @@
 //! The hands of a job: who keeps its files and keys, who knows where machines are.
 
+use std::error::Error;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::host::Place;
 use crate::host::helpers::Book;
-use crate::secret::DigestKey;
+use crate::secret::{self, DigestKey};
 use crate::task::{RenderedFile, WorkFolder};
 use crate::topology::Endpoint;
 
@@ -23,11 +24,11 @@ pub trait Places {
 /// Has the keys for digests of secrets.
 pub trait Keys {
     /// The key for new records; where there is none it is made if it may be. An error says why
-    /// there is none although there should be, and what to do.
-    fn for_records(&self, make: bool) -> Result<Option<Arc<DigestKey>>, String>;
+    /// there is none although there should be.
+    fn for_records(&self, make: bool) -> Result<Option<Arc<DigestKey>>, secret::Error>;
 
     /// The key with the id that a record carries, if it is there.
-    fn of_id(&self, id: &str) -> Result<Option<Arc<DigestKey>>, String>;
+    fn of_id(&self, id: &str) -> Result<Option<Arc<DigestKey>>, secret::Error>;
 }
 
 /// Names the folders of a task: the directory name of its target, and its operation.
@@ -39,6 +40,18 @@ pub struct FolderKey {
     pub operation: String,
 }
 
+/// The reason why the files of a task cannot be written or moved.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct FilesError(Box<dyn Error + Send + Sync>);
+
+impl FilesError {
+    /// The error of those who keep the files.
+    pub fn of(error: impl Error + Send + Sync + 'static) -> Self {
+        Self(Box::new(error))
+    }
+}
+
 /// Keeps the files of tasks: `planned`, then `active` or `failed`.
 pub trait Folders {
     /// Writes rendered files; gives the folders they are in.
@@ -46,24 +59,19 @@ pub trait Folders {
         &mut self,
         key: &FolderKey,
         files: &[RenderedFile],
-    ) -> Result<Vec<(String, PathBuf)>, String>;
+    ) -> Result<Vec<(String, PathBuf)>, FilesError>;
 
     /// Whether anything is planned at all.
     fn has_any(&self) -> bool;
 
-    /// Drops what was written for a task that is to be rendered again.
-    fn discard(&mut self, key: &FolderKey) -> Result<(), String>;
-
     /// Moves the folders of a task that succeeded to `active`.
-    fn activate(&mut self, key: &FolderKey) -> Result<(), String>;
+    fn activate(&mut self, key: &FolderKey) -> Result<(), FilesError>;
 
     /// Moves the folders of a task that failed to `failed/<task id>`.
-    fn fail(&mut self, key: &FolderKey, task: &str) -> Result<(), String>;
+    fn fail(&mut self, key: &FolderKey, task: &str) -> Result<(), FilesError>;
 
     /// Makes durable where the files of tasks are.
-    fn sync(&mut self) -> Result<(), String> {
-        Ok(())
-    }
+    fn sync(&mut self) -> Result<(), FilesError>;
 
     /// The folder a task writes to now.
     fn path(&self, key: &FolderKey, folder: WorkFolder) -> PathBuf;

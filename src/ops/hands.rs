@@ -6,9 +6,9 @@ use std::sync::Arc;
 use super::request::JobRequest;
 use crate::ensemble::{FolderKind, FolderPath, Folders, LockedEnsemble, PlannedFile};
 use crate::exec::{Driver, Guarding, Limits, OnInterrupt, Output, Perform};
-use crate::job::FolderKey;
+use crate::job::{FilesError, FolderKey};
 use crate::name::ChangeId;
-use crate::secret::{DigestKey, Keyring};
+use crate::secret::{self, DigestKey, Keyring};
 use crate::session::Session;
 use crate::task::{RenderedFile, WorkFolder};
 
@@ -54,17 +54,16 @@ impl DigestKeys {
 }
 
 impl crate::job::Keys for DigestKeys {
-    fn for_records(&self, make: bool) -> Result<Option<Arc<DigestKey>>, String> {
-        let key = if make {
+    fn for_records(&self, make: bool) -> Result<Option<Arc<DigestKey>>, secret::Error> {
+        if make {
             self.0.current_or_new().map(Some)
         } else {
             self.0.current()
-        };
-        key.map_err(|error| format!("{error}; {}", error.help()))
+        }
     }
 
-    fn of_id(&self, id: &str) -> Result<Option<Arc<DigestKey>>, String> {
-        self.0.of_id(id).map_err(|error| error.to_string())
+    fn of_id(&self, id: &str) -> Result<Option<Arc<DigestKey>>, secret::Error> {
+        self.0.of_id(id)
     }
 }
 
@@ -106,7 +105,7 @@ impl crate::job::Folders for JobFolders {
         &mut self,
         key: &FolderKey,
         files: &[RenderedFile],
-    ) -> Result<Vec<(String, PathBuf)>, String> {
+    ) -> Result<Vec<(String, PathBuf)>, FilesError> {
         let mut written: Vec<(String, PathBuf)> = Vec::new();
         for file in files {
             let folder = Self::folder(key, file.folder);
@@ -117,7 +116,7 @@ impl crate::job::Folders for JobFolders {
                 mode: None,
                 sensitive: file.sensitive,
             };
-            self.0.write(&planned).map_err(|error| error.to_string())?;
+            self.0.write(&planned).map_err(FilesError::of)?;
             let name = match file.folder {
                 WorkFolder::Operation => "operation".to_owned(),
                 _ => folder.kind().as_str().to_owned(),
@@ -133,32 +132,23 @@ impl crate::job::Folders for JobFolders {
         self.0.has_any()
     }
 
-    fn discard(&mut self, key: &FolderKey) -> Result<(), String> {
-        let folder = Self::folder(key, WorkFolder::Operation);
-        self.0.discard(&folder).map_err(|error| error.to_string())
-    }
-
-    fn activate(&mut self, key: &FolderKey) -> Result<(), String> {
+    fn activate(&mut self, key: &FolderKey) -> Result<(), FilesError> {
         for folder in Self::all(key) {
-            self.0
-                .activate(&folder)
-                .map_err(|error| error.to_string())?;
+            self.0.activate(&folder).map_err(FilesError::of)?;
         }
         Ok(())
     }
 
-    fn fail(&mut self, key: &FolderKey, task: &str) -> Result<(), String> {
-        let task = ChangeId::parse(task).map_err(|error| error.to_string())?;
+    fn fail(&mut self, key: &FolderKey, task: &str) -> Result<(), FilesError> {
+        let task = ChangeId::parse(task).map_err(FilesError::of)?;
         for folder in Self::all(key) {
-            self.0
-                .fail(&folder, task)
-                .map_err(|error| error.to_string())?;
+            self.0.fail(&folder, task).map_err(FilesError::of)?;
         }
         Ok(())
     }
 
-    fn sync(&mut self) -> Result<(), String> {
-        self.0.sync().map_err(|error| error.to_string())
+    fn sync(&mut self) -> Result<(), FilesError> {
+        self.0.sync().map_err(FilesError::of)
     }
 
     fn path(&self, key: &FolderKey, folder: WorkFolder) -> PathBuf {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::Text;
-use crate::expr::{Context, Error, Evaluator, Memo, NoTopology, Vars, World};
+use crate::expr::{Context, Error, Evaluator, Memo, NullScope, Vars, World};
 use crate::value::{Handle, Value};
 
 /// Stands around a text, so that what it gives stays a text: the engine would read `[1,2]` as a
@@ -37,7 +37,7 @@ pub(super) struct Rendered {
 
 impl Renderer {
     pub(super) fn new(world: Arc<dyn World>) -> Self {
-        let scope = Arc::new(NoTopology("::task"));
+        let scope = Arc::new(NullScope("::task"));
         let memo = Arc::new(Memo::default());
         Self {
             evaluator: Evaluator::with_limit(scope, Arc::clone(&world), memo, DEPTH),
@@ -110,7 +110,7 @@ impl Renderer {
 
     /// A file of this machine, with its templates rendered.
     pub(super) fn file(&self, path: &Path, scene: &Context) -> Result<Vec<u8>, String> {
-        let bytes = self.world.read(path)?;
+        let bytes = self.world.read(path).map_err(|error| error.to_string())?;
         let text = String::from_utf8(bytes)
             .map_err(|_| format!("`{}` is not UTF-8, so it is no template", path.display()))?;
         let rendered = self.template(&text, scene);

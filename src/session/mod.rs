@@ -4,6 +4,7 @@ mod blueprint;
 mod conditions;
 mod decorators;
 mod departed;
+mod effects;
 mod error;
 mod externals;
 mod found;

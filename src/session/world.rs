@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest as _, Sha256};
 
 use crate::diagnostic::Sources;
-use crate::expr::{Place, World};
+use crate::expr::{Clock, Env, Place, Random, ReadError, ReadFiles, Yaml, YamlError};
 use crate::git::Repository;
 use crate::project::Trust;
-use crate::system::{clock, env, fs, process};
+use crate::system::{clock, env, fs};
 use crate::value::{Map, Value, hex};
 use crate::yaml;
 
@@ -50,7 +50,7 @@ pub(crate) struct RealWorld {
     pub(crate) trust: Trust,
 }
 
-impl World for RealWorld {
+impl Env for RealWorld {
     fn env(&self, name: &str) -> Option<String> {
         self.variables.get(name).cloned()
     }
@@ -62,8 +62,31 @@ impl World for RealWorld {
             .collect()
     }
 
-    fn read(&self, path: &Path) -> Result<Vec<u8>, String> {
-        fs::read(&self.absolute(path)).map_err(|error| error.to_string())
+    fn context_value(&self, section: &str, name: &str) -> Option<Value> {
+        let section = if section == "local" {
+            &self.locals
+        } else {
+            &self.secrets
+        };
+        section.get(name).cloned()
+    }
+
+    fn metadata(&self) -> Map {
+        self.metadata.clone()
+    }
+
+    fn permits(&self, name: &str) -> bool {
+        self.trust.permits(name)
+    }
+
+    fn temp_dir(&self) -> PathBuf {
+        env::temporary_dir()
+    }
+}
+
+impl ReadFiles for RealWorld {
+    fn read(&self, path: &Path) -> Result<Vec<u8>, ReadError> {
+        fs::read(&self.absolute(path)).map_err(ReadError::of)
     }
 
     fn exists(&self, path: &Path) -> bool {
@@ -74,11 +97,6 @@ impl World for RealWorld {
         fs::is_dir(&self.absolute(path))
     }
 
-    fn list(&self, path: &Path) -> Result<Vec<PathBuf>, String> {
-        let entries = fs::list(&self.absolute(path)).map_err(|error| error.to_string())?;
-        Ok(entries.into_iter().map(|entry| entry.path).collect())
-    }
-
     fn is_link(&self, path: &Path) -> bool {
         fs::is_symlink(&self.absolute(path))
     }
@@ -87,48 +105,14 @@ impl World for RealWorld {
         fs::is_mount(&self.absolute(path))
     }
 
+    fn list(&self, path: &Path) -> Result<Vec<PathBuf>, ReadError> {
+        let entries = fs::list(&self.absolute(path)).map_err(ReadError::of)?;
+        Ok(entries.into_iter().map(|entry| entry.path).collect())
+    }
+
     fn real_path(&self, path: &Path) -> PathBuf {
         let path = self.absolute(path);
         fs::canonicalize(&path).unwrap_or(path)
-    }
-
-    fn run(&self, command: &[&str]) -> Result<Vec<u8>, String> {
-        let mut helper = process::Helper::new(command.iter().copied());
-        helper.cwd = Some(self.base.clone());
-        let variables = self.variables.iter();
-        let variables = variables.map(|(name, value)| (name.clone(), value.clone()));
-        helper.env = Some(variables.collect());
-        let output = process::run(&helper).map_err(|error| error.to_string())?;
-        if output.truncated {
-            return Err("the program printed too much".to_owned());
-        }
-        if !output.is_ok() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            return Err(format!(
-                "the program ended with {}: {}",
-                output.code,
-                said.trim()
-            ));
-        }
-        Ok(output.stdout)
-    }
-
-    fn write(&self, path: &Path, contents: &[u8], sensitive: bool) -> Result<(), String> {
-        let path = self.absolute(path);
-        fs::write_plain(&path, contents, sensitive.then_some(0o600))
-            .map_err(|error| error.to_string())
-    }
-
-    fn make_dir(&self, path: &Path) -> Result<(), String> {
-        fs::create_dir_all(&self.absolute(path)).map_err(|error| error.to_string())
-    }
-
-    fn directory(&self, place: &Place, location: &str, create: bool) -> Result<PathBuf, String> {
-        let folder = self.folder(place, location)?;
-        if create {
-            fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
-        }
-        Ok(folder)
     }
 
     fn which(&self, name: &str) -> Option<PathBuf> {
@@ -142,25 +126,8 @@ impl World for RealWorld {
             .find(|file| fs::is_program(file))
     }
 
-    fn now(&self) -> jiff::Timestamp {
-        clock::now()
-    }
-
-    fn parse_yaml(&self, text: &str) -> Result<Value, String> {
-        let mut sources = Sources::default();
-        let source = sources.add("template", text, None);
-        let root = yaml::parse(&sources, source, &yaml::Limits::default()).map_err(|problems| {
-            let first = problems
-                .iter()
-                .next()
-                .map(|problem| problem.message.clone());
-            first.unwrap_or_else(|| "it is not YAML".to_owned())
-        })?;
-        Ok(root.to_value())
-    }
-
-    fn to_yaml(&self, value: &Value) -> Result<String, String> {
-        Ok(yaml::emit(value, 0))
+    fn directory(&self, place: &Place, location: &str) -> Result<PathBuf, ReadError> {
+        self.folder(place, location)
     }
 
     fn tree_digest(&self, path: &Path) -> Option<String> {
@@ -188,11 +155,15 @@ impl World for RealWorld {
         let bytes = fs::read(&path).ok()?;
         Some(format!("sha256:{}", hex(&Sha256::digest(&bytes))))
     }
+}
 
-    fn temp_dir(&self) -> PathBuf {
-        env::temporary_dir()
+impl Clock for RealWorld {
+    fn now(&self) -> jiff::Timestamp {
+        clock::now()
     }
+}
 
+impl Random for RealWorld {
     fn random(&self, bytes: &mut [u8]) {
         // Where the system gives no random bytes, unique ones must do: they are no secret then.
         let read = open_random().and_then(|mut file| file.read_exact(bytes).ok());
@@ -203,32 +174,34 @@ impl World for RealWorld {
             }
         }
     }
+}
 
-    fn context_value(&self, section: &str, name: &str) -> Option<Value> {
-        let section = if section == "local" {
-            &self.locals
-        } else {
-            &self.secrets
-        };
-        section.get(name).cloned()
+impl Yaml for RealWorld {
+    fn parse_yaml(&self, text: &str) -> Result<Value, YamlError> {
+        let mut sources = Sources::default();
+        let source = sources.add("template", text, None);
+        let root = yaml::parse(&sources, source, &yaml::Limits::default()).map_err(|problems| {
+            let first = problems
+                .iter()
+                .next()
+                .map(|problem| problem.message.clone());
+            YamlError(first.unwrap_or_else(|| "it is not YAML".to_owned()))
+        })?;
+        Ok(root.to_value())
     }
 
-    fn permits(&self, name: &str) -> bool {
-        self.trust.permits(name)
-    }
-
-    fn metadata(&self) -> Map {
-        self.metadata.clone()
+    fn to_yaml(&self, value: &Value) -> Result<String, YamlError> {
+        Ok(yaml::emit(value, 0))
     }
 }
 
 impl RealWorld {
-    fn absolute(&self, path: &Path) -> PathBuf {
+    pub(super) fn absolute(&self, path: &Path) -> PathBuf {
         fs::absolute(path, &self.base)
     }
 
     /// Where `get_dir` leads (spec/unfurl.md § (e)).
-    fn folder(&self, place: &Place, location: &str) -> Result<PathBuf, String> {
+    fn folder(&self, place: &Place, location: &str) -> Result<PathBuf, ReadError> {
         let instance = place.instance.as_deref().unwrap_or("root");
         Ok(match location {
             "" | "." | "ensemble" | "src" | "spec.src" | "self" | "repository.self" => {
@@ -246,7 +219,7 @@ impl RealWorld {
                 let name = place.operation.as_deref().unwrap_or("");
                 self.task_folder(place, instance).join(name)
             }
-            other => return Err(format!("there is no location `{other}`")),
+            other => return Err(ReadError::UnknownLocation(other.to_owned())),
         })
     }
 

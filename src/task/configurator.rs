@@ -5,7 +5,7 @@ use std::path::Path;
 use super::effect::{EffectResult, Progress};
 use super::outcome::Rendered;
 use super::view::TaskView;
-use crate::expr::{Error, World};
+use crate::expr::{Error, LocalContext};
 use crate::value::Map;
 
 /// Why a task cannot run, in words that follow "could not run: ".
@@ -23,7 +23,7 @@ pub trait Configurator: Send + Sync + std::fmt::Debug {
 
     /// Adds inputs that stand for what the operation depends on besides what is written, so that a
     /// change of it is a change of the operation. The path is the folder of the ensemble.
-    fn add_inputs(&self, _inputs: &mut Map, _world: &dyn World, _base_dir: &Path) {}
+    fn add_inputs(&self, _inputs: &mut Map, _world: &dyn LocalContext, _base_dir: &Path) {}
 
     /// Whether the task can take part in a dry run.
     fn can_dry_run(&self, task: &TaskView<'_>) -> Result<bool, Error>;

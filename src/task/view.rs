@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::expr::{Context, Error, Evaluator, Var, World};
+use crate::expr::{Context, Error, Evaluator, LocalContext, Var};
 use crate::host::Place;
 use crate::host::helpers::Helpers;
 use crate::name::{OperationRef, Status};
@@ -36,7 +36,7 @@ pub struct TaskView<'a> {
     evaluator: &'a Evaluator,
     context: &'a Context,
     environment: &'a dyn Environment,
-    world: &'a dyn World,
+    world: &'a dyn LocalContext,
 }
 
 /// Gives the environment of a task's commands when it is asked for.
@@ -93,7 +93,7 @@ impl<'a> TaskView<'a> {
         inputs: &'a Map,
         evaluator: &'a Evaluator,
         context: &'a Context,
-        hands: (&'a dyn Environment, &'a dyn World),
+        hands: (&'a dyn Environment, &'a dyn LocalContext),
     ) -> Self {
         let (environment, world) = hands;
         Self {
@@ -146,7 +146,7 @@ impl<'a> TaskView<'a> {
             .parse_yaml(text)
             .map_err(|problem| Error::Function {
                 function: "resultTemplate".to_owned(),
-                problem,
+                problem: problem.to_string(),
             })
     }
 
@@ -166,7 +166,7 @@ impl<'a> TaskView<'a> {
     }
 
     /// This machine, for bounded reads.
-    pub fn world(&self) -> &'a dyn World {
+    pub fn world(&self) -> &'a dyn LocalContext {
         self.world
     }
 

@@ -4,12 +4,12 @@ use std::fmt::{Debug, Formatter};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::call::{Call, Words};
-use super::nowhere::Nowhere;
+use super::nowhere::nowhere;
 use super::secrets::Secrets;
 use super::{filters, functions};
 use crate::converge::{Facts, Halt, Render, Roots, Template, World};
 use crate::diagnostic::Diagnostics;
-use crate::expr::{Document, Documents, Flaw, Library, NoTopology};
+use crate::expr::{Document, Documents, Flaw, Library, NullScope};
 use crate::host::fact::{Fact, Reading};
 use crate::value::{Map, Value};
 
@@ -113,7 +113,7 @@ impl Renderer {
             known: Arc::clone(&known),
         };
         let library: Arc<dyn Library> = Arc::new(salt);
-        let around = (Arc::new(NoTopology("")) as _, Arc::new(Nowhere) as _);
+        let around = (Arc::new(NullScope("")) as _, Arc::new(nowhere()) as _);
         let documents = Documents::new(around, &library, "salt", &words);
         Self {
             secrets: Secrets::of(&machine.pillar),

@@ -58,6 +58,11 @@ impl Evaluator {
     }
 }
 
+/// Why `update_os_environ` is refused.
+const NO_UPDATE: &str = "cannot change the environment of this process (`update_os_environ`): all \
+    tasks share the process, and run at the same time; give the map to the operations that need \
+    it, as their `environment`";
+
 pub(super) fn get_env(call: &Call<'_>) -> Result<Item, Error> {
     let args = call.raw;
     if !args.is_truthy() {
@@ -107,13 +112,7 @@ pub(super) fn to_env(call: &Call<'_>) -> Result<Item, Error> {
         .option("update_os_environ")?
         .is_some_and(|update| update.is_truthy())
     {
-        let removed = rules.iter().filter(|(_, value)| value.is_null());
-        let removed = removed.map(|(name, _)| (name.to_string(), None));
-        let set = added
-            .iter()
-            .map(|(name, value)| (name.clone(), Some(value.clone())));
-        let changes: Vec<_> = set.chain(removed).collect();
-        call.evaluator.world().update_env(&changes);
+        return Err(call.fail(NO_UPDATE));
     }
     let result = order.into_iter().filter_map(|name| {
         let value = added.get(&name)?.clone();

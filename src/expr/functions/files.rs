@@ -1,11 +1,13 @@
 //! `file`, `tempfile`, `abspath` and `get_dir`.
 
+use std::fmt::Display;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use crate::expr::error::Error;
 use crate::expr::evaluator::Evaluator;
 use crate::expr::item::{Item, Scene};
+use crate::expr::ports::Effect;
 use crate::expr::reads::Read;
 use crate::value::{External, ExternalKind, Map, Value, hex};
 
@@ -62,10 +64,7 @@ pub(in crate::expr) fn absolute_path(
     let base = base_of(evaluator, scene, location, create && !path.contains('/'))?;
     let whole = base.join(path);
     if create && let Some(parent) = whole.parent() {
-        evaluator
-            .world()
-            .make_dir(parent)
-            .map_err(|problem| failed("abspath", problem))?;
+        make_dir(evaluator, "abspath", parent)?;
     }
     Ok(path_value(evaluator, &whole, &base, location))
 }
@@ -93,18 +92,39 @@ pub(super) fn base_of(
     }
     let place = evaluator.place(scene);
     let location = location.unwrap_or("ensemble");
-    let base = evaluator.world().directory(&place, location, create);
-    let base = base.map_err(|problem| failed("get_dir", problem))?;
+    let base = evaluator.world().directory(&place, location);
+    let base = base.map_err(|problem| failed("get_dir", &problem))?;
+    if create {
+        make_dir(evaluator, "get_dir", &base)?;
+    }
     if location == "src" {
         return Ok(base.join(&scene.context.base_dir));
     }
     Ok(base)
 }
 
-fn failed(function: &str, problem: String) -> Error {
+fn make_dir(evaluator: &Evaluator, function: &str, path: &Path) -> Result<(), Error> {
+    let path = path.to_owned();
+    let made = evaluator.answer_to(Effect::MakeDir { path })?;
+    made.map(drop).map_err(|problem| failed(function, &problem))
+}
+
+fn write(call: &Call<'_>, path: &Path, contents: Vec<u8>, sensitive: bool) -> Result<(), Error> {
+    let path = path.to_owned();
+    let written = call.evaluator.answer_to(Effect::WriteFile {
+        path,
+        contents,
+        sensitive,
+    })?;
+    written
+        .map(drop)
+        .map_err(|problem| call.fail(problem.to_string()))
+}
+
+fn failed(function: &str, problem: &dyn Display) -> Error {
     Error::Function {
         function: function.to_owned(),
-        problem,
+        problem: problem.to_string(),
     }
 }
 
@@ -155,11 +175,7 @@ pub(super) fn file(call: &Call<'_>) -> Result<Item, Error> {
     let encoding = call.text("encoding")?;
     if let Some(contents) = call.option("contents")? {
         let bytes = encoded(call, &contents, &path, encoding.as_deref())?;
-        let written = call
-            .evaluator
-            .world()
-            .write(&path, &bytes, contents.has_sensitive());
-        written.map_err(|problem| call.fail(problem))?;
+        write(call, &path, bytes, contents.has_sensitive())?;
     }
     let expression = Value::map([("file", name.as_str().into())]);
     Ok(Item::Value(file_value(
@@ -219,7 +235,7 @@ fn encoded(
         }
         (Some("yaml" | "yml"), _) => {
             let yaml = call.evaluator.world().to_yaml(&plain);
-            let yaml = yaml.map_err(|problem| call.fail(problem))?;
+            let yaml = yaml.map_err(|problem| call.fail(problem.to_string()))?;
             Ok(yaml.into_bytes())
         }
         (Some("json"), _) => json(call, &plain),
@@ -284,8 +300,7 @@ pub(super) fn temporary(call: &Call<'_>) -> Result<Item, Error> {
     let name = format!("unfurl-{}{}", hex(&random), suffix.replace('/', "_"));
     let path = call.evaluator.world().temp_dir().join(name);
     let bytes = encoded(call, &contents, &path, encoding.as_deref())?;
-    let written = call.evaluator.world().write(&path, &bytes, true);
-    written.map_err(|problem| call.fail(problem))?;
+    write(call, &path, bytes, true)?;
     let shown = Value::from(path.to_string_lossy().into_owned());
     let expression = Value::map([("tempfile", shown.clone())]);
     Ok(Item::Value(file_value(
@@ -307,7 +322,7 @@ impl Evaluator {
             Ok(bytes) => Ok(decoded(&bytes, encoding)),
             Err(problem) => Err(failed(
                 "file",
-                format!("cannot read `{}`: {problem}", path.display()),
+                &format!("cannot read `{}`: {problem}", path.display()),
             )),
         }
     }

@@ -181,6 +181,8 @@ mod tests {
             "{get_env: HOME}",
             "{has_env: HOME}",
             "{eval: {to_env: {A: '${HOME}/x', ^PATH: /opt, +HO*: null, B: true}}}",
+            "{eval: {to_env: {A: x}, update_os_environ: false}}",
+            "{eval: {to_env: {A: x}, update_os_environ: true}}",
             "{get_input: who}",
             "{get_input: num}",
             "{get_input: [nope, {eval: .name}]}",
@@ -230,6 +232,8 @@ mod tests {
         {get_env: HOME} => '/home/me'
         {has_env: HOME} => True
         {eval: {to_env: {A: '${HOME}/x', ^PATH: /opt, +HO*: null, B: true}}} => {'A': '/home/me/x', 'PATH': '/opt:/bin', 'HOME': '/home/me', 'B': 'true'}
+        {eval: {to_env: {A: x}, update_os_environ: false}} => {'A': 'x'}
+        {eval: {to_env: {A: x}, update_os_environ: true}} => error: `to_env`: cannot change the environment of this process (`update_os_environ`): all tasks share the process, and run at the same time; give the map to the operations that need it, as their `environment`
         {get_input: who} => 'world'
         {get_input: num} => 3
         {get_input: [nope, {eval: .name}]} => 'app'
@@ -255,7 +259,7 @@ mod tests {
         {eval: {abspath: foo.txt}} => '/e/foo.txt'
         {eval: {abspath: [x, artifacts, true]}} => '/e/artifacts/app/x'
         {eval: {get_dir: ensemble}} => '/e'
-        {eval: {get_dir: nowhere}} => error: `get_dir`: there is no directory `nowhere`
+        {eval: {get_dir: nowhere}} => error: `get_dir`: there is no location `nowhere`
         {eval: {container_image: 'reg.example.com/a/B:1.0'}} => 'reg.example.com/a/b:1.0'
         {eval: {file: w.txt, dir: /tmp, contents: written}, select: path} => '/tmp/w.txt'
         {eval: {file: w.txt, dir: /tmp, contents: {a: 1}}, select: contents} => '{\n  "a": 1\n}'

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use minijinja::value::{Kwargs, Rest, Value as JinjaValue, ValueKind};
 use minijinja::{Environment, State};
 
-use crate::expr::World;
+use crate::expr::ports::LocalContext;
 use crate::expr::reads::Read;
 use crate::value::Value;
 
@@ -137,9 +137,9 @@ pub(super) fn add(environment: &mut Environment<'_>) {
     environment.add_test("escaped", |value: &JinjaValue| value.is_safe());
 }
 
-type Holds = fn(&dyn World, &Path) -> bool;
+type Holds = fn(&dyn LocalContext, &Path) -> bool;
 
-fn is_file(world: &dyn World, path: &Path) -> bool {
+fn is_file(world: &dyn LocalContext, path: &Path) -> bool {
     world.exists(path) && !world.is_dir(path)
 }
 

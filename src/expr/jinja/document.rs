@@ -14,8 +14,8 @@ use crate::expr::context::Context;
 use crate::expr::evaluator::Evaluator;
 use crate::expr::item::{Item, Scene};
 use crate::expr::memo::Memo;
+use crate::expr::ports::World;
 use crate::expr::scope::Scope;
-use crate::expr::world::World;
 use crate::value::{Handle, Map, Value};
 
 use super::error::failed;

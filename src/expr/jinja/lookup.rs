@@ -13,6 +13,7 @@ use minijinja::{Environment, State};
 use crate::expr::error::Error;
 use crate::expr::evaluator::Evaluator;
 use crate::expr::item::{Item, Scene};
+use crate::expr::ports::Effect;
 use crate::expr::reads::Read;
 use crate::value::{List, Value};
 
@@ -74,11 +75,14 @@ fn run(
     {
         Ok(results) => Ok(Some((results, wants_list))),
         // What must not be used is told, whatever else is ignored.
-        Err(error) if !lenient || matches!(error.bare(), Error::Refused { .. }) => {
-            Err(variables.fail(error))
-        }
+        Err(error) if !lenient || is_told(&error) => Err(variables.fail(error)),
         Err(_) => Ok(None),
     }
+}
+
+/// Whether `errors: ignore` does not hide an error.
+fn is_told(error: &Error) -> bool {
+    matches!(error.bare(), Error::Refused { .. } | Error::Unanswered)
 }
 
 impl Evaluator {
@@ -178,13 +182,15 @@ impl Evaluator {
         let mut results = List::new();
         for term in terms {
             let term = term.reveal().to_string();
-            let command: &[&str] = match name {
-                "url" => &["curl", "-fsSL", "--proto", "=http,https", "--", &term],
-                _ => &["/bin/sh", "-c", &term],
+            let effect = match name {
+                "url" => Effect::Fetch { url: term },
+                _ => Effect::Run {
+                    command: vec!["/bin/sh".to_owned(), "-c".to_owned(), term],
+                },
             };
-            let bytes = self.world().run(command);
-            let bytes = bytes.map_err(|problem| lookup_error(name, problem))?;
-            let text = String::from_utf8_lossy(&bytes).into_owned();
+            let answer = self.answer_to(effect)?;
+            let answer = answer.map_err(|problem| lookup_error(name, problem.to_string()))?;
+            let text = String::from_utf8_lossy(&answer.output).into_owned();
             match name {
                 "pipe" => results.push(text.trim_end().into()),
                 "url" if !options.flag("split_lines", true) => results.push(text.into()),

@@ -6,6 +6,7 @@ use crate::expr::error::Error;
 use crate::expr::evaluator::Evaluator;
 use crate::expr::functions;
 use crate::expr::item::Scene;
+use crate::expr::ports::Effect;
 use crate::expr::reads::Read;
 use crate::value::{List, Value};
 
@@ -71,9 +72,9 @@ impl Files<'_> {
             return Ok(base_dir.join(path));
         }
         let place = self.evaluator.place(self.scene);
-        let base = self.evaluator.world().directory(&place, "ensemble", false);
+        let base = self.evaluator.world().directory(&place, "ensemble");
         Ok(base
-            .map_err(|problem| self.fail(problem))?
+            .map_err(|problem| self.fail(problem.to_string()))?
             .join(base_dir)
             .join(path))
     }
@@ -311,8 +312,12 @@ impl Files<'_> {
         let password: String = bytes.chunks_exact(4).map(letter).collect();
         if keeps {
             let line = format!("{password}\n");
-            let written = self.evaluator.world().write(&full, line.as_bytes(), true);
-            written.map_err(|problem| self.fail(problem))?;
+            let written = self.evaluator.answer_to(Effect::WriteFile {
+                path: full,
+                contents: line.into_bytes(),
+                sensitive: true,
+            })?;
+            written.map_err(|problem| self.fail(problem.to_string()))?;
         }
         Ok(vec![Value::from(password).sensitive()])
     }

@@ -135,10 +135,7 @@ fn normal(path: &str) -> String {
 /// The path from the folder of the ensemble.
 fn absolute(args: &Arguments<'_>, path: &str) -> Result<String> {
     let place = args.evaluator().place(&args.variables.scene);
-    let base = args
-        .evaluator()
-        .world()
-        .directory(&place, "ensemble", false);
+    let base = args.evaluator().world().directory(&place, "ensemble");
     let base = base.map_err(|problem| args.fail(problem))?;
     Ok(normal(&base.join(path).to_string_lossy()))
 }

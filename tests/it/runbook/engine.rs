@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value as Json;
 use unfurl::diagnostic::Sources;
+use unfurl::expr::{NullWorld, Still, YamlError};
 use unfurl::host::helpers::{Book, Helpers, NoRoles};
 use unfurl::host::{
     Action, ActionResult, Address, Captured, Destination, Executor, Exit, Place, Program, Question,
@@ -27,56 +28,10 @@ impl Book for Straight {
     }
 }
 
-/// Nothing that templates could read.
-#[derive(Debug)]
-struct Void;
-
-impl unfurl::expr::World for Void {
-    fn env(&self, _name: &str) -> Option<String> {
-        None
-    }
-    fn env_all(&self) -> Vec<(String, String)> {
-        Vec::new()
-    }
-    fn read(&self, path: &Path) -> Result<Vec<u8>, String> {
-        Err(format!("{} is not there", path.display()))
-    }
-    fn exists(&self, _path: &Path) -> bool {
-        false
-    }
-    fn is_dir(&self, _path: &Path) -> bool {
-        false
-    }
-    fn list(&self, _path: &Path) -> Result<Vec<std::path::PathBuf>, String> {
-        Err("nothing is there".into())
-    }
-    fn write(&self, _path: &Path, _contents: &[u8], _sensitive: bool) -> Result<(), String> {
-        Err("nothing can be written".into())
-    }
-    fn make_dir(&self, _path: &Path) -> Result<(), String> {
-        Err("nothing can be made".into())
-    }
-    fn directory(
-        &self,
-        _place: &unfurl::expr::Place,
-        _location: &str,
-        _create: bool,
-    ) -> Result<std::path::PathBuf, String> {
-        Err("there is no folder".into())
-    }
-    fn which(&self, _name: &str) -> Option<std::path::PathBuf> {
-        None
-    }
-    fn now(&self) -> jiff::Timestamp {
-        jiff::Timestamp::UNIX_EPOCH
-    }
-    fn parse_yaml(&self, _text: &str) -> Result<unfurl::value::Value, String> {
-        Err("no YAML".into())
-    }
-    fn tree_digest(&self, _path: &Path) -> Option<String> {
-        None
-    }
-    fn random(&self, _bytes: &mut [u8]) {}
+/// A machine without anything that templates could read.
+fn void() -> NullWorld<Still> {
+    let yaml = |_: &str| Err(YamlError("no YAML".to_owned()));
+    NullWorld::new("nothing is there", Still(yaml))
 }
 
 fn tasks(text: &str) -> Tasks {
@@ -94,7 +49,7 @@ fn runbook(text: &str, calls: &[&str], options: Options) -> Runbook {
     let helpers = Helpers {
         book: Rc::new(Straight),
         roles: Rc::new(NoRoles),
-        world: Arc::new(Void),
+        world: Arc::new(void()),
     };
     Runbook::new(tasks(text), &calls, options, helpers).unwrap_or_else(|it| panic!("{it:?}"))
 }

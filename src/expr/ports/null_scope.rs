@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use super::{Attribute, Scope};
+use crate::expr::scope::{Attribute, Scope};
 use crate::value::{Handle, Value};
 
 /// A topology without anything in it: templates see only what they are given. The text is the key
 /// by which messages and memos call what they stand for.
 #[derive(Debug, Clone, Copy)]
-pub struct NoTopology(pub &'static str);
+pub struct NullScope(pub &'static str);
 
-impl Scope for NoTopology {
+impl Scope for NullScope {
     fn attribute(&self, _of: Handle, _name: &str) -> Option<Attribute> {
         None
     }

@@ -1,0 +1,190 @@
+//! A machine without anything: every read and every effect is refused with a message.
+
+use std::path::{Path, PathBuf};
+
+use crate::value::{Map, Value};
+
+use super::clock::Clock;
+use super::effects::{Answer, Effect, Effects};
+use super::env::Env;
+use super::error::{EffectError, ReadError, YamlError};
+use super::random::Random;
+use super::read_files::{Place, ReadFiles};
+use super::yaml::{Yaml, json_as_yaml};
+
+/// A machine on which nothing is read and nothing happens. Time, chance and YAML come from `rest`.
+#[derive(Debug, Clone)]
+pub struct NullWorld<R> {
+    refusal: &'static str,
+    rest: R,
+}
+
+impl<R> NullWorld<R> {
+    /// Makes a machine without anything. `refusal` says why nothing is read.
+    pub fn new(refusal: &'static str, rest: R) -> Self {
+        Self { refusal, rest }
+    }
+
+    fn refuse<T>(&self) -> Result<T, ReadError> {
+        Err(ReadError::Refused(self.refusal))
+    }
+}
+
+impl<R> ReadFiles for NullWorld<R> {
+    fn read(&self, _path: &Path) -> Result<Vec<u8>, ReadError> {
+        self.refuse()
+    }
+
+    fn exists(&self, _path: &Path) -> bool {
+        false
+    }
+
+    fn is_dir(&self, _path: &Path) -> bool {
+        false
+    }
+
+    fn is_link(&self, _path: &Path) -> bool {
+        false
+    }
+
+    fn is_mount(&self, _path: &Path) -> bool {
+        false
+    }
+
+    fn list(&self, _path: &Path) -> Result<Vec<PathBuf>, ReadError> {
+        self.refuse()
+    }
+
+    fn real_path(&self, path: &Path) -> PathBuf {
+        path.to_owned()
+    }
+
+    fn which(&self, _name: &str) -> Option<PathBuf> {
+        None
+    }
+
+    fn directory(&self, _place: &Place, _location: &str) -> Result<PathBuf, ReadError> {
+        self.refuse()
+    }
+
+    fn tree_digest(&self, _path: &Path) -> Option<String> {
+        None
+    }
+
+    fn content_digest(&self, _path: &Path) -> Option<String> {
+        None
+    }
+}
+
+impl<R> Env for NullWorld<R> {
+    fn env(&self, _name: &str) -> Option<String> {
+        None
+    }
+
+    fn env_all(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
+    fn context_value(&self, _section: &str, _name: &str) -> Option<Value> {
+        None
+    }
+
+    fn metadata(&self) -> Map {
+        Map::new()
+    }
+
+    fn permits(&self, _name: &str) -> bool {
+        false
+    }
+
+    fn temp_dir(&self) -> PathBuf {
+        PathBuf::from("/tmp")
+    }
+}
+
+impl<R> Effects for NullWorld<R> {
+    fn perform(&self, effect: &Effect) -> Result<Answer, EffectError> {
+        Err(EffectError::Refused(match effect {
+            Effect::Run { .. } | Effect::Fetch { .. } => "programs cannot be run here",
+            Effect::WriteFile { .. } | Effect::MakeDir { .. } => self.refusal,
+        }))
+    }
+}
+
+impl<R: Clock> Clock for NullWorld<R> {
+    fn now(&self) -> jiff::Timestamp {
+        self.rest.now()
+    }
+}
+
+impl<R: Random> Random for NullWorld<R> {
+    fn random(&self, bytes: &mut [u8]) {
+        self.rest.random(bytes);
+    }
+}
+
+impl<R: Yaml> Yaml for NullWorld<R> {
+    fn parse_yaml(&self, text: &str) -> Result<Value, YamlError> {
+        self.rest.parse_yaml(text)
+    }
+
+    fn to_yaml(&self, value: &Value) -> Result<String, YamlError> {
+        self.rest.to_yaml(value)
+    }
+}
+
+/// A clock that stands at 1970, chance that gives zeros, and this reader of YAML.
+#[derive(Debug, Clone, Copy)]
+pub struct Still(pub fn(&str) -> Result<Value, YamlError>);
+
+impl Clock for Still {
+    fn now(&self) -> jiff::Timestamp {
+        jiff::Timestamp::UNIX_EPOCH
+    }
+}
+
+impl Random for Still {
+    fn random(&self, bytes: &mut [u8]) {
+        bytes.fill(0);
+    }
+}
+
+impl Yaml for Still {
+    fn parse_yaml(&self, text: &str) -> Result<Value, YamlError> {
+        (self.0)(text)
+    }
+
+    fn to_yaml(&self, value: &Value) -> Result<String, YamlError> {
+        json_as_yaml(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_null_world_refuses_with_its_message() {
+        let world = NullWorld::new("no machine", Still(|_| Err(YamlError("no YAML".into()))));
+        let path = Path::new("/etc/hosts");
+        let reads = [
+            world.read(path).map(|_| ()),
+            world.list(path).map(|_| ()),
+            world.directory(&Place::default(), "src").map(|_| ()),
+        ];
+        for read in reads {
+            assert_eq!(read.unwrap_err().to_string(), "no machine");
+        }
+        let make = Effect::MakeDir { path: path.into() };
+        let url = "http://example.com".to_owned();
+        let effects = [
+            (make, "no machine"),
+            (Effect::Fetch { url }, "programs cannot be run here"),
+        ];
+        for (effect, refusal) in effects {
+            assert_eq!(world.perform(&effect).unwrap_err().to_string(), refusal);
+        }
+        assert!(!world.exists(path) && !world.permits("pipe"));
+        assert_eq!(world.parse_yaml("a").unwrap_err().to_string(), "no YAML");
+    }
+}
