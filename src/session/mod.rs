@@ -4,7 +4,6 @@ mod blueprint;
 mod conditions;
 mod decorators;
 mod departed;
-mod effects;
 mod error;
 mod externals;
 mod found;

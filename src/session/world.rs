@@ -7,7 +7,11 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest as _, Sha256};
 
 use crate::diagnostic::Sources;
-use crate::expr::{Clock, Env, Place, Random, ReadError, ReadFiles, Yaml, YamlError};
+use crate::exec::perform_effect;
+use crate::expr::{
+    Answer, Clock, Effect, EffectError, Effects, Env, Place, Random, ReadError, ReadFiles, Yaml,
+    YamlError,
+};
 use crate::git::Repository;
 use crate::project::Trust;
 use crate::system::{clock, env, fs};
@@ -81,6 +85,12 @@ impl Env for RealWorld {
 
     fn temp_dir(&self) -> PathBuf {
         env::temporary_dir()
+    }
+}
+
+impl Effects for RealWorld {
+    fn perform(&self, effect: &Effect) -> Result<Answer, EffectError> {
+        perform_effect(effect, &self.base, &self.variables)
     }
 }
 

@@ -1,0 +1,65 @@
+//! Performs the effects of expressions on this machine.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::expr::{Answer, Effect, EffectError};
+use crate::system::{fs, process};
+
+/// Performs one effect. Relative paths are below `base`, where programs run, too; they see
+/// `variables` only.
+///
+/// # Errors
+///
+/// The program fails or prints too much, or the file cannot be written.
+pub fn perform_effect(
+    effect: &Effect,
+    base: &Path,
+    variables: &BTreeMap<String, String>,
+) -> Result<Answer, EffectError> {
+    match effect {
+        Effect::Run { command } => run(command.iter().map(String::as_str), base, variables),
+        Effect::Fetch { url } => {
+            let curl = ["curl", "-fsSL", "--proto", "=http,https", "--", url];
+            run(curl.into_iter(), base, variables)
+        }
+        Effect::WriteFile {
+            path,
+            contents,
+            sensitive,
+        } => {
+            let mode = sensitive.then_some(0o600);
+            let written = fs::write_plain(&fs::absolute(path, base), contents, mode);
+            written.map(|()| Answer::default()).map_err(EffectError::of)
+        }
+        Effect::MakeDir { path } => {
+            let made = fs::create_dir_all(&fs::absolute(path, base));
+            made.map(|()| Answer::default()).map_err(EffectError::of)
+        }
+    }
+}
+
+fn run<'a>(
+    command: impl Iterator<Item = &'a str>,
+    base: &Path,
+    variables: &BTreeMap<String, String>,
+) -> Result<Answer, EffectError> {
+    let mut helper = process::Helper::new(command);
+    helper.cwd = Some(base.to_path_buf());
+    let variables = variables.iter();
+    let variables = variables.map(|(name, value)| (name.clone(), value.clone()));
+    helper.env = Some(variables.collect());
+    let output = process::run(&helper).map_err(EffectError::of)?;
+    if output.truncated {
+        return Err(EffectError::TooMuchOutput);
+    }
+    if !output.is_ok() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(EffectError::Exited {
+            code: output.code,
+            said: said.trim().to_owned(),
+        });
+    }
+    let output = output.stdout;
+    Ok(Answer { output })
+}
