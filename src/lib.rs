@@ -21,8 +21,10 @@
 //! | 0 | [`hash`] | fast tables |
 //!
 //! A deploy is a one-way pipeline of types, spelled out in [`ops::deploy`]:
-//! `Source → Document → Manifest → ServiceTemplate → Topology → Plan → Job ⇒ Event* → Report →
-//! Record`.
+//! `Found → Manifest → ServiceTemplate → Topology → Plan → Engine ⇒ Event* → Report → Record`.
+//! The engine of a job starts no task: it hands requests to the driver of [`exec`], which performs
+//! them, and takes their results. The journal, the log, the screen and the record of the job are
+//! made from its events and its report.
 
 pub mod cli;
 pub mod configurator;

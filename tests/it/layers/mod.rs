@@ -35,9 +35,8 @@ const REFUSED: &[(&str, &str)] = &[
     ("task", "runbook"),
 ];
 
-/// The modules that may know the async runtime, and the start of the one file that owns it.
+/// The modules that may know the async runtime.
 const ASYNC_MODULES: &[&str] = &["exec", "host", "web"];
-const ASYNC_FILES: &str = "ops/session";
 
 /// How many files of a module import each other in its largest circle, where there is one. These
 /// numbers only ever become smaller.
@@ -237,7 +236,7 @@ fn problems(path: &str, source: &str) -> Vec<String> {
 }
 
 fn may_be_async(path: &str) -> bool {
-    ASYNC_MODULES.contains(&module_of(path)) || path.starts_with(ASYNC_FILES)
+    ASYNC_MODULES.contains(&module_of(path))
 }
 
 /// The files of `folder` that `main` names in no `mod` line.
@@ -435,13 +434,7 @@ mod parser {
     #[test]
     fn the_async_runtime_stays_where_it_belongs() {
         let source = "use tokio::sync::mpsc;\n";
-        for path in [
-            "host/a.rs",
-            "exec/local.rs",
-            "web/mod.rs",
-            "ops/session.rs",
-            "ops/session/a.rs",
-        ] {
+        for path in ["host/a.rs", "exec/local.rs", "web/mod.rs"] {
             assert!(problems(path, source).is_empty(), "{path}");
         }
         assert_eq!(
