@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::jobs_tsv::{CUT_OFF, join_keys};
-use crate::job::{Completion, Digest, JobHead, Report, TaskRecord};
+use crate::job::{Completion, Digest, JobHead, JobStart, Report, TaskRecord};
 use crate::name::Status;
 use crate::value::{Map, Value};
 
@@ -71,9 +71,9 @@ pub(super) fn job_record(report: &Report, ended: jiff::Timestamp) -> Map {
 }
 
 /// The record of a job that begins: what is known of it then, in the order of records.
-pub(super) fn begun_record(head: &JobHead) -> Map {
-    let end = (head.start, Status::Unknown);
-    head_record(head, &Stats::default(), end)
+pub(super) fn begun_record(start: &JobStart) -> Map {
+    let end = (start.began, Status::Unknown);
+    head_record(&start.head, &Stats::default(), end)
 }
 
 fn head_record(head: &JobHead, stats: &Stats, end: (jiff::Timestamp, Status)) -> Map {

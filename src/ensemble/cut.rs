@@ -81,9 +81,7 @@ impl CutOffJob {
             }
             Entry::Settled { groups, amended } => {
                 self.settled.extend(groups);
-                for task in amended {
-                    self.amend(task);
-                }
+                self.amend(amended);
             }
             Entry::Instance(state) => drop(self.instances.insert(state.route, state.record)),
             Entry::Template { name, text } => self.templates.push((name, text)),
@@ -91,11 +89,17 @@ impl CutOffJob {
         }
     }
 
-    /// Puts the record of a task that has ended in the place of the one before.
-    fn amend(&mut self, task: Ended) {
-        let mut ended = self.ended.iter_mut();
-        if let Some(before) = ended.find(|before| before.task == task.task) {
-            *before = task;
+    /// Puts the records of tasks that have ended in the places of those before.
+    fn amend(&mut self, tasks: Vec<Ended>) {
+        if tasks.is_empty() {
+            return;
+        }
+        let ended = self.ended.iter().enumerate();
+        let places: HashMap<usize, usize> = ended.map(|(place, it)| (it.task, place)).collect();
+        for task in tasks {
+            if let Some(place) = places.get(&task.task) {
+                self.ended[*place] = task;
+            }
         }
     }
 

@@ -164,7 +164,7 @@ impl Began {
         Self {
             id: start.head.id.to_string(),
             start: start.head.start.as_microsecond(),
-            record: text_of(begun_record(&start.head)),
+            record: text_of(begun_record(start)),
             token: Some(token.to_owned()),
             goal: Some(goal.to_kept()),
             done,

@@ -92,6 +92,15 @@ impl Reads {
     }
 }
 
+impl IntoIterator for Reads {
+    type Item = (Read, Value);
+    type IntoIter = indexmap::map::IntoIter<Read, Value>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
 impl<'a> IntoIterator for &'a Reads {
     type Item = (&'a Read, &'a Value);
     type IntoIter = indexmap::map::Iter<'a, Read, Value>;

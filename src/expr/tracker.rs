@@ -201,9 +201,14 @@ impl Tracker {
     pub(super) fn join(&self, ended: Frame) {
         let mut state = self.state();
         let frame = state.frame();
-        for (read, value) in &ended.reads {
-            let value = Some(value.clone()).filter(|value| !value.is_null());
-            frame.reads.add(read.clone(), value);
+        if frame.reads.is_empty() && frame.slots.is_empty() {
+            *frame = ended;
+            return;
+        }
+        for (read, value) in ended.reads {
+            frame
+                .reads
+                .add(read, Some(value).filter(|it| !it.is_null()));
         }
         frame.slots.extend(ended.slots);
     }

@@ -215,6 +215,10 @@ impl Engine {
 
     /// The topology, to be changed. Every view of it has ended by then, so that nothing is copied.
     pub(super) fn topology_mut(&mut self) -> &mut Topology {
+        debug_assert!(
+            Arc::get_mut(&mut self.topology).is_some(),
+            "a view of the topology outlives a change of it"
+        );
         Arc::make_mut(&mut self.topology)
     }
 
@@ -330,6 +334,8 @@ impl Engine {
         };
         Ok(JobStart {
             head: self.head()?,
+            // The id of a job that follows another at once is of a moment later.
+            began: self.surroundings.world.now().max(self.options.start),
             steps: self.scheduler.left(),
             goal: self.options.goal.clone(),
             planned,

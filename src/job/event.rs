@@ -56,6 +56,8 @@ pub struct JobHead {
 pub struct JobStart {
     /// The head of its record.
     pub head: JobHead,
+    /// When its tasks begin to run.
+    pub began: jiff::Timestamp,
     /// How many steps are planned.
     pub steps: usize,
     /// What it is to reach, and what a job that it goes on with has done.

@@ -67,7 +67,9 @@ pub use options::{JobOptions, Recording};
 pub use ports::Ports;
 pub use problem::explain;
 pub use proposal::{Proposal, ProposedTask, Readiness};
-pub use report::{Report, ReportedStep, ReportedTask, ReportedValues, StepState};
+pub use report::{
+    FinishedJob, Questions, Report, ReportedStep, ReportedTask, ReportedValues, StepState,
+};
 pub use stage::{Entry, Finished, Stage};
 pub use task::{Changes, Dependency, TargetState, Task, TaskIndex, TaskReads, TaskSpec};
 pub use task_record::{

@@ -154,14 +154,14 @@ impl Engine {
     /// a task may add to its record, and digests of what the model says are those that the next job
     /// compares with. Returns the records of tasks that this has changed since their end.
     pub(super) fn complete_records(&mut self) -> Vec<Arc<TaskRecord>> {
+        let mut changed = Vec::new();
+        if std::mem::replace(&mut self.ledger.has_complete_records, true) {
+            return changed;
+        }
         if self.recording != Recording::Nothing
             && let Some(warning) = self.get_digest_key()
         {
             self.say(Level::Warning, warning);
-        }
-        let mut changed = Vec::new();
-        if std::mem::replace(&mut self.ledger.has_complete_records, true) {
-            return changed;
         }
         for index in self.ledger.work.clone() {
             let is_new = self.ledger.record(index).is_none();

@@ -5,11 +5,14 @@ use std::sync::Arc;
 
 use super::engine::Engine;
 use super::error::Error;
+use super::evaluation::{Evaluation, Surroundings};
 use super::event::{Event, JobHead};
-use super::options::Recording;
+use super::options::{JobOptions, Recording};
+use super::proposal::Proposal;
 use super::stage::Stage;
 use super::task::TaskIndex;
 use super::task_record::TaskRecord;
+use crate::expr;
 use crate::name::Status;
 use crate::plan::{Goal, Plan};
 use crate::topology::{SectionValues, Topology, status_section};
@@ -107,10 +110,60 @@ impl Report {
     }
 }
 
+/// A job that has ended.
+pub struct FinishedJob {
+    /// The report.
+    pub report: Report,
+    /// The plan, if it was asked for.
+    pub proposal: Option<Proposal>,
+    /// The events since the last call of [`Engine::take_events`].
+    pub events: Vec<Event>,
+    /// Answers questions about the job.
+    pub questions: Questions,
+}
+
+/// Answers questions about a job that has ended.
+pub struct Questions {
+    options: JobOptions,
+    surroundings: Surroundings,
+}
+
+impl std::fmt::Debug for Questions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Questions").finish_non_exhaustive()
+    }
+}
+
+impl Questions {
+    /// The value of an expression in the topology at the end of a job, as [`Engine::query`] gives it.
+    ///
+    /// # Errors
+    ///
+    /// The expression cannot be evaluated.
+    pub fn query(
+        &self,
+        report: &Report,
+        expression: &str,
+        depth: u8,
+    ) -> Result<(Value, Vec<(String, Value)>), expr::Error> {
+        let evaluation = Evaluation {
+            topology: &report.topology,
+            plan: &report.plan,
+            options: &self.options,
+            surroundings: &self.surroundings,
+        };
+        evaluation.query(expression, depth)
+    }
+}
+
 impl Engine {
-    /// Ends the job: evaluates the outputs and completes the records. The events are those since the
-    /// last call of [`Engine::take_events`].
-    pub fn into_report(mut self) -> Result<(Report, Vec<Event>), Error> {
+    /// Ends the job: evaluates the outputs and completes the records. The plan is given with
+    /// `with_plan`.
+    ///
+    /// # Errors
+    ///
+    /// The start of the job is no time that an id can be made of.
+    pub fn into_finished(mut self, with_plan: bool) -> Result<FinishedJob, Error> {
         self.complete_records();
         let values = self.values_at_end();
         let events = self.take_events();
@@ -122,20 +175,42 @@ impl Engine {
         };
         let head = self.head()?;
         let status = self.status();
+        let proposal = with_plan.then(|| self.proposal());
+        let Self {
+            options,
+            topology,
+            plan,
+            surroundings,
+            mut ledger,
+            steps: table,
+            scheduler,
+            execution,
+            ..
+        } = self;
         let report = Report {
             head,
-            goal: self.options.goal,
+            goal: options.goal.clone(),
             status,
-            interrupted: self.ledger.interrupted,
-            aborted: self.ledger.aborted,
+            interrupted: ledger.interrupted,
+            aborted: ledger.aborted.take(),
             tasks,
             values,
-            topology: self.topology,
-            plan: self.plan,
+            topology,
+            plan,
             steps,
             unrecorded,
         };
-        Ok((report, events))
+        // A process runs one job: these are left to its end, which frees them at once.
+        std::mem::forget((ledger, table, scheduler, execution));
+        Ok(FinishedJob {
+            report,
+            proposal,
+            events,
+            questions: Questions {
+                options,
+                surroundings,
+            },
+        })
     }
 
     /// The head of the job's record.

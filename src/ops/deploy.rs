@@ -3,7 +3,7 @@
 use super::failure::{Failure, FailureKind};
 use super::locked::{self, LockedForJob};
 use super::request::JobRequest;
-use super::running::{Approval, RenderedJob};
+use super::running::{Approval, RenderedJob, ReportedJob};
 use super::view::{JobReport, View};
 use crate::job;
 use crate::session;
@@ -12,9 +12,9 @@ use crate::session;
 pub fn deploy(request: &JobRequest, view: &mut dyn View) -> Result<JobReport, Failure> {
     let found = session::find(&request.session)?;
     let mut locked = LockedForJob::acquire(found, request, view)?;
-    let report = run(&mut locked, request, view);
+    let job = run(&mut locked, request, view);
     locked.release(view);
-    report
+    Ok(job?.answered(request))
 }
 
 /// Runs the job of an ensemble that is locked. Each line turns one type into the next.
@@ -22,7 +22,7 @@ fn run(
     locked: &mut LockedForJob,
     request: &JobRequest,
     view: &mut dyn View,
-) -> Result<JobReport, Failure> {
+) -> Result<ReportedJob, Failure> {
     locked.fast_forward(request, view)?;
     locked.recover(request, view)?;
     let session = locked.load(request)?;

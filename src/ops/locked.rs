@@ -15,9 +15,10 @@ use crate::session::{self, Found, Session};
 /// An ensemble that is locked for a job.
 #[derive(Debug)]
 pub(super) struct LockedForJob {
+    /// The lock for all machines, which is freed first.
+    remote: RemoteLock,
     /// The lock on this machine, without which nothing is recorded.
     pub(super) ensemble: LockedEnsemble,
-    remote: RemoteLock,
     found: Found,
 }
 

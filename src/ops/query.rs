@@ -2,7 +2,9 @@
 
 use super::failure::{Failure, FailureKind};
 use crate::diagnostic::{Sources, Span};
-use crate::job::{self, Engine};
+use crate::expr;
+use crate::job::{self, Engine, Questions, Report};
+use crate::topology::Topology;
 use crate::value::Value;
 
 /// An expression that is evaluated in a job.
@@ -27,12 +29,31 @@ pub struct Answer {
 }
 
 impl QueryRequest {
-    /// Evaluates the expression in a job as it is now.
+    /// Evaluates the expression in a job that was planned.
     pub(super) fn answer(&self, engine: &Engine, sources: &Sources) -> Result<Answer, Failure> {
         let answer = engine.query(&self.expression, self.depth);
+        self.answer_of(answer, (&engine.topology, sources))
+    }
+
+    /// Evaluates the expression in a job that has ended.
+    pub(super) fn answer_after(
+        &self,
+        questions: &Questions,
+        report: &Report,
+        sources: &Sources,
+    ) -> Result<Answer, Failure> {
+        let answer = questions.query(report, &self.expression, self.depth);
+        self.answer_of(answer, (&report.topology, sources))
+    }
+
+    fn answer_of(
+        &self,
+        answer: Result<(Value, Vec<(String, Value)>), expr::Error>,
+        (topology, sources): (&Topology, &Sources),
+    ) -> Result<Answer, Failure> {
         let (value, trace) = answer.map_err(|error| {
             let nowhere = |_: &str| Span::NONE;
-            let problem = job::explain(&engine.topology, error.to_string(), &error, &nowhere);
+            let problem = job::explain(topology, error.to_string(), &error, &nowhere);
             Failure::with_places(FailureKind::Refused, problem, sources.clone())
         })?;
         Ok(Answer {

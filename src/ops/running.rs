@@ -10,7 +10,6 @@ use super::hands::{self, JobFolders};
 use super::locked;
 use super::log::JobLog;
 use super::prepared::{Prepared, prepare, spec_digest};
-use super::query::Answer;
 use super::request::JobRequest;
 use super::rescue;
 use super::resume;
@@ -21,9 +20,11 @@ use crate::ensemble::keep_out_of_git;
 use crate::ensemble::{
     self, Folders, JobJournal, LockedEnsemble, Record, RecordError, RecordFacts,
 };
-use crate::exec;
+use crate::exec::{self, Driver};
 use crate::git::Repository;
-use crate::job::{self, Event, JobFacts, Ports, Proposal, Recording, Report, Sink as _};
+use crate::job::{
+    self, Event, FinishedJob, JobFacts, Ports, Questions, Recording, Report, Sink as _,
+};
 use crate::name::Status;
 use crate::session::Session;
 use crate::system::clock;
@@ -35,6 +36,8 @@ pub(super) struct RenderedJob<'a> {
     commit: Option<JobCommit>,
     folders: JobFolders,
     watch: Watch<'a>,
+    /// The driver, once tasks run.
+    driver: Option<Driver>,
     job: Prepared,
 }
 
@@ -56,12 +59,29 @@ pub(super) struct EndedJob<'a> {
     commit: Option<JobCommit>,
     watch: Watch<'a>,
     around: super::prepared::Around,
-    report: Report,
-    /// The plan, where nothing of it was run.
-    plan: Option<Proposal>,
-    query: Option<Result<Answer, Failure>>,
-    /// The events since the last that were passed on.
-    events: Vec<Event>,
+    job: FinishedJob,
+    /// The driver is kept: connections are closed once the record is saved.
+    _driver: Option<Driver>,
+}
+
+/// A job whose locks may be freed, with what answers the question that the user asks.
+pub(super) struct ReportedJob {
+    report: JobReport,
+    questions: Questions,
+}
+
+impl ReportedJob {
+    /// The report, with the answer to the question of the request.
+    pub(super) fn answered(self, request: &JobRequest) -> JobReport {
+        let Self {
+            mut report,
+            questions,
+        } = self;
+        let query = request.query.as_ref();
+        let sources = &report.sources;
+        report.query = query.map(|it| it.answer_after(&questions, &report.job, sources));
+        report
+    }
 }
 
 impl<'a> RenderedJob<'a> {
@@ -90,6 +110,7 @@ impl<'a> RenderedJob<'a> {
             commit,
             folders,
             watch,
+            driver: None,
             job,
         })
     }
@@ -175,7 +196,8 @@ impl<'a> RenderedJob<'a> {
         locked: &LockedEnsemble,
     ) -> Result<(), job::Error> {
         let performer = self.watch.view.performer();
-        let mut driver = hands::driver(self.request, locked, performer);
+        let driver = hands::driver(self.request, locked, performer);
+        let driver = self.driver.insert(driver);
         let mut ports = Ports {
             folders: &mut self.folders,
             journal: match journal {
@@ -184,7 +206,7 @@ impl<'a> RenderedJob<'a> {
             },
             sinks: vec![&mut self.watch],
         };
-        exec::run_job(&mut self.job.engine, &mut ports, &mut driver)
+        exec::run_job(&mut self.job.engine, &mut ports, driver)
     }
 
     /// Ends the job.
@@ -194,24 +216,21 @@ impl<'a> RenderedJob<'a> {
             session,
             commit,
             watch,
+            driver,
             job: Prepared { engine, around },
             ..
         } = self;
-        let query = request.query.as_ref();
-        let query = query.map(|query| query.answer(&engine, &session.sources));
-        let plan = (!around.ran).then(|| engine.proposal());
-        let ended = engine.into_report();
-        let (report, events) = ended.map_err(|error| internal(&error))?;
+        let job = engine
+            .into_finished(!around.ran)
+            .map_err(|error| internal(&error))?;
         Ok(EndedJob {
             request,
             session,
             commit,
             watch,
             around,
-            report,
-            plan,
-            query,
-            events,
+            job,
+            _driver: driver,
         })
     }
 }
@@ -231,11 +250,11 @@ impl EndedJob<'_> {
         let facts = RecordFacts {
             kept_templates: Arc::clone(&self.around.kept_templates),
             // The id of a job that follows another at once is of a moment later.
-            ended: clock::now().max(self.report.head.start),
+            ended: clock::now().max(self.job.report.head.start),
         };
         keep_out_of_git(manifest.base_dir());
-        if let Some(record) = Record::of(manifest, &self.report, &facts) {
-            let previous = self.report.head.facts.previous.clone();
+        if let Some(record) = Record::of(manifest, &self.job.report, &facts) {
+            let previous = self.job.report.head.facts.previous.clone();
             locked
                 .record(&record, manifest)
                 .map_err(|error| match error {
@@ -252,16 +271,21 @@ impl EndedJob<'_> {
     /// Warns of changes that are not saved, and keeps the goal of a job that was interrupted, so
     /// that another can go on with it.
     pub(super) fn settle(&mut self) {
-        tell_unsaved(&self.report, &mut self.watch);
-        resume::settle(&self.report, &self.session, &self.around.planned);
+        tell_unsaved(&self.job.report, &mut self.watch);
+        resume::settle(&self.job.report, &self.session, &self.around.planned);
     }
 
     /// Makes the report for people and programs: the log goes where it belongs, and the record is
     /// committed if that is asked for.
-    pub(super) fn report(mut self, approval: Approval) -> JobReport {
-        self.watch.all(&self.events);
+    pub(super) fn report(mut self, approval: Approval) -> ReportedJob {
+        self.watch.all(&self.job.events);
         let declined = approval == Approval::Declined;
-        let job = self.report;
+        let FinishedJob {
+            report: job,
+            proposal,
+            questions,
+            ..
+        } = self.job;
         let name = ensemble::job_file_name(job.head.start, job.head.id.as_str());
         let folder = if declined || job.is_dry_run() {
             "planned"
@@ -280,16 +304,17 @@ impl EndedJob<'_> {
         };
         let mut problems = self.around.without_effect;
         problems.append(self.watch.problems);
-        JobReport {
+        let report = JobReport {
             job,
-            plan: self.plan,
-            query: self.query,
+            plan: proposal,
+            query: None,
             problems,
             sources: self.watch.sources,
             elapsed: self.around.began.elapsed(),
             declined,
             commits,
-        }
+        };
+        ReportedJob { report, questions }
     }
 }
 
