@@ -36,3 +36,6 @@ pub use records::RecordFile;
 pub use rescue::{Rescue, RescueError};
 pub use store::RecordStore;
 pub use templates::{Kept, KeptIndex, KeptTemplates};
+
+#[cfg(test)]
+mod tests;
