@@ -294,7 +294,7 @@ impl CutOffJob {
             {
                 set_half_done(record);
             }
-            put(&mut status, route, record);
+            put(&mut status, route, record, false);
         }
         Ok(Value::from(status))
     }
@@ -369,15 +369,16 @@ fn add_files(
 }
 
 /// Puts the record of an instance at its place; what stands on it and within it stays. A record
-/// that somebody else has made since is left alone.
-fn put(status: &mut Map, route: &[String], record: Option<Map>) {
+/// that somebody else has made since is left alone. `are_names` says whether the keys at hand are
+/// names of instances, not keys of a record.
+fn put(status: &mut Map, route: &[String], record: Option<Map>, are_names: bool) {
     let Some((first, rest)) = route.split_first() else {
         return;
     };
     if !rest.is_empty() {
         // An instance of which no task was begun has no record in the journal: without operations it
         // is there all the same once something stands on it.
-        let is_instance = first != "instances" && rest[0] == "instances";
+        let is_instance = are_names && rest[0] == "instances";
         let inner = status.entry(first.as_str().into()).or_insert_with(|| {
             let mut record = Map::new();
             if is_instance {
@@ -389,7 +390,8 @@ fn put(status: &mut Map, route: &[String], record: Option<Map>) {
             *inner = Value::from(Map::new());
         }
         if let Value::Map(inner) = inner {
-            put(Arc::make_mut(inner), rest, record);
+            let are_names = !are_names && first == "instances";
+            put(Arc::make_mut(inner), rest, record, are_names);
         }
         return;
     }

@@ -47,3 +47,6 @@ pub use rescue::{Rescue, RescueError};
 pub use store::RecordStore;
 pub(crate) use survivors::end_survivors;
 pub use templates::{Kept, KeptIndex, KeptTemplates};
+
+#[cfg(test)]
+mod tests;

@@ -111,6 +111,7 @@ impl Report {
 }
 
 /// A job that has ended.
+#[derive(Debug)]
 pub struct FinishedJob {
     /// The report.
     pub report: Report,

@@ -27,6 +27,7 @@ mod interrupts;
 mod inventory;
 mod jobs;
 mod layers;
+mod left_journals;
 mod locking;
 mod locks;
 mod machine;

@@ -64,11 +64,14 @@ impl TestEnv {
 
     /// The world with a copy of one of the examples.
     pub(crate) fn with_example(name: &str) -> Self {
+        Self::with_folder(&format!("ensembles/{name}"))
+    }
+
+    /// The world with a copy of a folder of the repository.
+    pub(crate) fn with_folder(path: &str) -> Self {
         let env = Self::new();
-        let example = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("ensembles")
-            .join(name);
-        copy(&example, &env.work());
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+        copy(&folder, &env.work());
         env
     }
 

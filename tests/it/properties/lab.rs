@@ -166,6 +166,13 @@ impl Lab {
         fs::write(self.path(), format!("{}{rest}", spec.replace(from, to))).unwrap();
     }
 
+    /// Writes a file beside the ensemble.
+    pub(super) fn put(&self, name: &str, bytes: &[u8]) {
+        let path = self.folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+
     fn request(&mut self, goal: Goal, parallel: usize) -> JobRequest {
         self.jobs += 1;
         JobRequest {

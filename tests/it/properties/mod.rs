@@ -5,6 +5,7 @@ mod laws;
 mod model;
 mod oracle;
 mod picks;
+mod replay;
 mod same;
 mod simulation;
 

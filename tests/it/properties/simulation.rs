@@ -31,10 +31,10 @@ const CUTS: usize = 3;
 
 /// What the simulation thinks of next: the same for the same seed.
 #[derive(Debug)]
-struct Chance(u64);
+pub(super) struct Chance(pub(super) u64);
 
 impl Chance {
-    fn below(&mut self, bound: usize) -> usize {
+    pub(super) fn below(&mut self, bound: usize) -> usize {
         // SplitMix64.
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;

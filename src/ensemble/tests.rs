@@ -1,0 +1,852 @@
+//! That the record of a job that was cut off is that of the events in its journal, wherever the
+//! journal ends: what recovery makes of the journal's text is compared with a report that is made of
+//! the events themselves.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use proptest::collection::vec;
+use proptest::option::weighted;
+use proptest::prelude::{
+    Just, ProptestConfig, Strategy, any, prop_assert_eq, prop_oneof, proptest,
+};
+use proptest::sample::Index;
+use proptest::test_runner::{RngSeed, TestCaseError};
+use serde_json::{Value as Json, json};
+
+use super::changes::Stats;
+use super::cut::CutOffJob;
+use super::job_journal::JobJournal;
+use super::journal::Journal;
+use super::manifest::{Manifest, ManifestSource};
+use super::record::{Record, RecordFacts};
+use super::templates::KeptIndex;
+use crate::diagnostic::Sources;
+use crate::job::{
+    self, Completion, DependencyRecord, Digest, Event, FolderKey, InstanceChange, JobFacts,
+    JobHead, JobStart, Level, Report, ReportedTask, ReportedValues, SecretDigest, TargetName,
+    TargetState, TaskData, TaskEnd, TaskRecord, TaskTurn,
+};
+use crate::name::{ChangeId, NodeState, OperationRef, Priority, Status};
+use crate::plan::{Goal, Plan, Resumed};
+use crate::system::fs;
+use crate::topology::testing::Model;
+use crate::value::{Map, Value};
+use crate::yaml;
+
+/// An ensemble in which `a` is on record from before, and `z` from a job that began later.
+const ENSEMBLE: &str = "apiVersion: unfurl/v1.0.0
+kind: Ensemble
+spec:
+  discovered:
+    older: {type: Thing}
+status:
+  inputs: {size: 3}
+  instances:
+    a:
+      template: a
+      readyState: {local: ok, effective: error, state: started}
+      lastConfigChange: A5BL7ntS0001
+      instances:
+        old: {template: old, readyState: {local: ok}}
+    z: {template: z, readyState: {local: ok}, lastStateChange: A7BL7ntS0001}
+";
+/// What the record says of a task that never ended.
+const IN_DOUBT: &str = "its job was cut off: nobody knows whether it has done its work";
+
+/// The instances: name, key among all topologies, and place in the `status` section. The third
+/// stands on the first, and the fourth is within the second.
+const INSTANCES: [(&str, &str, &[&str]); 5] = [
+    ("a", "::a", &["instances", "a"]),
+    ("b", "::b", &["instances", "b"]),
+    ("c", "::c", &["instances", "a", "instances", "c"]),
+    (
+        "n",
+        "::b:::n",
+        &["instances", "b", "substitution", "instances", "n"],
+    ),
+    ("z", "::z", &["instances", "z"]),
+];
+const OPERATIONS: [(&str, &str); 6] = [
+    ("Standard", "create"),
+    ("Standard", "delete"),
+    ("Configure", "add_target"),
+    ("Install", "check"),
+    ("Install", "discover"),
+    ("Mine", "sing: it"),
+];
+const WORKFLOWS: [Option<&str>; 4] = [None, Some("deploy"), Some("undeploy"), Some("check")];
+
+/// Something that happens in a job.
+#[derive(Debug, Clone)]
+enum Pick {
+    /// A task begins.
+    Start(TaskPick),
+    /// A task ends: one of those that run, or one that nobody saw begin.
+    End(Option<Index>, TaskPick, EndPick),
+    /// The record of a task that has ended is another.
+    Amend(Index, EndPick),
+    Template(u8, String),
+    Settle(usize),
+    Instance(Index, Status, bool),
+    Say(String),
+    Finish(Status),
+}
+
+#[derive(Debug, Clone)]
+struct TaskPick {
+    instance: Index,
+    operation: Index,
+    group: Option<usize>,
+    workflow: Index,
+    text: String,
+}
+
+#[derive(Debug, Clone)]
+struct EndPick {
+    status: Status,
+    completion: Index,
+    changed: bool,
+    target: Option<Status>,
+    digest: String,
+}
+
+fn status() -> impl Strategy<Value = Status> {
+    (0..Status::ALL.len()).prop_map(|place| Status::ALL[place])
+}
+
+fn end() -> impl Strategy<Value = EndPick> {
+    let ends = prop_oneof![3 => Just(Status::Ok), 1 => Just(Status::Error)];
+    let parts = (
+        ends,
+        any::<Index>(),
+        any::<bool>(),
+        weighted(0.8, status()),
+        "[a-f0-9]{1,8}",
+    );
+    parts.prop_map(|(status, completion, changed, target, digest)| EndPick {
+        status,
+        completion,
+        changed,
+        target,
+        digest,
+    })
+}
+
+fn task() -> impl Strategy<Value = TaskPick> {
+    let text = prop_oneof![
+        "[ -~]{0,12}",
+        "(\\PC|\n|\t){0,8}",
+        Just("<<REDACTED>>".to_owned()),
+        Just("1: {\n- yes".to_owned())
+    ];
+    let parts = (
+        any::<Index>(),
+        any::<Index>(),
+        weighted(0.7, 0usize..4),
+        any::<Index>(),
+        text,
+    );
+    parts.prop_map(|(instance, operation, group, workflow, text)| TaskPick {
+        instance,
+        operation,
+        group,
+        workflow,
+        text,
+    })
+}
+
+fn picks() -> impl Strategy<Value = Vec<(bool, Pick)>> {
+    let pick = prop_oneof![
+        6 => task().prop_map(Pick::Start),
+        6 => (weighted(0.8, any::<Index>()), task(), end()).prop_map(|(of, task, end)| Pick::End(of, task, end)),
+        1 => (any::<Index>(), end()).prop_map(|(of, end)| Pick::Amend(of, end)),
+        1 => (0u8..3, "[ -~\n]{0,9}").prop_map(|(name, text)| Pick::Template(name, text)),
+        2 => (0usize..4).prop_map(Pick::Settle),
+        6 => (any::<Index>(), status(), any::<bool>()).prop_map(|(of, status, gone)| Pick::Instance(of, status, gone)),
+        1 => "[a-z]{0,5}".prop_map(Pick::Say),
+    ];
+    let finish = weighted(0.4, prop_oneof![Just(Status::Ok), Just(Status::Error)]);
+    (vec((any::<bool>(), pick), 0..24), finish).prop_map(|(mut all, finish)| {
+        all.extend(finish.map(|status| (true, Pick::Finish(status))));
+        all
+    })
+}
+
+fn start_of_job() -> jiff::Timestamp {
+    "2026-11-21T07:49:55.123456Z".parse().unwrap()
+}
+
+fn later(seconds: usize) -> jiff::Timestamp {
+    let seconds = i64::try_from(seconds).unwrap();
+    jiff::Timestamp::from_second(start_of_job().as_second() + seconds).unwrap()
+}
+
+fn job_start() -> JobStart {
+    JobStart {
+        head: JobHead {
+            id: ChangeId::job(start_of_job()).unwrap(),
+            start: start_of_job(),
+            workflow: "deploy".to_owned(),
+            facts: JobFacts {
+                previous: Some("A5BL7ntS0000".to_owned()),
+                options: Map::from_iter([("force".into(), Value::Bool(true))]),
+                start_commit: Some("0123abc".to_owned()),
+                spec_digest: "4567def".to_owned(),
+            },
+        },
+        began: start_of_job(),
+        steps: 3,
+        goal: Goal {
+            force: true,
+            resumed: Resumed {
+                done: [("::y".to_owned(), "Standard.create".to_owned())].into(),
+                ..Resumed::default()
+            },
+            ..Goal::default()
+        },
+        planned: BTreeMap::from([("::a".to_owned(), vec!["Standard.create".to_owned()])]),
+    }
+}
+
+/// Makes events of picks.
+#[derive(Debug, Default)]
+struct Happening {
+    tasks: usize,
+    number: u32,
+    running: Vec<TaskRecord>,
+    ended: Vec<TaskRecord>,
+}
+
+impl Happening {
+    fn begin(&mut self, pick: &TaskPick) -> TaskRecord {
+        self.tasks += 1;
+        let (name, key, route) = *pick.instance.get(&INSTANCES);
+        let (interface, operation) = *pick.operation.get(&OPERATIONS);
+        let workflow = pick.group.and_then(|_| *pick.workflow.get(&WORKFLOWS));
+        TaskRecord {
+            task: self.tasks,
+            target: TargetName {
+                key: format!("::{name}").into(),
+                whole_key: key.to_owned(),
+                is_nested: name == "n",
+                name: name.to_owned(),
+                nested_name: name.to_owned(),
+                template: "a".to_owned(),
+                type_name: "Thing".to_owned(),
+            },
+            operation: OperationRef::new(interface, operation),
+            class_name: "unfurl.configurators.shell.ShellConfigurator",
+            reason: "add".to_owned(),
+            priority: Priority::Required,
+            start_state: Some(NodeState::Creating),
+            target_state: TargetState {
+                status: Some(Status::Pending),
+                state: Some(NodeState::Creating),
+            },
+            turn: TaskTurn {
+                group: pick.group,
+                workflow: workflow.map(str::to_owned),
+                instance: key.to_owned(),
+                route: route.iter().map(|key| (*key).to_owned()).collect(),
+            },
+            folder: FolderKey {
+                instance: name.to_owned(),
+                operation: operation.to_owned(),
+            },
+            started: later(self.tasks),
+            end: None,
+            data: TaskData {
+                inputs: Map::from_iter([("say".into(), Value::from(pick.text.as_str()))]),
+                ..TaskData::default()
+            },
+            digest: Digest::default(),
+        }
+    }
+
+    fn end(&mut self, mut task: TaskRecord, pick: &EndPick) -> TaskRecord {
+        self.number += 1;
+        let said = task.data.inputs["say"].clone();
+        task.end = Some(TaskEnd {
+            id: ChangeId::task(start_of_job(), self.number).unwrap(),
+            number: self.number,
+            status: pick.status,
+            time: later(100 + self.tasks),
+            previous: ChangeId::parse("A5BL7ntS0001")
+                .ok()
+                .filter(|_| pick.changed),
+            blocked: false,
+            changed: pick.changed,
+            completion: Completion::Complete,
+        });
+        task.data.changes = Map::from_iter([("::a".into(), said.clone())]);
+        task.data.outputs = Some(Map::from_iter([("out".into(), said.clone())]));
+        task.data.result = said.clone();
+        task.data.dependencies = vec![DependencyRecord {
+            key: "::a::x".to_owned(),
+            value: said,
+            write_only: pick.changed,
+        }];
+        if pick.status == Status::Error {
+            task.data.messages = vec!["it broke: at\nonce".to_owned()];
+        }
+        amend(&mut task, pick);
+        task
+    }
+
+    /// The event of a pick, if it makes sense by now.
+    fn event(&mut self, pick: &Pick) -> Option<Event> {
+        Some(match pick {
+            Pick::Start(pick) => {
+                let task = self.begin(pick);
+                self.running.push(task.clone());
+                Event::TaskStarted(Arc::new(task))
+            }
+            Pick::End(of, task, end) => {
+                let running = of.filter(|_| !self.running.is_empty());
+                let task = match running {
+                    Some(of) => self.running.remove(of.index(self.running.len())),
+                    None => self.begin(task),
+                };
+                let task = self.end(task, end);
+                self.ended.push(task.clone());
+                Event::TaskFinished(Arc::new(task))
+            }
+            Pick::Amend(..) if self.ended.is_empty() => return None,
+            Pick::Amend(of, end) => {
+                let of = of.index(self.ended.len());
+                amend(&mut self.ended[of], end);
+                Event::TaskAmended(Arc::new(self.ended[of].clone()))
+            }
+            Pick::Template(name, text) => Event::TemplateAdded {
+                name: format!("added: {name}").into(),
+                template: Value::map([("type", Value::from(text.as_str()))]),
+            },
+            Pick::Settle(group) => Event::GroupsSettled(vec![*group]),
+            Pick::Instance(of, status, gone) => self.instance(of, *status, *gone),
+            Pick::Say(text) => Event::Message {
+                level: Level::Info,
+                text: text.clone(),
+            },
+            Pick::Finish(status) => Event::JobFinished {
+                id: job_start().head.id,
+                status: status.as_str(),
+            },
+        })
+    }
+
+    fn instance(&self, of: &Index, status: Status, gone: bool) -> Event {
+        let (name, _, route) = *of.get(&INSTANCES);
+        let last = self.ended.last().and_then(|task| task.end.as_ref());
+        let last = last.map(|end| end.id.to_string());
+        // What is on record has a change.
+        let last = last.or_else(|| (name == "a").then(|| "A5BL7ntS0001".to_owned()));
+        let ready = [
+            ("local", Value::from(status.as_str())),
+            ("state", Value::from("created")),
+        ];
+        let mut record = Map::from_iter([
+            ("template".into(), Value::from(name)),
+            ("readyState".into(), Value::map(ready)),
+        ]);
+        record.extend(last.map(|id| ("lastConfigChange".into(), Value::from(id))));
+        Event::InstanceChanged(InstanceChange {
+            route: route.iter().map(|key| (*key).to_owned()).collect(),
+            // Only one that nothing stands on goes.
+            record: (!gone || name != "c").then_some(record),
+        })
+    }
+}
+
+fn amend(task: &mut TaskRecord, pick: &EndPick) {
+    task.target_state.status = pick.target;
+    task.digest = Digest {
+        keys: vec!["arguments".to_owned(), "::a::x".to_owned()],
+        value: pick.digest.clone(),
+        put: vec!["::a::y".to_owned()],
+        exact_keys: vec!["a,b".to_owned()],
+        exact_value: pick.digest.clone(),
+        secret: pick.changed.then(|| SecretDigest {
+            keys: vec!["command".to_owned()],
+            value: pick.digest.clone(),
+            key: "key".to_owned(),
+        }),
+    };
+    let end = task.end.as_mut().unwrap();
+    let completions = match end.status {
+        Status::Ok => [
+            Completion::Complete,
+            Completion::HalfDone,
+            Completion::Complete,
+        ],
+        _ => [
+            Completion::Complete,
+            Completion::CutOff,
+            Completion::InDoubt,
+        ],
+    };
+    end.completion = *pick.completion.get(&completions);
+}
+
+/// The events of a job, as they reach the journal: those of one batch happen at once.
+fn batches(picks: &[(bool, Pick)]) -> Vec<Vec<Event>> {
+    let mut happening = Happening::default();
+    let mut batches: Vec<Vec<Event>> = vec![vec![Event::JobStarted(Box::new(job_start()))]];
+    for (at_once, pick) in picks {
+        let Some(event) = happening.event(pick) else {
+            continue;
+        };
+        match batches.last_mut() {
+            Some(last) if *at_once => last.push(event),
+            _ => batches.push(vec![event]),
+        }
+    }
+    // The beginning of the job is a line of its own.
+    let rest = batches[0].split_off(1);
+    if !rest.is_empty() {
+        batches.insert(1, rest);
+    }
+    batches
+}
+
+/// What events tell, without a journal.
+#[derive(Debug, Default)]
+struct Replay {
+    running: Vec<Arc<TaskRecord>>,
+    ended: Vec<Arc<TaskRecord>>,
+    instances: Vec<(Vec<String>, Option<Map>)>,
+    settled: BTreeSet<usize>,
+    templates: Map,
+    finished: Option<Status>,
+}
+
+impl Replay {
+    fn of<'e>(events: impl Iterator<Item = &'e Event>) -> Self {
+        let mut replay = Self::default();
+        for event in events {
+            replay.take(event);
+        }
+        replay
+    }
+
+    fn take(&mut self, event: &Event) {
+        match event {
+            Event::TaskStarted(task) => self.running.push(Arc::clone(task)),
+            Event::TaskFinished(task) => {
+                self.running.retain(|other| other.task != task.task);
+                self.ended.push(Arc::clone(task));
+            }
+            Event::TaskAmended(task) => {
+                for before in self.ended.iter_mut().filter(|it| it.task == task.task) {
+                    *before = Arc::clone(task);
+                }
+            }
+            Event::TemplateAdded { name, template } => {
+                self.templates.insert(Arc::clone(name), template.clone());
+            }
+            Event::GroupsSettled(groups) => self.settled.extend(groups),
+            Event::InstanceChanged(change) => {
+                self.instances.retain(|(route, _)| *route != change.route);
+                self.instances
+                    .push((change.route.clone(), change.record.clone()));
+            }
+            Event::JobFinished { status, .. } => self.finished = Status::parse(status),
+            Event::JobStarted(_) | Event::Message { .. } | Event::Problem(_) => {}
+        }
+    }
+
+    /// Whether a task did its work for a turn that never came to its end.
+    fn is_half_done(&self, task: &TaskRecord) -> bool {
+        let open = task
+            .turn
+            .group
+            .filter(|group| !self.settled.contains(group));
+        open.is_some() && task.is_ok()
+    }
+
+    /// The tasks of which nobody knows, as they would have ended.
+    fn doubts(&self) -> Vec<TaskRecord> {
+        let acts = |task: &&Arc<TaskRecord>| task.operation.interface.as_str() != "Install";
+        let numbers = self
+            .ended
+            .iter()
+            .map(|task| task.end.as_ref().unwrap().number);
+        let last = numbers.max().unwrap_or(0);
+        let doubts = self.running.iter().filter(acts).zip(last + 1..);
+        let doubts = doubts.map(|(task, number)| {
+            let mut task = TaskRecord::clone(task);
+            task.data.messages = vec![IN_DOUBT.to_owned()];
+            task.end = Some(TaskEnd {
+                id: ChangeId::task(start_of_job(), number).unwrap(),
+                number,
+                status: Status::Error,
+                time: task.started,
+                previous: None,
+                blocked: false,
+                changed: true,
+                completion: Completion::InDoubt,
+            });
+            task
+        });
+        doubts.collect()
+    }
+
+    /// The tasks as a report of the job would list them.
+    fn tasks(&self) -> Vec<TaskRecord> {
+        let ended = self.ended.iter().map(|task| {
+            let mut task = TaskRecord::clone(task);
+            if self.is_half_done(&task) {
+                task.end.as_mut().unwrap().completion = Completion::HalfDone;
+            }
+            task
+        });
+        ended.chain(self.doubts()).collect()
+    }
+
+    fn report(&self, status_section: Value) -> Report {
+        let tasks = self.tasks().into_iter().map(|task| ReportedTask {
+            record: Arc::new(task),
+            final_status: Status::Ok,
+        });
+        let JobStart { head, goal, .. } = job_start();
+        Report {
+            head,
+            goal,
+            status: self.finished.unwrap_or(Status::Error),
+            interrupted: None,
+            aborted: None,
+            tasks: tasks.collect(),
+            values: ReportedValues {
+                status_section: Some(status_section),
+                discovered: self.templates.clone(),
+                ..ReportedValues::default()
+            },
+            topology: Arc::new(Model::default().node("a").topology()),
+            plan: Plan::default(),
+            steps: Vec::new(),
+            unrecorded: Vec::new(),
+        }
+    }
+
+    /// The summary of the job. Nothing is known of how the targets of its tasks are.
+    fn summary(&self) -> String {
+        let tasks = self.tasks();
+        let ok = self.ended.iter().filter(|task| task.is_ok()).count();
+        let stats = Stats {
+            total: tasks.len(),
+            changed: tasks.iter().filter(|task| task.has_changed()).count(),
+            ok,
+            error: self.ended.len() - ok,
+            unknown: tasks.len() - self.ended.len(),
+            ..Stats::default()
+        };
+        stats.line()
+    }
+
+    /// The `status` section after what has happened.
+    fn status(&self, before: &Json) -> Json {
+        let mut latest: BTreeMap<(usize, &[String]), Option<Json>> = BTreeMap::new();
+        for (route, record) in &self.instances {
+            let record = record.clone().map(|record| json_of(&Value::from(record)));
+            latest.insert((route.len(), route), record);
+        }
+        let acts = |task: &TaskRecord| task.operation.interface.is_of_life_cycle();
+        for task in self
+            .ended
+            .iter()
+            .filter(|task| self.is_half_done(task) && acts(task))
+        {
+            let brings = ["deploy", "undeploy", "stop"];
+            let workflow = task.turn.workflow.as_deref();
+            let key = (task.turn.route.len(), &*task.turn.route);
+            if let Some(Some(record)) = latest.get_mut(&key)
+                && workflow.is_some_and(|name| brings.contains(&name))
+            {
+                match record["readyState"]["local"].as_str() {
+                    Some("ok" | "degraded") => record["readyState"]["local"] = json!("error"),
+                    Some("absent") => record["readyState"]["local"] = json!("pending"),
+                    _ => {}
+                }
+            }
+        }
+        let doubts = self.doubts();
+        for task in doubts.iter().filter(|task| acts(task)) {
+            let key = (task.turn.route.len(), &*task.turn.route);
+            let record = latest
+                .entry(key)
+                .or_default()
+                .get_or_insert_with(|| json!({}));
+            record["readyState"]["local"] = json!("unknown");
+            record["lastConfigChange"] = json!(task.end.as_ref().unwrap().id.as_str());
+        }
+        let mut status = before.clone();
+        for ((_, route), record) in latest {
+            record_at(&mut status, route, record);
+        }
+        status
+    }
+}
+
+/// Records an instance after those that it stands on or is within.
+fn record_at(status: &mut Json, route: &[String], record: Option<Json>) {
+    let (last, way) = route.split_last().unwrap();
+    let mut around = status;
+    for (place, key) in way.iter().enumerate() {
+        let hosts = place % 2 == 1 && route[place + 1] == "instances";
+        let fresh = if hosts {
+            json!({"readyState": {"local": "pending"}})
+        } else {
+            json!({})
+        };
+        let around_it = around.as_object_mut().unwrap();
+        around = around_it.entry(key.as_str()).or_insert(fresh);
+    }
+    let around = around.as_object_mut().unwrap();
+    let old = around.get(last).cloned().unwrap_or(json!({}));
+    let change = |record: &Json| {
+        let ids = ["lastConfigChange", "lastStateChange"]
+            .map(|key| record[key].as_str().map(str::to_owned));
+        ids.into_iter().max().flatten()
+    };
+    match record {
+        None => drop(around.shift_remove(last)),
+        // A later job has been there.
+        Some(record) if change(&record) < change(&old) => {}
+        Some(mut record) => {
+            for inside in ["instances", "substitution"] {
+                if let Some(stays) = old.get(inside) {
+                    record[inside] = stays.clone();
+                }
+            }
+            around.insert(last.clone(), record);
+        }
+    }
+}
+
+fn json_of(value: &Value) -> Json {
+    serde_yaml::from_str(&yaml::emit(value, 0)).unwrap()
+}
+
+fn manifest(folder: &Path, inline: bool) -> Manifest {
+    let text = match inline {
+        true => format!("{ENSEMBLE}changes:\n- {{changeId: A5BL7ntS0001}}\n"),
+        false => ENSEMBLE.to_owned(),
+    };
+    let path = folder.join("ensemble.yaml");
+    let mut sources = Sources::default();
+    let source = sources.add(&path, text.as_str(), None);
+    let root = yaml::parse(&sources, source, &yaml::Limits::default()).unwrap();
+    let expanded = yaml::Expanded {
+        raw: root.clone(),
+        root,
+        merges: Vec::new(),
+    };
+    let text = text.into();
+    Manifest::read(ManifestSource {
+        path,
+        text,
+        source,
+        expanded,
+    })
+    .unwrap()
+}
+
+/// A record in a form in which two can be compared. The order of keys says nothing.
+#[derive(Debug, PartialEq)]
+struct Told {
+    job: ChangeId,
+    sections: Vec<(String, Json)>,
+    files: Vec<(String, Json)>,
+    lines: Vec<BTreeSet<String>>,
+    copy: Option<String>,
+}
+
+impl Told {
+    fn of(record: Record) -> Self {
+        let sections = record.sections.into_iter();
+        let files = record.files.into_iter();
+        let lines = record.lines.lines().map(|line| {
+            let terms = line
+                .split('\t')
+                .filter(|term| !is_empty_digest(term.split_once('=')));
+            terms.map(str::to_owned).collect()
+        });
+        Self {
+            job: record.job,
+            sections: sections
+                .map(|(name, value)| (name, without_empty_digests(json_of(&value))))
+                .collect(),
+            files: files
+                .map(|(path, text)| {
+                    (
+                        path,
+                        without_empty_digests(serde_yaml::from_str(&text).unwrap()),
+                    )
+                })
+                .collect(),
+            lines: lines.collect(),
+            copy: record.copy,
+        }
+    }
+}
+
+/// Nothing is known of what a task has read that never ended.
+fn is_empty_digest(entry: Option<(&str, &str)>) -> bool {
+    matches!(
+        entry,
+        Some(("digestKeys" | "digestValue" | "digestPut", ""))
+    )
+}
+
+fn without_empty_digests(value: Json) -> Json {
+    match value {
+        Json::Array(all) => all.into_iter().map(without_empty_digests).collect(),
+        Json::Object(map) => {
+            let map = map.into_iter();
+            let kept =
+                map.filter(|(key, value)| !is_empty_digest(value.as_str().map(|it| (&**key, it))));
+            kept.map(|(key, value)| (key, without_empty_digests(value)))
+                .collect()
+        }
+        other => other,
+    }
+}
+
+/// The record of a job with the summary that its events give.
+fn with_summary(record: Record, from: &str, to: &str) -> Record {
+    let replaced = |text: String| text.replace(from, to);
+    let sections = record.sections.into_iter().map(|(name, value)| {
+        let mut map = value.as_map().cloned().unwrap_or_default();
+        if let Some(summary) = map.get_mut("summary") {
+            *summary = Value::from(to);
+        }
+        let changed = map.contains_key("summary");
+        (name, if changed { Value::from(map) } else { value })
+    });
+    let files = record.files.into_iter();
+    Record {
+        sections: sections.collect(),
+        files: files.map(|(path, text)| (path, replaced(text))).collect(),
+        lines: replaced(record.lines),
+        ..record
+    }
+}
+
+/// What recovery makes of a journal.
+fn recovered(path: &Path, manifest: &Manifest) -> Option<(CutOffJob, Option<Record>)> {
+    let job = CutOffJob::read(path).unwrap()?;
+    let record = job.record(manifest, later(1000)).unwrap();
+    Some((job, record))
+}
+
+/// A journal that events were written to, line by line.
+fn journal_of(manifest: &Path, batches: &[Vec<Event>]) -> (PathBuf, Vec<Vec<u8>>) {
+    let mut journal = JobJournal::begin(manifest, "token", &batches[0][0]).unwrap();
+    for batch in batches {
+        job::Journal::append(&mut journal, batch).unwrap();
+        job::Journal::sync(&mut journal).unwrap();
+    }
+    let path = Journal::left_of(manifest).unwrap().remove(0);
+    let bytes = fs::read(&path).unwrap();
+    let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+    (path, lines.map(<[u8]>::to_vec).collect())
+}
+
+/// Whether a journal keeps anything of a batch.
+fn is_kept(batch: &[Event]) -> bool {
+    batch
+        .iter()
+        .any(|event| !matches!(event, Event::Message { .. }))
+}
+
+fn same_as_events(
+    manifest: &Manifest,
+    path: &Path,
+    events: &[&Event],
+) -> Result<(), TestCaseError> {
+    let replay = Replay::of(events.iter().copied());
+    let Some((job, record)) = recovered(path, manifest) else {
+        prop_assert_eq!(replay.ended.len() + replay.running.len(), 0);
+        return Ok(());
+    };
+    prop_assert_eq!(&job.damaged, &Vec::<usize>::new());
+    let report = replay.report(Value::Null);
+    let facts = RecordFacts {
+        kept_templates: Arc::new(KeptIndex::default()),
+        ended: later(1000),
+    };
+    let expected = Record::of(manifest, &report, &facts).map(|record| {
+        let counted = Stats::of(report.records()).line();
+        let mut told = Told::of(with_summary(record, &counted, &replay.summary()));
+        told.sections[0].1 = replay.status(&json_of(&manifest.status()));
+        told
+    });
+    prop_assert_eq!(record.map(Told::of), expected);
+    same_besides_the_record(&job, &replay)
+}
+
+/// What is kept for those who go on with the job, and of the files of its tasks.
+fn same_besides_the_record(job: &CutOffJob, replay: &Replay) -> Result<(), TestCaseError> {
+    let start = job_start();
+    prop_assert_eq!(job.id(), start.head.id.as_str());
+    prop_assert_eq!(job.goal(), Some(&start.goal.to_kept()));
+    prop_assert_eq!(job.planned(), &start.planned);
+    let name = |task: &TaskRecord| (task.target.whole_key.clone(), task.operation.to_string());
+    let ok = replay.ended.iter().filter(|task| task.is_ok());
+    let done = ok.map(|task| name(task)).chain(start.goal.resumed.done);
+    prop_assert_eq!(job.done(), done.collect::<Vec<_>>());
+    let doubts = job.in_doubt();
+    let doubts = doubts.map(|task| (task.target.clone(), task.operation.clone()));
+    let expected: Vec<_> = replay.doubts().iter().map(name).collect();
+    prop_assert_eq!(doubts.collect::<Vec<_>>(), expected);
+    let folders = replay.tasks().into_iter().map(|task| {
+        let end = task.end.as_ref().unwrap();
+        let is_in_doubt = task.data.messages == [IN_DOUBT];
+        let failed = !is_in_doubt && end.status == Status::Error;
+        let failed = failed.then(|| end.id.to_string());
+        ((task.folder.instance, task.folder.operation), failed)
+    });
+    prop_assert_eq!(job.folders(), folders.collect::<Vec<_>>());
+    Ok(())
+}
+
+/// A part of as many cases as `UNFURL_PROPERTY_CASES` says, the same each time.
+fn config() -> ProptestConfig {
+    let cases = std::env::var("UNFURL_PROPERTY_CASES");
+    ProptestConfig {
+        cases: cases.map_or(80, |cases| cases.parse::<u32>().unwrap().div_ceil(4)),
+        failure_persistence: None,
+        rng_seed: RngSeed::Fixed(7),
+        ..ProptestConfig::default()
+    }
+}
+
+proptest! {
+    #![proptest_config(config())]
+    #[test]
+    fn the_record_of_a_journal_is_that_of_the_events_in_it_wherever_it_ends(
+        picks in picks(),
+        inline in any::<bool>(),
+        torn in any::<Index>(),
+    ) {
+        let folder = tempfile::tempdir().unwrap();
+        let manifest = manifest(folder.path(), inline);
+        let mut batches = batches(&picks);
+        batches.retain(|batch| is_kept(batch));
+        let (path, lines) = journal_of(manifest.path(), &batches);
+        prop_assert_eq!(lines.len(), batches.len());
+        for count in 1..=lines.len() {
+            let mut bytes = lines[..count].concat();
+            fs::write_plain(&path, &bytes, None).unwrap();
+            let events: Vec<&Event> = batches[..count].iter().flatten().collect();
+            same_as_events(&manifest, &path, &events)?;
+            // What a crash has torn off tells nothing.
+            if let Some(next) = lines.get(count) {
+                bytes.extend(&next[..torn.index(next.len())]);
+                fs::write_plain(&path, &bytes, None).unwrap();
+                same_as_events(&manifest, &path, &events)?;
+            }
+        }
+    }
+}

@@ -1,0 +1,1 @@
+exec sh ./step.sh configure app

@@ -1,0 +1,1 @@
+exec sh ./step.sh create app

@@ -1,0 +1,269 @@
+//! Random service templates are deployed and torn down by a runner of which some effects fail. What
+//! recovery makes of the whole journal of such a job is what the job itself has recorded.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::rc::Rc;
+use std::time::Instant;
+
+use proptest::prelude::{TestCaseError, any, proptest};
+use serde_json::Value as Json;
+use unfurl::diagnostic::{Diagnostic, Diagnostics, Sources};
+use unfurl::exec::{self, Heard, Perform};
+use unfurl::host::{Action, ActionResult, Captured, Exit, Request, RunOutput};
+use unfurl::job::{Event, Proposal};
+use unfurl::ops::{Decision, View};
+use unfurl::plan::{Goal, Workflow};
+
+use super::config;
+use super::lab::Lab;
+use super::model::{Implementation, Model, Op};
+use super::picks;
+use super::simulation::Chance;
+
+/// The name of a journal that a job has left.
+const JOURNAL: &str = "jobs/01M82BFY299Z7XGXVSS6DJECWD.journal";
+
+/// A job that runs.
+#[derive(Debug)]
+struct Running {
+    chance: Chance,
+    /// The effects that run, with what they print.
+    open: BTreeMap<u64, String>,
+    /// The journal when all was in it.
+    journal: Option<Vec<u8>>,
+    folder: std::path::PathBuf,
+}
+
+/// Performs effects, of which some fail; keeps the journal once the job has ended.
+#[derive(Debug, Clone)]
+struct Watched(Rc<RefCell<Running>>);
+
+impl Perform for Watched {
+    fn begin(&mut self, id: u64, request: Request) -> Result<(), exec::Error> {
+        let Action::Run(command) = request.action else {
+            unreachable!("the topologies transfer nothing");
+        };
+        let words = command.program.argv();
+        self.0.borrow_mut().open.insert(id, words[1..].join(" "));
+        Ok(())
+    }
+
+    fn hear(&mut self, _until: Option<Instant>) -> Result<Option<Heard>, exec::Error> {
+        let mut running = self.0.borrow_mut();
+        let count = running.open.len();
+        let turn = running.chance.below(count);
+        let id = *running.open.keys().nth(turn).unwrap();
+        let output = running.open.remove(&id).unwrap();
+        let code = i32::from(running.chance.below(5) == 0);
+        let output = RunOutput {
+            stdout: Captured::of(format!("{output}\n")),
+            ..RunOutput::not_run(Exit::Code(code))
+        };
+        Ok(Some(Heard::Ended(id, ActionResult::Run(output))))
+    }
+
+    fn cancel_all(&mut self) {}
+}
+
+impl View for Watched {
+    fn warnings(&mut self, _warnings: &Diagnostics, _sources: &Sources) {}
+
+    fn problem(&mut self, _problem: &Diagnostic, _sources: &Sources) {}
+
+    fn notice(&mut self, _text: &str) {}
+
+    fn approve(&mut self, _plan: &dyn Fn() -> Proposal, _sources: &Sources) -> Decision {
+        Decision::Proceed
+    }
+
+    fn performer(&mut self) -> Option<Box<dyn Perform>> {
+        Some(Box::new(self.clone()))
+    }
+
+    fn event(&mut self, event: &Event) {
+        if matches!(event, Event::JobFinished { .. }) {
+            let mut running = self.0.borrow_mut();
+            let entries = fs::read_dir(running.folder.join("jobs")).unwrap();
+            let mut paths = entries.map(|entry| entry.unwrap().path());
+            let journal = paths.find(|path| path.extension().is_some_and(|it| it == "journal"));
+            running.journal = journal.map(|path| fs::read(path).unwrap());
+        }
+    }
+}
+
+/// Runs a job; gives its journal.
+fn journal_of(lab: &mut Lab, workflow: Workflow, seed: u64) -> Result<Option<Vec<u8>>, String> {
+    let running = Running {
+        chance: Chance(seed),
+        open: BTreeMap::new(),
+        journal: None,
+        folder: lab.path().parent().unwrap().to_owned(),
+    };
+    let running = Rc::new(RefCell::new(running));
+    let goal = Goal {
+        workflow,
+        ..Goal::default()
+    };
+    let ran = lab.run((goal, 3), &mut Watched(Rc::clone(&running)));
+    ran.map_err(|failure| format!("{failure}\n{}", lab.text()))?;
+    Ok(running.borrow_mut().journal.take())
+}
+
+/// What an ensemble says of its last job and of its instances, as far as a journal tells it.
+#[derive(Debug, PartialEq)]
+struct Told {
+    /// The head of the last record, without its time and its summary: it counts tasks that never
+    /// ran.
+    job: Json,
+    status: Json,
+    /// The records of tasks, by their ids.
+    tasks: BTreeMap<String, Json>,
+    /// The lines of tasks in `jobs.tsv`.
+    lines: BTreeSet<String>,
+}
+
+/// None if no task of the ensemble's jobs has ever done anything.
+fn told(lab: &Lab) -> Option<Told> {
+    let ensemble: Json = serde_yaml::from_str(&lab.text()).unwrap();
+    let mut job = ensemble["lastJob"].clone();
+    let changelog = job["changelog"].as_str()?.to_owned();
+    for key in ["endTime", "summary", "changed"] {
+        job.as_object_mut().unwrap().shift_remove(key);
+    }
+    let files = lab.tracked();
+    let changes: Json = serde_yaml::from_str(&files[&changelog]).unwrap();
+    let tasks = changes["changes"].as_array().into_iter().flatten();
+    let tasks = tasks.map(|task| (task["changeId"].as_str().unwrap().to_owned(), task.clone()));
+    let lines = files["jobs.tsv"]
+        .lines()
+        .filter(|line| line.contains("\ttarget="));
+    Some(Told {
+        job,
+        status: ensemble["status"].clone(),
+        tasks: tasks.collect(),
+        lines: lines.map(str::to_owned).collect(),
+    })
+}
+
+/// Removes instances of which nothing is known but that they are to be; says whether there are any.
+fn remove_idle(status: &mut Json) -> bool {
+    let Some(instances) = status.get_mut("instances").and_then(Json::as_object_mut) else {
+        return false;
+    };
+    let mut removed = false;
+    for instance in instances.values_mut() {
+        removed |= remove_idle(instance);
+    }
+    let count = instances.len();
+    instances.retain(|_, instance| {
+        let hosted = instance.get("instances").and_then(Json::as_object);
+        let is_pending = instance["readyState"]["local"] == "pending";
+        let is_bare = hosted.is_none_or(serde_json::Map::is_empty);
+        !(is_pending && is_bare && instance.get("lastConfigChange").is_none())
+    });
+    removed |= instances.len() < count;
+    if instances.is_empty() {
+        status.as_object_mut().unwrap().shift_remove("instances");
+    }
+    removed
+}
+
+/// Removes what refers to other instances.
+fn remove_references(status: &mut Json) {
+    let Some(record) = status.as_object_mut() else {
+        return;
+    };
+    record.shift_remove("outputs");
+    record.shift_remove("requirements");
+    let instances = record.get_mut("instances").and_then(Json::as_object_mut);
+    for instance in instances.into_iter().flat_map(serde_json::Map::values_mut) {
+        remove_references(instance);
+    }
+}
+
+/// Removes the values that follow from the model: properties, the default of the attribute that no
+/// task sets, and that the other has none. The record of a job has those that other instances have read, too, and the journal
+/// those that tasks of the instance itself have read.
+fn remove_values_of_the_model(status: &mut Json) {
+    let instances = status.get_mut("instances").and_then(Json::as_object_mut);
+    for instance in instances.into_iter().flat_map(serde_json::Map::values_mut) {
+        remove_values_of_the_model(instance);
+        let record = instance.as_object_mut().unwrap();
+        record.shift_remove("properties");
+        let attributes = record.get_mut("attributes").and_then(Json::as_object_mut);
+        let is_empty = attributes.is_some_and(|attributes| {
+            attributes.retain(|name, value| name != "d" && !value.is_null());
+            attributes.is_empty()
+        });
+        if is_empty {
+            record.shift_remove("attributes");
+        }
+    }
+}
+
+/// Both as far as a journal tells it: instances without operations are on record from the next job
+/// on.
+fn as_far_as_told(ours: &mut Told, theirs: &mut Told) {
+    remove_values_of_the_model(&mut ours.status);
+    remove_values_of_the_model(&mut theirs.status);
+    remove_idle(&mut ours.status);
+    if remove_idle(&mut theirs.status) {
+        remove_references(&mut ours.status);
+        remove_references(&mut theirs.status);
+    }
+}
+
+/// With an operation for each node that brings it up.
+fn busy(model: &Model) -> Model {
+    let mut model = model.clone();
+    for node in &mut model.nodes {
+        if !node.own.iter().any(|(op, _)| op.brings_up()) {
+            let creates = Implementation {
+                process: true,
+                reads: Vec::new(),
+                sets: None,
+                reports: false,
+            };
+            node.own.push((Op::Create, creates));
+        }
+    }
+    model
+}
+
+fn is_same(model: &Model, seed: u64) -> Result<(), String> {
+    let mut lab = Lab::new(&busy(model).text());
+    let workflows = [Workflow::Deploy, Workflow::Deploy, Workflow::Undeploy];
+    for (place, workflow) in (1..).zip(workflows) {
+        let recovered = lab.copy();
+        let journal = journal_of(&mut lab, workflow, seed ^ place)?;
+        let Some(journal) = journal else {
+            continue;
+        };
+        recovered.put(JOURNAL, &journal);
+        recovered.recover().map_err(|failure| failure.to_string())?;
+        let (mut ours, mut theirs) = (told(&recovered), told(&lab));
+        if let (Some(ours), Some(theirs)) = (&mut ours, &mut theirs) {
+            as_far_as_told(ours, theirs);
+        }
+        if ours != theirs {
+            return Err(format!(
+                "the journal tells {ours:#?}\nand the job {theirs:#?}\n{}",
+                lab.text()
+            ));
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(config(6))]
+    #[test]
+    fn the_journal_of_any_job_gives_the_record_that_the_job_has_made(
+        model in picks::models(),
+        seed in any::<u64>(),
+    ) {
+        is_same(&model, seed).map_err(TestCaseError::fail)?;
+    }
+}
