@@ -33,8 +33,8 @@ impl LockedForJob {
         let ensemble = lock::take(found.path(), request, view)?;
         let remote = remote_lock::take(&found, request, view)?;
         Ok(Self {
-            ensemble,
             remote,
+            ensemble,
             found,
         })
     }
