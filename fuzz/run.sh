@@ -21,7 +21,8 @@ case $seconds in
   again)
     # As `sh tests/run.sh` builds the program, so that only the targets are left to build.
     programs=$target_dir/ci
-    cargo build --locked --workspace --bins --test it --profile ci --target-dir "$target_dir" || exit 1
+    cargo build --locked --workspace --bins --test it --features unfurl/fault-injection --profile ci \
+      --target-dir "$target_dir" || exit 1
     ;;
   *[!0-9]* | 0*)
     echo "error: \`$seconds\` is neither a number of seconds nor \`again\`" >&2

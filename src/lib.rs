@@ -5,9 +5,10 @@
 //!
 //! | layer | modules | what they do |
 //! |---|---|---|
-//! | 14 | [`cli`] | what was typed → options → one `ops` call → exit code |
-//! | 12 | [`ops`], [`ui`] | one file per use case; types into text |
-//! | 11 | [`session`], [`export`] | finds and loads an ensemble, with all that it uses; an ensemble for other programs |
+//! | 15 | [`cli`] | what was typed → options → one `ops` call → exit code |
+//! | 13 | [`ops`], [`ui`] | one file per use case; types into text |
+//! | 12 | [`session`], [`export`] | finds and loads an ensemble, with all that it uses; an ensemble for other programs |
+//! | 11 | [`fleet`] | runs over many hosts: tasks, states and facts |
 //! | 10 | [`ensemble`], [`exec`] | an ensemble on disk; the driver that performs effects |
 //! | 9 | [`job`], [`configurator`] | runs a plan; ways to implement an operation |
 //! | 8 | [`task`] | what engine and configurator promise each other |
@@ -16,9 +17,8 @@
 //! | 5 | [`host`], [`lock`] | actions on machines; locks of ensembles |
 //! | 4 | [`tosca`], [`git`], [`secret`] | meaning; history; keys |
 //! | 3 | [`yaml`], [`expr`], [`system`] | text, language, this machine |
-//! | 2 | [`value`] | dynamic values and digests |
+//! | 2 | [`value`] | dynamic values and digests; fast tables |
 //! | 1 | [`name`], [`diagnostic`], [`dag`], [`text`] | vocabulary |
-//! | 0 | [`hash`] | fast tables |
 //!
 //! A deploy is a one-way pipeline of types, spelled out in [`ops::deploy`]:
 //! `Found → Manifest → ServiceTemplate → Topology → Plan → Engine ⇒ Event* → Report → Record`.
@@ -35,8 +35,8 @@ pub mod ensemble;
 pub mod exec;
 pub mod export;
 pub mod expr;
+pub mod fleet;
 pub mod git;
-pub mod hash;
 pub mod host;
 pub mod job;
 pub mod lock;

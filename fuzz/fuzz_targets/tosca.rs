@@ -8,7 +8,7 @@ use std::sync::Arc;
 use libfuzzer_sys::fuzz_target;
 use unfurl::diagnostic::Sources;
 use unfurl::name::Status;
-use unfurl::topology::Topology;
+use unfurl::topology::{Inputs, Topology};
 use unfurl::tosca::{self, NoImports, ReadOptions};
 use unfurl::value::Map;
 use unfurl::yaml::{Limits, NoLoader, expand};
@@ -39,7 +39,7 @@ fn check(text: &str) {
         &sources,
     );
     let service = Arc::new(service);
-    let mut topology = Topology::new(Arc::clone(&service), Map::new());
+    let mut topology = Topology::new(Arc::clone(&service), Inputs::default());
     let root = topology.root();
     for (name, template) in &service.topology.nodes {
         topology.add_node(

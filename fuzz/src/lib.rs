@@ -6,13 +6,13 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use unfurl::diagnostic::{Diagnostics, Sources};
+use unfurl::diagnostic::{Diagnostics, Sources, Span};
 use unfurl::expr::{Context, Evaluator, Memo};
 use unfurl::name::Status;
-use unfurl::topology::Topology;
+use unfurl::topology::{Inputs, Topology};
 use unfurl::tosca::{self, NoImports, ReadOptions};
 use unfurl::ui::Renderer;
-use unfurl::value::{Map, Value};
+use unfurl::value::Value;
 use unfurl::yaml::{Limits, Node, parse};
 
 pub use world::Nowhere;
@@ -95,7 +95,8 @@ fn topology() -> Arc<Topology> {
     let (service, problems) = tosca::read(&root, Path::new("/"), &mut NoImports, &options);
     assert!(problems.is_empty(), "{problems:?}");
     let service = Arc::new(service.expect("the fixture is a service template"));
-    let inputs: Map = [("size".into(), 3.into())].into_iter().collect();
+    let mut inputs = Inputs::default();
+    inputs.give("size".into(), 3.into(), Span::NONE);
     let mut topology = Topology::new(Arc::clone(&service), inputs);
     let root = topology.root();
     for (name, template) in &service.topology.nodes {

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use serde_json::{Value as Json, json};
 
 use super::output::Output;
+use crate::ensemble::Commits;
 use crate::job::Level;
-use crate::ops::Commits;
+use crate::ops::Failure;
 
 /// Tells what was committed and pushed, and what was not.
 pub(super) fn told(commits: &Commits, output: &Output) {
@@ -26,7 +27,7 @@ pub(super) fn told(commits: &Commits, output: &Output) {
         };
         output.message(Level::Info, &text);
     }
-    if let Some(failure) = &commits.failure {
+    if let Some(failure) = commits.failure.as_ref().map(Failure::from) {
         output.diagnostics(&failure.problems, &failure.sources);
     }
 }
@@ -58,7 +59,7 @@ pub(super) fn names(files: &[PathBuf]) -> Vec<String> {
 
 /// The exit code, where something that was to be committed is not.
 pub(super) fn exit_code(commits: &Commits, code: u8) -> u8 {
-    match &commits.failure {
+    match commits.failure.as_ref().map(Failure::from) {
         Some(failure) if code == 0 => failure.kind.exit_code(),
         _ => code,
     }

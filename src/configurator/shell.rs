@@ -5,7 +5,7 @@ use super::shell_run::{ShellRun, script_of};
 use crate::expr::Error;
 use crate::task::{Configurator, Refusal, Rendered, RenderedFile, Run, TaskView, WorkFolder};
 use crate::text::quote_for_shell;
-use crate::value::{Map, Value};
+use crate::value::{Map, Secrets, Value};
 
 /// Runs `command`.
 #[derive(Debug)]
@@ -113,7 +113,7 @@ impl Configurator for Shell {
     fn begin(&self, rendered: Rendered) -> Box<dyn Run> {
         let shell = ShellRun {
             rendered: rendered.data,
-            secrets: Vec::new(),
+            secrets: Secrets::default(),
         };
         match self.machine {
             Where::Here => Box::new(shell),

@@ -9,7 +9,7 @@ use crate::host::{Action, ActionResult, Background, Command, Exit, Program, Ques
 use crate::name::Status;
 use crate::task::{Effect, EffectResult, Machine, Outcome, Progress, Run, TaskView};
 use crate::text::quote_for_shell;
-use crate::value::{Map, REDACTED, Value};
+use crate::value::{Map, REDACTED, Secrets, Value};
 
 /// The text of a command for a shell.
 pub(super) fn script_of(command: &Value) -> String {
@@ -61,7 +61,7 @@ fn program_of(words: Vec<String>, secret: bool) -> Program {
 #[derive(Debug)]
 pub(super) struct ShellRun {
     pub(super) rendered: Value,
-    pub(super) secrets: Vec<String>,
+    pub(super) secrets: Secrets,
 }
 
 impl Run for ShellRun {
@@ -110,13 +110,12 @@ impl ShellRun {
             Some(machine) => (self.stated_cwd(), machine.variables.clone()),
         };
         let mut command = Command::new(program, cwd);
-        command.env = variables.all;
-        command.secrets = variables.secrets;
+        command.env = variables;
         let input = task.input("input")?.filter(|input| !input.is_null());
         if let Some(input) = input {
             let text = input.reveal().to_string();
             if input.has_sensitive() {
-                command.secrets.push(text.clone());
+                command.secrets.add(text.as_str());
             }
             command.stdin = Some(text.into_bytes());
         }
@@ -124,7 +123,7 @@ impl ShellRun {
         let echo = task.input("echo")?.filter(|echo| !echo.is_null());
         // What a secret command writes counts as secret.
         command.echo = !secret && echo.map_or(task.settings.echo, |echo| echo.is_truthy());
-        self.secrets = command.secret_lines().map(str::to_owned).collect();
+        self.secrets = command.hidden();
         command.background = Background::Keep;
         Ok(command)
     }
@@ -176,7 +175,7 @@ impl ShellRun {
 
     /// Whether a text contains a secret from the command's environment or input.
     fn shows_secret(&self, text: &str) -> bool {
-        self.secrets.iter().any(|secret| text.contains(secret))
+        self.secrets.are_in(text)
     }
 
     /// Why the command failed, in words.

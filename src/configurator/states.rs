@@ -397,7 +397,7 @@ fn told(problems: &Diagnostics, sources: &Sources) -> String {
 fn pause(time: Duration) -> Command {
     let words = vec!["sleep".to_owned(), time.as_secs_f64().to_string()];
     let mut command = Command::new(Program::Argv(words), "/");
-    command.env = vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())];
+    command.env.add("PATH", "/usr/local/bin:/usr/bin:/bin");
     command
 }
 

@@ -211,10 +211,10 @@ impl Going {
             ));
         }
         let helpers = task.helpers(&order.call.scope.hosts)?;
-        let variables = task.environment()?.all;
+        let variables = task.environment()?;
         let user = ["LOGNAME", "USER"].iter().find_map(|name| {
-            let found = variables.iter().find(|(known, _)| known == name)?;
-            Some(found.1.clone()).filter(|user| !user.is_empty())
+            let found = variables.get(name).filter(|user| !user.is_empty());
+            found.map(str::to_owned)
         });
         let options = Options {
             command_timeout: task.settings.time_limit,

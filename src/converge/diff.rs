@@ -3,7 +3,7 @@
 //! The matching is Ratcliff and Obershelp's: the longest block of equal lines, then the same on
 //! both sides of it. A shortest edit script would often differ from it.
 
-use crate::hash::FoldMap;
+use crate::value::FoldMap;
 
 /// How many lines around a change are shown.
 const CONTEXT: usize = 3;

@@ -3,9 +3,9 @@
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::hash::FoldMap;
 use crate::host::change::{Change, Like, Write};
 use crate::host::fact::{Domain, Entry, EntryKind, Fact, Probe, Probed, Reading};
+use crate::value::FoldMap;
 
 /// Why a function cannot say yet, or at all.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -122,6 +122,12 @@ fn family(os: &str) -> &str {
     }
 }
 
+/// The code name in a version such as `12 (bookworm)`.
+fn in_brackets(version: &str) -> Option<&str> {
+    let inside = version.split_once('(')?.1.split_once(')')?.0;
+    Some(inside.split(',').next_back().unwrap_or(inside).trim())
+}
+
 fn os(said: &Sections<'_>, grains: &mut Map) {
     let kernel = said.line("kernel");
     put(grains, "kernel", kernel);
@@ -148,13 +154,8 @@ fn os(said: &Sections<'_>, grains: &mut Map) {
         ("", "debian") => said.line("debian"),
         (release, _) => release,
     };
-    let version = find("VERSION");
-    let in_brackets = || {
-        let inside = version.split_once('(')?.1.split_once(')')?.0;
-        Some(inside.split(',').next_back().unwrap_or(inside).trim())
-    };
     let code = match find("VERSION_CODENAME") {
-        "" => in_brackets().unwrap_or_default(),
+        "" => in_brackets(find("VERSION")).unwrap_or_default(),
         code => code,
     };
     let parts: Vec<&str> = release.split('.').filter(|it| !it.is_empty()).collect();

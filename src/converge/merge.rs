@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::{Chunk, Low};
 use crate::dag::{Cycle, find_cycle};
 use crate::diagnostic::Span;
-use crate::hash::FoldMap;
+use crate::value::FoldMap;
 
 /// A state that several machines share.
 #[derive(Debug, Clone, PartialEq, Eq)]

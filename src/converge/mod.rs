@@ -14,7 +14,6 @@ mod facts;
 mod function;
 mod glob;
 pub mod grains;
-mod ground;
 mod host_run;
 mod merge;
 mod module;
@@ -25,21 +24,21 @@ mod roots;
 mod sections;
 mod shell;
 mod slot;
-mod verdict;
 mod world;
 
 pub use chunk::{Chunk, ChunkIndex, Link, Low, Ordering, Requisite, SetIndex, Target};
 pub use compile::{Compiled, Problem, Request, Stop, Targets, Turn, Word, compile};
 pub use engine::{Aggregation, DeedId, Engine, Next, Setup, Stamp, StateResult, Summary, to_value};
 pub use facts::{Facts, Halt};
-pub use function::{Aggregate, Call, Function, Mode, Module, ModuleTable, Reverse, StateFn};
+pub use function::{
+    Aggregate, Call, Deed, Finish, Function, Judge, Mode, Module, ModuleTable, Outcome, Reverse,
+    StateFn, Verdict,
+};
 pub use glob::Glob;
-pub use ground::{Ground, Prepared};
-pub use host_run::{HostRun, Preparation};
+pub use host_run::{Ground, HostRun, Preparation, Prepared};
 pub use merge::{Contradiction, NoOrder, Shared, merge};
 pub use module::{MODULES, find};
 pub use render::{Machine, Renderer};
 pub use reverse::reversed;
 pub use roots::{Roots, RootsError};
-pub use verdict::{Deed, Finish, Judge, Outcome, Verdict};
 pub use world::{Render, Template, World};

@@ -2,7 +2,7 @@
 
 use std::hash::Hash;
 
-use crate::hash::FoldMap;
+use foldhash::HashMap;
 
 /// Nodes that depend on each other, in order; the last depends on the first.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +35,7 @@ fn walk<N: Copy + Eq + Hash>(
     roots: impl IntoIterator<Item = N>,
     mut dependencies: impl FnMut(N) -> Vec<N>,
 ) -> (Vec<N>, Option<Cycle<N>>) {
-    let mut marks: FoldMap<N, Mark> = FoldMap::default();
+    let mut marks: HashMap<N, Mark> = HashMap::default();
     let (mut order, mut cycle) = (Vec::new(), None);
     for root in roots {
         if marks.contains_key(&root) {

@@ -14,6 +14,7 @@ use super::manifest::Manifest;
 use super::record::{Changelogs, Record, changelog_text, discovered_section, job_file_name};
 use crate::diagnostic::Sources;
 use crate::name::{ChangeId, InterfaceName, Status};
+use crate::plan::Goal;
 use crate::value::{Map, Value};
 use crate::yaml::{self, Limits};
 
@@ -109,7 +110,7 @@ impl CutOffJob {
     }
 
     /// What the job was to reach.
-    pub fn goal(&self) -> Option<&serde_json::Value> {
+    pub fn goal(&self) -> Option<&Goal> {
         self.began.goal.as_ref()
     }
 

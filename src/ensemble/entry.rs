@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::changes::{begun_record, intent_record, task_record};
 use crate::job::{Event, InstanceChange, JobStart, TaskRecord};
+use crate::plan::Goal;
 use crate::value::{Map, Value};
 use crate::yaml;
 
@@ -57,7 +58,7 @@ pub struct Began {
     /// What tells the processes of this run from all others.
     pub token: Option<String>,
     /// What the job was to reach, for going on with it.
-    pub goal: Option<serde_json::Value>,
+    pub goal: Option<Goal>,
     /// What the job it goes on with has done: keys of targets and operations.
     pub done: Vec<(String, String)>,
     /// What is planned: operations by the keys of their targets.
@@ -166,7 +167,7 @@ impl Began {
             start: start.head.start.as_microsecond(),
             record: text_of(begun_record(start)),
             token: Some(token.to_owned()),
-            goal: Some(goal.to_kept()),
+            goal: Some(goal.clone()),
             done,
             planned: start.planned.clone(),
         }

@@ -167,15 +167,6 @@ impl Manifest {
             .filter(|node| !node.is_null())
     }
 
-    /// The inputs that the specification gives.
-    pub fn spec_inputs(&self) -> Map {
-        let inputs = self.root().get("spec").and_then(|spec| spec.get("inputs"));
-        inputs
-            .map(Node::to_value)
-            .and_then(|inputs| inputs.as_map().cloned())
-            .unwrap_or_default()
-    }
-
     /// The recorded status.
     pub fn status(&self) -> Value {
         self.root()

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use crate::diagnostic::Sources;
 use crate::job::Recorded;
@@ -20,6 +20,48 @@ const LIST: &str = "changes:";
 /// How many bytes are read to find the record of the job.
 const HEAD: u64 = 64 << 10;
 
+/// The reason why records cannot be read.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum UnreadableRecord {
+    /// The path leads out of the ensemble.
+    #[error("`{0}` is not in the ensemble")]
+    Outside(String),
+    /// The file cannot be read.
+    #[error(transparent)]
+    Unreadable(Arc<fs::Error>),
+    /// The file is not text in UTF-8.
+    #[error("`{0}` is not text in UTF-8")]
+    NotText(String),
+    /// The text of a file holds no records.
+    #[error("`{path}`: {reason}")]
+    Malformed {
+        /// The path of the file.
+        path: String,
+        /// The problem of its text.
+        reason: Box<Self>,
+    },
+    /// The text is no map.
+    #[error("it holds no records")]
+    NoRecords,
+    /// The text is not YAML.
+    #[error("{0}")]
+    Yaml(String),
+    /// A file has no record of a task that it should have.
+    #[error("`{path}` has no record of the task {task}")]
+    NoTask {
+        /// The path of the file.
+        path: String,
+        /// The task.
+        task: ChangeId,
+    },
+}
+
+impl From<fs::Error> for UnreadableRecord {
+    fn from(error: fs::Error) -> Self {
+        Self::Unreadable(Arc::new(error))
+    }
+}
+
 /// A file of records, such as `changes/job….yaml`.
 #[derive(Debug, Clone)]
 pub struct RecordFile {
@@ -28,7 +70,7 @@ pub struct RecordFile {
     /// The records by id, each the first of its id.
     places: HashMap<ChangeId, usize>,
     /// All records, where one refers to what stands elsewhere.
-    whole: OnceLock<Result<Vec<Value>, String>>,
+    whole: OnceLock<Result<Vec<Value>, UnreadableRecord>>,
 }
 
 /// The records of tasks.
@@ -45,21 +87,21 @@ enum Records {
 }
 
 impl RecordFile {
-    /// Reads a file, whose path is relative to the ensemble's folder and stays in it. The error
-    /// says in words why it cannot be read.
-    pub fn read(base: &Path, path: &str) -> Result<Self, String> {
+    /// Reads a file, whose path is relative to the ensemble's folder and stays in it.
+    pub fn read(base: &Path, path: &str) -> Result<Self, UnreadableRecord> {
         let most = Limits::default().max_bytes as u64;
-        let bytes = fs::read_within(&within(base, path)?, most);
-        let bytes = bytes.map_err(|error| error.to_string())?;
+        let bytes = fs::read_within(&within(base, path)?, most)?;
         let text = String::from_utf8(bytes);
-        let text = text.map_err(|_| format!("`{path}` is not text in UTF-8"))?;
-        Self::parse(text).map_err(|error| format!("`{path}`: {error}"))
+        let text = text.map_err(|_| UnreadableRecord::NotText(path.to_owned()))?;
+        Self::parse(text).map_err(|reason| UnreadableRecord::Malformed {
+            path: path.to_owned(),
+            reason: Box::new(reason),
+        })
     }
 
     /// Reads the record of the job in a file alone, as [`RecordFile::job`] gives it.
-    pub fn read_job(base: &Path, path: &str) -> Result<Value, String> {
-        let start = fs::read_start(&within(base, path)?, HEAD);
-        let start = start.map_err(|error| error.to_string())?;
+    pub fn read_job(base: &Path, path: &str) -> Result<Value, UnreadableRecord> {
+        let start = fs::read_start(&within(base, path)?, HEAD)?;
         let start = String::from_utf8_lossy(&start);
         let head = start.find("\nchanges:").map(|end| &start[..=end]);
         let head = head.and_then(|head| parse(head).ok());
@@ -69,8 +111,8 @@ impl RecordFile {
         }
     }
 
-    /// Reads the text of a file of records. The error says in words why that cannot be done.
-    pub fn parse(text: String) -> Result<Self, String> {
+    /// Reads the text of a file of records.
+    pub fn parse(text: String) -> Result<Self, UnreadableRecord> {
         let (records, ids) = match cut(&text) {
             Some((head, tasks)) => {
                 let ids = tasks.iter().map(|range| id_at(&text, range));
@@ -107,7 +149,7 @@ impl RecordFile {
     }
 
     /// The record of the job, or why it cannot be read.
-    pub fn job(&self) -> Result<Value, String> {
+    pub fn job(&self) -> Result<Value, UnreadableRecord> {
         match &self.records {
             Records::Read { job, .. } if !job.is_null() => Ok(job.clone()),
             Records::Cut { head, .. } if !head.is_empty() => {
@@ -122,14 +164,14 @@ impl RecordFile {
     }
 
     /// Earlier versions of Unfurl write the record of the job before those of its tasks.
-    fn first_job(&self) -> Result<Value, String> {
+    fn first_job(&self) -> Result<Value, UnreadableRecord> {
         let first = self.task(0)?;
         let is_job = first.get("target").is_none();
         Ok(if is_job { first } else { Value::Null })
     }
 
     /// The record of a task, by its place in the file, or why it cannot be read.
-    pub fn task(&self, place: usize) -> Result<Value, String> {
+    pub fn task(&self, place: usize) -> Result<Value, UnreadableRecord> {
         match &self.records {
             Records::Read { tasks, .. } => Ok(tasks.get(place).cloned().unwrap_or_default()),
             Records::Cut { tasks, .. } => {
@@ -159,12 +201,12 @@ impl RecordFile {
 }
 
 /// A path in the ensemble's folder.
-fn within(base: &Path, path: &str) -> Result<PathBuf, String> {
+fn within(base: &Path, path: &str) -> Result<PathBuf, UnreadableRecord> {
     let mut parts = Path::new(path).components();
     if parts.all(|part| matches!(part, Component::Normal(_))) {
         Ok(base.join(path))
     } else {
-        Err(format!("`{path}` is not in the ensemble"))
+        Err(UnreadableRecord::Outside(path.to_owned()))
     }
 }
 
@@ -216,10 +258,10 @@ fn id_at(text: &str, range: &Range<usize>) -> Option<ChangeId> {
 
 type Whole = (Records, Vec<Option<ChangeId>>);
 
-fn read_whole(text: &str) -> Result<Whole, String> {
+fn read_whole(text: &str) -> Result<Whole, UnreadableRecord> {
     let root = parse(text)?;
     if root.as_map().is_none() {
-        return Err("it holds no records".to_owned());
+        return Err(UnreadableRecord::NoRecords);
     }
     let tasks = root.get("changes").and_then(Value::as_list);
     let tasks = tasks.cloned().unwrap_or_default();
@@ -234,12 +276,12 @@ pub(super) fn id_of(record: &Value) -> Option<ChangeId> {
     ChangeId::parse(id).ok()
 }
 
-fn parse(text: &str) -> Result<Value, String> {
+fn parse(text: &str) -> Result<Value, UnreadableRecord> {
     let mut sources = Sources::default();
     let source = sources.add("records", text, None);
     let root = yaml::parse(&sources, source, &Limits::default()).map_err(|problems| {
         let first = problems.iter().next();
-        first.map_or_else(String::new, |problem| problem.message.clone())
+        UnreadableRecord::Yaml(first.map_or_else(String::new, |problem| problem.message.clone()))
     })?;
     Ok(root.to_value())
 }

@@ -53,7 +53,51 @@ pub enum RescueError {
     },
 }
 
+/// An error in the order of jobs: a record must follow the one that its job saw.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum OutOfTurn {
+    /// A later job is on record.
+    #[error("job {last} is on record, which came after job {job}")]
+    Later {
+        /// The job.
+        job: String,
+        /// The last job on record.
+        last: String,
+    },
+    /// The job that came before is not the last on record.
+    #[error("job {job} came after job {seen}, and the last on record is {last}")]
+    Another {
+        /// The job.
+        job: String,
+        /// The job that came before.
+        seen: String,
+        /// The last job on record.
+        last: String,
+    },
+}
+
 impl Rescue {
+    /// Fails if the record cannot follow the last job on record.
+    ///
+    /// # Errors
+    ///
+    /// The job saw another one as the last.
+    pub fn follows(&self, last: Option<&str>) -> Result<(), OutOfTurn> {
+        let previous = self.previous.as_deref();
+        if last == previous || last == Some(&*self.job) {
+            return Ok(());
+        }
+        let job = self.job.clone();
+        let is_later = last > Some(&*self.job);
+        let last = last.unwrap_or("none").to_owned();
+        Err(if is_later {
+            OutOfTurn::Later { job, last }
+        } else {
+            let seen = previous.unwrap_or("none").to_owned();
+            OutOfTurn::Another { job, seen, last }
+        })
+    }
+
     /// What is to be kept of a record that cannot be saved.
     pub fn of(record: &Record, manifest: &Manifest, previous: Option<String>) -> Self {
         let section = |(name, value): &(String, Value)| (name.clone(), yaml::emit(value, 0));
@@ -216,4 +260,34 @@ fn absolute(path: &Path) -> PathBuf {
 
 fn sha256(text: &str) -> String {
     canonical_sha256(&Value::from(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_follows_the_one_that_its_job_saw() {
+        let rescue = Rescue {
+            form: FORM,
+            manifest: PathBuf::new(),
+            text: String::new(),
+            previous: Some("A1".to_owned()),
+            job: "A2".to_owned(),
+            files: Vec::new(),
+            lines: String::new(),
+            sections: Vec::new(),
+        };
+        assert_eq!(rescue.follows(Some("A1")), Ok(()));
+        assert_eq!(rescue.follows(Some("A2")), Ok(()));
+        let told = |last: Option<&str>| rescue.follows(last).unwrap_err().to_string();
+        assert_eq!(
+            told(Some("A3")),
+            "job A3 is on record, which came after job A2"
+        );
+        assert_eq!(
+            told(None),
+            "job A2 came after job A1, and the last on record is none"
+        );
+    }
 }

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::records::{RecordFile, id_of};
+use super::records::{RecordFile, UnreadableRecord, id_of};
 use crate::name::ChangeId;
 use crate::value::{List, Value};
 
 /// A file of records, or why it cannot be read.
-type Opened = Result<Rc<RecordFile>, String>;
+type Opened = Result<Rc<RecordFile>, UnreadableRecord>;
 
 /// The records of an ensemble, by id.
 #[derive(Debug, Clone, Default)]
@@ -84,7 +84,7 @@ impl RecordStore {
     }
 
     /// The record of a task; none if nobody wrote one, and why if it cannot be read.
-    pub fn record(&self, task: ChangeId) -> Result<Option<Value>, String> {
+    pub fn record(&self, task: ChangeId) -> Result<Option<Value>, UnreadableRecord> {
         if let Some((records, places)) = &self.inline {
             return Ok(places.get(&task).map(|place| records[*place].clone()));
         }
@@ -94,7 +94,10 @@ impl RecordStore {
         let file = self.file(path)?;
         match file.place_of(task) {
             Some(place) => file.task(place).map(Some),
-            None => Err(format!("`{path}` has no record of the task {task}")),
+            None => Err(UnreadableRecord::NoTask {
+                path: path.to_string(),
+                task,
+            }),
         }
     }
 }

@@ -1,5 +1,5 @@
 //! The driver of a run: has actions performed, and hears what comes of them, of people who ask for
-//! an end, and of the time.
+//! an end, and of the time. The one loop of all runs has it perform what a machine says.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,10 +7,9 @@ use std::time::{Duration, Instant};
 
 use super::asking::{Asking, Step};
 use super::error::Error;
-use super::heard::{Heard, OutputSink};
 use super::limits::Limits;
 use super::local::Local;
-use super::perform::Perform;
+use super::perform::{Heard, OutputSink, Perform};
 use crate::host::{
     ActionResult, Become, Chain, Executor, Exit, Note, Place, Question, Request, Secret, Stream,
 };
@@ -57,8 +56,8 @@ pub enum News {
     Note(u64, Note),
     /// The command of an action wrote something.
     Output(u64, Stream, Vec<u8>),
-    /// Somebody asks for an end.
-    Interrupt,
+    /// Somebody asks for an end by this signal.
+    Interrupt(i32),
     /// The time has come.
     Timeout,
 }
@@ -105,6 +104,8 @@ pub struct Driver {
     // Dropped first: a signal is told to what is there.
     listening: Option<Listening>,
     performer: Performer,
+    /// How many actions have begun and not ended.
+    running: usize,
     interrupts: Interrupts,
     on_interrupt: OnInterrupt,
     passwords: Option<Passwords>,
@@ -128,6 +129,7 @@ impl Driver {
         Self {
             listening: None,
             performer: Performer::Waits(Box::new(start)),
+            running: 0,
             interrupts,
             on_interrupt,
             passwords: None,
@@ -174,25 +176,21 @@ impl Driver {
         self.on_interrupt
     }
 
-    /// The signals that ask for an end of this run.
-    pub fn interrupts(&self) -> &Interrupts {
-        &self.interrupts
-    }
-
-    /// Takes note of the signal that asked for an end, if one did.
+    /// Takes note of the signal that asked for an end, if one did: it may have come while nobody
+    /// waited for news, or before anything was performed.
     pub fn interrupted(&self) -> Option<i32> {
         self.interrupts.heed()
     }
 
     /// Begins an action. Its outcome comes with the same tag, which no other action that runs has.
     pub fn submit(&mut self, tag: u64, request: Request) -> Result<(), Error> {
-        let Some(passwords) = &mut self.passwords else {
-            return self.performer()?.begin(tag, request);
+        let request = match &mut self.passwords {
+            Some(passwords) => passwords.begin(tag, request),
+            None => request,
         };
-        let whole = passwords.complete(&request);
-        let since = passwords.asking.answers();
-        passwords.flights.insert(tag, Flight { request, since });
-        self.performer()?.begin(tag, whole)
+        self.performer()?.begin(tag, request)?;
+        self.running += 1;
+        Ok(())
     }
 
     /// Waits for the next news, until a time if there is one.
@@ -206,11 +204,11 @@ impl Driver {
                 None => News::Timeout,
                 Some(Heard::Note(id, note)) => News::Note(id, note),
                 Some(Heard::Wrote(id, stream, bytes)) => News::Output(id, stream, bytes),
-                Some(Heard::Interruption) => {
+                Some(Heard::Interruption(signal)) => {
                     if self.on_interrupt == OnInterrupt::Cancel {
                         self.cancel_all();
                     }
-                    News::Interrupt
+                    News::Interrupt(signal)
                 }
                 Some(Heard::Ended(id, result)) => match self.ended(id, result)? {
                     Some(news) => news,
@@ -246,8 +244,30 @@ impl Driver {
         }
     }
 
+    /// Ends all actions early and waits for them, as long as anything is heard. Gives the outcomes
+    /// that were still to come: those of actions that have begun.
+    pub fn end_all(&mut self) -> Vec<(u64, ActionResult)> {
+        self.cancel_all();
+        let mut outcomes = Vec::new();
+        while self.is_running() {
+            match self.next(None) {
+                Ok(News::Outcome(tag, result)) => outcomes.push((tag, result)),
+                Ok(_) => {}
+                Err(_) => break,
+            }
+        }
+        outcomes
+    }
+
+    /// Whether the outcome of an action is still to come.
+    fn is_running(&self) -> bool {
+        let asks = |passwords: &Passwords| passwords.asked.is_some();
+        self.running > 0 || self.passwords.as_ref().is_some_and(asks)
+    }
+
     /// The news of an action that has ended; none if it begins again.
     fn ended(&mut self, id: u64, result: ActionResult) -> Result<Option<News>, Error> {
+        self.running = self.running.saturating_sub(1);
         let Some(passwords) = &mut self.passwords else {
             return Ok(Some(News::Outcome(id, result)));
         };
@@ -282,8 +302,7 @@ impl Driver {
             if let Performer::Waits(start) = waits {
                 let performer = start()?;
                 self.interrupts.starts();
-                let ring = performer.ring();
-                self.listening = ring.map(|ring| self.interrupts.listen(move |_, nth| ring(nth)));
+                self.listening = performer.listen(&self.interrupts);
                 self.performer = Performer::Runs(performer);
             }
         }
@@ -295,6 +314,14 @@ impl Driver {
 }
 
 impl Passwords {
+    /// Keeps an action that begins, and gives it with the passwords that are known.
+    fn begin(&mut self, tag: u64, request: Request) -> Request {
+        let whole = self.complete(&request);
+        let since = self.asking.answers();
+        self.flights.insert(tag, Flight { request, since });
+        whole
+    }
+
     /// The action with the passwords that are known, as the user that it is for.
     fn complete(&self, request: &Request) -> Request {
         let known = self.asking.passwords();
@@ -316,4 +343,92 @@ impl Passwords {
             ..request.clone()
         }
     }
+}
+
+/// The next step of a machine.
+#[derive(Debug)]
+pub enum Next {
+    /// This action begins; its result comes with the same tag.
+    Perform(u64, Box<Request>),
+    /// There is more to do, unless somebody asked for an end meanwhile.
+    Again,
+    /// Nothing until there are news, or until a time.
+    Wait(Option<Instant>),
+    /// All has come to its end.
+    End,
+}
+
+/// A state machine: says what is to be performed, and is told what came of it. Performs nothing
+/// itself.
+pub trait Machine {
+    /// The one who is shown what happens, and who is asked.
+    type View: ?Sized;
+    /// Why it cannot go on.
+    type Error: From<Error>;
+
+    /// Says what is next. An action that it gives has begun before it is asked again.
+    fn next(&mut self, view: &mut Self::View) -> Result<Next, Self::Error>;
+
+    /// Takes the result of an action.
+    fn complete(
+        &mut self,
+        tag: u64,
+        result: ActionResult,
+        view: &mut Self::View,
+    ) -> Result<(), Self::Error>;
+
+    /// Hears that somebody asked for an end by this signal: before each step, and when it comes
+    /// during a wait.
+    fn interrupt(&mut self, signal: i32);
+
+    /// Hears that the time has come that it waited for.
+    fn wake(&mut self) {}
+
+    /// Hears what an executor does with an action, in words without secrets.
+    fn note(&mut self, _tag: u64, _note: Note, _view: &mut Self::View) {}
+
+    /// Hears what the command of an action wrote.
+    fn output(&mut self, _tag: u64, _written: (Stream, Vec<u8>), _view: &mut Self::View) {}
+
+    /// Asks somebody for a secret; none if nobody answers.
+    fn ask(&mut self, _question: &Question, _view: &mut Self::View) -> Option<Secret> {
+        None
+    }
+}
+
+/// Runs a machine until it has come to its end.
+pub fn drive<M: Machine>(
+    machine: &mut M,
+    driver: &mut Driver,
+    view: &mut M::View,
+) -> Result<(), M::Error> {
+    loop {
+        if let Some(signal) = driver.interrupted() {
+            machine.interrupt(signal);
+        }
+        match machine.next(view)? {
+            Next::Perform(tag, request) => driver.submit(tag, *request)?,
+            Next::Again => {}
+            Next::Wait(until) => hear(machine, driver.next(until)?, driver, view)?,
+            Next::End => return Ok(()),
+        }
+    }
+}
+
+/// Tells a machine the news.
+fn hear<M: Machine>(
+    machine: &mut M,
+    news: News,
+    driver: &mut Driver,
+    view: &mut M::View,
+) -> Result<(), M::Error> {
+    match news {
+        News::Outcome(tag, result) => machine.complete(tag, result, view)?,
+        News::Question(question) => driver.answer(machine.ask(&question, view))?,
+        News::Note(tag, note) => machine.note(tag, note, view),
+        News::Output(tag, stream, bytes) => machine.output(tag, (stream, bytes), view),
+        News::Timeout => machine.wake(),
+        News::Interrupt(signal) => machine.interrupt(signal),
+    }
+    Ok(())
 }

@@ -336,13 +336,45 @@ mod tests {
     }
 
     #[test]
-    fn lines_wait_for_the_guard_and_a_guard_that_cannot_be_is_no_matter() {
+    fn lines_wait_until_the_guard_is_there() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let [program, told] = ["guard", "told"].map(|name| folder.path().join(name));
+        let script = format!("#!/bin/sh\nexec cat > '{}'\n", told.display());
+        std::fs::write(&program, script).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let guard = Guard::start(Guarding {
+            token: "T".to_owned(),
+            program: Some(program),
+        });
+        let own = machine::pid();
+        guard.begun(1, own);
+        guard.ended(1, true);
+        guard.goodbye();
+        let start_time = machine::start_time(own).unwrap();
+        let expected = format!("token T\nbegun 1 {own} {start_time}\nleft 1\nbye\n");
+        let began = Instant::now();
+        let mut text = String::new();
+        while !text.ends_with("bye\n") && began.elapsed() < Duration::from_secs(20) {
+            std::thread::sleep(Duration::from_millis(2));
+            text = std::fs::read_to_string(&told).unwrap_or_default();
+        }
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn a_guard_that_cannot_be_is_no_matter() {
         let guard = Guard::start(Guarding {
             token: "T".to_owned(),
             program: Some("/no/such/program".into()),
         });
+        let ready = guard.ready.lock().unwrap().take().unwrap();
+        assert!(ready.recv().is_err());
+        let is_broken = || matches!(*guard.line.lock().unwrap(), Line::Broken);
+        assert!(is_broken());
         guard.begun(1, machine::pid());
         guard.ended(1, true);
         guard.goodbye();
+        assert!(is_broken());
     }
 }

@@ -3,12 +3,10 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::drive::{Machine, Next, drive};
-use super::driver::{Driver, OnInterrupt};
+use super::driver::{Driver, Machine, Next, OnInterrupt, drive};
 use super::error::Error;
 use crate::host::{ActionResult, Note, Request};
 use crate::job::{self, Engine, Ports, Progress, TaskIndex};
-use crate::system::signals::Interrupts;
 
 /// Runs a job that has begun to its end.
 pub fn run_job(
@@ -25,7 +23,6 @@ pub fn run_job(
         ports,
         requests: VecDeque::new(),
         progress: None,
-        interrupts: driver.interrupts().clone(),
         grace,
     };
     if let Err(error) = drive(&mut run, driver, &mut ()) {
@@ -40,9 +37,9 @@ pub fn run_job(
 /// After an error what runs is ended, and its end is taken into the record.
 fn end_what_runs(engine: &mut Engine, driver: &mut Driver, error: &job::Error) {
     engine.give_up_for(error);
-    driver.cancel_all();
-    // Where nothing is heard any more, nothing more is known.
-    drive(&mut JobEnd(engine), driver, &mut ()).ok();
+    for (tag, result) in driver.end_all() {
+        engine.take_end(task_of(tag), result);
+    }
 }
 
 /// The task that an action is for.
@@ -58,7 +55,6 @@ struct JobRun<'a, 'p> {
     requests: VecDeque<(TaskIndex, Request)>,
     /// How the job goes on once they have begun.
     progress: Option<Progress>,
-    interrupts: Interrupts,
     grace: Duration,
 }
 
@@ -68,9 +64,10 @@ impl Machine for JobRun<'_, '_> {
 
     fn next(&mut self, _view: &mut ()) -> Result<Next, job::Error> {
         if self.progress.is_none() {
-            let interrupts = &self.interrupts;
-            let stops = || interrupts.first().is_some();
-            let progress = self.engine.start_ready(self.ports.folders, &stops)?;
+            let progress = self.engine.start_next(self.ports.folders)?;
+            if progress == Progress::Started {
+                return Ok(Next::Again);
+            }
             // What ended is on record, and what starts is announced, before anything is awaited.
             self.ports.publish(self.engine)?;
             self.requests = self.engine.take_requests().into();
@@ -82,7 +79,7 @@ impl Machine for JobRun<'_, '_> {
         Ok(match self.progress.take() {
             Some(Progress::Ended) => Next::End,
             Some(Progress::Waits) => Next::Wait(None),
-            Some(Progress::More) | None => Next::Again,
+            Some(Progress::Started | Progress::More) | None => Next::Again,
         })
     }
 
@@ -102,29 +99,6 @@ impl Machine for JobRun<'_, '_> {
     fn note(&mut self, tag: u64, note: Note, _view: &mut ()) {
         self.engine.note(task_of(tag), note);
     }
-}
-
-/// A job that was given up, until nothing of it runs.
-struct JobEnd<'a>(&'a mut Engine);
-
-impl Machine for JobEnd<'_> {
-    type View = ();
-    type Error = Error;
-
-    fn next(&mut self, _view: &mut ()) -> Result<Next, Error> {
-        Ok(if self.0.is_running() {
-            Next::Wait(None)
-        } else {
-            Next::End
-        })
-    }
-
-    fn complete(&mut self, tag: u64, result: ActionResult, _view: &mut ()) -> Result<(), Error> {
-        self.0.take_end(task_of(tag), result);
-        Ok(())
-    }
-
-    fn interrupt(&mut self, _signal: i32) {}
 }
 
 impl From<Error> for job::Error {

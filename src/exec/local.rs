@@ -1,37 +1,32 @@
 //! The runner: its own thread, many actions at a time, on this machine and elsewhere.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::mpsc as results;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use tokio::sync::mpsc as orders;
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio::task::{JoinError, JoinSet};
 
 use super::error::Error;
-use super::heard::{Heard, OutputSink};
+use super::guard::Guard;
 use super::limits::Limits;
-use super::perform::{Perform, Ring};
-use super::server::{self, Order};
+use super::perform::{Heard, OutputSink, Perform};
+use super::running::{Echo, Ends, Piece, over};
+use super::session::Session;
 use super::unread::{Teller, Unread};
-use crate::host::Request;
+use crate::host::{ActionResult, Exit, Pool, Request, RunOutput};
+use crate::system::signals::{Interrupts, Listening};
+use crate::system::survivors;
 
-/// Tells a runner, from any thread, that somebody asks for an end.
-#[derive(Debug, Clone)]
-pub struct Bell(orders::UnboundedSender<Order>);
-
-impl Bell {
-    /// What runs may go on for a while, see [`Limits::patience`]. With the second ring all is
-    /// killed. Whoever waits for a result hears of each.
-    pub fn ring(&self, nth: usize) {
-        // Where the runner has ended, nothing runs.
-        self.0.send(Order::Interrupt(nth)).ok();
-    }
-}
+/// How many pieces of output wait for a sink before the commands that write them wait.
+const PIECES_WAITING: usize = 64;
 
 /// Performs actions on this machine and others. When it is dropped, all that runs is killed.
 #[derive(Debug)]
 pub struct Local {
-    orders: orders::UnboundedSender<Order>,
+    orders: mpsc::UnboundedSender<Order>,
     results: results::Receiver<Heard>,
     thread: Option<JoinHandle<()>>,
     unread: Option<Arc<Unread>>,
@@ -63,14 +58,14 @@ impl Local {
         sink: Option<Box<dyn OutputSink>>,
         (result_sender, result_receiver): (results::Sender<Heard>, results::Receiver<Heard>),
     ) -> Result<Self, Error> {
-        let (order_sender, order_receiver) = orders::unbounded_channel();
+        let (order_sender, order_receiver) = mpsc::unbounded_channel();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
         let thread = std::thread::Builder::new()
             .name("runner".to_owned())
             .spawn(move || {
-                runtime.block_on(server::serve(limits, sink, order_receiver, result_sender));
+                runtime.block_on(serve(limits, sink, order_receiver, result_sender));
                 // A name that is being looked up would hold the end.
                 runtime.shutdown_background();
             })?;
@@ -85,11 +80,6 @@ impl Local {
     /// Begins an action. Its result comes with the same id, which no other action that runs has.
     pub fn submit(&self, id: u64, request: Request) {
         self.order(Order::Begin(id, Box::new(request)));
-    }
-
-    /// Gives what tells this runner that somebody asks for an end.
-    pub fn bell(&self) -> Bell {
-        Bell(self.orders.clone())
     }
 
     /// Ends an action early; its result still comes.
@@ -162,9 +152,14 @@ impl Perform for Local {
         Self::cancel_all(self);
     }
 
-    fn ring(&self) -> Option<Ring> {
-        let bell = self.bell();
-        Some(Box::new(move |nth| bell.ring(nth)))
+    /// What runs may go on for a while after the first signal, see [`Limits::patience`]. With the
+    /// second one all is killed. Whoever waits for a result hears of each.
+    fn listen(&self, interrupts: &Interrupts) -> Option<Listening> {
+        let orders = self.orders.clone();
+        Some(interrupts.listen(move |signal, nth| {
+            // Where the runner has ended, nothing runs.
+            orders.send(Order::Interrupt(signal, nth)).ok();
+        }))
     }
 }
 
@@ -181,408 +176,197 @@ impl Drop for Local {
     }
 }
 
-#[cfg(test)]
-#[expect(clippy::disallowed_methods, reason = "a test sets its stage by itself")]
-mod tests {
-    use std::path::Path;
-    use std::sync::Mutex;
+/// What the thread is told.
+enum Order {
+    Begin(u64, Box<Request>),
+    Cancel(u64),
+    CancelAll,
+    /// Somebody asks for an end by this signal, for the nth time.
+    Interrupt(i32, usize),
+    Stop,
+}
 
-    use super::*;
-    use crate::exec::Guarding;
-    use crate::host::{
-        Action, ActionResult, Background, Command, Exit, Program, RunOutput, Stream,
+/// Follows orders until it is to stop, then kills all that runs.
+async fn serve(
+    limits: Limits,
+    sink: Option<Box<dyn OutputSink>>,
+    mut orders: mpsc::UnboundedReceiver<Order>,
+    results: results::Sender<Heard>,
+) {
+    let most = limits.running.clamp(1, Semaphore::MAX_PERMITS);
+    let mut server = Server {
+        session: Session {
+            turns: Arc::new(Semaphore::new(most)),
+            results,
+            echo: sink.and_then(listen),
+            guard: limits.guarding.clone().map(|it| Arc::new(Guard::start(it))),
+            pool: Arc::new(Pool::new(limits.connections.clone())),
+            limits: Arc::new(limits),
+        },
+        patience: None,
+        refuses: false,
+        hurry: watch::channel(false).0,
+        running: JoinSet::new(),
+        ids: HashMap::new(),
+        cancels: HashMap::new(),
+        begun: 0,
     };
-    use crate::system::machine::is_running;
-
-    fn limits() -> Limits {
-        Limits {
-            grace: Duration::from_millis(200),
-            drain: Duration::from_millis(200),
-            ..Limits::default()
+    loop {
+        let order = tokio::select! {
+            order = orders.recv() => order,
+            () = over(server.patience) => {
+                server.end_all();
+                continue;
+            }
+            Some(ended) = server.running.join_next_with_id() => {
+                server.ended(ended);
+                continue;
+            }
+        };
+        match order {
+            Some(Order::Begin(id, request)) => server.begin(id, *request),
+            Some(Order::Cancel(id)) => cancel(server.cancels.remove(&id)),
+            Some(Order::CancelAll) => cancel_all(&mut server.cancels),
+            Some(Order::Interrupt(signal, nth)) => server.interrupt(signal, nth),
+            Some(Order::Stop) | None => break,
         }
     }
+    server.stop().await;
+}
 
-    /// The same, for commands that can be told from all others.
-    fn guarded() -> Limits {
-        Limits {
-            guarding: Some(Guarding {
-                token: ulid::Ulid::generate().to_string(),
-                program: None,
-            }),
-            ..limits()
+/// All that runs.
+struct Server {
+    session: Session,
+    /// Until when commands may go on after somebody asked for an end.
+    patience: Option<Instant>,
+    /// Whether no command begins any more.
+    refuses: bool,
+    /// Whether commands are to be killed without grace.
+    hurry: watch::Sender<bool>,
+    running: JoinSet<(u64, u64)>,
+    /// The effects of the tasks.
+    ids: HashMap<tokio::task::Id, u64>,
+    /// An id may come again as soon as its result was told, before its task is seen to have ended.
+    cancels: HashMap<u64, (u64, oneshot::Sender<()>)>,
+    begun: u64,
+}
+
+impl Server {
+    fn begin(&mut self, id: u64, request: Request) {
+        if self.refuses {
+            self.tell(
+                id,
+                ActionResult::not_performed(&request.action, Exit::Cancelled),
+            );
+            return;
         }
+        let (cancel, cancelled) = oneshot::channel();
+        let ends = Ends {
+            cancelled,
+            hurried: self.hurry.subscribe(),
+        };
+        self.begun += 1;
+        let count = self.begun;
+        self.cancels.insert(id, (count, cancel));
+        let session = self.session.clone();
+        let task = self.running.spawn(async move {
+            let result = session.perform(id, request, ends).await;
+            // Nobody listens any more when the runner is being dropped.
+            session.results.send(Heard::Ended(id, result)).ok();
+            (id, count)
+        });
+        self.ids.insert(task.id(), id);
     }
 
-    fn here(command: Command) -> Request {
-        Request::here(Action::Run(command))
+    /// What runs may go on for a while. Who asks twice does not want to wait: all is killed.
+    fn interrupt(&mut self, signal: i32, nth: usize) {
+        if nth > 1 {
+            self.hurry.send_replace(true);
+            self.end_all();
+        } else if !self.refuses {
+            self.patience = Some(Instant::now() + self.session.limits.patience);
+        }
+        // Whoever waits for a result is to know.
+        self.session.results.send(Heard::Interruption(signal)).ok();
     }
 
-    fn runner() -> Local {
-        Local::start(limits(), None).unwrap()
+    fn end_all(&mut self) {
+        self.patience = None;
+        self.refuses = true;
+        cancel_all(&mut self.cancels);
     }
 
-    fn sh(text: &str) -> Command {
-        let mut command = Command::new(Program::shell(text), "/tmp");
-        command.env = vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())];
-        command
+    /// Kills what runs, wherever it went, and closes all connections.
+    async fn stop(mut self) {
+        while let Some(ended) = self.running.try_join_next_with_id() {
+            // What it left behind on purpose may live.
+            self.ended(ended);
+        }
+        let tasks: Vec<u64> = self.ids.values().copied().collect();
+        // Dropping the tasks drops their groups, which kills them.
+        self.running = JoinSet::new();
+        if let Some(guard) = &self.session.guard {
+            if !tasks.is_empty() {
+                let is_spared = |task| !tasks.contains(&task);
+                survivors::end(guard.token(), &is_spared, Duration::ZERO);
+            }
+            guard.goodbye();
+        }
+        self.session.pool.close().await;
     }
 
-    fn next(runner: &Local) -> (u64, RunOutput) {
-        loop {
-            if let Heard::Ended(id, ActionResult::Run(output)) = runner.recv().unwrap() {
-                return (id, output);
+    fn ended(&mut self, ended: Result<(tokio::task::Id, (u64, u64)), JoinError>) {
+        match ended {
+            Ok((task, (id, count))) => {
+                self.ids.remove(&task);
+                if self
+                    .cancels
+                    .get(&id)
+                    .is_some_and(|(latest, _)| *latest == count)
+                {
+                    self.cancels.remove(&id);
+                }
+            }
+            Err(error) => {
+                // Whoever waits for the result must not wait for ever.
+                if let Some(id) = self.ids.remove(&error.id()) {
+                    let why = "the runner could not go on with it".to_owned();
+                    self.tell(id, ActionResult::Run(RunOutput::not_run(Exit::Failed(why))));
+                }
             }
         }
     }
 
-    fn run(runner: &Local, command: Command) -> RunOutput {
-        runner.submit(7, here(command));
-        let (id, output) = next(runner);
-        assert_eq!(id, 7);
-        output
+    /// Answers for an action that did not run to its end.
+    fn tell(&self, id: u64, result: ActionResult) {
+        self.session.results.send(Heard::Ended(id, result)).ok();
     }
+}
 
-    /// Reads a process id that a command writes to a file, once it is there.
-    fn pid_in(file: &Path) -> u32 {
-        for _ in 0..1000 {
-            if let Ok(text) = std::fs::read_to_string(file)
-                && let Ok(pid) = text.trim().parse()
-            {
-                return pid;
+fn cancel_all(cancels: &mut HashMap<u64, (u64, oneshot::Sender<()>)>) {
+    for (_, each) in cancels.drain() {
+        cancel(Some(each));
+    }
+}
+
+fn cancel(sender: Option<(u64, oneshot::Sender<()>)>) {
+    if let Some((_, sender)) = sender {
+        // It may have ended meanwhile.
+        sender.send(()).ok();
+    }
+}
+
+/// Starts the thread in which the sink hears.
+fn listen(mut sink: Box<dyn OutputSink>) -> Echo {
+    let (sender, mut pieces) = mpsc::channel(PIECES_WAITING);
+    let thread = std::thread::Builder::new().name("echo".to_owned());
+    let started = thread.spawn(move || {
+        while let Some(piece) = pieces.blocking_recv() {
+            match piece {
+                Piece::Output(id, stream, bytes) => sink.output(id, stream, &bytes),
+                Piece::Heard(tell) => drop(tell.send(())),
             }
-            std::thread::sleep(Duration::from_millis(5));
         }
-        panic!("no process id in {}", file.display());
-    }
-
-    fn ends(pid: u32) -> bool {
-        let deadline = Instant::now() + Duration::from_secs(10);
-        while is_running(pid) && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        !is_running(pid)
-    }
-
-    #[test]
-    fn a_command_gives_its_outputs_and_exit_code() {
-        let output = run(&runner(), sh("echo out; echo err >&2; pwd; exit 3"));
-        assert_eq!(output.exit, Exit::Code(3));
-        assert_eq!(output.stdout.text(), "out\n/tmp\n");
-        assert_eq!(output.stderr.text(), "err\n");
-        assert!(output.elapsed > Duration::ZERO);
-    }
-
-    #[test]
-    fn a_command_has_its_own_environment_only_and_keeps_its_name() {
-        let mut command = sh("env | grep -v -e ^PWD -e ^_ -e ^SHLVL; echo $0");
-        command.env.push(("A".into(), "b c".into()));
-        let text = run(&runner(), command).stdout.text();
-        insta::assert_snapshot!(text, @r"
-        A=b c
-        PATH=/usr/local/bin:/usr/bin:/bin
-        /bin/sh
-        ");
-    }
-
-    #[test]
-    fn a_command_reads_its_input_and_one_that_does_not_is_not_stuck() {
-        let runner = runner();
-        let mut command = sh("wc -c");
-        command.stdin = Some(vec![b'x'; 1_000_000]);
-        assert_eq!(run(&runner, command).stdout.text().trim(), "1000000");
-        let mut command = sh("exec 0<&-; echo done");
-        command.stdin = Some(vec![b'x'; 1_000_000]);
-        let output = run(&runner, command);
-        assert_eq!(output.stdout.text(), "done\n", "{output:?}");
-        assert_eq!(run(&runner, sh("cat; echo end")).stdout.text(), "end\n");
-    }
-
-    #[test]
-    fn a_flood_of_output_is_read_to_its_end_within_the_bound() {
-        let mut command = sh("head -c 100000000 /dev/zero | tr '\\0' 'x'; echo END");
-        command.kept_bytes = 1000;
-        let output = run(&runner(), command);
-        assert_eq!(output.stdout.total, 100_000_004);
-        assert_eq!(output.stdout.bytes().len(), 1000);
-        assert!(output.stdout.truncated && output.stdout.text().ends_with("xEND\n"));
-    }
-
-    #[test]
-    fn a_command_that_closes_its_outputs_is_waited_for() {
-        let output = run(&runner(), sh("exec >&- 2>&-; sleep 0.1; exit 4"));
-        assert_eq!(output.exit, Exit::Code(4));
-        assert!(output.elapsed >= Duration::from_millis(100));
-    }
-
-    #[test]
-    fn a_command_that_runs_too_long_ends_with_all_its_processes() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("pid");
-        let text = format!(
-            "trap '' INT TERM; (trap '' INT TERM; sh -c 'echo $$ > {}; sleep 60; sleep 60') & wait; wait; sleep 60",
-            file.display()
-        );
-        let mut command = sh(&text);
-        command.time_limit = Some(Duration::from_millis(300));
-        let start = Instant::now();
-        let output = run(&runner(), command);
-        assert_eq!(output.exit, Exit::TimedOut);
-        assert!(start.elapsed() < Duration::from_secs(20));
-        assert!(ends(pid_in(&file)));
-    }
-
-    #[test]
-    fn a_gentle_command_may_clean_up_when_it_must_end() {
-        let mut command = sh("trap 'echo cleaned; exit 5' INT; sleep 60 & wait");
-        command.time_limit = Some(Duration::from_millis(300));
-        let output = run(&runner(), command);
-        assert_eq!(output.exit, Exit::TimedOut);
-        assert_eq!(output.stdout.text(), "cleaned\n");
-    }
-
-    #[test]
-    fn what_a_command_leaves_behind_is_ended_and_does_not_hold_us() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("pid");
-        let start = Instant::now();
-        let text = format!(
-            "sh -c 'echo $$ > {}; sleep 60' & echo started",
-            file.display()
-        );
-        let output = run(&runner(), sh(&format!("{text}; sleep 0.2")));
-        assert_eq!(output.exit, Exit::Code(0));
-        assert_eq!(output.stdout.text(), "started\n");
-        assert!(start.elapsed() < Duration::from_secs(20));
-        assert!(ends(pid_in(&file)));
-    }
-
-    #[test]
-    fn a_daemon_that_may_live_lives_and_does_not_hold_us() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("pid");
-        let mut command = sh(&format!("sleep 60 & echo $! > {}", file.display()));
-        command.background = Background::Keep;
-        let start = Instant::now();
-        let local = runner();
-        assert_eq!(run(&local, command).exit, Exit::Code(0));
-        assert!(start.elapsed() < Duration::from_secs(20));
-        drop(local);
-        let pid = pid_in(&file);
-        assert!(is_running(pid));
-        let id = nix::unistd::Pid::from_raw(pid.try_into().unwrap());
-        nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGKILL).unwrap();
-    }
-
-    #[test]
-    fn a_daemon_lives_on_if_the_runner_goes_at_once_after_its_task() {
-        let guarded = guarded();
-        let folder = tempfile::tempdir().unwrap();
-        for round in 0..20 {
-            let file = folder.path().join(round.to_string());
-            let text = format!("setsid sleep 60 >&- 2>&- & echo $! > {}", file.display());
-            let mut command = sh(&text);
-            command.background = Background::Keep;
-            let local = Local::start(guarded.clone(), None).unwrap();
-            assert_eq!(run(&local, command).exit, Exit::Code(0));
-            drop(local);
-            let pid = pid_in(&file);
-            assert!(is_running(pid));
-            let id = nix::unistd::Pid::from_raw(pid.try_into().unwrap());
-            nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGKILL).unwrap();
-        }
-    }
-
-    #[test]
-    fn a_process_that_left_its_group_does_not_hold_us() {
-        let start = Instant::now();
-        let output = run(&runner(), sh("setsid sleep 3 & sleep 0.2; echo ok"));
-        assert_eq!(output.stdout.text(), "ok\n");
-        assert!(start.elapsed() < Duration::from_millis(2500));
-    }
-
-    #[test]
-    fn a_cancelled_command_ends_and_the_others_do_not() {
-        let runner = runner();
-        runner.submit(1, here(sh("sleep 60")));
-        runner.submit(2, here(sh("sleep 0.5; echo two")));
-        runner.cancel(1);
-        let (id, output) = next(&runner);
-        assert_eq!((id, output.exit), (1, Exit::Cancelled));
-        let (id, output) = next(&runner);
-        assert_eq!((id, output.stdout.text().as_str()), (2, "two\n"));
-        runner.cancel(2);
-        assert!(runner.try_recv().unwrap().is_none());
-    }
-
-    #[test]
-    fn cancelling_all_ends_those_that_wait_their_turn_too() {
-        let one = Limits {
-            running: 1,
-            ..limits()
-        };
-        let runner = Local::start(one, None).unwrap();
-        for id in 0..5 {
-            runner.submit(id, here(sh("sleep 60")));
-        }
-        runner.cancel_all();
-        let mut ids: Vec<_> = (0..5)
-            .map(|_| {
-                let (id, output) = next(&runner);
-                assert_eq!(output.exit, Exit::Cancelled);
-                id
-            })
-            .collect();
-        ids.sort_unstable();
-        assert_eq!(ids, [0, 1, 2, 3, 4]);
-    }
-
-    #[test]
-    fn nothing_is_left_when_the_runner_is_dropped() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("pid");
-        let runner = runner();
-        let text = format!(
-            "trap '' TERM INT HUP; echo $$ > {}; sleep 60; sleep 60",
-            file.display()
-        );
-        runner.submit(1, here(sh(&text)));
-        let pid = pid_in(&file);
-        drop(runner);
-        assert!(ends(pid));
-    }
-
-    #[test]
-    fn after_an_interruption_what_runs_may_end_by_itself() {
-        let runner = runner();
-        runner.submit(1, here(sh("sleep 0.3; echo done")));
-        runner.bell().ring(1);
-        assert!(matches!(runner.recv().unwrap(), Heard::Interruption));
-        let (_, output) = next(&runner);
-        assert_eq!(output.exit, Exit::Code(0));
-        assert_eq!(output.stdout.text(), "done\n");
-    }
-
-    #[test]
-    fn after_an_interruption_what_runs_is_ended_once_patience_is_over() {
-        let impatient = Limits {
-            patience: Duration::from_millis(100),
-            ..limits()
-        };
-        let runner = Local::start(impatient, None).unwrap();
-        runner.submit(1, here(sh("sleep 60")));
-        runner.bell().ring(1);
-        assert_eq!(next(&runner).1.exit, Exit::Cancelled);
-        runner.submit(2, here(sh("echo late")));
-        assert_eq!(next(&runner).1.exit, Exit::Cancelled);
-    }
-
-    #[test]
-    fn the_second_interruption_kills_at_once() {
-        let patient = Limits {
-            grace: Duration::from_mins(1),
-            ..limits()
-        };
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("pid");
-        let runner = Local::start(patient, None).unwrap();
-        let text = format!("trap '' INT TERM; echo $$ > {}; sleep 60", file.display());
-        runner.submit(1, here(sh(&text)));
-        let pid = pid_in(&file);
-        let start = Instant::now();
-        runner.bell().ring(1);
-        runner.bell().ring(2);
-        assert_eq!(next(&runner).1.exit, Exit::Cancelled);
-        assert!(start.elapsed() < Duration::from_secs(5));
-        assert!(ends(pid));
-    }
-
-    #[test]
-    fn a_cancelled_command_ends_with_what_left_its_group() {
-        let guarded = guarded();
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("pid");
-        let text = format!(
-            "setsid sh -c 'trap \"\" TERM; echo $$ > {}; sleep 60; sleep 60' & sleep 60",
-            file.display()
-        );
-        for dropped in [false, true] {
-            let runner = Local::start(guarded.clone(), None).unwrap();
-            runner.submit(1, here(sh(&text)));
-            let pid = pid_in(&file);
-            std::fs::remove_file(&file).unwrap();
-            if !dropped {
-                runner.cancel(1);
-                assert_eq!(next(&runner).1.exit, Exit::Cancelled);
-            }
-            drop(runner);
-            assert!(ends(pid));
-        }
-    }
-
-    #[test]
-    fn a_signal_of_others_is_told() {
-        assert_eq!(run(&runner(), sh("kill -9 $$")).exit, Exit::Signal(9));
-    }
-
-    #[test]
-    fn a_program_that_is_not_there_is_named() {
-        let mut command = sh("");
-        command.program = Program::Argv(vec!["no-such-tool".into(), "-x".into()]);
-        let output = run(&runner(), command);
-        assert!(matches!(&output.exit, Exit::NotFound(m) if m.contains("`no-such-tool`")));
-    }
-
-    #[test]
-    fn words_that_no_system_can_take_are_refused() {
-        let mut command = sh("true");
-        command.env.push(("A\0B".into(), "x".into()));
-        let output = run(&runner(), command);
-        assert!(matches!(output.exit, Exit::Failed(_)), "{:?}", output.exit);
-        let runner = runner();
-        let mut command = sh("");
-        command.program = Program::Argv(vec!["echo".into(), "a\0b".into()]);
-        assert!(matches!(run(&runner, command).exit, Exit::Failed(_)));
-    }
-
-    #[derive(Clone, Default)]
-    struct Listener(Arc<Mutex<Vec<u8>>>);
-
-    impl OutputSink for Listener {
-        fn output(&mut self, id: u64, stream: Stream, bytes: &[u8]) {
-            assert_eq!((id, stream), (7, Stream::Stdout));
-            self.0.lock().unwrap().extend_from_slice(bytes);
-        }
-    }
-
-    #[test]
-    fn an_echo_is_complete_before_the_result_comes() {
-        let heard = Listener::default();
-        let runner = Local::start(limits(), Some(Box::new(heard.clone()))).unwrap();
-        let mut command = sh("seq 1 50000");
-        command.echo = true;
-        command.kept_bytes = 10;
-        let output = run(&runner, command);
-        assert_eq!(heard.0.lock().unwrap().len() as u64, output.stdout.total);
-        run(&runner, sh("echo silent"));
-        assert!(heard.0.lock().unwrap().ends_with(b"50000\n"));
-    }
-
-    #[test]
-    fn many_commands_run_and_each_gives_its_own_result() {
-        let runner = runner();
-        let start = Instant::now();
-        for id in 0..500 {
-            let mut command = sh("");
-            command.program = Program::Argv(vec!["echo".into(), id.to_string()]);
-            runner.submit(id, here(command));
-        }
-        for _ in 0..500 {
-            let (id, output) = next(&runner);
-            assert_eq!(output.stdout.text(), format!("{id}\n"));
-        }
-        println!(
-            "{:.0} commands a second",
-            500.0 / start.elapsed().as_secs_f64()
-        );
-    }
+    });
+    started.is_ok().then_some(sender)
 }

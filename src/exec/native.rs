@@ -4,12 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use tokio::sync::oneshot;
-
-use super::ends::Ends;
 use super::guard::Guard;
 use super::limits::Limits;
-use super::running::Running;
+use super::running::{Ends, Running};
 use crate::host::change::Change;
 use crate::host::fact::{Fact, Reading};
 use crate::host::native::{self, Names};
@@ -133,24 +130,7 @@ impl Native {
             echo: None,
             guard: self.guard.clone(),
         };
-        let (cancel, cancelled) = oneshot::channel();
-        let inner = Ends {
-            cancelled,
-            hurried: ends.hurried.clone(),
-        };
-        let work = Box::pin(running.run(inner));
-        tokio::pin!(work);
-        if ends.cancelled.is_terminated() {
-            cancel.send(()).ok();
-            return work.await;
-        }
-        tokio::select! {
-            biased;
-            output = &mut work => return output,
-            _ = &mut ends.cancelled => {}
-        }
-        cancel.send(()).ok();
-        work.await
+        ends.part(None, |ends| Box::pin(running.run(ends))).await
     }
 }
 

@@ -1,13 +1,11 @@
-//! The port through which a driver has actions performed: by this machine, or in a simulation.
+//! The port through which a driver has actions performed, by this machine or in a simulation, and
+//! the news of them: their ends, notes and output.
 
 use std::time::Instant;
 
 use super::error::Error;
-use super::heard::Heard;
-use crate::host::Request;
-
-/// Tells, from any thread, that somebody asked for an end for the nth time.
-pub type Ring = Box<dyn Fn(usize) + Send>;
+use crate::host::{ActionResult, Note, Request, Stream};
+use crate::system::signals::{Interrupts, Listening};
 
 /// Performs actions; those begun may end in any order.
 pub trait Perform {
@@ -22,8 +20,28 @@ pub trait Perform {
     /// Ends all actions early; their results still come.
     fn cancel_all(&mut self);
 
-    /// The way on which signals reach this while it waits, if it has one.
-    fn ring(&self) -> Option<Ring> {
+    /// Listens to signals from now on, if they reach this while it waits.
+    fn listen(&self, _interrupts: &Interrupts) -> Option<Listening> {
         None
     }
+}
+
+/// What a runner tells.
+#[derive(Debug)]
+pub enum Heard {
+    /// An action has ended.
+    Ended(u64, ActionResult),
+    /// What an executor does with an action, in words without secrets.
+    Note(u64, Note),
+    /// Somebody asks for an end of all by this signal.
+    Interruption(i32),
+    /// The command of an action wrote something; only a runner that was started with
+    /// [`Local::start_telling`](super::Local::start_telling) tells it.
+    Wrote(u64, Stream, Vec<u8>),
+}
+
+/// Hears what commands with `echo` write, while they run. A slow one slows those commands down.
+pub trait OutputSink: Send {
+    /// Takes the next bytes that the command of an effect wrote.
+    fn output(&mut self, id: u64, stream: Stream, bytes: &[u8]);
 }

@@ -29,7 +29,7 @@ pub(super) fn file_of(command: &Command) -> Result<PathBuf, Exit> {
             State::Executable => Ok(file),
         };
     }
-    let path = command.variable("PATH").unwrap_or(DEFAULT_PATH);
+    let path = command.env.get("PATH").unwrap_or(DEFAULT_PATH);
     let mut result = Err(Exit::NotFound(format!(
         "`{name}` was not found in any folder of `PATH`"
     )));
@@ -73,7 +73,7 @@ mod tests {
 
     fn command(name: &str, path: &str) -> Command {
         let mut command = Command::new(Program::Argv(vec![name.into()]), "/");
-        command.env.push(("PATH".into(), path.into()));
+        command.env.add("PATH", path);
         command
     }
 

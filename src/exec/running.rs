@@ -13,20 +13,78 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Child;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::answer::{Conversation, Ear};
-use super::ends::{Echo, Ends, Piece};
 use super::guard::Guard;
 use super::limits::Limits;
 use super::program::file_of;
-use super::redact::Redactor;
 use crate::host::{Background, Capture, Captured, Command, Exit, RunOutput, Stream};
 use crate::system::fault::{self, Call};
 use crate::system::survivors;
+use crate::value::Redactor;
 
 /// The largest piece of output.
 const PIECE: usize = 64 << 10;
+
+/// What the sink's thread is told.
+pub(super) enum Piece {
+    Output(u64, Stream, Vec<u8>),
+    /// All before this was heard.
+    Heard(oneshot::Sender<()>),
+}
+
+pub(super) type Echo = Option<mpsc::Sender<Piece>>;
+
+/// What ends an action from outside.
+pub(super) struct Ends {
+    pub(super) cancelled: oneshot::Receiver<()>,
+    /// Whether it is to be killed without grace.
+    pub(super) hurried: watch::Receiver<bool>,
+}
+
+impl Ends {
+    /// Waits until the action is to end.
+    pub(super) async fn until_cancelled(&mut self) {
+        if !self.cancelled.is_terminated() {
+            // Whoever could say so is gone only when nobody waits for the action any more.
+            (&mut self.cancelled).await.ok();
+        }
+    }
+
+    /// Does a part of the action, until a time at most if there is one. What ends the action ends
+    /// the part.
+    pub(super) async fn part<T>(
+        &mut self,
+        until: Option<Instant>,
+        work: impl AsyncFnOnce(Self) -> T,
+    ) -> T {
+        let (cancel, cancelled) = oneshot::channel();
+        let work = work(Self {
+            cancelled,
+            hurried: self.hurried.clone(),
+        });
+        tokio::pin!(work);
+        if !self.cancelled.is_terminated() {
+            tokio::select! {
+                biased;
+                result = &mut work => return result,
+                _ = &mut self.cancelled => {}
+                () = over(until) => {}
+            }
+        }
+        cancel.send(()).ok();
+        work.await
+    }
+}
+
+/// Waits until a time is over; for ever if there is none.
+pub(super) async fn over(time: Option<Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time.into()).await,
+        None => std::future::pending().await,
+    }
+}
 
 /// The processes of one command; they die with this value unless they may live.
 struct Group {
@@ -146,7 +204,7 @@ impl Running {
             .args(&argv[1..])
             .current_dir(&self.command.cwd)
             .env_clear()
-            .envs(self.command.env.iter().map(|(name, value)| (name, value)))
+            .envs(self.command.env.iter())
             .envs(self.command.program.variable())
             .process_group(0)
             .stdin(if has_input {
@@ -160,8 +218,9 @@ impl Running {
             let value = survivors::value(guard.token(), self.id);
             command.env(survivors::VARIABLE, value);
         }
+        fault::hide_from(&mut command);
         let mut command = tokio::process::Command::from(command);
-        command.kill_on_drop(true).env_remove(fault::VARIABLE);
+        command.kill_on_drop(true);
         let name = self.command.program.name();
         fault::call(Call::Spawn(name), || command.spawn())
             .map_err(|error| Exit::Failed(format!("could not run `{name}`: {error}")))
@@ -260,7 +319,7 @@ impl<P: AsyncRead + Unpin> Reading<P> {
         Self {
             pipe,
             capture: Capture::new(command.kept_bytes),
-            redactor: Redactor::of(command),
+            redactor: command.redactor(),
             ear: None,
         }
     }
@@ -294,5 +353,63 @@ impl<P: AsyncRead + Unpin> Reading<P> {
 
     fn finish(self) -> Captured {
         self.capture.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Says how a part of an action ended that would never end by itself.
+    async fn endless(ends: Ends) -> &'static str {
+        match ends.cancelled.await {
+            Ok(()) => "cancelled",
+            Err(_) => "forgotten",
+        }
+    }
+
+    fn ends() -> (oneshot::Sender<()>, watch::Sender<bool>, Ends) {
+        let (cancel, cancelled) = oneshot::channel();
+        let (hurry, hurried) = watch::channel(false);
+        (cancel, hurry, Ends { cancelled, hurried })
+    }
+
+    fn run<T>(work: impl Future<Output = T>) -> T {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        runtime.enable_time().build().unwrap().block_on(work)
+    }
+
+    #[test]
+    fn a_part_ends_by_itself() {
+        let (_cancel, _hurry, mut ends) = ends();
+        assert_eq!(run(ends.part(None, async |_| 7)), 7);
+        assert!(!ends.cancelled.is_terminated());
+    }
+
+    #[test]
+    fn a_part_ends_with_its_action_and_so_does_each_later_one() {
+        let (cancel, _hurry, mut ends) = ends();
+        cancel.send(()).unwrap();
+        assert_eq!(run(ends.part(None, endless)), "cancelled");
+        run(ends.until_cancelled());
+        assert_eq!(run(ends.part(None, endless)), "cancelled");
+    }
+
+    #[test]
+    fn a_part_ends_when_its_time_is_over_and_the_action_goes_on() {
+        let (_cancel, _hurry, mut ends) = ends();
+        let end = Instant::now() + Duration::from_millis(5);
+        assert_eq!(run(ends.part(Some(end), endless)), "cancelled");
+        assert!(Instant::now() >= end && !ends.cancelled.is_terminated());
+    }
+
+    #[test]
+    fn a_part_hears_that_its_action_is_in_a_hurry() {
+        let (_cancel, hurry, mut ends) = ends();
+        let part = async |mut ends: Ends| {
+            hurry.send_replace(true);
+            ends.hurried.wait_for(|hurried| *hurried).await.is_ok()
+        };
+        assert!(run(ends.part(None, part)));
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::heard::{Heard, OutputSink};
+use super::perform::{Heard, OutputSink};
 use crate::host::Stream;
 
 /// How many bytes wait to be heard before the commands that write them wait.

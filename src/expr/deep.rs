@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use crate::value::{Handle, List, Map, Value};
 
-use super::answers::Question;
 use super::context::{Bound, Context, Var};
 use super::error::{Error, Site};
 use super::evaluator::Evaluator;
@@ -18,9 +17,7 @@ impl Evaluator {
     /// An attribute as it is evaluated on access: maps and lists stay lazy.
     pub(super) fn attribute_item(&self, of: Handle, name: &str) -> Result<Option<Item>, Error> {
         let name = self.memo().name(name);
-        let question = Question::Elsewhere(of, Arc::clone(&name));
-        let elsewhere = || self.scope().elsewhere(of, &name);
-        if let Some(found) = self.answers().recall_some(question, elsewhere) {
+        if let Some(found) = self.scope().elsewhere(of, &name) {
             // No job changes it, and no record names it.
             return Ok(found?.map(Item::Value));
         }
@@ -154,7 +151,6 @@ impl Evaluator {
         if !self.tracker().begin(slot) {
             return Ok(Value::Null);
         }
-        let mark = self.answers().mark();
         let value = self.deep(raw, scene, Some(slot));
         let frame = self.tracker().end(slot);
         drop(level);
@@ -177,10 +173,7 @@ impl Evaluator {
             slots: frame.slots,
             generation,
         };
-        if !self.answers().is_waiting() {
-            self.memo().put(slot.clone(), entry);
-            self.answers().spend(mark);
-        }
+        self.memo().put(slot.clone(), entry);
         self.tracker().uses(slot);
         Ok(value)
     }

@@ -119,17 +119,7 @@ impl Evaluator {
             _ => (None, each),
         };
         self.tracker().step(items.len())?;
-        let mut base = scene.clone();
-        base.looping = true;
-        let collection = (items.iter().map(|(_, item)| self.value_of(item.clone())))
-            .collect::<Result<List, Error>>()?;
-        base.context.vars.set("collection", Value::from(collection));
-        base.context
-            .vars
-            .set("break", Var::Bound(Bound(Item::Break)));
-        base.context
-            .vars
-            .set("continue", Var::Bound(Bound(Item::Continue)));
+        let base = self.looping(&items, scene)?;
         let mut found = Vec::new();
         let mut map = Map::new();
         for (index, (key, item)) in items.into_iter().enumerate() {
@@ -166,6 +156,19 @@ impl Evaluator {
             return Ok(vec![Item::Value(map.into())]);
         }
         Ok(found)
+    }
+
+    /// The scene in which `foreach` looks at its items.
+    fn looping(&self, items: &[(Value, Item)], scene: &Scene) -> Result<Scene, Error> {
+        let mut base = scene.clone();
+        base.looping = true;
+        let collection = (items.iter().map(|(_, item)| self.value_of(item.clone())))
+            .collect::<Result<List, Error>>()?;
+        let vars = &mut base.context.vars;
+        vars.set("collection", Value::from(collection));
+        vars.set("break", Var::Bound(Bound(Item::Break)));
+        vars.set("continue", Var::Bound(Bound(Item::Continue)));
+        Ok(base)
     }
 
     /// What one round of a loop gives: a map that is no expression is evaluated as it is.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Span};
-use crate::value::{Handle, without_secrets};
+use crate::value::{Handle, Secrets};
 
 use super::reads::Reads;
 
@@ -110,9 +110,6 @@ pub enum Error {
         /// What was evaluated, and what asked for it, and so on.
         trail: Vec<Site>,
     },
-    /// An expression that cannot go on before an effect is performed.
-    #[error("the expression waits for an effect")]
-    Unanswered,
     /// A mistake in this program.
     #[error("internal error: {0}")]
     Internal(&'static str),
@@ -135,9 +132,9 @@ impl Error {
     /// The same error without the secrets among what was read before it.
     #[must_use]
     pub fn hushed(mut self, reads: &Reads) -> Self {
-        let mut secrets = Vec::new();
+        let mut secrets = Secrets::default();
         for (_, value) in reads {
-            value.gather_secrets(&mut secrets);
+            secrets.gather(value);
         }
         if !secrets.is_empty() {
             self.hush(&secrets);
@@ -145,7 +142,7 @@ impl Error {
         self
     }
 
-    fn hush(&mut self, secrets: &[String]) {
+    fn hush(&mut self, secrets: &Secrets) {
         let texts: [Option<&mut String>; 2] = match self {
             Self::Within { error, .. } => return error.hush(secrets),
             Self::Undefined { what, template } => [Some(what), Some(template)],
@@ -157,7 +154,7 @@ impl Error {
             _ => return,
         };
         for text in texts.into_iter().flatten() {
-            *text = without_secrets(text, secrets);
+            *text = secrets.redact(text);
         }
     }
 
@@ -167,11 +164,6 @@ impl Error {
             Self::Within { error, .. } => error.bare(),
             error => error,
         }
-    }
-
-    /// Whether the evaluation stopped only because an effect was not performed yet.
-    pub fn is_unanswered(&self) -> bool {
-        matches!(self.bare(), Self::Unanswered)
     }
 
     /// What was evaluated when it went wrong, and what asked for it, and so on.

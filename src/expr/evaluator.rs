@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::value::{Handle, Value};
 
-use super::answers::Answers;
 use super::cache::Cache;
 use super::context::{Bound, Context, Inputs, KnownInput, Var};
 use super::error::{Error, Site};
@@ -15,10 +14,8 @@ use super::memo::Memo;
 use super::path::Segment;
 use super::ports::{Answer, Effect, EffectError, LocalContext, World};
 use super::reads::{Read, Reads};
-use super::recorded::Recorded;
 use super::scope::Scope;
 use super::sealed::{is_safe, sealed};
-use super::settle::settle;
 use super::tracker::Tracker;
 
 /// How deep expressions may refer to each other.
@@ -32,7 +29,7 @@ pub struct Evaluator(Arc<Shared>);
 
 struct Shared {
     scope: Arc<dyn Scope>,
-    world: Recorded,
+    world: Arc<dyn World>,
     memo: Arc<Memo>,
     tracker: Tracker,
     paths: Cache<Arc<[Segment]>>,
@@ -65,7 +62,7 @@ impl Evaluator {
     ) -> Self {
         Self(Arc::new(Shared {
             scope,
-            world: Recorded::new(world),
+            world,
             memo,
             tracker: Tracker::new(limit),
             paths: Cache::default(),
@@ -93,7 +90,7 @@ impl Evaluator {
         let shared = &self.0;
         Self(Arc::new(Shared {
             scope: Arc::clone(&shared.scope),
-            world: shared.world.anew(),
+            world: Arc::clone(&shared.world),
             memo: Arc::clone(&shared.memo),
             tracker: Tracker::new(DEPTH),
             paths: Cache::default(),
@@ -123,7 +120,7 @@ impl Evaluator {
     pub fn safe(scope: Arc<dyn Scope>, world: Arc<dyn World>, memo: Arc<Memo>) -> Self {
         Self(Arc::new(Shared {
             scope,
-            world: Recorded::new(sealed(world)),
+            world: sealed(world),
             memo,
             tracker: Tracker::new(DEPTH),
             paths: Cache::default(),
@@ -135,10 +132,6 @@ impl Evaluator {
 
     /// The value of an attribute, evaluated as a whole; the read is recorded.
     pub fn attribute(&self, of: Handle, name: &str) -> Result<Option<Value>, Error> {
-        self.settled(|| self.attribute_once(of, name))
-    }
-
-    fn attribute_once(&self, of: Handle, name: &str) -> Result<Option<Value>, Error> {
         let _run = self.tracker().run();
         let Some(item) = self.attribute_item(of, name)? else {
             return Ok(None);
@@ -155,17 +148,9 @@ impl Evaluator {
         if !form::needs_evaluation(raw) {
             return Ok(raw.clone());
         }
-        let value = self.settled(|| {
-            let _run = self.tracker().run();
-            self.deep(raw, &Scene::new(context.clone()), None)
-        });
+        let _run = self.tracker().run();
+        let value = self.deep(raw, &Scene::new(context.clone()), None);
         value.inspect_err(|error| self.note_failure(error))
-    }
-
-    /// The result of an evaluation that lacks no effect.
-    fn settled<T>(&self, evaluate: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
-        let world = &self.0.world;
-        settle((world.answers(), self.tracker()), world.effects(), evaluate)
     }
 
     /// The last error of [`Evaluator::evaluate`] and [`Evaluator::input`] since the last call.
@@ -189,18 +174,11 @@ impl Evaluator {
 
     /// The value of one input of the task (the variable `inputs`); the read is recorded.
     pub fn input(&self, name: &str, context: &Context) -> Result<Option<Value>, Error> {
-        let value = self.settled(|| self.input_once(name, context));
-        match context.vars.get("inputs") {
-            Some(Var::Inputs(_)) => value.inspect_err(|error| self.note_failure(error)),
-            _ => value,
-        }
-    }
-
-    fn input_once(&self, name: &str, context: &Context) -> Result<Option<Value>, Error> {
         let _run = self.tracker().run();
         match context.vars.get("inputs") {
             Some(Var::Inputs(inputs)) => {
-                self.input_of(&Arc::clone(inputs), name, &Scene::new(context.clone()))
+                let value = self.input_of(&Arc::clone(inputs), name, &Scene::new(context.clone()));
+                value.inspect_err(|error| self.note_failure(error))
             }
             Some(_) => {
                 let inputs = self.variable("inputs", &Scene::new(context.clone()))?;
@@ -213,26 +191,25 @@ impl Evaluator {
 
     /// All results of an expression: a path, a function map, or a whole `{eval: …}`.
     pub fn query(&self, expression: &Value, context: &Context) -> Result<Vec<Value>, Error> {
-        self.settled(|| {
-            let _run = self.tracker().run();
-            let scene = Scene::new(context.clone());
-            let form = form::Form::of_query(expression);
-            let results = self.resolve(&form, &scene)?.into_iter();
-            results.map(|item| self.value_of(item)).collect()
-        })
+        let _run = self.tracker().run();
+        let scene = Scene::new(context.clone());
+        let form = form::Form::of_query(expression);
+        let results = self.resolve(&form, &scene)?;
+        results
+            .into_iter()
+            .map(|item| self.value_of(item))
+            .collect()
     }
 
     /// Renders a Jinja2 template; gives a native value.
     pub fn render(&self, template: &str, context: &Context) -> Result<Value, Error> {
-        self.settled(|| {
-            let _run = self.tracker().run();
-            self.template(template, &Scene::new(context.clone()))
-        })
+        let _run = self.tracker().run();
+        self.template(template, &Scene::new(context.clone()))
     }
 
     /// Evaluates what `q` kept from being evaluated: expressions in a value, but no templates.
     pub fn unquote(&self, value: &Value, context: &Context) -> Result<Value, Error> {
-        self.settled(|| self.evaluate_quoted(value, &Scene::new(context.clone())))
+        self.evaluate_quoted(value, &Scene::new(context.clone()))
     }
 
     /// Whether a raw map is an expression. Templates are not counted.
@@ -301,7 +278,6 @@ impl Evaluator {
         let level = self.tracker().enter()?;
         // Inputs are known by the address of their shared map while they are evaluated.
         let of = Arc::as_ptr(inputs).addr();
-        let mark = self.answers().mark();
         if !self.tracker().begin_input(of, name) {
             return Ok(Some(Value::Null));
         }
@@ -320,10 +296,7 @@ impl Evaluator {
             reads: frame.reads,
             generation,
         };
-        if !self.answers().is_waiting() {
-            inputs.known().insert(Arc::clone(name), known);
-            self.answers().spend(mark);
-        }
+        inputs.known().insert(Arc::clone(name), known);
         self.tracker().read(read, Some(value.clone()));
         Ok(Some(value))
     }
@@ -349,14 +322,9 @@ impl Evaluator {
         Ok(())
     }
 
-    /// The answer to an effect, or why it was not performed. Stops the evaluation if there is no
-    /// answer yet.
-    pub(super) fn answer_to(&self, effect: Effect) -> Result<Result<Answer, EffectError>, Error> {
-        self.answers().answer(effect).ok_or(Error::Unanswered)
-    }
-
-    pub(super) fn answers(&self) -> &Answers {
-        self.0.world.answers()
+    /// Has an effect performed, which was allowed.
+    pub(super) fn perform(&self, effect: &Effect) -> Result<Answer, EffectError> {
+        self.0.world.perform(effect)
     }
 
     pub(super) fn scope(&self) -> &dyn Scope {
@@ -364,7 +332,7 @@ impl Evaluator {
     }
 
     pub(super) fn world(&self) -> &dyn LocalContext {
-        &self.0.world
+        &*self.0.world
     }
 
     pub(super) fn memo(&self) -> &Memo {
@@ -383,7 +351,6 @@ impl Evaluator {
 #[cfg(test)]
 mod tests {
     use std::fmt::Write as _;
-    use std::time::Instant;
 
     use proptest::prelude::*;
 
@@ -741,35 +708,6 @@ mod tests {
         );
         let outputs = evaluator.attribute(Handle(0), "outputs").unwrap().unwrap();
         assert_eq!(outputs.get("o49"), Some(&(1i64 << 49).into()));
-    }
-
-    #[test]
-    #[ignore = "measures; run it with --release --nocapture"]
-    fn speed_of_warm_templates() {
-        let scope = topology();
-        let evaluator = evaluator(&scope);
-        let context = Context::new(scope.named("app"));
-        let texts = [
-            "{{ SELF.port }}",
-            "{{ SELF.local }}",
-            "{{ HOST.ip }}",
-            "plain",
-            "a {{ SELF.port }} b {{ HOST.ip }}",
-        ];
-        for text in texts {
-            let raw = Value::from(text);
-            let start = Instant::now();
-            for _ in 0..100_000 {
-                evaluator.evaluate(&raw, &context).unwrap();
-            }
-            println!("{text}: {:?} each", start.elapsed() / 100_000);
-        }
-        let path = yaml("{eval: '::host::ip'}");
-        let start = Instant::now();
-        for _ in 0..100_000 {
-            evaluator.evaluate(&path, &context).unwrap();
-        }
-        println!("::host::ip: {:?} each", start.elapsed() / 100_000);
     }
 
     /// Pieces that expressions and templates are made of.

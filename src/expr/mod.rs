@@ -1,16 +1,17 @@
 //! Lazy expressions: parse, evaluate, track what was read.
 //!
 //! An evaluation sees a topology through [`Scope`] and this machine through [`LocalContext`]: it
-//! starts no process, opens no connection and writes no file. It stops where it needs an
-//! [`Effect`], which [`Effects`] performs, and is repeated with the [`Answer`].
+//! starts no process, opens no connection and writes no file. An [`Effect`] that it needs is data,
+//! which the port [`Effects`] performs; its [`Answer`] is used at once.
 
-mod answers;
 #[cfg(test)]
 mod bombs;
 mod cache;
 mod context;
 mod deep;
 mod each;
+#[cfg(test)]
+mod effects;
 mod encoding;
 mod error;
 mod evaluator;
@@ -25,10 +26,8 @@ mod memo;
 mod path;
 mod ports;
 mod reads;
-mod recorded;
 mod scope;
 mod sealed;
-mod settle;
 mod tracker;
 mod walk;
 

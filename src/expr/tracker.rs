@@ -197,22 +197,6 @@ impl Tracker {
         self.state().pop()
     }
 
-    /// Adds a frame that ended to the present one. A read without a value takes none away.
-    pub(super) fn join(&self, ended: Frame) {
-        let mut state = self.state();
-        let frame = state.frame();
-        if frame.reads.is_empty() && frame.slots.is_empty() {
-            *frame = ended;
-            return;
-        }
-        for (read, value) in ended.reads {
-            frame
-                .reads
-                .add(read, Some(value).filter(|it| !it.is_null()));
-        }
-        frame.slots.extend(ended.slots);
-    }
-
     /// Takes what the present frame read.
     pub(super) fn take(&self) -> Reads {
         let mut state = self.state();

@@ -1,6 +1,6 @@
 //! What can be asked of a machine.
 
-use std::fmt::{Display, Formatter};
+use std::fmt::{Debug, Display, Formatter};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::change::Change;
 use super::fact::Fact;
-use super::{DEFAULT_KEPT_BYTES, Secret};
-use crate::value::secret_lines;
+use super::{DEFAULT_KEPT_BYTES, Secret, Variables};
+use crate::value::{REDACTED, Redactor, Secrets};
 
 /// The shell that runs a [`Program::Shell`] which names none.
 pub const DEFAULT_SHELL: &str = "/bin/sh";
@@ -50,8 +50,8 @@ pub struct Put {
     pub time_limit: Option<Duration>,
 }
 
-/// What is taken to a machine.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// What is taken to a machine. [`Debug`] shows no contents.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Content {
     /// A file, or a folder with all that is in it.
@@ -84,8 +84,8 @@ pub struct Answer {
     pub question: Question,
 }
 
-/// A command with all it needs: nothing is taken from whoever runs it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// A command with all it needs: nothing is taken from whoever runs it. [`Debug`] shows no secrets.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Command {
     /// What to run.
     pub program: Program,
@@ -93,10 +93,12 @@ pub struct Command {
     /// home.
     pub cwd: PathBuf,
     /// Its complete environment on this machine; elsewhere it is added to the one there.
-    pub env: Vec<(String, String)>,
-    /// Values in its environment and input that must not be shown. They are never serialized.
+    pub env: Variables,
+    /// Texts that must not be shown besides the secrets of its environment, such as those of its
+    /// input.
+    /// They are never serialized.
     #[serde(skip)]
-    pub secrets: Vec<String>,
+    pub secrets: Secrets,
     /// What it reads; nothing if none.
     pub stdin: Option<Vec<u8>>,
     /// How long it may run.
@@ -127,8 +129,8 @@ pub enum Background {
     Keep,
 }
 
-/// What a command runs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// What a command runs. [`Debug`] shows no secret text.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Program {
     /// A program and its arguments.
@@ -196,8 +198,8 @@ impl Command {
         Self {
             program,
             cwd: cwd.into(),
-            env: Vec::new(),
-            secrets: Vec::new(),
+            env: Variables::default(),
+            secrets: Secrets::default(),
             stdin: None,
             time_limit: None,
             echo: false,
@@ -208,15 +210,74 @@ impl Command {
         }
     }
 
-    /// The secrets and their lines, as [`secret_lines`] gives them.
-    pub fn secret_lines(&self) -> impl Iterator<Item = &str> {
-        secret_lines(&self.secrets).into_iter()
+    /// All that must not be shown: the secrets of its environment, and the others.
+    pub fn hidden(&self) -> Secrets {
+        let mut hidden = self.env.hidden().clone();
+        hidden.append(&self.secrets);
+        hidden
     }
 
-    /// The value of a variable of its environment; the last one counts.
-    pub fn variable(&self, name: &str) -> Option<&str> {
-        let found = self.env.iter().rev().find(|(key, _)| key == name);
-        found.map(|(_, value)| value.as_str())
+    /// The redactor of one of its outputs. The questions that let it begin are for us alone and
+    /// go, too.
+    pub fn redactor(&self) -> Redactor {
+        let marks = self.answers.iter().filter(|answer| {
+            matches!(answer.question, Question::Become(_)) && !answer.prompt.is_empty()
+        });
+        Redactor::new(&self.hidden(), marks.map(|answer| answer.prompt.clone()))
+    }
+}
+
+impl Debug for Command {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let hidden = self.hidden();
+        let program = hidden.redact(&format!("{:?}", self.program));
+        f.debug_struct("Command")
+            .field("program", &format_args!("{program}"))
+            .field("cwd", &self.cwd)
+            .field("env", &self.env)
+            .field("stdin", &self.stdin.as_deref().map(Unseen))
+            .field("time_limit", &self.time_limit)
+            .field("echo", &self.echo)
+            .field("kept_bytes", &self.kept_bytes)
+            .field("background", &self.background)
+            .field("pty", &self.pty)
+            .field("answers", &self.answers)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Debug for Program {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Argv(words) => f.debug_tuple("Argv").field(words).finish(),
+            Self::Shell {
+                text,
+                shell,
+                secret,
+            } => f
+                .debug_struct("Shell")
+                .field("text", if *secret { &REDACTED } else { text })
+                .field("shell", shell)
+                .finish_non_exhaustive(),
+        }
+    }
+}
+
+impl Debug for Content {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Path(path) => f.debug_tuple("Path").field(path).finish(),
+            Self::Bytes(bytes) => f.debug_tuple("Bytes").field(&Unseen(bytes)).finish(),
+        }
+    }
+}
+
+/// Bytes that may be secret, and of which only the number is shown.
+struct Unseen<'a>(&'a [u8]);
+
+impl Debug for Unseen<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} bytes", self.0.len())
     }
 }
 
@@ -248,6 +309,7 @@ impl Display for Question {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::Request;
 
     #[test]
     fn a_text_goes_to_a_shell() {
@@ -257,8 +319,49 @@ mod tests {
     }
 
     #[test]
+    fn debug_shows_no_secret_of_a_request() {
+        let mut command = Command::new(Program::Argv(vec!["login".into(), "argued".into()]), "/");
+        command.env.add("USER", "joe");
+        command.env.add_secret("TOKEN", "hunter2");
+        command.env.add_with_secret("PATH", "sesame:/bin");
+        command.stdin = Some(b"typed".to_vec());
+        command.secrets.add("argued");
+        command.answers.push(Answer {
+            prompt: "Password: ".to_owned(),
+            reply: Some(Secret::new("answered")),
+            question: Question::Prompt("Password: ".to_owned()),
+        });
+        let mut text = command.clone();
+        text.program = Program::Shell {
+            text: "login scripted".to_owned(),
+            shell: None,
+            secret: true,
+        };
+        let put = Put {
+            source: Content::Bytes(b"written".to_vec()),
+            target: "x".to_owned(),
+            mode: None,
+            time_limit: None,
+        };
+        let secrets = [
+            "hunter2", "sesame", "typed", "argued", "answered", "scripted", "written",
+        ];
+        let actions = [Action::Run(command), Action::Run(text), Action::Put(put)];
+        for request in actions.map(Request::here) {
+            let shown = format!("{request:?} {request:#?}");
+            for secret in secrets {
+                let bytes = format!("{:?}", secret.as_bytes());
+                let bytes = bytes.trim_matches(['[', ']']);
+                assert!(!shown.contains(secret), "{secret}: {shown}");
+                assert!(!shown.contains(bytes), "{secret}: {shown}");
+            }
+        }
+    }
+
+    #[test]
     fn an_action_survives_a_trip_through_json() {
         let mut command = Command::new(Program::Argv(vec!["ls".into()]), "/tmp");
+        command.env.add("USER", "joe");
         command.time_limit = Some(Duration::from_millis(1500));
         command.stdin = Some(vec![0, 255]);
         let action = Action::Run(command);

@@ -1,6 +1,8 @@
-//! Runs a command on a host or in a container, and goes along with it from its first input to its
-//! end: takes what it writes, answers what it asks, and ends it when it is to end.
+//! Performs actions on a host or in a container: runs a command there and goes along with it from
+//! its first input to its end, takes what it writes, answers what it asks, and ends it when it is
+//! to end. Facts and changes are one command for all of them; files go by [`transfer`].
 
+use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -9,18 +11,47 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant as Moment, sleep, sleep_until};
 
 use super::call::until;
-use super::reader::{Feed, Read, Reader, Shared};
-use super::script::{Script, Told, killing};
-use super::way::{Input, Killer, Started, Way, Wire};
-use super::{Background, Call, Captured, Command, Exit, RunOutput, Stop};
+use super::reader::{Feed, Read, Reader, Shared, Told};
+use super::script::{VARIABLE, killing, loaded};
+use super::ssh::Lease;
+use super::way::{Started, Way};
+use super::wire::{Input, Wire};
+use super::{
+    Action, ActionResult, Background, Call, Captured, Command, Exit, Place, Pool, RunOutput, Stop,
+    batch, quoted, transfer,
+};
 
 /// How long a command that is to end has between one signal and the next, harder one.
 const GRACE: Duration = Duration::from_secs(5);
 /// How long the last signal may take to be seen.
 const LAST: Duration = Duration::from_secs(2);
 
+impl Pool {
+    /// Performs an action that is not a command of this machine. The result says how it went in
+    /// every case.
+    pub async fn perform(&self, place: &Place, action: &Action, call: Call) -> ActionResult {
+        let way = Way::new(self, place);
+        match (place, action) {
+            (Place::Here, Action::Run(_) | Action::Read(_) | Action::Change(_)) => {
+                let why = "commands of this machine do not come here".to_owned();
+                ActionResult::not_performed(action, Exit::Failed(why))
+            }
+            (_, Action::Run(command)) => ActionResult::Run(run(&way, command, call).await),
+            (_, Action::Read(_) | Action::Change(_)) => match batch::command(action) {
+                Some(command) => {
+                    let output = run(&way, &command, call).await;
+                    batch::result(action, &output)
+                }
+                None => ActionResult::not_performed(action, Exit::Code(0)),
+            },
+            (Place::Here, _) => ActionResult::Transfer(transfer::here(action).await),
+            _ => ActionResult::Transfer(transfer::there(&way, action, call).await),
+        }
+    }
+}
+
 /// Runs a command. The result says how it went in every case.
-pub(super) async fn run(way: &Way, command: &Command, mut call: Call) -> RunOutput {
+async fn run(way: &Way, command: &Command, mut call: Call) -> RunOutput {
     let script = match Script::of(command) {
         Ok(script) => script,
         Err(exit) => return RunOutput::not_run(exit),
@@ -40,15 +71,11 @@ pub(super) async fn run(way: &Way, command: &Command, mut call: Call) -> RunOutp
     if let Some(connection) = seen {
         connection.begun(&mark);
     }
-    let killer = Killer {
-        way,
-        lease: lease.as_ref(),
-    };
     let exec = Exec {
         command,
         script,
-        killer,
         way,
+        lease: lease.as_ref(),
     };
     let output = exec.run(wire, input, call).await;
     if let Some(connection) = seen {
@@ -57,12 +84,81 @@ pub(super) async fn run(way: &Way, command: &Command, mut call: Call) -> RunOutp
     output
 }
 
+/// What a command's input begins with.
+#[derive(Debug, Clone)]
+struct Script {
+    /// Tells this command from all others: a line that begins with it says which process it is.
+    mark: String,
+    /// What is sent first.
+    input: Vec<u8>,
+}
+
+impl Script {
+    /// The script that runs a command, or why there is none.
+    fn of(command: &Command) -> Result<Self, Exit> {
+        let mark = format!("unfurl-{}", ulid::Ulid::generate());
+        let mut text = String::new();
+        if let Some(folder) = folder(command) {
+            let fails = format!("{{ printf '%s d\\n' {mark} >&2; exit 127; }}");
+            writeln!(text, "CDPATH= cd -- {folder} >/dev/null 2>&1 || {fails}").ok();
+        }
+        let argv = command.program.argv();
+        let Some(program) = argv.first() else {
+            return Err(Exit::NotFound("no program was given".to_owned()));
+        };
+        let own = [(VARIABLE, mark.as_str())];
+        let given = command.env.iter();
+        for (name, value) in given.chain(command.program.variable()).chain(own) {
+            if !is_name(name) {
+                let why = format!("`{name}` is not the name of a variable");
+                return Err(Exit::Failed(why));
+            }
+            writeln!(text, "export {name}={}", quoted(value)).ok();
+        }
+        let name = quoted(program);
+        let fails = format!("{{ printf '%s n\\n' {mark} >&2; exit 127; }}");
+        writeln!(text, "command -v {name} >/dev/null 2>&1 || {fails}").ok();
+        writeln!(text, "printf '%s %s\\n' {mark} \"$$\" >&2").ok();
+        let words: Vec<String> = argv.iter().map(|word| quoted(word)).collect();
+        writeln!(text, "exec {}", words.join(" ")).ok();
+        let has_zero = text.contains('\0');
+        if has_zero {
+            let why = "a command cannot contain a zero byte".to_owned();
+            return Err(Exit::Failed(why));
+        }
+        Ok(Self {
+            mark,
+            input: loaded(&text),
+        })
+    }
+}
+
+/// The folder to run in, as a shell reads it; none for the home.
+fn folder(command: &Command) -> Option<String> {
+    let folder = command.cwd.to_str()?;
+    match folder {
+        "" | "~" => None,
+        _ => Some(match folder.strip_prefix("~/") {
+            Some(rest) => format!("\"$HOME\"/{}", quoted(rest)),
+            None => quoted(folder),
+        }),
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    let is_first = |sign: u8| sign.is_ascii_alphabetic() || sign == b'_';
+    name.bytes().next().is_some_and(is_first)
+        && name
+            .bytes()
+            .all(|sign| is_first(sign) || sign.is_ascii_digit())
+}
+
 /// A command that is gone along with.
 struct Exec<'a> {
     command: &'a Command,
     script: Script,
-    killer: Killer<'a>,
     way: &'a Way,
+    lease: Option<&'a Lease>,
 }
 
 /// What came first.
@@ -143,7 +239,7 @@ impl Exec<'_> {
         };
         let one = [(self.script.mark.clone(), process)];
         let text = killing(signal, &one);
-        self.killer.run(&text).await;
+        self.way.run_beside(self.lease, &text).await;
     }
 
     /// Ends what is left where nothing may be left, and says how the command ended.
@@ -207,4 +303,85 @@ async fn feed_all(mut input: Input, mut fed: mpsc::UnboundedReceiver<Feed>) {
         }
     }
     input.shutdown().await.ok();
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "a test sets its stage by itself")]
+mod tests {
+    use std::io::Write as _;
+    use std::process::Stdio;
+
+    use super::*;
+    use crate::host::Program;
+    use crate::host::reader::Filter;
+    use crate::host::script::START;
+
+    fn shell(text: &str) -> Command {
+        Command::new(Program::shell(text), "/tmp")
+    }
+
+    /// What a command gives when a login shell of this machine starts it.
+    fn run(command: &Command, more: &[u8]) -> (String, String, Option<Told>) {
+        let script = Script::of(command).unwrap();
+        let mut child = std::process::Command::new("/bin/sh")
+            .args(["-c", START])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut pipe = child.stdin.take().unwrap();
+        pipe.write_all(&[&script.input, more].concat()).unwrap();
+        drop(pipe);
+        let output = child.wait_with_output().unwrap();
+        let mut filter = Filter::new(&script.mark);
+        let mut stderr = Vec::new();
+        for piece in output.stderr.chunks(7) {
+            stderr.extend(filter.push(piece));
+        }
+        stderr.extend(filter.end());
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (text(output.stdout), text(stderr), filter.told())
+    }
+
+    #[test]
+    fn a_command_keeps_its_words_its_lines_and_its_input() {
+        let odd = "it's\n a \"b\" $HOME `x` \\ ! \n\n-end\n+end ";
+        let mut command = Command::new(
+            Program::Argv(vec![
+                "printf".into(),
+                "%s|".into(),
+                odd.into(),
+                String::new(),
+            ]),
+            "",
+        );
+        assert_eq!(run(&command, b"").0, format!("{odd}||"));
+        command = shell("cat; echo \"$A\"; pwd; echo oops >&2");
+        let long = "x'\n".repeat(5000);
+        command.env.add("A", long.as_str());
+        let (out, err, told) = run(&command, b"more\ninput");
+        assert_eq!(out, format!("more\ninput{long}\n/tmp\n"));
+        assert_eq!(err, "oops\n");
+        assert!(matches!(told, Some(Told::Process(1..))), "{told:?}");
+    }
+
+    #[test]
+    fn what_is_missing_is_told_apart_from_a_failure() {
+        let mut command = shell("exit 3");
+        command.cwd = "/no/such/folder".into();
+        assert_eq!(run(&command, b"").2, Some(Told::NoFolder));
+        let program = Program::Argv(vec!["no-such-program".into()]);
+        let (out, err, told) = run(&Command::new(program, ""), b"");
+        assert_eq!((out.as_str(), err.as_str()), ("", ""));
+        assert_eq!(told, Some(Told::NoProgram));
+    }
+
+    #[test]
+    fn a_variable_with_no_name_is_refused() {
+        let mut command = shell("true");
+        command.env.add("a b", "x");
+        let exit = Script::of(&command).unwrap_err();
+        insta::assert_snapshot!(exit, @"`a b` is not the name of a variable");
+    }
 }

@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use super::action::Command;
 use super::place::Place;
+use super::place_error::PlaceError;
 use crate::expr::World;
 use crate::value::Value;
 
 /// Knows how hosts are reached.
 pub trait Book: Debug {
-    /// Where a host string leads, for a user if the string names none; or why nowhere.
-    fn place(&self, host: &str, user: Option<&str>) -> Result<Place, String>;
+    /// Where a host string leads, for a user if the string names none.
+    fn place(&self, host: &str, user: Option<&str>) -> Result<Place, PlaceError>;
 }
 
 /// The surroundings of a run over hosts.

@@ -4,7 +4,6 @@
 
 mod action;
 mod address;
-mod base64;
 pub(crate) mod batch;
 pub mod book;
 mod call;
@@ -24,7 +23,7 @@ mod passwords;
 mod pattern;
 mod people;
 mod place;
-mod pool;
+mod place_error;
 mod quote;
 mod reader;
 mod request;
@@ -36,7 +35,9 @@ mod stream;
 mod transfer;
 mod tree;
 mod tries;
+mod variables;
 mod way;
+mod wire;
 
 pub use action::{
     Action, Answer, Background, Command, Content, DEFAULT_SHELL, Get, Program, Put, Question,
@@ -53,8 +54,9 @@ pub use output::{ActionResult, Changed, Exit, ReadOutput, RunOutput, Stream, Tra
 pub use passwords::Passwords;
 pub use people::{Endpoint, Forward, Forwarding, Terminal};
 pub use place::{Container, Destination, HostKeys, Identities, Place, Route, Secret};
-pub use pool::Pool;
+pub use place_error::PlaceError;
 pub(crate) use quote::quoted;
 pub use request::Request;
-pub use ssh::PoolLimits;
+pub use ssh::{Pool, PoolLimits};
 pub use tries::Tries;
+pub use variables::Variables;

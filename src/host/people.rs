@@ -114,15 +114,14 @@ impl Pool {
     ///
     /// Why it could not be reached, or what somebody has to answer.
     pub async fn reach(&self, destination: &Arc<Destination>) -> Result<(), Exit> {
-        self.inner.lane(destination).lease(&self.inner).await?;
+        self.lease(destination).await?;
         Ok(())
     }
 
     /// Opens a shell, or runs a command, at the terminal of a person, and goes along with it until
     /// it ends.
     pub async fn shell(&self, destination: &Arc<Destination>, terminal: Terminal) -> Exit {
-        let lane = self.inner.lane(destination);
-        let (lease, channel) = match lane.session(&self.inner).await {
+        let (lease, channel) = match self.session(destination).await {
             Ok(session) => session,
             Err(failure) => return failure.into(),
         };
@@ -151,7 +150,7 @@ impl Pool {
         destination: &Arc<Destination>,
         forward: &Forward,
     ) -> Result<Forwarding, Exit> {
-        let lease = self.inner.lane(destination).lease(&self.inner).await?;
+        let lease = self.lease(destination).await?;
         // Ways through a host are no sessions there, so the lease goes at once.
         let connection = Arc::clone(&lease.connection);
         drop(lease);
@@ -244,7 +243,7 @@ async fn show(
                 exit = Some(Exit::Code(i32::try_from(exit_status).unwrap_or(i32::MAX)));
             }
             ChannelMsg::ExitSignal { signal_name, .. } => {
-                exit = Some(Exit::Signal(super::way::number_of(&signal_name)));
+                exit = Some(Exit::Signal(super::wire::number_of(&signal_name)));
             }
             ChannelMsg::Close => break,
             _ => {}

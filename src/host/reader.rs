@@ -8,8 +8,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
-use super::script::{Filter, Told};
-use super::way::{DRAIN, Event, Wire};
+use super::wire::{DRAIN, Event, Wire};
 use super::{Answer, Capture, Captured, Command, Exit, Stream};
 
 /// How long a command that may ask something has to do so, before it gets its own input.
@@ -26,6 +25,17 @@ pub(super) struct Shared {
     pub(super) process: AtomicU32,
     /// Why we end it.
     pub(super) why: OnceLock<Exit>,
+}
+
+/// What the line that begins with the mark says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Told {
+    /// The command begins, as the process with this id, which leads its group.
+    Process(u32),
+    /// There is no such folder to run it in.
+    NoFolder,
+    /// There is no such program.
+    NoProgram,
 }
 
 /// What a command is to read next.
@@ -252,5 +262,77 @@ impl<'a> Reader<'a> {
         }
         let (stdout, stderr) = (self.stdout.capture, self.stderr.capture);
         (told, stdout.finish(), stderr.finish())
+    }
+}
+
+/// Takes the line with the mark out of an output, whatever it is cut into.
+#[derive(Debug)]
+pub(super) struct Filter {
+    mark: Vec<u8>,
+    held: Vec<u8>,
+    told: Option<Told>,
+}
+
+impl Filter {
+    pub(super) fn new(mark: &str) -> Self {
+        Self {
+            mark: format!("{mark} ").into_bytes(),
+            held: Vec::new(),
+            told: None,
+        }
+    }
+
+    /// What the line said, once it came.
+    pub(super) fn told(&self) -> Option<Told> {
+        self.told
+    }
+
+    /// What of the output may be taken after these bytes came.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
+        if self.told.is_some() {
+            return bytes.to_vec();
+        }
+        self.held.extend_from_slice(bytes);
+        let all = std::mem::take(&mut self.held);
+        let mark = self.mark.as_slice();
+        let Some(start) = all.windows(mark.len()).position(|part| part == mark) else {
+            let begins = |length: &usize| all.ends_with(&mark[..*length]);
+            let kept = (1..mark.len().min(all.len() + 1)).rev().find(begins);
+            let (taken, held) = all.split_at(all.len() - kept.unwrap_or(0));
+            self.held = held.to_vec();
+            return taken.to_vec();
+        };
+        let after = start + mark.len();
+        let Some(length) = all[after..].iter().position(|byte| *byte == b'\n') else {
+            self.held = all[start..].to_vec();
+            return all[..start].to_vec();
+        };
+        let word = String::from_utf8_lossy(&all[after..after + length]);
+        self.told = Some(match word.trim() {
+            "d" => Told::NoFolder,
+            "n" => Told::NoProgram,
+            id => Told::Process(id.parse().unwrap_or_default()),
+        });
+        [&all[..start], &all[after + length + 1..]].concat()
+    }
+
+    /// What was kept back, once nothing more comes.
+    pub(super) fn end(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.held)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_output_without_the_line_is_kept_whole() {
+        let mut filter = Filter::new("mark");
+        let mut all = filter.push(b"before ma");
+        all.extend(filter.push(b"rk"));
+        all.extend(filter.push(b"et mark"));
+        all.extend(filter.end());
+        assert_eq!(all, b"before market mark");
     }
 }

@@ -6,7 +6,8 @@ use tokio::io::AsyncWriteExt as _;
 
 use super::script::loaded;
 use super::tree::{Error, Kind, NewFile, Source, beside};
-use super::way::{Event, Input, Started, Way, Wire};
+use super::way::{Started, Way};
+use super::wire::{Event, Input, Wire};
 use super::{Exit, Stream, quoted};
 
 /// How much of a file is sent at a time, in bytes.

@@ -125,7 +125,7 @@ impl Evaluation<'_> {
         let recorded = match last.id.map(|id| self.surroundings.history.recorded(id)) {
             Some(Ok(Some(recorded))) => Some(recorded),
             Some(Err(why)) => {
-                comparison.unknown = Some(why);
+                comparison.unknown = Some(why.to_string());
                 None
             }
             Some(Ok(None)) | None => {

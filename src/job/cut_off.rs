@@ -51,7 +51,7 @@ impl Engine {
         }
         if let Action::Run(command) = &mut effect.action {
             let key = self.evaluation().idempotency_key(&self.ledger.tasks[index]);
-            command.env.push((KEY_VARIABLE.to_owned(), key));
+            command.env.add(KEY_VARIABLE, key);
         }
     }
 

@@ -23,9 +23,11 @@ const MAX_HELD_EVENTS: usize = 500;
 /// How many names of tasks a message lists.
 const MAX_NAMES: usize = 5;
 
-/// How a job goes on after what could be started was started.
+/// How a job goes on after a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
+    /// A step was started, and more may be ready.
+    Started,
     /// There is more to start once the events so far are durable.
     More,
     /// It waits for what runs.
@@ -50,30 +52,24 @@ impl Engine {
         Ok(())
     }
 
-    /// Starts what is ready, as far as limits allow. The effects that this asks for are given by
-    /// [`Self::take_requests`]; events before them must be durable by then.
-    ///
-    /// Nothing new starts once `stops` says so.
-    pub fn start_ready(
-        &mut self,
-        folders: &mut dyn Folders,
-        stops: &dyn Fn() -> bool,
-    ) -> Result<Progress, Error> {
+    /// Starts the next step that is ready, as far as limits allow. Once all are started, the
+    /// effects that they ask for are given by [`Self::take_requests`]; events before them must be
+    /// durable by then.
+    pub fn start_next(&mut self, folders: &mut dyn Folders) -> Result<Progress, Error> {
         let limit = self.options.parallel.max(1);
-        while self.ledger.aborted.is_none() && self.execution.count() < limit {
-            if self.ledger.interrupted.is_none() && stops() {
-                return Ok(Progress::More);
-            }
+        if self.ledger.aborted.is_none() && self.execution.count() < limit {
             if self.execution.exclusive.is_empty() && self.is_turn_of_added() {
                 self.plan_added(folders)?;
             }
             let next = self.execution.exclusive.pop();
-            let Some(step) = next.or_else(|| self.scheduler.pop()) else {
-                break;
-            };
-            self.take_turn(step, folders)?;
-            if self.ledger.pending_events() > MAX_HELD_EVENTS {
-                return Ok(Progress::More);
+            if let Some(step) = next.or_else(|| self.scheduler.pop()) {
+                self.take_turn(step, folders)?;
+                let is_much = self.ledger.pending_events() > MAX_HELD_EVENTS;
+                return Ok(if is_much {
+                    Progress::More
+                } else {
+                    Progress::Started
+                });
             }
         }
         if self.execution.count() > 0 {
@@ -125,11 +121,6 @@ impl Engine {
             requests.push((task, self.evaluation().request(*effect)));
         }
         requests
-    }
-
-    /// Whether effects of tasks are being performed.
-    pub fn is_running(&self) -> bool {
-        !self.execution.running.is_empty()
     }
 
     /// Takes in what came of the effect of a task.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::evaluation::Evaluation;
 use crate::expr::{Error, Evaluator};
 use crate::host::helpers::{Book, Helpers, NoRoles};
-use crate::host::{Chain, Executor, Place, Request};
+use crate::host::{Chain, Executor, Place, PlaceError, Request};
 use crate::task::{Effect, Part};
 use crate::tosca::Operation;
 use crate::value::Handle;
@@ -98,7 +98,7 @@ impl Evaluation<'_> {
             .surroundings
             .places
             .book()
-            .map_err(|why| failed(HOSTS, why))?;
+            .map_err(|why| failed(HOSTS, why.to_string()))?;
         Ok(Helpers {
             book: Rc::new(Known { instances, others }),
             roles: Rc::new(NoRoles),
@@ -117,7 +117,7 @@ struct Known {
 }
 
 impl Book for Known {
-    fn place(&self, host: &str, user: Option<&str>) -> Result<Place, String> {
+    fn place(&self, host: &str, user: Option<&str>) -> Result<Place, PlaceError> {
         match self.instances.get(host) {
             Some(place) => Ok(place.clone()),
             None => self.others.place(host, user),

@@ -313,6 +313,15 @@ impl Engine {
         scheduler.finish(step, &steps);
     }
 
+    /// Tells journal and sinks of what has changed about a task since it was told that it has ended.
+    pub(super) fn tell_amended(&mut self, index: TaskIndex) {
+        let Some(record) = self.amended(index).map(Arc::new) else {
+            return;
+        };
+        self.ledger.keep_record(index, Arc::clone(&record));
+        self.ledger.push(Event::TaskAmended(record));
+    }
+
     /// Tells journal and sinks that a task has ended.
     pub(super) fn tell_finished(&mut self, index: TaskIndex) {
         let (record, warning) = self.record_end(index);

@@ -12,7 +12,6 @@ mod condition;
 mod create;
 mod cut_off;
 mod digest;
-mod digest_key;
 mod drive;
 mod elsewhere;
 mod engine;
@@ -62,7 +61,7 @@ pub use event::{
     Event, InstanceChange, JobFacts, JobHead, JobStart, Journal, JournalError, Level, NoJournal,
     Sink,
 };
-pub use history::{CutOff, History, LastOperation, Recorded};
+pub use history::{CutOff, History, HistoryError, LastOperation, Recorded};
 pub use options::{JobOptions, Recording};
 pub use ports::Ports;
 pub use problem::explain;

@@ -150,6 +150,41 @@ impl Engine {
         (record, warning)
     }
 
+    /// As [`Self::get_digest_key`], for one task that has ended.
+    fn get_digest_key_for(&mut self, index: TaskIndex) -> Option<String> {
+        let task = &self.ledger.tasks[index];
+        let lacks = self.lacks_digest_key(std::iter::once(task));
+        lacks.then(|| self.fetch_digest_key()).flatten()
+    }
+
+    /// Gets the key for digests of secrets, if a listed task has read any; without a key digests say
+    /// nothing of secrets. Returns a warning if there is none although there should be one.
+    fn get_digest_key(&mut self) -> Option<String> {
+        let lacks = self.lacks_digest_key(self.ledger.listed());
+        lacks.then(|| self.fetch_digest_key()).flatten()
+    }
+
+    /// Whether there is no key yet, and one of these tasks has read secrets.
+    fn lacks_digest_key<'t>(&self, mut tasks: impl Iterator<Item = &'t Task>) -> bool {
+        let evaluation = self.evaluation();
+        self.surroundings.digest_key.is_none() && tasks.any(|it| evaluation.has_read_secrets(it))
+    }
+
+    fn fetch_digest_key(&mut self) -> Option<String> {
+        let may_make = !self.options.goal.dry_run;
+        match self.surroundings.keys.for_records(may_make) {
+            Ok(key) => {
+                self.surroundings.digest_key = key;
+                None
+            }
+            Err(problem) => Some(format!(
+                "no digests of secrets are recorded, so that a changed one will not be noticed: \
+                 {problem}; {}",
+                problem.help()
+            )),
+        }
+    }
+
     /// Brings the records of all listed tasks up to date once the job has ended: what happened after
     /// a task may add to its record, and digests of what the model says are those that the next job
     /// compares with. Returns the records of tasks that this has changed since their end.
@@ -194,18 +229,30 @@ impl Engine {
             Recording::AtEnd => true,
             Recording::Journal => self.reads_state_at_end(task),
         };
-        let end = task.finished().map(|finished| self.end_of(task, finished));
         let digest = needs_digest.then(digest);
-        let is_same = kept.end == end && kept.target_state == task.target_state;
-        if is_same && digest.as_ref().is_none_or(|digest| *digest == kept.digest) {
+        let digest = digest.filter(|digest| *digest != kept.digest);
+        match (self.amended(index), digest) {
+            (amended, None) => amended,
+            (amended, Some(digest)) => {
+                let mut record = amended.unwrap_or_else(|| TaskRecord::clone(kept));
+                record.digest = digest;
+                Some(record)
+            }
+        }
+    }
+
+    /// The record of a task whose end has become another one since it was told; none if it is the
+    /// same, or if nobody was told of it yet.
+    pub(super) fn amended(&self, index: TaskIndex) -> Option<TaskRecord> {
+        let task = &self.ledger.tasks[index];
+        let kept = self.ledger.record(index)?;
+        let end = task.finished().map(|finished| self.end_of(task, finished));
+        if kept.end == end && kept.target_state == task.target_state {
             return None;
         }
         let mut record = TaskRecord::clone(kept);
         record.end = end;
         record.target_state = task.target_state;
-        if let Some(digest) = digest {
-            record.digest = digest;
-        }
         Some(record)
     }
 

@@ -146,6 +146,7 @@ impl Engine {
             && self.ledger.tasks[previous].finished().is_some()
         {
             self.finish_workflow(previous);
+            self.tell_amended(previous);
         }
         self.finish_step(step);
         Next::Nothing

@@ -133,29 +133,12 @@ impl Engine {
             }
             stated => {
                 let template = stated.and_then(Value::as_str).unwrap_or(name);
-                let whole = TemplateName::new(self.topology.name_within(target, template));
-                let found = self.topology.template().nodes.get(&whole).cloned();
-                // Templates that tasks have added since are known by what was made from them.
-                let made = self.topology.instances_of(&whole).first();
-                let made = made.and_then(|of| self.topology.entity(*of).node());
-                let found = found.or_else(|| made.map(|node| Arc::clone(&node.template)));
-                found.ok_or_else(|| {
+                self.known_template(target, template).ok_or_else(|| {
                     format!("cannot add the instance `{name}`: there is no template `{template}`")
                 })?
             }
         };
-        let parent = match fields.get("parent").and_then(Value::as_str) {
-            Some("SELF" | ".self") => target,
-            Some("HOST") => self
-                .topology
-                .entity(target)
-                .parent
-                .unwrap_or(self.topology.root_of(target)),
-            Some(other) => self.topology.find_from(target, other).ok_or_else(|| {
-                format!("cannot add `{name}`: its parent `{other}` does not exist")
-            })?,
-            None => self.topology.root_of(target),
-        };
+        let parent = self.parent_of_new(target, name, fields)?;
         let stated = fields
             .get("readyState")
             .is_some_and(|ready| !ready.is_null());
@@ -186,6 +169,30 @@ impl Engine {
         task.changes.insert(handle, changes);
         task.reads.dependencies.retain(|(of, _), _| *of != handle);
         Ok(())
+    }
+
+    /// The template of a name, as the target of a task knows it.
+    fn known_template(&self, target: Handle, name: &str) -> Option<Arc<NodeTemplate>> {
+        let whole = TemplateName::new(self.topology.name_within(target, name));
+        let found = self.topology.template().nodes.get(&whole).cloned();
+        // Templates that tasks have added since are known by what was made from them.
+        let made = self.topology.instances_of(&whole).first();
+        let made = made.and_then(|of| self.topology.entity(*of).node());
+        found.or_else(|| made.map(|node| Arc::clone(&node.template)))
+    }
+
+    /// The parent of an instance that is added: the one that is named, or the root.
+    fn parent_of_new(&self, target: Handle, name: &str, fields: &Map) -> Result<Handle, String> {
+        let root = self.topology.root_of(target);
+        match fields.get("parent").and_then(Value::as_str) {
+            Some("SELF" | ".self") => Ok(target),
+            Some("HOST") => Ok(self.topology.entity(target).parent.unwrap_or(root)),
+            Some(other) => self
+                .topology
+                .find_from(target, other)
+                .ok_or_else(|| format!("cannot add `{name}`: its parent `{other}` does not exist")),
+            None => Ok(root),
+        }
     }
 
     /// Reads the template that a run gives for an instance, and notes it for the record.

@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use super::evaluation::Evaluation;
 use super::task::{Task, TaskSpec};
 use crate::expr::{Context, Error, Evaluator, Reads};
+use crate::host::Variables;
 use crate::host::helpers::Helpers;
-use crate::project::{EnvRuleOptions, filter_env_with};
-use crate::task::{Environment, Machine, Settings, TaskView, Variables};
+use crate::project::{EnvRuleOptions, FilteredEnv, filter_env_with};
+use crate::task::{Environment, Machine, Settings, TaskView};
 use crate::topology::Kind;
 use crate::value::{Handle, Value};
 
@@ -133,30 +134,25 @@ impl Environment for TaskEnvironment<'_> {
 impl TaskEnvironment<'_> {
     fn variables_with(&self, options: EnvRuleOptions<'_>) -> Result<Variables, Error> {
         let base = &self.evaluation.options.environment;
-        let mut secrets = Vec::new();
-        let mut all = match self.rules.filter(|rules| !rules.is_empty()) {
-            None if options.add_only => Vec::new(),
-            None => base.clone(),
+        let mut variables = match self.rules.filter(|rules| !rules.is_empty()) {
+            None if options.add_only => Variables::default(),
+            None => base.iter().cloned().collect(),
             Some(rules) => {
                 let rules = rules.iter().map(|(name, raw)| {
                     let value = self.evaluator.evaluate(raw, self.context)?;
                     Ok((name.to_string(), value))
                 });
                 let rules: Vec<(String, Value)> = rules.collect::<Result<_, Error>>()?;
-                for (_, value) in rules.iter().filter(|(_, value)| value.has_sensitive()) {
-                    secrets.push(value.reveal().to_string());
-                }
                 let base = base.iter().cloned().collect();
-                let filtered = filter_env_with(&rules, &base, options);
-                filtered.into_iter().collect()
+                of_rules(&rules, filter_env_with(&rules, &base, options))
             }
         };
-        self.add_relationship(&mut all);
-        Ok(Variables { all, secrets })
+        self.add_relationship(&mut variables);
+        Ok(variables)
     }
 
     /// Adds the variables of TOSCA 1.3 for operations of relationships.
-    fn add_relationship(&self, variables: &mut Vec<(String, String)>) {
+    fn add_relationship(&self, variables: &mut Variables) {
         let topology = &self.evaluation.topology;
         let Kind::Relationship {
             source, capability, ..
@@ -188,7 +184,7 @@ impl TaskEnvironment<'_> {
             "SOURCES",
             named.map(|r| key(*r)).collect::<Vec<_>>().join(","),
         );
-        variables.retain(|(name, _)| !added.contains_key(name.as_str()));
+        variables.retain(|name, _| !added.contains_key(name));
         let mut added: Vec<_> = added.into_iter().collect();
         added.sort_unstable();
         variables.extend(
@@ -196,5 +192,49 @@ impl TaskEnvironment<'_> {
                 .into_iter()
                 .map(|(name, value)| (name.to_owned(), value)),
         );
+    }
+}
+
+/// The variables that rules made, marked as secret where a rule was.
+fn of_rules(rules: &[(String, Value)], made: FilteredEnv) -> Variables {
+    let mut variables = Variables::default();
+    for (name, value) in made.variables {
+        if made.sensitive.contains(&name) {
+            variables.add_with_secret(name, value);
+        } else {
+            variables.add(name, value);
+        }
+    }
+    for (_, value) in rules.iter().filter(|(_, value)| value.has_sensitive()) {
+        variables.hide(value.reveal().to_string());
+    }
+    variables
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_of_secret_rules_are_secret_and_so_is_what_the_rules_say() {
+        let secret = |text: &str| Value::from(text).sensitive();
+        let rules = [
+            ("TOKEN".to_owned(), secret("hunter2")),
+            ("^PATH".to_owned(), secret("sesame")),
+            ("USER".to_owned(), Value::from("joe")),
+        ];
+        let base = [("PATH".to_owned(), "/bin".to_owned())].into();
+        let made = filter_env_with(&rules, &base, EnvRuleOptions::default());
+        let variables = of_rules(&rules, made);
+        let all: Vec<_> = variables.iter().collect();
+        let expected = [
+            ("PATH", "sesame:/bin"),
+            ("TOKEN", "hunter2"),
+            ("USER", "joe"),
+        ];
+        assert_eq!(all, expected);
+        let shown = r#"{"PATH": "<<REDACTED>>", "TOKEN": "<<REDACTED>>", "USER": "joe"}"#;
+        assert_eq!(format!("{variables:?}"), shown);
+        assert_eq!(variables.hidden().parts(), ["hunter2", "sesame"]);
     }
 }

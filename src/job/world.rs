@@ -5,20 +5,19 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::host::Place;
 use crate::host::helpers::Book;
+use crate::host::{Place, PlaceError};
 use crate::secret::{self, DigestKey};
 use crate::task::{RenderedFile, WorkFolder};
 use crate::topology::Endpoint;
 
 /// Knows how machines are reached.
 pub trait Places {
-    /// Where the machine of an endpoint is, with all that is needed to get there; an error says
-    /// what is wrong about it.
-    fn place(&self, endpoint: &Endpoint) -> Result<Place, String>;
+    /// Where the machine of an endpoint is, with all that is needed to get there.
+    fn place(&self, endpoint: &Endpoint) -> Result<Place, PlaceError>;
 
-    /// Where host strings lead; an error says why that is not known.
-    fn book(&self) -> Result<Rc<dyn Book>, String>;
+    /// Where host strings lead.
+    fn book(&self) -> Result<Rc<dyn Book>, PlaceError>;
 }
 
 /// Has the keys for digests of secrets.

@@ -4,6 +4,8 @@ use std::borrow::Borrow;
 use std::fmt::{Display, Formatter};
 use std::sync::Arc;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 macro_rules! name {
     ($(#[$meta:meta])* $name:ident) => {
         $(#[$meta])*
@@ -69,6 +71,18 @@ macro_rules! name {
             }
         }
 
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                String::deserialize(deserializer).map(Self::from)
+            }
+        }
+
         impl PartialEq<str> for $name {
             fn eq(&self, other: &str) -> bool {
                 &*self.0 == other
@@ -122,8 +136,12 @@ impl OperationName {
     }
 }
 
-/// An operation together with the interface it belongs to.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+/// An operation together with the interface it belongs to; data keeps the two as a pair.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(
+    from = "(InterfaceName, OperationName)",
+    into = "(InterfaceName, OperationName)"
+)]
 pub struct OperationRef {
     /// The interface, such as `Standard`; empty for a command that a user typed.
     pub interface: InterfaceName,
@@ -138,6 +156,21 @@ impl OperationRef {
             interface: interface.into(),
             operation: operation.into(),
         }
+    }
+}
+
+impl From<(InterfaceName, OperationName)> for OperationRef {
+    fn from((interface, operation): (InterfaceName, OperationName)) -> Self {
+        Self {
+            interface,
+            operation,
+        }
+    }
+}
+
+impl From<OperationRef> for (InterfaceName, OperationName) {
+    fn from(reference: OperationRef) -> Self {
+        (reference.interface, reference.operation)
     }
 }
 

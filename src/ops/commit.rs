@@ -2,15 +2,11 @@
 
 use std::path::PathBuf;
 
-use super::commits::Commits;
-use super::committing::{add_commit, default_message, install, push_and_tell};
 use super::failure::{Failure, FailureKind};
 use super::git::{Subject, status_of, subject};
-use super::repositories::{Involved, refused};
-use crate::ensemble::RecordFiles;
-use crate::ensemble::keep_out_of_git;
+use crate::ensemble::{Commits, RecordFiles, default_message, keep_out_of_git};
 use crate::lock::Lock;
-use crate::session::SessionOptions;
+use crate::session::{Involved, SessionOptions};
 
 /// What is to be committed, and how.
 #[derive(Debug, Clone, Default)]
@@ -58,9 +54,7 @@ pub fn commit(options: &CommitOptions, ask: AskMessage<'_>) -> Result<Option<Com
         Subject::Folder(one) => (None, None, one.into_iter().collect()),
     };
     if targets.is_empty() {
-        let message = "there is no git repository to commit to";
-        let help = "make one with `git init`".to_owned();
-        return Err(Failure::new(FailureKind::Refused, message, Some(help)));
+        return Err(no_repository());
     }
     // A job that runs is about to write what would be committed by halves.
     let _lock = record
@@ -89,10 +83,17 @@ pub fn commit(options: &CommitOptions, ask: AskMessage<'_>) -> Result<Option<Com
     if let Some(record) = &record
         && let Some(own) = targets.iter().find(|target| target.name == "self")
     {
-        install(&own.repository, record, &mut commits);
+        commits.settle_merging(&own.repository, record);
     }
     push_all(options, &targets, record.as_ref(), &mut commits);
     Ok(Some(commits))
+}
+
+/// The refusal where no repository is to be committed to.
+fn no_repository() -> Failure {
+    let message = "there is no git repository to commit to";
+    let help = "make one with `git init`".to_owned();
+    Failure::new(FailureKind::Refused, message, Some(help))
 }
 
 fn lock(record: &RecordFiles, options: &CommitOptions) -> Result<Lock, Failure> {
@@ -114,8 +115,7 @@ fn pending(targets: &[Involved]) -> Result<usize, Failure> {
 
 /// What is changed in the folder; repositories of their own in it are not part of it.
 fn changes(target: &Involved) -> Result<Vec<PathBuf>, Failure> {
-    let changes = target.repository.file_changes(&[&target.folder]);
-    changes.map_err(|error| refused(&error))
+    Ok(target.repository.file_changes(&[&target.folder])?)
 }
 
 fn statuses(targets: &[Involved]) -> Result<String, Failure> {
@@ -142,8 +142,7 @@ fn commit_one(
         }
         target.repository.commit(&files, message)
     };
-    let made = made.map_err(|error| refused(&error))?;
-    add_commit(commits, &target.repository, made);
+    commits.add(&target.repository, made?);
     Ok(())
 }
 
@@ -161,6 +160,6 @@ fn push_all(
         }
         roots.push(root);
         let whole = RecordFiles::of(&root.join("ensemble.yaml"));
-        push_and_tell(&target.repository, record.unwrap_or(&whole), commits);
+        commits.push(&target.repository, record.unwrap_or(&whole));
     }
 }

@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::failure::{Failure, FailureKind};
-use super::repositories::{involved, once_each, refused};
 use crate::ensemble::RecordFiles;
-use crate::session::Session;
+use crate::session::{Session, involved, once_each};
 
 /// How many files a message names.
 const MOST_NAMED: usize = 10;
@@ -16,7 +15,7 @@ const MOST_NAMED: usize = 10;
 pub(super) fn refuse_uncommitted(session: &Session) -> Result<(), Failure> {
     let record = RecordFiles::of(session.manifest.path());
     for repository in once_each(involved(session)?) {
-        let changed = repository.uncommitted().map_err(|error| refused(&error))?;
+        let changed = repository.uncommitted()?;
         let changed: Vec<_> = changed
             .into_iter()
             .filter(|path| !record.has(&repository.root().join(path)))

@@ -6,13 +6,10 @@ use std::sync::Arc;
 use super::failure::{Failure, FailureKind};
 use super::request::JobRequest;
 use crate::diagnostic::Diagnostic;
-use crate::expr::{Context, Evaluator, Memo};
 use crate::host::{Chain, ChainSpec, Executor, ExecutorError, Nobody, Surroundings};
 use crate::session::RealWorld;
 use crate::session::Session;
 use crate::topology::Topology;
-use crate::value::{Map, Value};
-use crate::yaml::Node;
 
 /// The section of an environment that configures executors.
 const SECTION: &str = "executors";
@@ -24,7 +21,10 @@ pub(super) fn chain_of(
     (topology, world): (&Arc<Topology>, &Arc<RealWorld>),
     environment: &BTreeMap<String, String>,
 ) -> Result<Option<Arc<Chain>>, Failure> {
-    let configuration = configuration(session, topology, world)?;
+    let configuration = match session.section(SECTION, topology, world)? {
+        Some(section) => ChainSpec::of(&section)?,
+        None => ChainSpec::default(),
+    };
     let surroundings = Surroundings {
         folder: session.manifest.base_dir().to_path_buf(),
         environment: environment.clone().into_iter().collect(),
@@ -57,38 +57,4 @@ impl From<ExecutorError> for Failure {
         let hint = error.hint().map(str::to_owned);
         Self::new(FailureKind::Usage, error, hint)
     }
-}
-
-/// What the environment says of executors, evaluated.
-fn configuration(
-    session: &Session,
-    topology: &Arc<Topology>,
-    world: &Arc<RealWorld>,
-) -> Result<ChainSpec, Failure> {
-    let Some(section) = session.environment.section(SECTION) else {
-        return Ok(ChainSpec::default());
-    };
-    let scope: Arc<dyn crate::expr::Scope> = Arc::clone(topology) as _;
-    let evaluator = Evaluator::new(scope, Arc::clone(world) as _, Arc::new(Memo::default()));
-    let value = evaluated(section, &evaluator, &Context::new(topology.root()))?;
-    Ok(ChainSpec::of(&value)?)
-}
-
-fn evaluated(section: &Node, evaluator: &Evaluator, context: &Context) -> Result<Value, Failure> {
-    let raw = section.to_value();
-    let one = |name: &str, raw: &Value| {
-        evaluator.evaluate(raw, context).map_err(|error| {
-            let message = format!("`{name}` of the environment: {error}");
-            Failure::new(FailureKind::Load, message, None)
-        })
-    };
-    let Some(map) = raw.as_map() else {
-        return one(SECTION, &raw);
-    };
-    let mut options = Map::new();
-    for (name, raw) in map {
-        let value = one(&format!("{SECTION}: {name}"), raw)?;
-        options.insert(Arc::clone(name), value);
-    }
-    Ok(Value::from(options))
 }

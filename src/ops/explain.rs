@@ -4,34 +4,19 @@
 use std::sync::Arc;
 
 use super::failure::{Failure, FailureKind};
-use super::hands::JobFolders;
 use super::prepared::prepare;
 use super::recover;
 use super::request::JobRequest;
 use super::view::View;
 use crate::diagnostic::Sources;
 use crate::ensemble::Linker;
-use crate::ensemble::{Folders, RecordedHistory};
+use crate::ensemble::{Folders, JobFolders, RecordedHistory};
 use crate::job::{Event, ProposedTask};
-use crate::name::TemplateName;
 use crate::plan::{Goal, Plan};
 use crate::session::{self, Session};
-use crate::text::did_you_mean;
-use crate::topology::Topology;
-use crate::value::{Handle, Value};
+use crate::topology::{Subject, Topology};
 
 pub use crate::ensemble::{Link, Links};
-
-/// What is explained.
-#[derive(Debug, Clone)]
-pub enum Subject {
-    /// An instance that exists, or would after the job.
-    Instance(Handle),
-    /// A template without an instance.
-    Template(TemplateName),
-    /// A recorded instance whose template is not in the model any more: its name and record.
-    Orphan(Arc<str>, Value),
-}
 
 /// What there is to say of an instance.
 #[derive(Debug)]
@@ -76,7 +61,10 @@ pub fn explain(
     let job = prepare(request, &mut session, &folders)?;
     view.warnings(&session.warnings, &session.sources);
     let mut engine = job.engine;
-    let subject = find(&engine.topology, name)?;
+    let subject = Subject::find(&engine.topology, name).map_err(|error| {
+        let hint = error.hint();
+        Failure::new(FailureKind::Refused, error, Some(hint))
+    })?;
     let drafts: Vec<_> = engine
         .plan
         .drafts
@@ -84,11 +72,7 @@ pub fn explain(
         .map(|it| it.name.clone())
         .collect();
     engine.render(&mut JobFolders::new(folders));
-    for event in engine.take_events() {
-        if let Event::Problem(problem) = event {
-            view.problem(&problem, &session.sources);
-        }
-    }
+    tell_problems(engine.take_events(), &session.sources, view);
     let reads = engine.planned_reads();
     let linker = Linker::new(&engine.topology, reads, &history);
     let (dependencies, dependents, exists) = match &subject {
@@ -122,43 +106,11 @@ pub fn explain(
     })
 }
 
-fn find(topology: &Topology, name: &str) -> Result<Subject, Failure> {
-    let bare = name.strip_prefix("::").unwrap_or(name);
-    let nested = bare.replace(":::", ":");
-    if let Some(handle) = topology.find(&nested) {
-        return Ok(Subject::Instance(handle));
-    }
-    let nodes = topology.nodes();
-    let local = nodes.iter().copied();
-    let local: Vec<Handle> = local
-        .filter(|node| topology.entity(*node).local_name() == bare)
-        .collect();
-    match local.as_slice() {
-        [one] => return Ok(Subject::Instance(*one)),
-        [] => {}
-        [first, ..] => {
-            let message = format!(
-                "{} instances of nested topologies are named `{bare}`",
-                local.len()
-            );
-            let example = &topology.entity(*first).name;
-            let hint = format!("name one with the topologies around it, such as `{example}`");
-            return Err(Failure::new(FailureKind::Refused, message, Some(hint)));
+/// Tells the problems that planning met.
+fn tell_problems(events: Vec<Event>, sources: &Sources, view: &mut dyn View) {
+    for event in events {
+        if let Event::Problem(problem) = event {
+            view.problem(&problem, sources);
         }
     }
-    if let Some((template, _)) = topology.template().nodes.get_key_value(nested.as_str()) {
-        return Ok(Subject::Template(template.clone()));
-    }
-    let mut orphans = topology.orphans();
-    if let Some(orphan) = orphans.find(|orphan| orphan.name.as_str() == nested) {
-        return Ok(Subject::Orphan(orphan.name.shared(), orphan.record()));
-    }
-    let instances = nodes
-        .iter()
-        .map(|node| topology.entity(*node).name.as_str());
-    let templates = topology.template().nodes.keys().map(TemplateName::as_str);
-    let similar = did_you_mean(bare, instances.chain(templates));
-    let hint = similar.unwrap_or_else(|| "`unfurl status` lists all instances".to_owned());
-    let message = format!("there is no instance and no template `{name}`");
-    Err(Failure::new(FailureKind::Refused, message, Some(hint)))
 }

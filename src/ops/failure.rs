@@ -2,6 +2,8 @@
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
 use crate::exec;
+use crate::fleet;
+use crate::git;
 use crate::session::{LoadError, LoadErrorKind};
 
 /// What kind of failure it is; the exit codes are those of the product (docs/compatibility.md).
@@ -92,6 +94,27 @@ impl From<LoadError> for Failure {
             LoadErrorKind::Invalid => FailureKind::Load,
         };
         Self::with_places(kind, error.problems, error.sources)
+    }
+}
+
+impl From<fleet::Error> for Failure {
+    fn from(error: fleet::Error) -> Self {
+        let kind = match error.kind {
+            fleet::ErrorKind::Usage => FailureKind::Usage,
+            fleet::ErrorKind::Refused => FailureKind::Refused,
+            fleet::ErrorKind::Invalid => FailureKind::Load,
+            fleet::ErrorKind::Internal => FailureKind::Internal,
+            fleet::ErrorKind::Interrupted(signal) => FailureKind::Interrupted(signal),
+        };
+        Self::with_places(kind, error.problems, error.sources)
+    }
+}
+
+/// Git refuses something before anything has run.
+impl From<git::Error> for Failure {
+    fn from(error: git::Error) -> Self {
+        let hint = error.hint();
+        Self::new(FailureKind::Refused, error, hint)
     }
 }
 

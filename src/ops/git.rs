@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::failure::{Failure, FailureKind};
-use super::repositories::{Involved, involved, involved_at, involved_in, refused};
 use crate::ensemble::RecordFiles;
 use crate::project::PROJECT_FILE;
-use crate::session::SessionOptions;
-use crate::session::{self, current_dir};
+use crate::session::{
+    self, Involved, SessionOptions, current_dir, involved, involved_at, involved_in, once_each,
+};
 use crate::system::{fs, process};
 
 /// How long one call of git may take that a person asked for.
@@ -107,13 +107,11 @@ pub fn run(options: &SessionOptions, words: &[String]) -> Result<Vec<GitRun>, Fa
         Subject::Ensemble { all, .. } => all,
         Subject::Folder(one) => one.into_iter().collect(),
     };
-    let mut repositories = super::repositories::once_each(all);
+    let mut repositories = once_each(all);
     repositories.sort_by(|left, right| left.root().cmp(right.root()));
     let mut runs = Vec::new();
     for repository in repositories {
-        let output = repository
-            .run(words, LIMIT)
-            .map_err(|error| refused(&error))?;
+        let output = repository.run(words, LIMIT)?;
         runs.push(GitRun {
             place: relative(repository.root(), &base),
             output,
@@ -169,10 +167,8 @@ pub(super) fn status_of(involved: &Involved) -> Result<GitStatus, Failure> {
     };
     let words = ["status".to_owned(), "--".to_owned(), folder];
     let changes = repository.changes(&[&involved.folder]);
-    let changes = changes.map_err(|error| refused(&error))?;
-    let output = repository
-        .run(&words, LIMIT)
-        .map_err(|error| refused(&error))?;
+    let changes = changes?;
+    let output = repository.run(&words, LIMIT)?;
     Ok(GitStatus {
         name: involved.name.clone(),
         place: involved.shown(),

@@ -1,76 +1,32 @@
-//! Gathers the hosts that can be named: those of an ensemble, and those of a file.
+//! Gathers the hosts that can be named: those of an ensemble, and those of files.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::failure::{Failure, FailureKind};
-use crate::diagnostic::{Diagnostic, Diagnostics, Sources, Span};
-use crate::expr::{Context, Evaluator, Memo};
-use crate::host::inventory::{Inventory, NoVault};
-use crate::session::SessionOptions;
-use crate::session::{self, LoadErrorKind, Session};
-use crate::topology::Topology;
-use crate::value::{Handle, Map, Value};
-use crate::yaml::Node;
+use crate::diagnostic::Diagnostic;
+use crate::fleet::hosts::{Hosts, KnownHosts};
+use crate::host::book::Login;
+use crate::host::ssh_config::Files;
+use crate::session::{self, LoadErrorKind, Session, SessionOptions};
 
-/// The capability of what Ansible, and so anybody, can reach.
-const ENDPOINT: &str = "unfurl.capabilities.Endpoint.Ansible";
-/// How a host is logged in to.
-const CONNECTION: &str = "unfurl.relationships.ConnectsTo.Ansible";
-/// A group whose data its hosts have.
-const GROUP: &str = "unfurl.groups.AnsibleInventoryGroup";
-/// What says where a machine is, the best first.
-const ADDRESSES: [&str; 2] = ["public_ip", "private_ip"];
-
-/// The hosts that can be named.
-#[derive(Debug, Default)]
-pub struct Hosts {
-    /// The hosts and their groups.
-    pub inventory: Inventory,
-    /// What is doubtful.
-    pub warnings: Diagnostics,
-    /// The texts that the warnings point into.
-    pub sources: Sources,
-    /// What evaluates roles that are expressions, where there is an ensemble.
-    pub expressions: Option<RoleExpressions>,
+/// What the command line says about hosts.
+#[derive(Debug, Clone)]
+pub struct HostsRequest {
+    /// How all of them are logged in to.
+    pub login: Login,
+    /// Which configuration of OpenSSH is read.
+    pub ssh_config: Files,
+    /// Files with hosts and their groups.
+    pub inventories: Vec<PathBuf>,
+    /// Where the ensemble is whose instances are hosts, if there is one.
+    pub session: SessionOptions,
 }
 
-/// Evaluates the roles of an inventory that are expressions, in the context of the ensemble.
-pub struct RoleExpressions {
-    evaluator: Evaluator,
-    topology: Arc<Topology>,
-}
-
-impl std::fmt::Debug for RoleExpressions {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RoleExpressions").finish_non_exhaustive()
-    }
-}
-
-impl RoleExpressions {
-    /// The hosts that an expression gives (F9): a host string, an instance, or a list of those.
-    pub fn hosts(&self, expression: &Value) -> Result<Vec<String>, String> {
-        let context = Context::new(self.topology.root());
-        let value = self.evaluator.evaluate(expression, &context);
-        let value = value.map_err(|error| error.to_string())?;
-        let items = match value.reveal() {
-            Value::Null => Vec::new(),
-            Value::List(items) => items.iter().cloned().collect(),
-            one => vec![one.clone()],
-        };
-        items.iter().map(|item| self.host(item)).collect()
-    }
-
-    fn host(&self, item: &Value) -> Result<String, String> {
-        match item.reveal() {
-            Value::Str(host) => Ok(host.to_string()),
-            Value::Entity(handle) => Ok(self.topology.entity(*handle).name.to_string()),
-            other => {
-                let other = other.redacted();
-                Err(format!("its expression gives `{other}`, which is no host"))
-            }
-        }
-    }
+/// Reads the files, and the ensemble if there is one.
+pub fn known_hosts(request: &HostsRequest) -> Result<KnownHosts, Failure> {
+    let gathered = || gathered(request);
+    KnownHosts::read(&request.ssh_config, request.login.clone(), gathered)
 }
 
 /// Gathers the hosts of an ensemble and of files; what a file says goes before what those before
@@ -83,21 +39,7 @@ pub fn inventory(options: Option<&SessionOptions>, files: &[PathBuf]) -> Result<
         }
         Some(_) | None => Hosts::default(),
     };
-    for file in files {
-        let read = Inventory::read(file, &mut hosts.sources, &NoVault);
-        let added = read.and_then(|(inventory, warnings)| {
-            hosts.warnings.append(warnings);
-            let added = hosts.inventory.extend(&inventory);
-            added.map_err(|problem| Diagnostic::error(problem).into())
-        });
-        if let Err(problems) = added {
-            return Err(Failure::with_places(
-                FailureKind::Load,
-                problems,
-                hosts.sources,
-            ));
-        }
-    }
+    hosts.add_files(files)?;
     Ok(hosts)
 }
 
@@ -105,246 +47,24 @@ fn of_ensemble(mut session: Session) -> Result<Hosts, Failure> {
     let topology = Arc::new(session.topology()?);
     let planned = session.manifest.base_dir().join("planned");
     let world = Arc::new(session.world(planned));
-    let scope: Arc<dyn crate::expr::Scope> = Arc::clone(&topology) as _;
-    let mut gathering = Gathering {
-        evaluator: Evaluator::new(scope, world, Arc::new(Memo::default())),
-        topology: &topology,
-        connections: default_connections(&session),
-        inventory: Inventory::default(),
-        warnings: Diagnostics::default(),
+    let connections = session.environment.section("connections");
+    let mut hosts = Hosts::of_topology(&topology, world, connections)?;
+    hosts.sources = session.sources;
+    Ok(hosts)
+}
+
+/// The hosts of the files and of the ensemble. Hosts can be named by their addresses also where
+/// the ensemble cannot be read.
+fn gathered(request: &HostsRequest) -> Result<Hosts, Failure> {
+    let failure = match inventory(Some(&request.session), &request.inventories) {
+        Err(failure) if failure.kind == FailureKind::Load => failure,
+        gathered => return gathered,
     };
-    for node in topology.nodes() {
-        gathering.node(node)?;
-    }
-    gathering.groups()?;
-    let Gathering {
-        inventory,
-        warnings,
-        evaluator,
-        ..
-    } = gathering;
-    let expressions = RoleExpressions {
-        evaluator,
-        topology: Arc::clone(&topology),
-    };
-    Ok(Hosts {
-        inventory,
-        warnings,
-        sources: session.sources,
-        expressions: Some(expressions),
-    })
-}
-
-/// A connection that the environment has for hosts.
-struct DefaultConnection {
-    /// The node that it is for; all if none.
-    target: Option<Arc<str>>,
-    properties: Map,
-}
-
-fn default_connections(session: &Session) -> Vec<DefaultConnection> {
-    let all = session.environment.section("connections");
-    let all = all.and_then(Node::as_map).into_iter().flatten();
-    let types = &session.service.types;
-    let read = |node: &Node| {
-        let type_name = node.get("type")?.as_str()?;
-        if type_name != CONNECTION && !types.is_derived_from(type_name, CONNECTION) {
-            return None;
-        }
-        let target = node.get("default_for")?.as_str()?;
-        let properties = node.get("properties").map(Node::to_value);
-        Some(DefaultConnection {
-            target: (target != "ANY").then(|| target.into()),
-            properties: properties?.as_map()?.clone(),
-        })
-    };
-    all.filter_map(|(_, entry)| read(&entry.value)).collect()
-}
-
-struct Gathering<'a> {
-    evaluator: Evaluator,
-    topology: &'a Arc<Topology>,
-    connections: Vec<DefaultConnection>,
-    inventory: Inventory,
-    warnings: Diagnostics,
-}
-
-impl Gathering<'_> {
-    /// The value of an attribute, if it has one. What cannot be evaluated is doubtful, not more:
-    /// all other hosts can be named still.
-    fn attribute(&mut self, of: Handle, name: &str) -> Option<Value> {
-        match self.evaluator.attribute(of, name) {
-            Ok(value) => value.filter(|value| !value.is_null()),
-            Err(error) => {
-                let key = self.topology.entity(of).key.to_string();
-                self.warn(format!("`{name}` of `{key}` is not known: {error}"));
-                None
-            }
-        }
-    }
-
-    fn warn(&mut self, message: String) {
-        let warning = Diagnostic::warning(message);
-        self.warnings.push(warning.label(Span::NONE, ""));
-    }
-
-    /// Adds a node instance if it is a host: it has an endpoint or an address.
-    fn node(&mut self, of: Handle) -> Result<(), Failure> {
-        let entity = self.topology.entity(of);
-        let Some(node) = entity.node() else {
-            return Ok(());
-        };
-        let mut capabilities = node.capabilities.iter();
-        let endpoint = capabilities.find(|it| self.topology.entity(**it).is_a(ENDPOINT));
-        let address = ADDRESSES.iter().find_map(|name| self.attribute(of, name));
-        if endpoint.is_none() && address.is_none() {
-            return Ok(());
-        }
-        let mut data = Map::new();
-        if let Some(endpoint) = endpoint {
-            self.of_endpoint(*endpoint, &mut data);
-        }
-        let name: Arc<str> = entity.name.as_str().into();
-        self.of_connection(of, &name, &mut data)?;
-        if let Some(address) = address.filter(|_| !data.contains_key("ansible_host")) {
-            data.insert("ansible_host".into(), address);
-            let ssh = || Value::str("ssh");
-            data.entry("ansible_connection".into()).or_insert_with(ssh);
-        }
-        let added = self.inventory.add_host(Arc::clone(&name), data);
-        added.map_err(|problem| Failure::new(FailureKind::Load, problem, None))?;
-        // The names of its types are roles as well.
-        let types = &node.template.node_type.info.ancestors;
-        let own = node.template.type_name.as_str();
-        let others = types.iter().map(crate::name::TypeName::as_str);
-        for type_name in std::iter::once(own).chain(others) {
-            if !type_name.ends_with(".Root") && type_name != "Root" {
-                self.inventory.put(&name, type_name);
-            }
-        }
-        Ok(())
-    }
-
-    /// What an endpoint says of its host.
-    fn of_endpoint(&mut self, endpoint: Handle, data: &mut Map) {
-        for name in ["port", "host", "connection", "user"] {
-            if let Some(value) = self.attribute(endpoint, name) {
-                data.insert(format!("ansible_{name}").into(), value);
-            }
-        }
-        if let Some(Value::Map(more)) = self.attribute(endpoint, "hostvars") {
-            data.extend(
-                more.iter()
-                    .map(|(key, value)| (Arc::clone(key), value.clone())),
-            );
-        }
-        if !data.contains_key("ansible_host") {
-            let told = data.get("ip_address").cloned();
-            if let Some(address) = told.or_else(|| self.attribute(endpoint, "ip_address")) {
-                data.insert("ansible_host".into(), address);
-            }
-        }
-    }
-
-    /// What the connection to a host says: one of the model, else one of the environment.
-    fn of_connection(&mut self, of: Handle, name: &str, data: &mut Map) -> Result<(), Failure> {
-        let topology = Arc::clone(self.topology);
-        let mut incoming = topology.incoming(of).into_iter();
-        let own = incoming.find(|it| topology.entity(*it).is_a(CONNECTION));
-        let (credential, more) = if let Some(own) = own {
-            (
-                self.attribute(own, "credential"),
-                self.attribute(own, "hostvars"),
-            )
-        } else {
-            let is_for = |it: &&DefaultConnection| it.target.as_deref() == Some(name);
-            let mut all = self.connections.iter();
-            let found = all
-                .clone()
-                .find(is_for)
-                .or_else(|| all.find(|it| it.target.is_none()));
-            let Some(found) = found else {
-                return Ok(());
-            };
-            let context = Context::new(of);
-            let value = |name: &str| match found.properties.get(name) {
-                Some(raw) => self.evaluator.evaluate(raw, &context).map(Some),
-                None => Ok(None),
-            };
-            let failed = |error| {
-                let message = format!("the connection of the environment to `{name}`: {error}");
-                Failure::new(FailureKind::Load, message, None)
-            };
-            let credential = value("credential").map_err(failed)?;
-            (credential, value("hostvars").map_err(failed)?)
-        };
-        if let Some(Value::Map(credential)) = credential.as_ref().map(Value::reveal) {
-            of_credential(credential, data);
-        }
-        if let Some(Value::Map(more)) = more.as_ref().map(Value::reveal) {
-            data.extend(
-                more.iter()
-                    .map(|(key, value)| (Arc::clone(key), value.clone())),
-            );
-        }
-        Ok(())
-    }
-
-    /// Adds the groups of the model that have hosts, and the groups in them.
-    fn groups(&mut self) -> Result<(), Failure> {
-        let topology = Arc::clone(self.topology);
-        let types = &topology.service().types;
-        let template = topology.template();
-        let refused = |problem| Failure::new(FailureKind::Load, problem, None);
-        for (name, group) in &template.groups {
-            let mut data = Map::new();
-            let is_ansible = group.type_name.as_str() == GROUP
-                || types.is_derived_from(group.type_name.as_str(), GROUP);
-            if let Some(raw) = group.properties.get("hostvars").filter(|_| is_ansible) {
-                let context = Context::new(topology.root());
-                match self.evaluator.evaluate(&raw.value, &context) {
-                    Ok(Value::Map(map)) => data.clone_from(map.as_ref()),
-                    Ok(_) => {}
-                    Err(error) => {
-                        self.warn(format!("`hostvars` of `{name}` is not known: {error}"));
-                    }
-                }
-            }
-            self.inventory.add_group(Arc::clone(name), data);
-        }
-        for (name, group) in &template.groups {
-            for member in &group.members {
-                if template.groups.contains_key(member) {
-                    self.inventory.put_below(member, name).map_err(refused)?;
-                    continue;
-                }
-                let member = crate::name::TemplateName::new(Arc::clone(member));
-                for instance in topology.instances_of(&member) {
-                    let host = topology.entity(*instance).name.as_str();
-                    if self.inventory.has_host(host) {
-                        self.inventory.put(host, name);
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// What a credential says: the user, a token by its type, and keys.
-fn of_credential(credential: &Map, data: &mut Map) {
-    if let Some(user) = credential.get("user") {
-        data.insert("ansible_user".into(), user.clone());
-    }
-    if let Some(token) = credential.get("token") {
-        let kind = credential.get("token_type").and_then(Value::as_str);
-        let name = format!("ansible_{}", kind.unwrap_or("password"));
-        data.insert(name.into(), token.clone().sensitive());
-    }
-    if let Some(Value::Map(keys)) = credential.get("keys").map(Value::reveal) {
-        data.extend(
-            keys.iter()
-                .map(|(key, value)| (Arc::clone(key), value.clone())),
-        );
-    }
+    let mut gathered = inventory(None, &request.inventories)?;
+    let message = "the ensemble here cannot be read, so its instances are not known as hosts";
+    let help = format!("{failure}; `unfurl validate` tells all that is wrong with it");
+    gathered
+        .warnings
+        .push(Diagnostic::warning(message).help(help));
+    Ok(gathered)
 }

@@ -2,7 +2,6 @@
 //! what comes back.
 
 pub mod commit;
-mod commits;
 mod committing;
 pub mod deploy;
 mod dirty;
@@ -16,24 +15,19 @@ pub mod history;
 pub mod hosts;
 pub mod lock;
 mod locked;
-mod log;
-mod machines;
 pub mod merge_driver;
 pub mod plan;
 mod prepared;
 mod query;
 pub mod recover;
 mod remote_lock;
-mod repositories;
 mod request;
 pub mod rescue;
 mod resume;
-pub mod runbook;
 mod running;
-mod start_time;
 pub mod states;
 pub mod status;
-mod unknown;
+pub mod tasks;
 mod upstream;
 pub mod validate;
 mod view;
@@ -43,8 +37,7 @@ pub use crate::exec::{GUARD_COMMAND, stand_guard, watch_signals};
 pub use crate::export::json_schema as schema;
 pub use crate::session::SessionOptions;
 
-pub use commits::{CommitMade, Commits};
 pub use failure::{Failure, FailureKind};
 pub use query::{Answer, QueryRequest};
-pub use request::{CommitRequest, JobRequest, RunSettings, SaveSettings};
+pub use request::{JobRequest, RunSettings, SaveSettings};
 pub use view::{Decision, JobReport, View};

@@ -3,16 +3,14 @@
 use std::path::Path;
 
 use super::failure::{Failure, FailureKind};
-use super::hands::JobFolders;
-use super::log::JobLog;
 use super::prepared::prepare;
 use super::query::Answer;
 use super::recover;
 use super::request::JobRequest;
 use super::view::View;
-use super::watch::Watch;
+use super::watch::{Watch, open_log};
 use crate::diagnostic::Sources;
-use crate::ensemble::Folders;
+use crate::ensemble::{Folders, JobFolders};
 use crate::job::Proposal;
 use crate::lock::{Lock, LockError, LockState};
 use crate::session;
@@ -48,7 +46,7 @@ pub fn plan(request: &JobRequest, view: &mut dyn View) -> Result<Planned, Failur
         Some(_) => Folders::new(base),
         None => Folders::without_trace(base).map_err(|error| refused(&error))?,
     };
-    let log = JobLog::open(request.session.logfile.as_deref())?;
+    let log = open_log(request)?;
     let mut job = prepare(request, &mut session, &folders)?;
     view.warnings(&session.warnings, &session.sources);
     folders

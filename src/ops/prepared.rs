@@ -7,16 +7,14 @@ use std::sync::Arc;
 use super::executors;
 use super::failure::{Failure, FailureKind};
 use super::hands::DigestKeys;
-use super::log::JobLog;
-use super::machines::Machines;
 use super::request::JobRequest;
 use super::resume;
-use super::start_time::start_time;
-use super::unknown;
 use crate::configurator;
 use crate::diagnostic::Diagnostics;
-use crate::ensemble::{self, Folders, KeptIndex, Manifest};
+use crate::ensemble::{self, Folders, KeptIndex, LogFile, Manifest, RecordedHistory, start_time};
+use crate::fleet::hosts::Machines;
 use crate::job::{self, Engine, JobOptions, Parts};
+use crate::plan;
 use crate::session::Session;
 use crate::session::{identity, topology_with_orphans};
 use crate::value::canonical_sha256;
@@ -68,12 +66,15 @@ pub(super) fn engine(
     };
     let mut topology = topology_with_orphans(session, goal.removal.prune, &history)?;
     job::mark_left(&mut topology, &history);
-    let previous = history
-        .last_job()
-        .map(|id| id.to_string())
-        .max(session.last_job());
+    let previous = last_job(session, &history);
     let base = session.manifest.base_dir();
-    let start = start_time(request, &history, previous.as_deref(), base)?;
+    let start = start_time(
+        request.start.as_deref(),
+        &history,
+        previous.as_deref(),
+        base,
+    )
+    .map_err(|error| Failure::new(FailureKind::Load, error, None))?;
     let world = Arc::new(session.world(folders.planned_root().to_path_buf()));
     let topology = Arc::new(topology);
     let environment = session.variables(&topology, &world)?;
@@ -100,13 +101,22 @@ pub(super) fn engine(
         choose: configurator::choose,
         history: Box::new(history),
         keys: Box::new(DigestKeys::of(session)),
-        places: Box::new(Machines::of(session)),
+        places: Box::new(Machines::new(
+            session.found.env.clone(),
+            session.manifest.base_dir().to_path_buf(),
+        )),
     };
     Ok(Idle {
         engine: Engine::new(parts, options),
         history_last: previous,
         kept_templates,
     })
+}
+
+/// The last job that the records or the ensemble know.
+fn last_job(session: &Session, history: &RecordedHistory) -> Option<String> {
+    let recorded = history.last_job().map(|id| id.to_string());
+    recorded.max(session.last_job())
 }
 
 /// Plans a job.
@@ -125,8 +135,15 @@ pub(super) fn prepare(
     request.go_on()?;
     let plan = engine.plan();
     let topology = &engine.topology;
-    let plan = plan.map_err(|error| unknown::refusal(error, topology, &session.sources))?;
-    let without_effect = unknown::without_effect(&engine.options.goal, &plan, topology);
+    let plan = plan.map_err(|error| {
+        let kind = match error {
+            plan::Error::UnknownExcluded(_) => FailureKind::Usage,
+            _ => FailureKind::Load,
+        };
+        let problem = plan::refusal(error, topology);
+        Failure::with_places(kind, problem, session.sources.clone())
+    })?;
+    let without_effect = plan::without_effect(&engine.options.goal, &plan, topology);
     session.warnings.append(without_effect.clone());
     engine.adopt(plan).map_err(|error| {
         Failure::new(
@@ -150,7 +167,7 @@ pub(super) fn prepare(
 
 impl Prepared {
     /// Puts the log of a plan where plans are.
-    pub(super) fn settle_log(&self, log: JobLog, base: &Path) {
+    pub(super) fn settle_log(&self, log: LogFile, base: &Path) {
         if let Ok(id) = self.engine.id() {
             let name = ensemble::job_file_name(self.engine.options.start, id.as_str());
             log.settle(&base.join("planned"), &name);

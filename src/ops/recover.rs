@@ -3,12 +3,11 @@
 use std::path::Path;
 
 use super::failure::{Failure, FailureKind};
-use super::hands::JobFolders;
 use super::prepared;
 use super::request::JobRequest;
 use super::resume::{self, Interrupted};
 use super::view::View;
-use crate::ensemble::{CutOffJob, Folders, Journal, LockedEnsemble, Manifest, Record};
+use crate::ensemble::{CutOffJob, Folders, JobFolders, Journal, LockedEnsemble, Manifest, Record};
 use crate::job::{FolderKey, Folders as _};
 use crate::lock::{Lock, LockState};
 use crate::session::SessionOptions;
@@ -93,7 +92,7 @@ fn settle_folders(job: &CutOffJob, manifest: &Manifest, view: &mut dyn View) {
 fn keep_goal(job: &CutOffJob, manifest: &Manifest) {
     let interrupted = Interrupted {
         job: job.id().to_owned(),
-        goal: job.goal().cloned().unwrap_or_default(),
+        goal: job.goal().cloned(),
         done: job.done(),
         planned: job.planned().clone(),
         spec: prepared::spec_digest(manifest),

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::failure::Failure;
 use super::query::QueryRequest;
+use crate::ensemble::CommitRequest;
 use crate::host::ChainSpec;
 use crate::job::Recording;
 use crate::plan::Goal;
@@ -35,15 +36,6 @@ pub struct SaveSettings {
     pub check_upstream: bool,
     /// How its record is committed, if it is.
     pub commit: Option<CommitRequest>,
-}
-
-/// How a job is to be committed.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct CommitRequest {
-    /// The message; one that names the job if none.
-    pub message: Option<String>,
-    /// Whether the commit is pushed as well.
-    pub push: bool,
 }
 
 /// What a job is to do, and how.

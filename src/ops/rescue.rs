@@ -172,23 +172,14 @@ fn refuse_out_of_turn(session: &Session, path: &Path, rescue: &Rescue) -> Result
         .last_job()
         .map(|id: ChangeId| id.to_string())
         .max(session.last_job());
-    if last == rescue.previous || last.as_deref() == Some(&*rescue.job) {
+    let Err(error) = rescue.follows(last.as_deref()) else {
         return Ok(());
-    }
-    let is_later = last.as_deref() > Some(&*rescue.job);
-    let last = last.unwrap_or_else(|| "none".to_owned());
-    let job = &rescue.job;
-    let message = if is_later {
-        format!("job {last} is on record, which came after job {job}")
-    } else {
-        let seen = rescue.previous.as_deref().unwrap_or("none");
-        format!("job {job} came after job {seen}, and the last on record is {last}")
     };
     let hint = format!(
         "run `unfurl check` to find out what exists, then remove `{}`; it tells what that job did",
         path.display()
     );
-    Err(refused(&message, Some(&hint)))
+    Err(refused(&error, Some(&hint)))
 }
 
 fn refused(message: &impl ToString, hint: Option<&str>) -> Failure {

@@ -10,7 +10,7 @@ use super::prepared;
 use super::request::JobRequest;
 use crate::ensemble::RecordedHistory;
 use crate::job::Report;
-use crate::plan::Goal;
+use crate::plan::{Goal, Resumed};
 use crate::session::Session;
 use crate::system::fs;
 
@@ -19,8 +19,8 @@ use crate::system::fs;
 pub(super) struct Interrupted {
     /// Its id.
     pub(super) job: String,
-    /// What it was to reach.
-    pub(super) goal: serde_json::Value,
+    /// What it was to reach, where that is known.
+    pub(super) goal: Option<Goal>,
     /// What it has done: keys of targets and operations.
     pub(super) done: Vec<(String, String)>,
     /// What it planned: operations by the keys of their targets.
@@ -61,7 +61,7 @@ pub(super) fn settle(report: &Report, session: &Session, planned: &BTreeMap<Stri
     done.extend(report.goal.resumed.done.iter().cloned());
     let job = Interrupted {
         job: report.head.id.to_string(),
-        goal: report.goal.to_kept(),
+        goal: Some(report.goal.clone()),
         done,
         planned: planned.clone(),
         spec: prepared::spec_digest(&session.manifest),
@@ -77,8 +77,8 @@ pub(super) fn goal(
 ) -> Result<Goal, Failure> {
     let bytes = fs::read(&path(session.manifest.path())).ok();
     let job = bytes.and_then(|bytes| serde_json::from_slice::<Interrupted>(&bytes).ok());
-    let goal = job.as_ref().and_then(|job| Goal::from_kept(&job.goal));
-    let Some((job, mut goal)) = job.zip(goal) else {
+    let goal = job.as_ref().and_then(|job| job.goal.clone());
+    let Some((job, goal)) = job.zip(goal) else {
         return Err(refused("there is no interrupted job to go on with"));
     };
     let later = history.last_job();
@@ -97,11 +97,11 @@ pub(super) fn goal(
         let hint = format!("`unfurl {} --resume` goes on with it", command(&goal));
         return Err(Failure::new(FailureKind::Refused, message, Some(hint)));
     }
-    goal.resumed.done = job.done.into_iter().collect();
-    goal.resumed.planned = job.planned;
-    goal.redo_in_doubt = request.goal.redo_in_doubt;
-    goal.dry_run = request.goal.dry_run;
-    Ok(goal)
+    let resumed = Resumed {
+        done: job.done.into_iter().collect(),
+        planned: job.planned,
+    };
+    Ok(request.goal.going_on_with(goal, resumed))
 }
 
 fn command(goal: &Goal) -> &str {

@@ -3,22 +3,20 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::commits::Commits;
-use super::committing::JobCommit;
+use super::committing;
 use super::failure::{Failure, FailureKind};
-use super::hands::{self, JobFolders};
+use super::hands;
 use super::locked;
-use super::log::JobLog;
 use super::prepared::{Prepared, prepare, spec_digest};
 use super::request::JobRequest;
 use super::rescue;
 use super::resume;
 use super::view::{Decision, JobReport, View};
-use super::watch::Watch;
+use super::watch::{Watch, open_log};
 use crate::diagnostic::Diagnostic;
-use crate::ensemble::keep_out_of_git;
 use crate::ensemble::{
-    self, Folders, JobJournal, LockedEnsemble, Record, RecordError, RecordFacts,
+    self, Commits, Folders, JobFolders, JobJournal, LockedEnsemble, Record, RecordCommit,
+    RecordError, RecordFacts, keep_out_of_git,
 };
 use crate::exec::{self, Driver};
 use crate::git::Repository;
@@ -33,7 +31,7 @@ use crate::system::clock;
 pub(super) struct RenderedJob<'a> {
     request: &'a JobRequest,
     session: Session,
-    commit: Option<JobCommit>,
+    commit: Option<RecordCommit>,
     folders: JobFolders,
     watch: Watch<'a>,
     /// The driver, once tasks run.
@@ -56,7 +54,7 @@ pub(super) enum Approval {
 pub(super) struct EndedJob<'a> {
     request: &'a JobRequest,
     session: Session,
-    commit: Option<JobCommit>,
+    commit: Option<RecordCommit>,
     watch: Watch<'a>,
     around: super::prepared::Around,
     job: FinishedJob,
@@ -91,9 +89,9 @@ impl<'a> RenderedJob<'a> {
         request: &'a JobRequest,
         view: &'a mut dyn View,
     ) -> Result<Self, Failure> {
-        let log = JobLog::open(request.session.logfile.as_deref())?;
+        let log = open_log(request)?;
         let folders = Folders::new(session.manifest.base_dir());
-        let commit = JobCommit::prepare(request, &session, view)?;
+        let commit = committing::prepare(request, &session, view)?;
         let mut job = prepare(request, &mut session, &folders)?;
         view.warnings(&session.warnings, &session.sources);
         folders.set_previous_aside().map_err(|error| {

@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use super::failure::{Failure, FailureKind};
-use super::repositories::{involved_in, once_each, refused};
 use super::request::JobRequest;
 use super::view::View;
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
 use crate::git::{Distance, Error, Repository, Upstream};
-use crate::session::{self, Found};
+use crate::session::{self, Found, involved_in, once_each};
 
 /// How long a remote may take to answer.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -92,9 +91,7 @@ fn follow(
     upstream: &Upstream,
     view: &mut dyn View,
 ) -> Result<bool, Failure> {
-    let distance = repository
-        .distance(upstream)
-        .map_err(|error| refused(&error))?;
+    let distance = repository.distance(upstream)?;
     match distance {
         None | Some(Distance { behind: 0, .. }) => Ok(false),
         Some(Distance { ahead: 0, behind }) => {

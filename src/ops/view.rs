@@ -1,9 +1,9 @@
 //! What a face must do for a job: approve its plan, watch it.
 
-use super::commits::Commits;
 use super::failure::Failure;
 use super::query::Answer;
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
+use crate::ensemble::Commits;
 use crate::exec::Perform;
 use crate::job::{Event, Proposal, Report};
 

@@ -2,23 +2,33 @@
 
 use std::collections::HashSet;
 
-use super::log::JobLog;
+use super::failure::{Failure, FailureKind};
+use super::request::JobRequest;
 use super::view::{Decision, View};
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources};
+use crate::ensemble::LogFile;
 use crate::job::{Engine, Event, Sink};
 
 /// Hears the events of a job for its log and its view.
 pub(super) struct Watch<'v> {
     pub(super) view: &'v mut dyn View,
-    pub(super) log: JobLog,
+    pub(super) log: LogFile,
     pub(super) sources: Sources,
     pub(super) problems: Diagnostics,
     /// What was told already, with its place.
     told: HashSet<(String, Option<(SourceId, u32)>)>,
 }
 
+/// Opens the log of a job: at the user's own path, or at a temporary one.
+pub(super) fn open_log(request: &JobRequest) -> Result<LogFile, Failure> {
+    LogFile::open(request.session.logfile.as_deref()).map_err(|error| {
+        let hint = "name another file with `--logfile`, or leave the option out";
+        Failure::new(FailureKind::Refused, error, Some(hint.to_owned()))
+    })
+}
+
 impl<'v> Watch<'v> {
-    pub(super) fn new(view: &'v mut dyn View, log: JobLog, sources: &Sources) -> Self {
+    pub(super) fn new(view: &'v mut dyn View, log: LogFile, sources: &Sources) -> Self {
         Self {
             view,
             log,

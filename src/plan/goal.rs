@@ -1,8 +1,11 @@
-//! What a job is to reach.
+//! The goal of a job: what it is to reach. An interrupted job keeps its goal as data, so that
+//! another can go on with it; the options of the run itself are not part of that.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::{Display, Formatter};
 use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::name::{InstanceName, OperationRef, Status, TemplateName};
 
@@ -87,6 +90,25 @@ pub enum Repair {
     Degraded,
 }
 
+impl Repair {
+    /// All of them, the usual one first.
+    pub const ALL: [Self; 3] = [Self::Error, Self::Degraded, Self::None];
+
+    /// The word for it on the command line and in what is kept.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Error => "error",
+            Self::Degraded => "degraded",
+        }
+    }
+
+    /// The repair that a word stands for.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.as_str() == word)
+    }
+}
+
 /// Whether instances that work are compared with the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ChangeDetection {
@@ -99,8 +121,49 @@ pub enum ChangeDetection {
     Always,
 }
 
-/// What a job is to reach and what it may do.
-#[derive(Debug, Clone, PartialEq, Default)]
+impl ChangeDetection {
+    /// All of them, the usual one last.
+    pub const ALL: [Self; 3] = [Self::Skip, Self::Always, Self::Evaluate];
+
+    /// The word for it on the command line and in what is kept.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Skip => "skip",
+            Self::Evaluate => "evaluate",
+            Self::Always => "always",
+        }
+    }
+
+    /// The change detection that a word stands for.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.as_str() == word)
+    }
+}
+
+macro_rules! kept_as_a_word {
+    ($name:ident, $parse:expr) => {
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                String::deserialize(deserializer).map(|word| $parse(&word))
+            }
+        }
+    };
+}
+
+kept_as_a_word!(Workflow, Workflow::parse);
+kept_as_a_word!(Repair, |word| Self::parse(word).unwrap_or_default());
+kept_as_a_word!(ChangeDetection, |word| Self::parse(word)
+    .unwrap_or_default());
+
+/// What a job is to reach and what it may do. In data, what is not written is as it is by default.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is an option that users switch on"
@@ -113,7 +176,7 @@ pub struct Goal {
     /// Only these instances; empty means all.
     pub instances: Vec<InstanceName>,
     /// Not these instances, nor those of these templates, nor what is nested in them.
-    pub excluded: HashSet<InstanceName>,
+    pub excluded: BTreeSet<InstanceName>,
     /// Run operations whatever the status says.
     pub force: bool,
     /// Create no new instances.
@@ -127,39 +190,48 @@ pub struct Goal {
     /// Check new instances before they are created.
     pub check: bool,
     /// What else is removed.
+    #[serde(flatten)]
     pub removal: Removal,
     /// Run without changing anything.
+    #[serde(skip)]
     pub dry_run: bool,
     /// What an ad-hoc run runs.
+    #[serde(flatten)]
     pub ad_hoc: AdHoc,
     /// Run again what may have been done already.
+    #[serde(skip)]
     pub redo_in_doubt: bool,
     /// The interrupted job that this one goes on with.
+    #[serde(skip)]
     pub resumed: Resumed,
 }
 
 /// Which instances are removed besides those that the workflow removes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Removal {
     /// Whether instances are removed whose templates have left the model (`--prune`).
     pub prune: bool,
     /// Whether instances are removed that this ensemble did not create (`--destroyunmanaged`).
+    #[serde(rename = "destroy_unmanaged")]
     pub unmanaged: bool,
 }
 
 /// The operation or the command of an ad-hoc run (`unfurl run`).
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct AdHoc {
     /// The operation.
     pub operation: Option<OperationRef>,
     /// The command and its arguments.
     pub command: Vec<String>,
     /// The instance on whose machine the command runs; on this one if none.
+    #[serde(rename = "operation_host")]
     pub host: Option<InstanceName>,
 }
 
 /// The plan of an interrupted job, and how much of it was done.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Resumed {
     /// The tasks that were done: keys of targets and operations.
     pub done: HashSet<(String, String)>,
@@ -168,6 +240,18 @@ pub struct Resumed {
 }
 
 impl Goal {
+    /// The goal of a job that goes on with an interrupted one: the options of the run itself are
+    /// those of this goal, and the rest is as it was.
+    #[must_use]
+    pub fn going_on_with(&self, interrupted: Self, resumed: Resumed) -> Self {
+        Self {
+            dry_run: self.dry_run,
+            redo_in_doubt: self.redo_in_doubt,
+            resumed,
+            ..interrupted
+        }
+    }
+
     /// Whether it is that of a job that is gone on with.
     pub fn resumes(&self) -> bool {
         !self.resumed.planned.is_empty() || !self.resumed.done.is_empty()
@@ -196,5 +280,107 @@ impl Goal {
         }
         let outer = name.match_indices(':').map(|(end, _)| &name[..end]);
         outer.chain([name]).any(|name| self.excluded.contains(name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn backup() -> Goal {
+        Goal {
+            workflow: Workflow::parse("backup"),
+            template: Some("web".into()),
+            instances: vec!["z".into(), "a".into()],
+            excluded: ["c".into(), "b".into()].into(),
+            force: true,
+            repair: Repair::Degraded,
+            change_detection: ChangeDetection::Always,
+            removal: Removal {
+                prune: true,
+                unmanaged: false,
+            },
+            ad_hoc: AdHoc {
+                operation: Some(OperationRef::new("Standard", "create")),
+                command: vec!["true".into()],
+                host: Some("a".into()),
+            },
+            ..Goal::default()
+        }
+    }
+
+    fn kept(goal: &Goal) -> String {
+        serde_json::to_string(goal).unwrap()
+    }
+
+    fn read(json: &str) -> Option<Goal> {
+        serde_json::from_str(json).ok()
+    }
+
+    #[test]
+    fn a_goal_that_was_kept_is_the_same() {
+        let goal = backup();
+        assert_eq!(read(&kept(&goal)), Some(goal));
+        assert_eq!(read(&kept(&Goal::default())), Some(Goal::default()));
+        assert_eq!(read("[1]"), None);
+    }
+
+    #[test]
+    fn a_kept_goal_is_written_as_it_ever_was() {
+        let written = concat!(
+            r#"{"workflow":"backup","template":"web","instances":["z","a"],"excluded":["b","c"],"#,
+            r#""force":true,"skip_new":false,"repair":"degraded","change_detection":"always","#,
+            r#""upgrade":false,"check":false,"prune":true,"destroy_unmanaged":false,"#,
+            r#""operation":["Standard","create"],"command":["true"],"operation_host":"a"}"#,
+        );
+        assert_eq!(kept(&backup()), written);
+        let written = concat!(
+            r#"{"workflow":"deploy","template":null,"instances":[],"excluded":[],"#,
+            r#""force":false,"skip_new":false,"repair":"error","change_detection":"evaluate","#,
+            r#""upgrade":false,"check":false,"prune":false,"destroy_unmanaged":false,"#,
+            r#""operation":null,"command":[],"operation_host":null}"#,
+        );
+        assert_eq!(kept(&Goal::default()), written);
+    }
+
+    #[test]
+    fn a_word_that_is_not_known_stands_for_the_usual() {
+        let read = read(r#"{"workflow":"stop","repair":"all","change_detection":"","new":1}"#);
+        let usual = Goal {
+            workflow: Workflow::Stop,
+            ..Goal::default()
+        };
+        assert_eq!(read, Some(usual));
+    }
+
+    #[test]
+    fn words_stand_for_what_they_are_written_for() {
+        for repair in Repair::ALL {
+            assert_eq!(Repair::parse(repair.as_str()), Some(repair));
+        }
+        for detection in ChangeDetection::ALL {
+            assert_eq!(ChangeDetection::parse(detection.as_str()), Some(detection));
+        }
+    }
+
+    #[test]
+    fn a_job_that_goes_on_keeps_the_options_of_its_own_run() {
+        let asked = Goal {
+            force: false,
+            dry_run: true,
+            redo_in_doubt: true,
+            ..Goal::default()
+        };
+        let resumed = Resumed {
+            done: [("::a".to_owned(), "Standard.create".to_owned())].into(),
+            ..Resumed::default()
+        };
+        let expected = Goal {
+            dry_run: true,
+            redo_in_doubt: true,
+            resumed: resumed.clone(),
+            ..backup()
+        };
+        assert_eq!(asked.going_on_with(backup(), resumed), expected);
     }
 }

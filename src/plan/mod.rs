@@ -5,7 +5,6 @@ mod delete;
 mod deploy;
 mod error;
 mod goal;
-mod kept_goal;
 mod leave;
 mod operation;
 mod order;
@@ -15,6 +14,7 @@ mod repeat;
 mod run;
 mod sequence;
 mod step;
+mod unknown;
 mod workflow;
 
 pub use error::Error;
@@ -24,6 +24,7 @@ pub use operation::{find_operation, operation_named};
 pub use order::{left_out, refuse_cycles, template_order};
 pub use planner::{Repeats, plan, plan_added};
 pub use step::{Activity, Draft, Group, GroupId, Item, Plan, Reason, Step, StepId, Target, When};
+pub use unknown::{refusal, without_effect};
 
 #[cfg(test)]
 mod tests;

@@ -11,7 +11,7 @@ use crate::topology::{Topology, is_computed};
 use crate::tosca::{NodeTemplate, RelationshipTemplate, Requirement};
 
 /// Node templates by name.
-type Templates = indexmap::IndexMap<TemplateName, Arc<NodeTemplate>, crate::hash::Fold>;
+type Templates = indexmap::IndexMap<TemplateName, Arc<NodeTemplate>, crate::value::Fold>;
 
 /// The node templates a workflow applies to, each after those it requires.
 pub fn template_order(topology: &Topology, goal: &Goal) -> Vec<Arc<NodeTemplate>> {

@@ -47,7 +47,7 @@ pub fn plan(topology: &Topology, goal: &Goal, repeats: &dyn Repeats) -> Result<P
     let unknown = |name: &&InstanceName| {
         !nodes.contains_key(name.as_str()) && topology.find(name.as_str()).is_none()
     };
-    if let Some(name) = goal.excluded.iter().filter(unknown).min() {
+    if let Some(name) = goal.excluded.iter().find(unknown) {
         return Err(Error::UnknownExcluded(name.clone()));
     }
     if goal.workflow == Workflow::Deploy {

@@ -94,8 +94,6 @@ impl Environments {
 pub struct Environment {
     /// Its name, if it has one.
     pub name: Option<String>,
-    /// Inputs that override those of the ensemble.
-    pub inputs: Map,
     /// The rules for environment variables, in order, as [`super::filter_env`] takes them.
     pub variables: Vec<(String, Value)>,
     /// Local values.
@@ -128,7 +126,6 @@ impl Environment {
         let lock = lock.map(|lock| RemoteLockSettings::read(&lock, &mut lock_problems));
         Self {
             name: name.map(str::to_owned),
-            inputs: map("inputs"),
             variables: variables
                 .into_iter()
                 .map(|(key, value)| (key.to_string(), value))
@@ -200,8 +197,9 @@ mod tests {
         Environments::read(Some(&node(text)))
     }
 
-    fn shown(map: &Map) -> String {
-        Value::from(map.clone()).to_string()
+    fn inputs(environment: &Environment) -> String {
+        let inputs = environment.section("inputs").map(Node::to_value);
+        inputs.unwrap_or_default().to_string()
     }
 
     #[test]
@@ -210,11 +208,11 @@ mod tests {
             environments("{defaults: {inputs: {b: d, c: d}}, staging: {inputs: {c: s}}, empty: }");
         let manifest = node("{inputs: {a: m, b: m, c: m}}");
         let resolved = all.resolve(Some("staging"), Some(&manifest));
-        assert_eq!(shown(&resolved.inputs), "{'c': 's', 'b': 'd', 'a': 'm'}");
+        assert_eq!(inputs(&resolved), "{'c': 's', 'b': 'd', 'a': 'm'}");
         let resolved = all.resolve(Some("empty"), Some(&manifest));
-        assert_eq!(shown(&resolved.inputs), "{'b': 'd', 'c': 'd', 'a': 'm'}");
+        assert_eq!(inputs(&resolved), "{'b': 'd', 'c': 'd', 'a': 'm'}");
         let resolved = Environments::default().resolve(None, None);
-        assert!(resolved.inputs.is_empty() && resolved.connections().is_none());
+        assert!(resolved.section("inputs").is_none() && resolved.connections().is_none());
     }
 
     #[test]
@@ -223,10 +221,7 @@ mod tests {
             environments("{defaults: {inputs: {a: home, b: home}}, prod: {inputs: {c: home}}}");
         let own = environments("{prod: {inputs: {b: own}}}").over(&home);
         let resolved = own.resolve(Some("prod"), None);
-        assert_eq!(
-            shown(&resolved.inputs),
-            "{'b': 'own', 'c': 'home', 'a': 'home'}"
-        );
+        assert_eq!(inputs(&resolved), "{'b': 'own', 'c': 'home', 'a': 'home'}");
     }
 
     #[test]

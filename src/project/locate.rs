@@ -626,9 +626,10 @@ mod tests {
         ]);
         let home = place.root().join("home");
         let located = place.locate_as("out/in", |r| r.home = Some(&home)).unwrap();
-        let inputs = crate::value::Value::from(located.environment(None).inputs);
+        let environment = located.environment(None);
+        let inputs = environment.section("inputs").map(Node::to_value);
         assert_eq!(
-            inputs.to_string(),
+            inputs.unwrap_or_default().to_string(),
             "{'c': 'outer', 'b': 'inner', 'a': 'home'}"
         );
         assert_eq!(located.project.unwrap().root, place.root().join("out"));

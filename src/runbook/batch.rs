@@ -25,8 +25,8 @@ impl Runbook {
     pub(super) fn begin(&mut self, planned: Planned) {
         let (env, depth, alone) = match planned.parent {
             Some(run) => {
-                let run = self.runs.get(run);
-                let batch = self.batches.get(run.batch);
+                let run = &self.runs[run];
+                let batch = &self.batches[run.batch];
                 (run.env, batch.depth + 1, batch.alone)
             }
             None => (self.root_env, 0, true),
@@ -44,7 +44,7 @@ impl Runbook {
             }
         };
         self.tell_list(&planned, &list);
-        let known = Arc::clone(self.envs.get(env));
+        let known = Arc::clone(&self.envs[env]);
         let task = &planned.task;
         let count = list.hosts.len();
         let parallel = count > 0 && is_parallel(task, &known);
@@ -77,7 +77,7 @@ impl Runbook {
             failure: None,
             queued: true,
         };
-        let id = self.batches.add(batch);
+        let id = self.batches.insert(batch);
         self.ready.push_back(Work::Batch(id));
     }
 
@@ -97,7 +97,7 @@ impl Runbook {
         planned: &Planned,
         env: usize,
     ) -> Result<Result<HostList, (String, Box<Command>)>, HostListError> {
-        let env = self.envs.get(env);
+        let env = &self.envs[env];
         let sources = Sources {
             call: &planned.scope,
             task: &planned.task.scope,
@@ -202,7 +202,7 @@ impl Runbook {
         let Some(parent) = planned.parent.filter(|_| !self.has_multiplied) else {
             return;
         };
-        let outer = self.batches.get(self.runs.get(parent).batch);
+        let outer = &self.batches[self.runs[parent].batch];
         let (turns, times) = (outer.turns(), list.hosts.len().max(1));
         if turns > 1 && !planned.task.runs_once {
             let message = format!(
@@ -219,9 +219,9 @@ impl Runbook {
     /// Begins on further hosts as long as there are some and it may; ends the task if nothing is
     /// left of it.
     pub(super) fn pump(&mut self, id: usize) {
-        self.batches.get_mut(id).queued = false;
+        self.batches[id].queued = false;
         loop {
-            let batch = self.batches.get(id);
+            let batch = &self.batches[id];
             if batch.running >= batch.width {
                 return;
             }
@@ -234,21 +234,21 @@ impl Runbook {
                 && let Some(value) = self.once.get(&batch.task.name)
             {
                 let value = value.clone();
-                let batch = self.batches.get_mut(id);
+                let batch = &mut self.batches[id];
                 batch.begun += 1;
                 batch.results.insert(key_of(host.as_ref()), value);
                 continue;
             }
             self.begin_on(id, host);
         }
-        if self.batches.get(id).running == 0 {
+        if self.batches[id].running == 0 {
             self.finish(id);
         }
     }
 
     /// Why no further host of a task may begin.
     fn may_not_begin(&self, id: usize) -> Option<&'static str> {
-        let batch = self.batches.get(id);
+        let batch = &self.batches[id];
         let most = self.options.max_fail;
         if self.is_interrupted() {
             Some("interrupted")
@@ -262,32 +262,32 @@ impl Runbook {
     }
 
     fn begin_on(&mut self, id: usize, host: Option<Arc<str>>) {
-        let batch = self.batches.get_mut(id);
+        let batch = &mut self.batches[id];
         batch.begun += 1;
         batch.running += 1;
         let (own, env) = (batch.parallel, batch.env);
         let task = Arc::clone(&batch.task.name);
         let env = if own {
-            let copy = Arc::clone(self.envs.get(env));
-            self.envs.add(copy)
+            let copy = Arc::clone(&self.envs[env]);
+            self.envs.insert(copy)
         } else {
             env
         };
-        let run = self.runs.add(HostRun::new(id, host.clone(), env, own));
+        let run = self.runs.insert(HostRun::new(id, host.clone(), env, own));
         self.events.push(Event::HostBegins { task, host });
         self.ready.push_back(Work::Run(run));
     }
 
     /// A task has ended on a host.
     pub(super) fn end_run(&mut self, id: usize, result: Result<Value, Failure>) {
-        let Some(run) = self.runs.remove(id) else {
+        let Some(run) = self.runs.try_remove(id) else {
             return;
         };
         let settings = self.tolerance(&run);
         if run.owns_env {
             self.envs.remove(run.env);
         }
-        let batch = self.batches.get_mut(run.batch);
+        let batch = &mut self.batches[run.batch];
         batch.running -= 1;
         let key = key_of(run.host.as_ref());
         let outcome = match result {
@@ -328,7 +328,7 @@ impl Runbook {
     /// All hosts of a task have ended, or will not begin.
     fn finish(&mut self, id: usize) {
         let reason = self.may_not_begin(id);
-        let batch = self.batches.get_mut(id);
+        let batch = &mut self.batches[id];
         let left = batch.begun..batch.turns();
         if let Some(reason) = reason.filter(|_| !left.is_empty()) {
             for place in left {
@@ -346,7 +346,7 @@ impl Runbook {
                 _ => Failure::new(FailureKind::Abort, reason),
             });
         }
-        let Some(batch) = self.batches.remove(id) else {
+        let Some(batch) = self.batches.try_remove(id) else {
             return;
         };
         let task = Arc::clone(&batch.task.name);
@@ -375,8 +375,8 @@ impl Runbook {
     }
 
     fn tolerance(&self, run: &HostRun) -> Tolerance {
-        let task = &self.batches.get(run.batch).task;
-        let switches = &self.envs.get(run.env).switches;
+        let task = &self.batches[run.batch].task;
+        let switches = &self.envs[run.env].switches;
         Tolerance {
             warn_only: task.warn_only.unwrap_or(switches.warn_only),
             skip_bad_hosts: task.skip_bad_hosts.unwrap_or(switches.skip_bad_hosts),

@@ -60,7 +60,7 @@ impl Runbook {
         let how = &step.how;
         let shell = match &how.shell {
             Some(shell) => Some(self.text(shell, scene)?.text),
-            None => self.envs.get(self.runs.get(id).env).shell.clone(),
+            None => self.envs[self.runs[id].env].shell.clone(),
         };
         let program = Program::Shell {
             secret: text.secret || how.secret,
@@ -75,14 +75,15 @@ impl Runbook {
         for (name, value) in &how.env {
             let value = self.text(value, scene)?;
             if value.secret || how.secret {
-                command.secrets.push(value.text.clone());
+                command.env.add_secret(name.as_str(), value.text);
+            } else {
+                command.env.add(name.as_str(), value.text);
             }
-            command.env.push((name.clone(), value.text));
         }
         if let Some(stdin) = &how.stdin {
             command.stdin = Some(self.text(stdin, scene)?.text.into_bytes());
         }
-        command.secrets.extend(self.secrets.iter().cloned());
+        command.secrets.append(&self.secrets);
         command.time_limit = self.time_limit(id, step);
         command.echo = !how.quiet && !how.secret;
         command.pty = how.pty;
@@ -98,11 +99,11 @@ impl Runbook {
         scene: &Context,
     ) -> Result<Command, Failure> {
         let mut command = self.command(id, step, text, scene)?;
-        let folder = &self.batches.get(self.runs.get(id).batch).task.folder;
+        let folder = &self.batches[self.runs[id].batch].task.folder;
         command.cwd = folder.join(&command.cwd);
         let own = std::mem::take(&mut command.env);
         command.env.clone_from(&self.options.variables);
-        command.env.extend(own);
+        command.env.append(own);
         Ok(command)
     }
 
@@ -123,7 +124,7 @@ impl Runbook {
 
     /// How long a command of a step may run.
     pub(super) fn time_limit(&self, id: usize, step: &Step) -> Option<Duration> {
-        let env = self.envs.get(self.runs.get(id).env);
+        let env = &self.envs[self.runs[id].env];
         step.how.time_limit.or(env.command_timeout)
     }
 
@@ -135,7 +136,7 @@ impl Runbook {
         scene: &Context,
     ) -> Result<PathBuf, Failure> {
         let path = self.text(path, scene)?.text;
-        let folder = &self.batches.get(self.runs.get(id).batch).task.folder;
+        let folder = &self.batches[self.runs[id].batch].task.folder;
         let whole = folder.join(&path);
         // A path that ends with a slash means a folder.
         Ok(if path.ends_with('/') && !path.is_empty() {
@@ -147,11 +148,11 @@ impl Runbook {
 
     /// Where the host of a run leads, with the passwords that are known for it.
     pub(super) fn place_of(&mut self, id: usize) -> Result<Place, Failure> {
-        let run = self.runs.get(id);
+        let run = &self.runs[id];
         let Some(host) = run.target().cloned() else {
             return Err(Failure::fault("there is no host to run on"));
         };
-        let key = (host, self.envs.get(run.env).user.clone());
+        let key = (host, self.envs[run.env].user.clone());
         if let Some(place) = self.places.get(&key) {
             return Ok(self.with_passwords(place.clone()));
         }

@@ -13,7 +13,7 @@ use super::template::Rendered;
 use super::{Deed, Event, Execute, LocalPattern, Runbook, Settings, Step, Text, Transfer};
 use crate::expr::Context;
 use crate::host::{Action, Content, Get, Place, Put, Request};
-use crate::value::{Map, REDACTED, Value, without_secrets};
+use crate::value::{Map, REDACTED, Value};
 
 /// What stands in the text of a step that is nobody's business.
 const HIDDEN: &str = REDACTED;
@@ -59,13 +59,13 @@ impl Runbook {
             Deed::Execute(execute) => self.execute(id, step, execute, &scene),
             Deed::Abort(text) => {
                 let text = self.text(text, &scene)?;
-                let reason = without_secrets(&text.text, &self.secrets);
+                let reason = self.secrets.redact(&text.text);
                 Err(Failure::new(FailureKind::Abort, reason))
             }
             Deed::Echo(text) => {
                 let text = self.text(text, &scene)?;
-                let host = self.runs.get(id).host.clone();
-                let text = without_secrets(&text.text, &self.secrets);
+                let host = self.runs[id].host.clone();
+                let text = self.secrets.redact(&text.text);
                 self.events.push(Event::Message { host, text });
                 Ok(Progress::Next)
             }
@@ -88,13 +88,13 @@ impl Runbook {
                 | Deed::Fetch { .. }
                 | Deed::Template(_)
         );
-        if !is_remote || self.runs.get(id).target().is_some() {
+        if !is_remote || self.runs[id].target().is_some() {
             return Ok(false);
         }
         if let Some(failure) = self.nobody_to_ask(id, "a host to run on") {
             return Err(failure);
         }
-        let task = &self.batches.get(self.runs.get(id).batch).task.name;
+        let task = &self.batches[self.runs[id].batch].task.name;
         let text = format!("Host for task `{task}`");
         let id = self.wait_for(Waiting::Host(id));
         self.todo.push(Do::Prompt {
@@ -110,7 +110,7 @@ impl Runbook {
     /// Says what a step does: as it is written where secrets are in it, and not at all where it is
     /// secret itself.
     pub(super) fn tell(&mut self, id: usize, what: &str, text: &Rendered, step: &Step) {
-        let run = self.runs.get(id);
+        let run = &self.runs[id];
         if !run.tries.are_none() {
             return;
         }
@@ -121,7 +121,7 @@ impl Runbook {
             _ => HIDDEN,
         };
         let host = run.target().cloned();
-        let text = format!("{what}: {}", without_secrets(shown, &self.secrets));
+        let text = format!("{what}: {}", self.secrets.redact(shown));
         self.events.push(Event::Step { host, text });
     }
 
@@ -132,7 +132,7 @@ impl Runbook {
 
     /// Asks for what a request says; it goes through its executors as that of its host.
     pub(super) fn ask_for(&mut self, run: usize, mut request: Request) -> Progress {
-        let host = self.runs.get(run).target().cloned();
+        let host = self.runs[run].target().cloned();
         request.host = host.as_deref().map(str::to_owned);
         let id = self.wait_for(Waiting::Action(run));
         let request = Box::new(request);
@@ -174,8 +174,8 @@ impl Runbook {
         let target = if let Some(target) = target {
             self.local_path(id, target, scene)?
         } else {
-            let host = self.runs.get(id).target().map_or("", |host| host);
-            let folder = &self.batches.get(self.runs.get(id).batch).task.folder;
+            let host = self.runs[id].target().map_or("", |host| host);
+            let folder = &self.batches[self.runs[id].batch].task.folder;
             below(folder, host, &source.text)
         };
         self.tell(id, "get", &source, step);
@@ -194,9 +194,9 @@ impl Runbook {
         step: &Step,
         (source, target): (&str, &LocalPattern),
     ) -> Result<Progress, Failure> {
-        let run = self.runs.get(id);
+        let run = &self.runs[id];
         let host = run.target().map_or("", |host| host);
-        let batch = self.batches.get(run.batch);
+        let batch = &self.batches[run.batch];
         let place = target.place(host, source, batch.list.hosts.len() > 1);
         let target = batch.task.folder.join(place);
         let shown = Rendered {
@@ -228,7 +228,7 @@ impl Runbook {
         if let Some(failure) = self.nobody_to_ask(id, &format!("an answer to `{}`", text.trim())) {
             return Err(failure);
         }
-        let host = self.runs.get(id).target().cloned();
+        let host = self.runs[id].target().cloned();
         let id = self.wait_for(Waiting::Prompt(id));
         self.todo.push(Do::Prompt {
             id,
@@ -246,14 +246,14 @@ impl Runbook {
         settings: &Settings,
         scene: &Context,
     ) -> Result<Progress, Failure> {
-        let place = self.runs.get(id).env;
-        let mut env = Env::clone(self.envs.get(place));
+        let place = self.runs[id].env;
+        let mut env = Env::clone(&self.envs[place]);
         env.apply(settings, &self.renderer, scene)
             .map_err(|error| Failure::fault(format!("`set`: {error}")))?;
         for value in env.vars.values() {
-            value.gather_secrets(&mut self.secrets);
+            self.secrets.gather(value);
         }
-        *self.envs.get_mut(place) = Arc::new(env);
+        self.envs[place] = Arc::new(env);
         Ok(Progress::Next)
     }
 
@@ -265,7 +265,7 @@ impl Runbook {
         execute: &Execute,
         scene: &Context,
     ) -> Result<Progress, Failure> {
-        if let Some(result) = self.runs.get_mut(id).executed.take() {
+        if let Some(result) = self.runs[id].executed.take() {
             let value = match result {
                 Ok(value) => value,
                 Err(failure) if step.warn_only && !failure.is_final() => {
@@ -285,13 +285,13 @@ impl Runbook {
             Some(name) => self.text(name, scene)?.text,
             None => String::new(),
         };
-        let run = self.runs.get(id);
-        let namespace = Arc::clone(&self.batches.get(run.batch).task.namespace);
+        let run = &self.runs[id];
+        let namespace = Arc::clone(&self.batches[run.batch].task.namespace);
         let Some(task) = self.tasks.find(&name, &namespace).cloned() else {
             let hint = self.tasks.hint(&name);
             let hint = hint.map_or(String::new(), |hint| format!(" ({hint})"));
             let message = format!("there is no task `{name}`{hint}");
-            if self.envs.get(run.env).switches.skip_unknown_tasks {
+            if self.envs[run.env].switches.skip_unknown_tasks {
                 self.warn(format!("{message}; it is passed over"));
                 self.register(id, step.register.as_ref(), Value::Null);
                 return Ok(Progress::Next);

@@ -5,17 +5,17 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use slab::Slab;
 
 use super::arguments::Arguments;
 use super::env::Env;
 use super::running::{Batch, HostRun, Planned};
-use super::slab::Slab;
 use super::template::{Renderer, scene};
 use super::{Call, Event, Options, Task, TaskName, Tasks};
 use crate::expr::Vars;
 use crate::host::helpers::Helpers;
 use crate::host::{Passwords, Place, Question, Request};
-use crate::value::{Map, Value};
+use crate::value::{Map, Secrets, Value};
 
 /// Something to do for a run. The answer comes with the same number.
 #[derive(Debug, Clone, PartialEq)]
@@ -116,7 +116,7 @@ pub struct Runbook {
     pub(super) renderer: Renderer,
     pub(super) passwords: Passwords,
     /// Texts that must not be shown.
-    pub(super) secrets: Vec<String>,
+    pub(super) secrets: Secrets,
     /// The calls that are left.
     calls: VecDeque<Planned>,
     pub(super) envs: Slab<Arc<Env>>,
@@ -182,20 +182,20 @@ impl Runbook {
     }
 
     fn empty(tasks: Tasks, options: Options, helpers: Helpers) -> Self {
-        let mut envs = Slab::default();
-        let root_env = envs.add(Arc::new(Env::of(&options)));
+        let mut envs = Slab::new();
+        let root_env = envs.insert(Arc::new(Env::of(&options)));
         Self {
             renderer: Renderer::new(Arc::clone(&helpers.world)),
             passwords: options.passwords.clone(),
+            secrets: options.variables.hidden().clone(),
             tasks,
             options,
             helpers,
-            secrets: Vec::new(),
             calls: VecDeque::new(),
             envs,
             root_env,
-            batches: Slab::default(),
-            runs: Slab::default(),
+            batches: Slab::new(),
+            runs: Slab::new(),
             ready: VecDeque::new(),
             waiting: HashMap::new(),
             todo: Vec::new(),
@@ -223,14 +223,14 @@ impl Runbook {
         }
         env.insist(&self.options);
         for value in env.vars.values() {
-            value.gather_secrets(&mut self.secrets);
+            self.secrets.gather(value);
         }
-        *self.envs.get_mut(self.root_env) = Arc::new(env);
+        self.envs[self.root_env] = Arc::new(env);
         Ok(())
     }
 
     fn env(&self) -> &Env {
-        self.envs.get(self.root_env)
+        &self.envs[self.root_env]
     }
 
     fn plan(&mut self, task: Arc<Task>, arguments: Arguments, call: &Call) {
@@ -251,7 +251,7 @@ impl Runbook {
             return Err(NoCall::Unknown { name, hint });
         };
         for value in args.iter().chain(kwargs.values()) {
-            value.gather_secrets(&mut self.secrets);
+            self.secrets.gather(value);
         }
         let texts = call.args.iter().map(|arg| Value::from(arg.as_str()));
         let named = call.kwargs.iter();

@@ -1,7 +1,7 @@
 //! Why a task failed on a host, and whether that may be tolerated.
 
 use crate::host::{ActionResult, Exit, RunOutput};
-use crate::value::without_secrets;
+use crate::value::Secrets;
 
 /// How many characters of a last line are shown.
 const SHOWN: usize = 300;
@@ -55,7 +55,7 @@ impl Failure {
     }
 
     /// The failure of an action that did not succeed.
-    pub(super) fn of_action(result: &ActionResult, secrets: &[String]) -> Self {
+    pub(super) fn of_action(result: &ActionResult, secrets: &Secrets) -> Self {
         let exit = result.exit();
         let kind = match exit {
             Exit::Unreachable(_) => FailureKind::Unreachable,
@@ -69,8 +69,8 @@ impl Failure {
         };
         Self {
             kind,
-            reason: without_secrets(&exit.to_string(), secrets),
-            last_line: last_line.map(|line| without_secrets(&line, secrets)),
+            reason: secrets.redact(&exit.to_string()),
+            last_line: last_line.map(|line| secrets.redact(&line)),
         }
     }
 

@@ -23,7 +23,6 @@ mod reader;
 mod results;
 mod run;
 mod running;
-mod slab;
 mod tasks;
 mod template;
 

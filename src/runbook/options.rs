@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{MaxFail, Scope, Switches};
-use crate::host::Passwords;
+use crate::host::{Passwords, Variables};
 use crate::value::Map;
 
 /// What a run is told besides its tasks: what was typed, and what it needs to know of this machine.
@@ -29,7 +29,7 @@ pub struct Options {
     /// Who runs this program.
     pub local_user: String,
     /// The environment of commands on this machine.
-    pub variables: Vec<(String, String)>,
+    pub variables: Variables,
     /// The passwords that are known from the start.
     pub passwords: Passwords,
     /// Where relative paths of anonymous commands begin.

@@ -46,7 +46,7 @@ impl Runbook {
                 }
             }
             (Some(Waiting::Host(run)), Some(host)) if !host.trim().is_empty() => {
-                self.runs.get_mut(run).asked_host = Some(host.trim().into());
+                self.runs[run].asked_host = Some(host.trim().into());
                 self.ready.push_back(Work::Run(run));
             }
             (Some(Waiting::Prompt(run)), _) => {
@@ -69,12 +69,12 @@ impl Runbook {
     }
 
     fn task_of(&self, run: usize) -> Arc<Task> {
-        Arc::clone(&self.batches.get(self.runs.get(run).batch).task)
+        Arc::clone(&self.batches[self.runs[run].batch].task)
     }
 
     fn acted(&mut self, id: usize, result: &ActionResult) -> Result<(), Failure> {
         let task = self.task_of(id);
-        let run = self.runs.get_mut(id);
+        let run = &mut self.runs[id];
         run.elapsed += result.elapsed();
         let Some(step) = task.steps.get(run.step) else {
             return Ok(());
@@ -97,8 +97,8 @@ impl Runbook {
         if failure.kind == FailureKind::Unreachable {
             return Err(failure);
         }
-        let run = self.runs.get(id);
-        let switches = &self.envs.get(run.env).switches;
+        let run = &self.runs[id];
+        let switches = &self.envs[run.env].switches;
         let warn_only = task.warn_only.unwrap_or(switches.warn_only);
         if !step.warn_only && !warn_only {
             return Err(failure);
@@ -123,7 +123,7 @@ impl Runbook {
 
     /// An action needs what only a person knows.
     fn ask(&mut self, id: usize, question: &Question, refused: bool) -> Result<(), Failure> {
-        let host = self.runs.get(id).target().cloned();
+        let host = self.runs[id].target().cloned();
         if let Some(mut failure) = self.nobody_to_ask(id, &question.to_string()) {
             if refused {
                 failure.reason = format!("{question} was refused");
@@ -136,7 +136,7 @@ impl Runbook {
             let reason = format!("the command asks `{}`", text.trim());
             return Err(Failure::new(FailureKind::Asked, reason));
         }
-        if !self.runs.get_mut(id).tries.again() {
+        if !self.runs[id].tries.again() {
             let reason = format!("{question} was refused {} times", Tries::MAX);
             return Err(Failure::new(FailureKind::Asked, reason));
         }
@@ -147,7 +147,7 @@ impl Runbook {
     }
 
     fn unanswered(&mut self, run: usize, question: &Question) {
-        let host = self.runs.get(run).target().cloned();
+        let host = self.runs[run].target().cloned();
         let reason = format!("needs {question}, and nobody answers");
         let question = question.clone();
         self.events.push(Event::Needed { host, question });
@@ -156,7 +156,7 @@ impl Runbook {
 
     fn prompt_came(&mut self, id: usize, answer: &str) -> Result<(), Failure> {
         let task = self.task_of(id);
-        let Some(step) = task.steps.get(self.runs.get(id).step) else {
+        let Some(step) = task.steps.get(self.runs[id].step) else {
             return Ok(());
         };
         let Deed::Prompt {
@@ -174,7 +174,7 @@ impl Runbook {
             .as_ref()
             .is_some_and(|pattern| !pattern.is_match(&answer))
         {
-            let tries = &mut self.runs.get_mut(id).tries;
+            let tries = &mut self.runs[id].tries;
             tries.again();
             if tries.are_over() {
                 let reason = format!("none of {} answers was right", Tries::MAX);
@@ -192,7 +192,7 @@ impl Runbook {
 
     /// Takes what a task gave that another one executes.
     pub(super) fn executed(&mut self, run: usize, result: Result<Value, Failure>) {
-        self.runs.get_mut(run).executed = Some(result);
+        self.runs[run].executed = Some(result);
         self.ready.push_back(Work::Run(run));
     }
 }

@@ -30,20 +30,20 @@ impl Runbook {
 
     /// Goes on until a step waits; gives what the task returns once it is done.
     fn steps(&mut self, id: usize) -> Result<Option<Value>, Failure> {
-        let task = Arc::clone(&self.batches.get(self.runs.get(id).batch).task);
-        if !std::mem::replace(&mut self.runs.get_mut(id).begun, true)
+        let task = Arc::clone(&self.batches[self.runs[id].batch].task);
+        if !std::mem::replace(&mut self.runs[id].begun, true)
             && !self.holds(id, task.when.as_ref())?
         {
             return Ok(Some(Value::Null));
         }
-        while let Some(step) = task.steps.get(self.runs.get(id).step) {
+        while let Some(step) = task.steps.get(self.runs[id].step) {
             if self.is_interrupted() {
                 return Err(Failure::interrupted());
             }
             // A step that is taken up again has been asked already whether it is to run.
-            let is_new = self.runs.get(id).tries.are_none() && self.runs.get(id).executed.is_none();
+            let is_new = self.runs[id].tries.are_none() && self.runs[id].executed.is_none();
             if is_new && !self.holds(id, step.when.as_ref())? {
-                self.runs.get_mut(id).step += 1;
+                self.runs[id].step += 1;
                 continue;
             }
             match self.perform(id, step)? {
@@ -60,7 +60,7 @@ impl Runbook {
 
     /// The step of a task on a host is done: the next one comes.
     pub(super) fn step_done(&mut self, id: usize) {
-        let run = self.runs.get_mut(id);
+        let run = &mut self.runs[id];
         run.step += 1;
         run.tries = Tries::default();
         run.executed = None;
@@ -83,26 +83,26 @@ impl Runbook {
 
     /// Keeps a result under the name that its step gives it.
     pub(super) fn register(&mut self, id: usize, name: Option<&Arc<str>>, value: Value) {
-        value.gather_secrets(&mut self.secrets);
+        self.secrets.gather(&value);
         if let Some(name) = name {
-            let run = self.runs.get_mut(id);
+            let run = &mut self.runs[id];
             run.registered.insert(Arc::clone(name), value);
         }
     }
 
     /// Notes a failure that is only warned of.
     pub(super) fn tolerate(&mut self, id: usize, failure: Failure) {
-        let run = self.runs.get_mut(id);
+        let run = &mut self.runs[id];
         run.tolerated.get_or_insert(failure);
     }
 
     /// The failure of a task on a host that nobody can be asked for (F35, F52).
     pub(super) fn nobody_to_ask(&mut self, id: usize, what: &str) -> Option<Failure> {
-        let run = self.runs.get(id);
-        let env = self.envs.get(run.env);
+        let run = &self.runs[id];
+        let env = &self.envs[run.env];
         let why = if env.switches.abort_on_prompts {
             "and it may not ask (`--abort-on-prompts`)"
-        } else if !self.batches.get(run.batch).alone {
+        } else if !self.batches[run.batch].alone {
             "and cannot ask while several hosts run at the same time"
         } else {
             return None;
@@ -114,11 +114,11 @@ impl Runbook {
     /// What templates see in a task on a host: what was registered, before what was given, before
     /// what is known of the host and the task, before the variables.
     pub(super) fn scene(&mut self, id: usize) -> Context {
-        let batch = self.runs.get(id).batch;
-        let mut vars = self.shared_vars(batch, self.runs.get(id).env);
-        let run = self.runs.get(id);
-        let batch = self.batches.get(batch);
-        let env = self.envs.get(run.env);
+        let batch = self.runs[id].batch;
+        let mut vars = self.shared_vars(batch, self.runs[id].env);
+        let run = &self.runs[id];
+        let batch = &self.batches[batch];
+        let env = &self.envs[run.env];
         let mut facts: Vec<(&str, Value)> = Vec::with_capacity(5);
         if let Some(host_string) = run.target() {
             let parts = HostParts::parse(host_string);
@@ -153,8 +153,8 @@ impl Runbook {
 
     /// The variables that all hosts of a task share.
     fn shared_vars(&mut self, id: usize, env: usize) -> Vars {
-        let env = Arc::clone(self.envs.get(env));
-        let batch = self.batches.get_mut(id);
+        let env = Arc::clone(&self.envs[env]);
+        let batch = &mut self.batches[id];
         if let Some((known, vars)) = &batch.shared
             && Arc::ptr_eq(known, &env)
         {

@@ -14,7 +14,7 @@ use crate::expr::{Context, Evaluator, Memo};
 use crate::name::InstanceName;
 use crate::project::Trust;
 use crate::system::env::Env;
-use crate::topology::Topology;
+use crate::topology::{Inputs, Topology};
 use crate::tosca::{self, Importer, ReadOptions, ServiceTemplate};
 use crate::value::{Map, Value};
 use crate::yaml::Node;
@@ -60,7 +60,7 @@ pub(crate) fn read_service(
 
 /// An instance of each template.
 fn instances_of(service: &Arc<ServiceTemplate>) -> Topology {
-    let mut topology = Topology::new(Arc::clone(service), Map::new());
+    let mut topology = Topology::new(Arc::clone(service), Inputs::default());
     for (name, template) in &service.topology.nodes {
         let name = InstanceName::new(name.shared());
         topology.add_node(name, Arc::clone(template), topology.root(), None);

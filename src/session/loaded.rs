@@ -14,7 +14,7 @@ use crate::expr::{Context, Evaluator, Memo};
 use crate::name::ChangeId;
 use crate::project::{self, Environment};
 use crate::system::fs;
-use crate::topology::Topology;
+use crate::topology::{Inputs, Topology};
 use crate::tosca::ServiceTemplate;
 use crate::value::{Map, Value};
 
@@ -33,8 +33,8 @@ pub(crate) struct Session {
     pub(crate) found: Found,
     /// Its own manifest, and those of the ensembles that use it.
     pub(crate) used_by: Vec<PathBuf>,
-    /// The values of its inputs.
-    pub(super) inputs: Map,
+    /// What its topology is given.
+    pub(super) inputs: Inputs,
 }
 
 impl Session {

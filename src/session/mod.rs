@@ -16,6 +16,8 @@ mod options;
 mod orphans;
 mod past;
 mod reading;
+mod repositories;
+mod sections;
 mod topology;
 pub mod validate;
 mod world;
@@ -28,7 +30,6 @@ pub(crate) use imports::FileImporter;
 pub(crate) use loaded::Session;
 pub use options::SessionOptions;
 pub(crate) use orphans::topology as topology_with_orphans;
-pub(crate) use reading::{
-    directories_of_includes, folder_of_repository, load, manifest, surroundings,
-};
+pub(crate) use reading::{directories_of_includes, load, manifest, surroundings};
+pub(crate) use repositories::{Involved, involved, involved_at, involved_in, once_each};
 pub(crate) use world::RealWorld;

@@ -18,8 +18,8 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Source, SourceId, Sources};
 use crate::ensemble::{Manifest, ManifestSource};
 use crate::project::{Environment, FileLoader};
 use crate::system::fs;
+use crate::topology::Inputs;
 use crate::tosca::{self, ReadOptions, ServiceTemplate};
-use crate::value::Map;
 use crate::yaml::{self, Kind, Limits, Node};
 
 /// How often the model is read again without templates that do not fit into it.
@@ -117,7 +117,7 @@ pub(super) fn load_with(
 /// The model that an ensemble describes.
 struct Model {
     service: ServiceTemplate,
-    inputs: Map,
+    inputs: Inputs,
     /// Problems, none of which is an error.
     problems: Diagnostics,
 }
@@ -206,7 +206,7 @@ fn read_model(
     }
     let inputs = inputs_of(manifest, environment, &service, options, &mut problems);
     if !options.incomplete {
-        let found = tosca::check_inputs(&service.types, &service.topology, &inputs);
+        let found = tosca::check_inputs(&service.types, &service.topology, &inputs.values);
         problems.append(found);
     }
     if problems.has_errors() {

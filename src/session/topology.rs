@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::error::{LoadError, LoadErrorKind};
 use super::externals;
-use super::inputs::input_places;
 use super::instances;
 use super::loaded::Session;
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
@@ -31,11 +30,6 @@ impl Session {
     /// The topology with all that is recorded.
     pub(crate) fn topology(&mut self) -> Result<Topology, LoadError> {
         let mut topology = Topology::new(Arc::clone(&self.service), self.inputs.clone());
-        topology.set_input_places(input_places(
-            &self.manifest,
-            &self.environment,
-            &self.options,
-        ));
         let mut problems = Diagnostics::default();
         externals::add(self, &mut topology, &mut problems);
         let errors = topology::load(&mut topology, &self.manifest.status());

@@ -1,7 +1,6 @@
 //! What expressions may read of this machine.
 
 use std::collections::BTreeMap;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
@@ -14,7 +13,7 @@ use crate::expr::{
 };
 use crate::git::Repository;
 use crate::project::Trust;
-use crate::system::{clock, env, fs};
+use crate::system::{clock, env, fs, random};
 use crate::value::{Map, Value, hex};
 use crate::yaml;
 
@@ -176,8 +175,7 @@ impl Clock for RealWorld {
 impl Random for RealWorld {
     fn random(&self, bytes: &mut [u8]) {
         // Where the system gives no random bytes, unique ones must do: they are no secret then.
-        let read = open_random().and_then(|mut file| file.read_exact(bytes).ok());
-        if read.is_none() {
+        if random::fill(bytes).is_err() {
             let unique = ulid::Ulid::generate().to_bytes();
             for (place, byte) in bytes.iter_mut().enumerate() {
                 *byte = unique[place % unique.len()];
@@ -274,8 +272,4 @@ impl RealWorld {
             None => self.base.join("active/tasks").join(instance),
         }
     }
-}
-
-fn open_random() -> Option<std::fs::File> {
-    std::fs::File::open("/dev/urandom").ok()
 }

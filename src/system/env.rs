@@ -75,7 +75,13 @@ mod tests {
 
     #[test]
     fn a_snapshot_holds_this_process_variables() {
-        assert!(Env::of_this_process().get("PATH").is_some());
+        let env = Env::of_this_process();
+        let variables: Vec<(String, String)> = std::env::vars().collect();
+        assert!(!variables.is_empty());
+        assert_eq!(env.all().len(), variables.len());
+        for (name, value) in variables {
+            assert_eq!(env.get(&name), Some(&*value));
+        }
     }
 
     #[test]

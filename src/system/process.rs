@@ -226,7 +226,7 @@ fn spawn(helper: &Helper, program: &str) -> Result<Child, Error> {
         command.env_clear().envs(env.iter().cloned());
     }
     command.envs(helper.extra_env.iter().cloned());
-    command.env_remove(fault::VARIABLE);
+    fault::hide_from(&mut command);
     fault::call(Call::Spawn(program), || command.spawn()).map_err(|source| {
         let program = program.to_owned();
         let cwd_is_there = helper.cwd.as_ref().is_none_or(|cwd| cwd.is_dir());

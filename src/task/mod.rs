@@ -11,4 +11,4 @@ pub use choose_error::ChooseError;
 pub use configurator::{Configurator, Refusal, Run};
 pub use effect::{Effect, EffectResult, Part, Progress, Subtask};
 pub use outcome::{Outcome, Rendered, RenderedFile, WorkFolder};
-pub use view::{Environment, Machine, Settings, TaskView, Variables};
+pub use view::{Environment, Machine, Settings, TaskView};

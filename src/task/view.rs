@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::expr::{Context, Error, Evaluator, LocalContext, Var};
-use crate::host::Place;
 use crate::host::helpers::Helpers;
+use crate::host::{Place, Variables};
 use crate::name::{OperationRef, Status};
 use crate::value::{Map, Value};
 
@@ -61,15 +61,6 @@ pub struct Machine {
     pub variables: Variables,
     /// Tells this run of the operation from all others, in characters that are good in file names.
     pub key: String,
-}
-
-/// The environment of a task's commands.
-#[derive(Debug, Clone, Default)]
-pub struct Variables {
-    /// Each variable with its value.
-    pub all: Vec<(String, String)>,
-    /// Those of the values that must not be shown.
-    pub secrets: Vec<String>,
 }
 
 impl std::fmt::Debug for dyn Environment + '_ {

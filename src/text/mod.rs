@@ -1,5 +1,6 @@
 //! Helpers for text that know nothing of what it means.
 
+pub mod base64;
 mod quote;
 mod similar;
 

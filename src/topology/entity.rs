@@ -1,7 +1,9 @@
 //! One entity of a topology: the root, a node instance, a capability, an artifact, a relationship.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::diagnostic::Span;
 use crate::name::{
     ChangeId, InstanceKey, InstanceName, NodeState, OperationName, Priority, Status, TemplateName,
 };
@@ -102,6 +104,23 @@ pub struct Node {
     pub imported: Option<Arc<str>>,
     /// That instance, where it is one of another ensemble.
     pub external: Option<Handle>,
+}
+
+/// The inputs that a topology is given.
+#[derive(Debug, Clone, Default)]
+pub struct Inputs {
+    /// Their raw values.
+    pub values: Map,
+    /// Where they are written, those that are not left to their defaults.
+    pub places: HashMap<Arc<str>, Span>,
+}
+
+impl Inputs {
+    /// Gives the value of an input that is written at a place, instead of any that was given before.
+    pub fn give(&mut self, name: Arc<str>, value: Value, place: Span) {
+        self.places.insert(Arc::clone(&name), place);
+        self.values.insert(name, value);
+    }
 }
 
 /// One entity with its recorded state.

@@ -15,14 +15,16 @@ mod record;
 mod scope;
 mod status;
 mod status_cache;
+mod subject;
 mod topology;
 
 pub use endpoint::Endpoint;
-pub use entity::{Created, Entity, Kind, Node};
+pub use entity::{Created, Entity, Inputs, Kind, Node};
 pub use foreign::Foreign;
 pub use load::{Error, load, load_on};
 pub use orphan::Orphan;
 pub use record::{SectionValues, snapshot, status_section};
+pub use subject::{Subject, SubjectError};
 pub use topology::{Topology, is_computed};
 
 #[cfg(test)]

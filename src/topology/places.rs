@@ -1,8 +1,5 @@
 //! Where the values of a topology are written.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
 use super::entity::Kind;
 use super::topology::Topology;
 use crate::diagnostic::Span;
@@ -14,11 +11,6 @@ impl Topology {
     pub fn place_of(&self, of: Handle, name: &str) -> Span {
         let of = self.stand_in(of).unwrap_or(of);
         self.known_place(of, name).unwrap_or(Span::NONE)
-    }
-
-    /// Sets where inputs are given, those that are not left to their defaults.
-    pub fn set_input_places(&mut self, places: HashMap<Arc<str>, Span>) {
-        self.input_places = places;
     }
 
     fn known_place(&self, of: Handle, name: &str) -> Option<Span> {

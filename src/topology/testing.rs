@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::entity::Created;
+use super::entity::{Created, Inputs};
 use super::topology::Topology;
 use crate::diagnostic::Sources;
 use crate::name::{ChangeId, NodeState, Status, TemplateName};
 use crate::tosca::{NoImports, ReadOptions, read};
-use crate::value::{Handle, Map};
+use crate::value::Handle;
 use crate::yaml::{Limits, parse};
 
 /// The type of all templates: each may be hosted on another.
@@ -125,7 +125,7 @@ impl Model {
         let (service, problems) = read(&root, Path::new("/project"), &mut NoImports, &options);
         let problems: Vec<_> = problems.iter().map(|it| it.message.clone()).collect();
         assert!(problems.is_empty(), "{problems:?}");
-        Topology::new(Arc::new(service.expect("it is a map")), Map::new())
+        Topology::new(Arc::new(service.expect("it is a map")), Inputs::default())
     }
 
     /// The topology of these templates, each with an instance that was created and works.

@@ -3,15 +3,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::entity::{Created, Entity, Kind, Node};
+use super::entity::{Created, Entity, Inputs, Kind, Node};
 use super::foreign::Foreign;
 use super::orphan::Orphan;
 use super::status_cache::SharedCache;
 use crate::diagnostic::Span;
-use crate::hash::FoldMap;
 use crate::name::{ChangeId, InstanceKey, InstanceName, NodeState, Status, TemplateName};
 use crate::tosca::{NodeTemplate, Operations, ServiceTemplate, TopologyTemplate};
-use crate::value::{Handle, Map, Value};
+use crate::value::{FoldMap, Handle, Value};
 
 const ROOT: Handle = Handle(0);
 const INPUTS: Handle = Handle(1);
@@ -39,8 +38,8 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// A topology in which nothing exists yet. `inputs` are the raw values of its inputs.
-    pub fn new(service: Arc<ServiceTemplate>, inputs: Map) -> Self {
+    /// A topology in which nothing exists yet.
+    pub fn new(service: Arc<ServiceTemplate>, inputs: Inputs) -> Self {
         let mut topology = Self {
             sources: sources_of(&service.topology),
             required: required_templates(&service.topology),
@@ -55,14 +54,14 @@ impl Topology {
             cache: SharedCache::default(),
             orphans: Vec::new(),
             foreign: Vec::new(),
-            input_places: HashMap::new(),
+            input_places: inputs.places,
         };
         let mut root = Entity::new("root".into(), "::root".into(), Kind::Root);
         root.computed = true;
         root.local = None;
         topology.entities.push(root);
         let mut held = Entity::new("inputs".into(), "::root::inputs".into(), Kind::Inputs);
-        held.attributes = inputs;
+        held.attributes = inputs.values;
         held.parent = Some(ROOT);
         topology.entities.push(held);
         let mut outputs = Entity::new("outputs".into(), "::root::outputs".into(), Kind::Outputs);

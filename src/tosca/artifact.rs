@@ -11,7 +11,7 @@ use super::implementation::Artifacts;
 use super::interface::Speaker;
 use super::interface_draft::Interfaces;
 use super::keys::ARTIFACT;
-use super::operation::{Artifact, ArtifactType};
+use super::operation::{Artifact, ArtifactType, Operations};
 use super::property::Declared;
 use super::scope::{Scope, description, values_at};
 use super::section::Section;
@@ -68,15 +68,7 @@ impl Scope<'_> {
                 Arc::make_mut(&mut properties).insert(Arc::clone(name), property.clone());
             }
         }
-        let operations = match map.get("interfaces") {
-            None => Arc::clone(&artifact_type.operations),
-            Some(node) => {
-                let mut interfaces = Interfaces::clone(&artifact_type.interfaces);
-                interfaces.merge(self, what, node, Speaker::Template);
-                let base = Some((&*artifact_type.interfaces, &*artifact_type.operations));
-                Arc::new(interfaces.finish(self.types, what, &Artifacts::NONE, base))
-            }
-        };
+        let operations = self.artifact_operations(what, map, &artifact_type);
         let fields = map.iter().filter(|(key, _)| !FIELDS.contains(&&***key));
         Some(Artifact {
             name: Arc::clone(name),
@@ -96,6 +88,22 @@ impl Scope<'_> {
             base_dir: self.base_dir(span),
             artifact_type,
         })
+    }
+
+    /// The operations of an artifact: those of its type, with what it states itself.
+    fn artifact_operations(
+        self,
+        what: &str,
+        map: &Mapping,
+        artifact_type: &ArtifactType,
+    ) -> Arc<Operations> {
+        let Some(node) = map.get("interfaces") else {
+            return Arc::clone(&artifact_type.operations);
+        };
+        let mut interfaces = Interfaces::clone(&artifact_type.interfaces);
+        interfaces.merge(self, what, node, Speaker::Template);
+        let base = Some((&*artifact_type.interfaces, &*artifact_type.operations));
+        Arc::new(interfaces.finish(self.types, what, &Artifacts::NONE, base))
     }
 
     fn artifact_file(self, what: &str, entry: &Entry, base: Option<&Artifact>) -> Option<Value> {

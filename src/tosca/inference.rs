@@ -8,8 +8,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::hash::{FoldMap, FoldSet};
-use crate::value::Value;
+use crate::value::{FoldMap, FoldSet, Value};
 
 use super::filter::Filter;
 use super::known::{Item, Wait};

@@ -416,6 +416,19 @@ impl Finisher<'_> {
         same.then(|| finished.operations.get(name).cloned())?
     }
 
+    /// The implementation that counts for an operation: its own, or the one that all share.
+    fn implementation<'a>(&'a self, draft: &'a Draft, said: &'a Said) -> Option<&'a Text> {
+        let shared = [&draft.shared, self.shared]
+            .into_iter()
+            .find_map(|layer| layer.implementation.as_ref());
+        let own = said.own.implementation.as_ref();
+        if said.takes_shared {
+            shared.or(own)
+        } else {
+            own.or(shared)
+        }
+    }
+
     fn operation(&self, reference: OperationRef, draft: &Draft, said: &Said) -> Operation {
         let layers = [self.shared, &draft.shared, &said.own];
         let mut inputs = Map::default();
@@ -438,15 +451,7 @@ impl Finisher<'_> {
             let defs = layer.output_defs.iter();
             output_defs.extend(defs.map(|(k, v)| (Arc::clone(k), Arc::clone(v))));
         }
-        let shared = [&draft.shared, self.shared]
-            .into_iter()
-            .find_map(|layer| layer.implementation.as_ref());
-        let own = said.own.implementation.as_ref();
-        let text = if said.takes_shared {
-            shared.or(own)
-        } else {
-            own.or(shared)
-        };
+        let text = self.implementation(draft, said);
         let base_dir = match text {
             Some(text) => self.types.base_dir_at(text.node.span(), text.namespace),
             None => self.types.base_dir_at(said.span, said.namespace),

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use crate::diagnostic::Span;
-use crate::hash::Fold;
 use crate::name::{OperationName, TypeName};
-use crate::value::Map;
+use crate::value::{Fold, Map};
 use crate::yaml::Node;
 
 use super::definition::Defs;

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::hash::{FoldMap, FoldSet};
-use crate::value::Value;
+use crate::value::{FoldMap, FoldSet, Value};
 
 use super::filter::Filter;
 use super::template::Requirement;

@@ -1,7 +1,7 @@
 //! Reads node templates that stand outside of a topology.
 
-use crate::hash::FoldMap;
 use crate::name::TemplateName;
+use crate::value::FoldMap;
 use crate::yaml::Node;
 
 use super::known::Known;

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::hash::{Fold, FoldMap, FoldSet};
-use crate::value::Value;
+use crate::value::{Fold, FoldMap, FoldSet, Value};
 
 use super::check::is_expression;
 use super::definition::TypeKey;

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use crate::diagnostic::Diagnostic;
-use crate::hash::{Fold, FoldMap, FoldSet};
 use crate::name::TemplateName;
-use crate::value::Value;
+use crate::value::{Fold, FoldMap, FoldSet, Value};
 
 use super::check::is_expression;
 use super::definition::{AttributeDecl, Property};

@@ -6,9 +6,8 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use crate::diagnostic::{Diagnostic, Span};
-use crate::hash::FoldMap;
 use crate::name::{TemplateName, TypeName};
-use crate::value::Value;
+use crate::value::{FoldMap, Value};
 use crate::yaml::{Entry, Mapping, Node};
 
 use super::entity::{CapabilityTemplate, NodeType, RequirementDef};
@@ -79,12 +78,8 @@ impl<'a> NodeReader<'a> {
         };
         let properties = scope.properties(&what, declared, given.as_deref(), span);
         let (artifacts, operations) = self.implemented(&what, map, &node_type, span);
-        let attributes = scope.attributes(
-            &what,
-            &node_type.attributes,
-            &node_type.default_attributes,
-            map.get("attributes"),
-        );
+        let (defs, defaults) = (&node_type.attributes, &node_type.default_attributes);
+        let attributes = scope.attributes(&what, defs, defaults, map.get("attributes"));
         let template = NodeTemplate {
             span,
             description: description(map),

@@ -8,9 +8,8 @@ use std::time::Duration;
 use indexmap::IndexMap;
 
 use crate::diagnostic::Span;
-use crate::hash::Fold;
 use crate::name::{InterfaceName, OperationName, OperationRef, TypeName};
-use crate::value::{Map, Value};
+use crate::value::{Fold, Map, Value};
 
 use super::definition::{Property, PropertyDef};
 use super::interface_draft::Interfaces;

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
-use crate::hash::FoldSet;
+use crate::value::FoldSet;
 
 /// Collects problems. A definition is read again for each type that inherits it; its problems
 /// count once.

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::hash::FoldSet;
-use crate::value::Value;
+use crate::value::{FoldSet, Value};
 
 use super::filter::path_of;
 use super::known::{Edge, Known, Wait};

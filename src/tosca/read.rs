@@ -34,13 +34,7 @@ pub fn read(
     let map = match root.as_map() {
         Some(map) => map,
         None if root.is_null() => &empty,
-        None => {
-            let message = format!("a service template must be a map, not {}", root.kind_name());
-            return (
-                None,
-                Diagnostic::error(message).label(root.span(), "").into(),
-            );
-        }
+        None => return (None, no_map(root)),
     };
     let Loaded {
         mut types,
@@ -88,6 +82,12 @@ pub fn read(
     };
     let problems = unused.ease(template.types.take_problems(), root.span().source);
     (Some(template), problems)
+}
+
+/// The problem of a service template that is no map.
+fn no_map(root: &Node) -> Diagnostics {
+    let message = format!("a service template must be a map, not {}", root.kind_name());
+    Diagnostic::error(message).label(root.span(), "").into()
 }
 
 /// The repositories that the files declare.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Span};
-use crate::hash::FoldMap;
 use crate::name::{TemplateName, TypeName};
+use crate::value::FoldMap;
 use crate::yaml::{Mapping, Node};
 
 use super::definition::TypeKey;

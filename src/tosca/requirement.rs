@@ -5,10 +5,9 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use crate::diagnostic::{Diagnostic, Span};
-use crate::hash::{FoldMap, FoldSet};
 use crate::name::TemplateName;
 use crate::text::did_you_mean;
-use crate::value::{Map, Value};
+use crate::value::{FoldMap, FoldSet, Map, Value};
 
 use super::check::is_expression;
 use super::definition::{DataKind, Occurrences, TypeKey};

@@ -6,9 +6,8 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use crate::diagnostic::Span;
-use crate::hash::Fold;
 use crate::name::{TemplateName, TypeName};
-use crate::value::{Map, Value};
+use crate::value::{Fold, Map, Value};
 use crate::yaml::{Mapping, Node};
 
 use super::definition::{AttributeDecl, Occurrences, ParameterDef, Property, PropertyDef, TypeKey};

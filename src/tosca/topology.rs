@@ -5,10 +5,9 @@ use std::sync::Arc;
 use indexmap::{IndexMap, IndexSet};
 
 use crate::diagnostic::Diagnostic;
-use crate::hash::{FoldMap, FoldSet};
 use crate::name::{TemplateName, TypeName};
 use crate::text::did_you_mean;
-use crate::value::{Map, Value};
+use crate::value::{FoldMap, FoldSet, Map, Value};
 use crate::yaml::{Entry, Kind, Mapping, Node};
 
 use super::check::check;

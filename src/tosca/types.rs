@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::dag::find_cycle;
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Span};
-use crate::hash::{FoldMap, FoldSet};
 use crate::name::TypeName;
 use crate::text::did_you_mean;
+use crate::value::{FoldMap, FoldSet};
 use crate::yaml::Node;
 
 use super::definition::{TypeKey, simple_kind};

@@ -1,5 +1,6 @@
 //! Dynamic values: what YAML holds and what expressions give, sensitive values among them, and
-//! the digests of values.
+//! the digests of values. Beside them stand tables for short keys: [`Fold`] is a fast hasher whose
+//! seed keeps collisions from being planned.
 
 mod digest;
 mod duration;
@@ -8,8 +9,11 @@ mod secret;
 pub mod units;
 mod value;
 
+pub use foldhash::fast::RandomState as Fold;
+pub use foldhash::{HashMap as FoldMap, HashSet as FoldSet};
+
 pub use digest::{Absorb, Canonical, canonical_sha256, hex, upstream_digest, upstream_json};
 pub use duration::{DurationError, seconds};
 pub use percent::decode_percent;
-pub use secret::{secret_lines, without_secrets};
+pub use secret::{Redactor, Secrets};
 pub use value::{External, ExternalKind, Handle, List, Map, REDACTED, Value};

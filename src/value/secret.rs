@@ -1,62 +1,348 @@
-//! Finds secrets in values, so that texts that repeat them can be redacted.
+//! Secrets as texts: gathered from values, found again in other texts, and taken out of them.
+//! Whatever is shown, recorded or put on a command line is searched by the rules of this file.
 
-use super::{REDACTED, Value};
+use std::fmt::{Debug, Formatter};
+use std::sync::Arc;
 
-/// Texts shorter than this many bytes are not looked for: they would tear up all other text.
+use indexmap::IndexSet;
+
+use super::{Map, REDACTED, Value};
+
+/// Secrets and lines of them that are shorter than this many bytes are not looked for within other
+/// texts: they would tear up all of them.
 const SHORTEST: usize = 3;
 
-/// Each secret and each of its lines, longest first: what prints a secret may print part of it,
-/// and one inside of another must not leave a rest.
-pub fn secret_lines(secrets: &[String]) -> Vec<&str> {
-    let lines = secrets.iter().flat_map(|secret| secret.lines());
-    let whole = secrets.iter().map(String::as_str);
-    let mut all: Vec<&str> = whole
-        .chain(lines)
-        .filter(|text| text.len() >= SHORTEST)
-        .collect();
-    all.sort_unstable_by_key(|text| std::cmp::Reverse(text.len()));
-    all.dedup();
-    all
-}
+/// The most bytes kept back while waiting for the end of a line.
+const KEPT_BACK: usize = 64 << 10;
 
-/// A text without any of the secrets.
-pub fn without_secrets(text: &str, secrets: &[String]) -> String {
-    let lines = secret_lines(secrets).into_iter();
-    lines.fold(text.to_owned(), |text, secret| {
-        text.replace(secret, REDACTED)
-    })
-}
+/// Texts that nobody may see. Copies share them.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Secrets(Arc<IndexSet<String>>);
 
-impl Value {
-    /// Adds the texts of all that is sensitive in the value.
-    pub fn gather_secrets(&self, secrets: &mut Vec<String>) {
-        self.gather(false, secrets);
+impl Secrets {
+    /// Adds a secret.
+    pub fn add(&mut self, text: impl Into<String>) {
+        let text = text.into();
+        if !text.is_empty() && !self.0.contains(&text) {
+            Arc::make_mut(&mut self.0).insert(text);
+        }
     }
 
-    fn gather(&self, within: bool, secrets: &mut Vec<String>) {
-        let secret = within || matches!(self, Self::Sensitive(_));
-        match self.reveal() {
-            Self::List(items) => items.iter().for_each(|item| item.gather(secret, secrets)),
-            Self::Map(map) => map.values().for_each(|item| item.gather(secret, secrets)),
-            other if secret && !other.is_null() => secrets.push(other.to_string()),
+    /// Adds the texts of all that is sensitive in a value.
+    pub fn gather(&mut self, value: &Value) {
+        self.gather_within(value, false);
+    }
+
+    fn gather_within(&mut self, value: &Value, secret: bool) {
+        match value {
+            Value::Sensitive(inner) => self.gather_within(inner, true),
+            Value::List(items) => items
+                .iter()
+                .for_each(|item| self.gather_within(item, secret)),
+            Value::Map(map) => map
+                .values()
+                .for_each(|item| self.gather_within(item, secret)),
+            Value::External(external) => self.gather_within(&external.value, secret),
+            other if secret && !other.is_null() => self.add(other.to_string()),
             _ => {}
         }
+    }
+
+    /// Adds all others.
+    pub fn append(&mut self, others: &Self) {
+        if self.is_empty() {
+            self.clone_from(others);
+        } else {
+            others.0.iter().for_each(|secret| self.add(secret.as_str()));
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The texts that are looked for in others: each secret and each of its lines, longest first.
+    /// Whoever prints a secret may print part of it, and one inside of another must not leave a rest.
+    pub fn parts(&self) -> Vec<&str> {
+        let mut parts: Vec<&str> = self.all_parts().collect();
+        parts.sort_unstable_by_key(|text| (std::cmp::Reverse(text.len()), *text));
+        parts.dedup();
+        parts
+    }
+
+    fn all_parts(&self) -> impl Iterator<Item = &str> {
+        let whole = self.0.iter().map(String::as_str);
+        let lines = self.0.iter().flat_map(|secret| secret.lines());
+        whole.chain(lines).filter(|text| text.len() >= SHORTEST)
+    }
+
+    /// Whether a text is a secret, or repeats one or a line of one.
+    pub fn are_in(&self, text: &str) -> bool {
+        self.0.contains(text) || self.all_parts().any(|part| text.contains(part))
+    }
+
+    /// Whether a text may have anything to do with a secret, however short that is. For decisions
+    /// that do no harm where they are wrong.
+    pub fn may_be_in(&self, text: &str) -> bool {
+        self.are_in(text) || self.0.iter().any(|secret| text.contains(secret.as_str()))
+    }
+
+    /// A text without any of the secrets.
+    pub fn redact(&self, text: &str) -> String {
+        let parts = self.parts().into_iter();
+        parts.fold(text.to_owned(), |text, part| text.replace(part, REDACTED))
+    }
+
+    /// A text with each secret covered, as long as before.
+    pub fn cover(&self, text: &str) -> String {
+        let parts = self.parts().into_iter();
+        parts.fold(text.to_owned(), |text, part| {
+            text.replace(part, &"*".repeat(part.len()))
+        })
+    }
+
+    /// A value with each text and number marked as sensitive that repeats a secret.
+    pub fn mark(&self, value: Value) -> Value {
+        match value {
+            Value::List(items) => Value::list(items.iter().map(|item| self.mark(item.clone()))),
+            Value::Map(map) => {
+                let marked = map
+                    .iter()
+                    .map(|(key, item)| (Arc::clone(key), self.mark(item.clone())));
+                Value::from(marked.collect::<Map>())
+            }
+            Value::Str(_) | Value::Int(_) | Value::Float(_) | Value::Big(_) => {
+                let text = value.to_string();
+                value.sensitive_if(self.are_in(&text))
+            }
+            other => other,
+        }
+    }
+}
+
+impl Debug for Secrets {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} x {REDACTED}", self.0.len())
+    }
+}
+
+/// Takes secrets out of an output while it is written, line by line: a secret that arrives in two
+/// pieces is found, too.
+pub struct Redactor {
+    parts: Vec<Vec<u8>>,
+    /// Texts that are taken out without a trace.
+    marks: Vec<Vec<u8>>,
+    kept_back: Vec<u8>,
+}
+
+impl Redactor {
+    /// Takes out these secrets and, without a trace, these marks.
+    pub fn new(secrets: &Secrets, marks: impl IntoIterator<Item = String>) -> Self {
+        Self {
+            parts: secrets.parts().into_iter().map(Vec::from).collect(),
+            marks: marks.into_iter().map(String::into_bytes).collect(),
+            kept_back: Vec::new(),
+        }
+    }
+
+    /// The part of the output that may be shown after these bytes came.
+    pub fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
+        if self.parts.is_empty() && self.marks.is_empty() {
+            return bytes.to_vec();
+        }
+        self.kept_back.extend_from_slice(bytes);
+        let line_end = self.kept_back.iter().rposition(|byte| *byte == b'\n');
+        let end = match line_end {
+            Some(end) => end + 1,
+            None if self.kept_back.len() > KEPT_BACK => self.kept_back.len(),
+            None => 0,
+        };
+        let rest = self.kept_back.split_off(end);
+        let whole = std::mem::replace(&mut self.kept_back, rest);
+        self.redacted(whole)
+    }
+
+    /// The rest that was kept back, once nothing more comes.
+    pub fn end(&mut self) -> Vec<u8> {
+        let rest = std::mem::take(&mut self.kept_back);
+        self.redacted(rest)
+    }
+
+    fn redacted(&self, text: Vec<u8>) -> Vec<u8> {
+        let parts = self.parts.iter();
+        let text = parts.fold(text, |text, part| replace(text, part, REDACTED));
+        let marks = self.marks.iter();
+        marks.fold(text, |text, mark| replace(text, mark, ""))
+    }
+}
+
+impl Debug for Redactor {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Redactor").finish_non_exhaustive()
+    }
+}
+
+fn replace(text: Vec<u8>, secret: &[u8], by: &str) -> Vec<u8> {
+    let mut shown = Vec::new();
+    let mut found = false;
+    let mut rest = text.as_slice();
+    while let Some(at) = rest.windows(secret.len()).position(|part| part == secret) {
+        shown.extend_from_slice(&rest[..at]);
+        shown.extend_from_slice(by.as_bytes());
+        found = true;
+        rest = &rest[at + secret.len()..];
+    }
+    if !found {
+        return text;
+    }
+    shown.extend_from_slice(rest);
+    shown
+}
+
+impl<T: Into<String>> FromIterator<T> for Secrets {
+    fn from_iter<I: IntoIterator<Item = T>>(texts: I) -> Self {
+        let mut secrets = Self::default();
+        texts.into_iter().for_each(|text| secrets.add(text));
+        secrets
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::{External, ExternalKind};
     use super::*;
+
+    fn secrets(texts: &[&str]) -> Secrets {
+        texts.iter().copied().collect()
+    }
 
     #[test]
     fn a_secret_inside_of_another_leaves_no_rest() {
         let inner = Value::from("hunter2").sensitive();
         let outer = Value::list([Value::from("hunter2-long\nsecond line")]).sensitive();
-        let mut secrets = Vec::new();
-        Value::list([inner, outer, Value::from("open")]).gather_secrets(&mut secrets);
+        let mut secrets = Secrets::default();
+        secrets.gather(&Value::list([inner, outer, Value::from("open")]));
+        let text = "open hunter2-long, second line of hunter2";
         assert_eq!(
-            without_secrets("open hunter2-long, second line of hunter2", &secrets),
+            secrets.redact(text),
             "open <<REDACTED>>, <<REDACTED>> of <<REDACTED>>"
         );
+        assert_eq!(
+            secrets.cover(text),
+            "open ************, *********** of *******"
+        );
+    }
+
+    #[test]
+    fn what_an_external_value_holds_is_found() {
+        let external = |value: Value| {
+            Value::External(Arc::new(External {
+                kind: ExternalKind::Other,
+                value,
+                parts: Map::new(),
+                expression: Value::Null,
+                digest: None,
+                exact: None,
+            }))
+        };
+        let mut secrets = Secrets::default();
+        let map = Value::map([("password", Value::from("hunter2").sensitive())]);
+        secrets.gather(&external(map));
+        secrets.gather(&external(Value::from("sesame")).sensitive());
+        secrets.gather(&external(Value::from("open")));
+        assert_eq!(secrets.parts(), ["hunter2", "sesame"]);
+    }
+
+    #[test]
+    fn three_bytes_are_looked_for_within_texts_and_fewer_are_not() {
+        let secrets = secrets(&["abc", "xy"]);
+        assert!(secrets.are_in("1abc2") && secrets.are_in("abc"));
+        assert!(!secrets.are_in("1xy2"));
+        assert_eq!(secrets.redact("1abc2xy"), "1<<REDACTED>>2xy");
+        assert_eq!(secrets.cover("1abc2xy"), "1***2xy");
+    }
+
+    #[test]
+    fn a_text_that_is_a_secret_is_found_however_short() {
+        let secrets = secrets(&["xy"]);
+        assert!(secrets.are_in("xy"));
+        assert!(secrets.may_be_in("1xy2") && !secrets.may_be_in("1x2y"));
+    }
+
+    #[test]
+    fn a_line_of_a_secret_is_found() {
+        let secrets = secrets(&["-----BEGIN-----\nabcdefghij\n"]);
+        assert!(secrets.are_in("key abcdefghij"));
+        assert_eq!(secrets.redact("key abcdefghij"), "key <<REDACTED>>");
+        assert_eq!(secrets.cover("key abcdefghij"), "key **********");
+    }
+
+    #[test]
+    fn texts_and_numbers_that_repeat_secrets_are_marked() {
+        let mut secrets = secrets(&["hunter2"]);
+        secrets.gather(&Value::Int(8080).sensitive());
+        let values = Value::list([
+            Value::from("it is hunter2"),
+            Value::from("open"),
+            Value::Int(8080),
+        ]);
+        let marked = secrets.mark(values);
+        assert_eq!(
+            marked.redacted().to_string(),
+            "['<<REDACTED>>', 'open', '<<REDACTED>>']"
+        );
+    }
+
+    #[test]
+    fn secrets_are_not_shown() {
+        assert_eq!(
+            format!("{:?}", secrets(&["hunter2", "", "hunter2"])),
+            "1 x <<REDACTED>>"
+        );
+        assert_eq!(format!("{:?}", redactor(&["hunter2"])), "Redactor { .. }");
+    }
+
+    fn redactor(texts: &[&str]) -> Redactor {
+        Redactor::new(&secrets(texts), [])
+    }
+
+    fn shown(redactor: &mut Redactor, pieces: &[&str]) -> String {
+        let mut shown: Vec<u8> = Vec::new();
+        for piece in pieces {
+            shown.extend(redactor.push(piece.as_bytes()));
+        }
+        shown.extend(redactor.end());
+        String::from_utf8(shown).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_secret_in_two_pieces_is_found() {
+        let shown = shown(
+            &mut redactor(&["hunter2"]),
+            &["a\nit is hun", "ter2, ", "hunter2"],
+        );
+        assert_eq!(shown, "a\nit is <<REDACTED>>, <<REDACTED>>");
+    }
+
+    #[test]
+    fn a_secret_inside_of_another_leaves_no_rest_in_an_output() {
+        let mut redactor = redactor(&["hunter2", "hunter2-long", "ab"]);
+        let shown = shown(&mut redactor, &["login hunter2-long, then hunter2 ab"]);
+        assert_eq!(shown, "login <<REDACTED>>, then <<REDACTED>> ab");
+    }
+
+    #[test]
+    fn each_line_of_a_secret_is_one() {
+        let mut redactor = redactor(&["-----BEGIN-----\nabcdefghij\n"]);
+        assert_eq!(
+            shown(&mut redactor, &["key abcdefghij\n", "ok"]),
+            "key <<REDACTED>>\nok"
+        );
+    }
+
+    #[test]
+    fn output_without_secrets_is_passed_on_at_once() {
+        assert_eq!(redactor(&[]).push(b"1 of 3 ..."), b"1 of 3 ...");
     }
 }

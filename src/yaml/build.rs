@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::emit::emit_flow;
 use super::{Entry, Kind, Limits, Mapping, Node};
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Span};
-use crate::hash::Fold;
+use crate::value::Fold;
 
 /// Why reading goes no further.
 pub(super) enum Stop {

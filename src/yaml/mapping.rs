@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry as Slot;
 use std::sync::Arc;
 
 use super::{Entry, Node};
-use crate::hash::Fold;
+use crate::value::Fold;
 
 /// Up to here, looking at each key is faster than a table.
 const FEW: usize = 8;

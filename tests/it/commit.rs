@@ -2,9 +2,7 @@
 
 use std::fs;
 
-use crate::repos::{
-    deploy, ensemble, files_of, has_program, hook, is_whole, masked, subjects, with_repository,
-};
+use crate::repos::{deploy, ensemble, files_of, hook, is_whole, masked, subjects, with_repository};
 use crate::support::TestEnv;
 
 const RECORD: [&str; 3] = ["changes/ID.yaml", "ensemble.yaml", "jobs.tsv"];
@@ -341,9 +339,7 @@ fn a_program_that_is_killed_while_it_commits_leaves_a_record_that_can_be_committ
 
 #[test]
 fn a_commit_is_signed_where_git_is_told_to() {
-    if !has_program("ssh-keygen") {
-        return;
-    }
+    requires!("ssh-keygen");
     let env = with_repository(&["a"]);
     let key = env.work().join(".git/key");
     let made = std::process::Command::new("ssh-keygen")

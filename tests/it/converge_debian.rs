@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use super::requires::target;
+
 const ADDRESS: &str = "127.0.0.77";
 
 /// How long the server may take to start.
@@ -25,7 +27,7 @@ struct Debian {
 impl Debian {
     #[expect(clippy::too_many_lines, reason = "it sets a stage, step by step")]
     fn start() -> Self {
-        let root = made();
+        let root = target().join("debian/root");
         let folder = tempfile::tempdir().unwrap();
         for kind in ["id", "host"] {
             let made = Command::new("ssh-keygen")
@@ -161,26 +163,6 @@ impl Drop for Debian {
     }
 }
 
-/// The Debian that all tests share; made once.
-fn made() -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
-        .parent()
-        .unwrap()
-        .join("debian");
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/debian.sh");
-    let output = Command::new("sh")
-        .arg(script)
-        .arg(&folder)
-        .output()
-        .unwrap();
-    assert!(
-        output.status.success(),
-        "there is no Debian to test on: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    folder.join("root")
-}
-
 /// What a run said.
 struct Run {
     steps: Vec<(String, Value)>,
@@ -249,6 +231,7 @@ fn add_archive(debian: &Debian) {
 
 #[test]
 fn sixty_states_install_nginx_and_postgresql_once_and_repair_what_drifts() {
+    requires!("tests/debian.sh");
     let debian = Debian::start();
     add_archive(&debian);
 

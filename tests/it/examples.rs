@@ -137,6 +137,7 @@ fn hello_greets_somebody_else_when_the_input_changes() {
 
 #[test]
 fn webapp_serves_until_it_is_torn_down() {
+    requires!("python3");
     let mut urls = Vec::new();
     lives_through_its_cycle("webapp", |_, outputs| {
         let site = outputs["url"].as_str().unwrap().to_owned();
@@ -152,6 +153,7 @@ fn webapp_serves_until_it_is_torn_down() {
 
 #[test]
 fn webapp_is_repaired_after_a_service_died() {
+    requires!("python3");
     let env = TestEnv::with_example("webapp");
     let options = options("webapp");
     let deploy = call("deploy --approve", &["--output", "json"], &options);

@@ -77,7 +77,7 @@ fn sh(text: &str) -> Command {
     };
     let mut command = Command::new(program, "/tmp");
     let path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-    command.env = vec![("PATH".to_owned(), path.to_owned())];
+    command.env.add("PATH", path);
     command.time_limit = Some(Duration::from_mins(1));
     command
 }
@@ -112,12 +112,11 @@ fn sudo(user: &str, password: Option<&str>) -> Chain {
 
 #[test]
 fn sudo_runs_a_command_as_another_user() {
+    requires!("root", "sudo");
     let users = Users::two(None);
     let to = &users.names[1];
     let mut command = sh("id -un; pwd; echo \"$STATED\"; echo oops >&2; cat; exit 3");
-    command
-        .env
-        .push(("STATED".to_owned(), "it's $HOME".to_owned()));
+    command.env.add("STATED", "it's $HOME");
     let (output, notes) = run(sudo(to, None), command);
     assert_eq!(output.exit, Exit::Code(3), "{}", output.stderr.text());
     assert_eq!(output.stdout.text(), format!("{to}\n/tmp\nit's $HOME\n"));
@@ -127,6 +126,7 @@ fn sudo_runs_a_command_as_another_user() {
 
 #[test]
 fn sudo_gets_secrets_and_input_there_and_shows_them_to_nobody() {
+    requires!("root", "sudo");
     let users = Users::two(None);
     // What all users can see of every process.
     let look = "cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n' | grep -c 'sesam[e]'; ";
@@ -137,10 +137,8 @@ fn sudo_gets_secrets_and_input_there_and_shows_them_to_nobody() {
         shell: None,
         secret: true,
     };
-    command.secrets = vec!["sesame".to_owned()];
-    command
-        .env
-        .push(("PASSWORD".to_owned(), "a sesame'".to_owned()));
+    command.secrets.add("sesame");
+    command.env.add("PASSWORD", "a sesame'");
     command.stdin = Some("line\n".repeat(50_000).into_bytes());
     let (output, _) = run(sudo(&users.names[1], None), command);
     assert_eq!(output.stdout.text(), "0\n10\n7\n250000\n", "{output:?}");
@@ -184,6 +182,7 @@ fn as_user(user: &str, chain: Chain, command: Command) -> RunOutput {
 
 #[test]
 fn a_password_is_given_where_it_is_asked_for() {
+    requires!("root", "sudo");
     let users = Users::two(Some("hunter2"));
     let (from, to) = (&users.names[0], &users.names[1]);
     let mut command = sh("id -un; cat");
@@ -197,6 +196,7 @@ fn a_password_is_given_where_it_is_asked_for() {
 
 #[test]
 fn a_wrong_password_is_told_from_a_missing_one() {
+    requires!("root", "sudo");
     let users = Users::two(Some("hunter2"));
     let (from, to) = (&users.names[0], &users.names[1]);
     let asked = |password| {
@@ -220,6 +220,7 @@ fn a_wrong_password_is_told_from_a_missing_one() {
 
 #[test]
 fn su_and_chroot_run_commands_for_root() {
+    requires!("root");
     let users = Users::two(None);
     let to = &users.names[1];
     let su = Executor::Su(Become {
@@ -227,7 +228,7 @@ fn su_and_chroot_run_commands_for_root() {
         password: None,
     });
     let mut command = sh("id -un; echo \"$A $0\"; cat");
-    command.env.push(("A".to_owned(), "it's".to_owned()));
+    command.env.add("A", "it's");
     let (output, _) = run(Chain::new(vec![su]), command);
     assert_eq!(
         output.stdout.text(),
@@ -269,7 +270,7 @@ fn a_wait_can_be_cancelled_and_holds_up_nobody() {
                 ended.push((id, result.exit().clone()));
                 runner.cancel(1);
             }
-            Heard::Wrote(..) | Heard::Interruption => {}
+            Heard::Wrote(..) | Heard::Interruption(_) => {}
         }
     }
     assert_eq!(ended, [(0, Exit::Code(0)), (1, Exit::Cancelled)]);

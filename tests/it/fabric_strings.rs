@@ -17,9 +17,8 @@ fn rows<'a>(corpus: &'a Value, name: &str) -> impl Iterator<Item = (&'a str, &'a
 
 #[test]
 fn host_strings_are_taken_apart_as_fabric_does() {
-    let Some(corpus) = fabric_answers() else {
-        return;
-    };
+    requires!("corpus/fabric");
+    let corpus = fabric_answers();
     for (text, expected) in rows(&corpus, "parse_host_string") {
         let HostParts { user, host, port } = HostParts::parse(text);
         let own = serde_json::json!({"user": user, "host": host, "port": port});
@@ -29,9 +28,8 @@ fn host_strings_are_taken_apart_as_fabric_does() {
 
 #[test]
 fn host_strings_are_filled_in_as_fabric_does_and_none_without_a_host() {
-    let Some(corpus) = fabric_answers() else {
-        return;
-    };
+    requires!("corpus/fabric");
+    let corpus = fabric_answers();
     let parse = |text: &str| Address::parse(text, "me", DEFAULT_PORT);
     for (text, expected) in rows(&corpus, "normalize") {
         let has_host = expected[1].as_str().is_some_and(|host| !host.is_empty());
@@ -55,9 +53,8 @@ fn host_strings_are_filled_in_as_fabric_does_and_none_without_a_host() {
 /// What is no default is what Fabric shows of an address.
 #[test]
 fn two_strings_that_fabric_shows_alike_are_one_address() {
-    let Some(corpus) = fabric_answers() else {
-        return;
-    };
+    requires!("corpus/fabric");
+    let corpus = fabric_answers();
     let parse = |text: &str| Address::parse(text, "me", DEFAULT_PORT).unwrap();
     for (text, expected) in rows(&corpus, "denormalize") {
         assert_eq!(parse(text), parse(expected.as_str().unwrap()), "{text}");
@@ -85,9 +82,8 @@ fn book_of(env: &Value, file: &Path, local: &Local) -> Book {
 /// ones have it the other way round.
 #[test]
 fn configurations_count_as_they_do_for_fabric_except_for_the_port_option() {
-    let Some(corpus) = fabric_answers() else {
-        return;
-    };
+    requires!("corpus/fabric");
+    let corpus = fabric_answers();
     let cases = &corpus["ssh_config"];
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("config");

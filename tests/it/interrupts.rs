@@ -150,7 +150,7 @@ fn the_second_signal_kills_at_once_and_the_record_says_so() {
     let job = env.start(["deploy", "--approve"]);
     let pids = [env.wait_for("near"), env.wait_for("far")];
     job.signal(Signal::SIGINT);
-    std::thread::sleep(Duration::from_millis(100));
+    job.wait_until_it_says("a second signal kills it");
     job.signal(Signal::SIGINT);
     let (run, time) = end(job);
     assert_eq!(run.code, 130, "{run}");

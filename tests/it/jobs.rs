@@ -401,6 +401,11 @@ fn values_of_options_are_not_in_the_lock() {
 fn a_damaged_id_of_the_last_job_is_no_obstacle() {
     let env = TestEnv::with_ensemble(&(two_nodes("echo") + "lastJob: {changeId: aéééééé}\n"));
     env.unfurl(["deploy", "--approve"]).succeeds();
+    for name in ["before", "after"] {
+        assert_eq!(status(&env, name), "ok");
+    }
+    let job = env.ensemble()["lastJob"]["changeId"].clone();
+    assert!(job.as_str().unwrap().is_ascii(), "{job}");
 }
 
 #[test]

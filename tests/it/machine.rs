@@ -94,6 +94,7 @@ fn names(folder: &Path) -> Vec<String> {
 #[test]
 #[expect(clippy::too_many_lines, reason = "it is a list of changes")]
 fn facts_and_changes_are_the_same_here_and_over_ssh() {
+    requires!("sshd");
     let sshd = Sshd::start();
     let mut readings = Vec::new();
     for place in places(&sshd) {
@@ -174,6 +175,7 @@ fn facts_and_changes_are_the_same_here_and_over_ssh() {
 
 #[test]
 fn a_thousand_facts_and_a_thousand_writes_go_in_one_round_trip_each() {
+    requires!("sshd");
     let sshd = Sshd::start();
     for place in places(&sshd) {
         let folder = tempfile::tempdir().unwrap();
@@ -234,6 +236,7 @@ impl Drop for Disk {
 
 #[test]
 fn a_full_disk_is_told_and_leaves_nothing_half_written() {
+    requires!("root", "sshd");
     let sshd = Sshd::start();
     for place in places(&sshd) {
         for bytes in [vec![b'x'; 1 << 20], vec![0xff; 1 << 20]] {
@@ -264,6 +267,7 @@ fn a_full_disk_is_told_and_leaves_nothing_half_written() {
 
 #[test]
 fn a_lost_connection_leaves_no_half_file_and_a_true_account() {
+    requires!("sshd");
     let sshd = Sshd::start();
     let folder = tempfile::tempdir().unwrap();
     let path = |at: usize| folder.path().join(format!("{at}"));
@@ -380,6 +384,7 @@ fn login(sshd: &Sshd, person: &Person) -> Place {
 
 #[test]
 fn a_command_runs_as_another_user_and_shows_nobody_what_it_is() {
+    requires!("root", "sshd");
     let sshd = Sshd::start();
     let person = Person::new(None);
     for place in places(&sshd) {
@@ -417,6 +422,7 @@ fn a_command_runs_as_another_user_and_shows_nobody_what_it_is() {
 
 #[test]
 fn changes_go_through_sudo_with_a_password() {
+    requires!("root", "sshd", "sudo");
     let sshd = Sshd::start();
     let person = Person::new(Some("pass word")).may_be_root("");
     let place = login(&sshd, &person);
@@ -470,6 +476,7 @@ fn changes_go_through_sudo_with_a_password() {
 
 #[test]
 fn a_user_who_may_not_act_as_another_is_told_so() {
+    requires!("root", "sshd", "sudo");
     let sshd = Sshd::start();
     // The server lets in nobody whose account is locked.
     let person = Person::new(Some("pass word"));
@@ -483,6 +490,7 @@ fn a_user_who_may_not_act_as_another_is_told_so() {
 
 #[test]
 fn what_runs_too_long_is_ended_and_what_is_cancelled_says_what_was_done() {
+    requires!("sshd");
     let sshd = Sshd::start();
     for place in places(&sshd) {
         let mut late = Run::new("sleep 60");
@@ -523,6 +531,7 @@ fn what_runs_too_long_is_ended_and_what_is_cancelled_says_what_was_done() {
 
 #[test]
 fn a_host_that_is_not_there_is_told_apart() {
+    requires!("sshd");
     let sshd = Sshd::start();
     let mut host = sshd.host();
     host.address.port = crate::hosts::sshd::free_port();

@@ -5,12 +5,16 @@
     reason = "a test fails by panicking, and prepares the world by itself"
 )]
 
+#[macro_use]
+mod requires;
+
 mod artifacts;
 mod bad_input;
 mod care;
 mod changing_hands;
 mod commit;
 mod converge_debian;
+#[cfg(feature = "fault-injection")]
 mod crash;
 mod determinism;
 mod documents;

@@ -106,6 +106,7 @@ fn ip(words: &[&str]) {
 
 #[test]
 fn a_machine_is_reached_only_from_where_it_is_linked() {
+    requires!("root", "ip");
     let gateway = Machine::new();
     let behind = Machine::behind(&gateway);
     let routes = |machine: &Machine| {

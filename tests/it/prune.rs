@@ -141,16 +141,33 @@ fn prune_removes_instances_without_template_dependents_first() {
 }
 
 #[test]
-fn a_living_instance_that_needs_one_without_template_goes_before_it() {
+fn a_living_instance_that_stands_on_one_without_template_goes_before_it() {
+    let on = |host: &str| {
+        let requirement = format!("requirements: [{{host: {host}}}]");
+        let app = node("app", &requirement).replace("nodes.Root", "nodes.SoftwareComponent");
+        let host = node(host, "").replace("nodes.Root", "nodes.Compute");
+        model(&[host, app])
+    };
+    let env = ensemble(&on("a_box"));
+    job(&env, &["deploy"]).succeeds();
+    // It is to move, and is where it was no less.
+    change(&env, &on("crate"));
+    let run = job(&env, &["teardown", "--prune"]).succeeds();
+    assert_eq!(order(&env), ["app", "a_box"], "{run}");
+    // What stands on it has a template, and so a record.
+    let left = &instances(&env)["a_box"];
+    assert_eq!(left["readyState"]["local"], "absent", "{run}");
+    assert_eq!(left["instances"]["app"]["readyState"]["local"], "absent");
+}
+
+#[test]
+fn one_without_template_does_not_wait_for_what_needs_it_no_more() {
     let [a, b, _] = chain();
     let env = ensemble(&model(&[a, b]));
     job(&env, &["deploy"]).succeeds();
-    // It does not need it any more, and stands on it no less.
     change(&env, &model(&[node("b", "")]));
     job(&env, &["teardown", "--prune"]).succeeds();
-    let mut order = order(&env);
-    order.sort();
-    assert_eq!(order, ["a", "b"]);
+    assert_eq!(order(&env), ["a", "b"]);
 }
 
 #[test]

@@ -5,9 +5,9 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use super::requires::target;
 use super::support::TestEnv;
 
 const ENSEMBLE: &str = "\
@@ -64,22 +64,9 @@ import pathlib
 pathlib.Path(__file__).with_name('marker').write_text('ran')
 ";
 
-/// A Python with the packages that the tests need, made where it is not there yet.
-fn python() -> &'static Path {
-    static PYTHON: OnceLock<PathBuf> = OnceLock::new();
-    PYTHON.get_or_init(|| {
-        let binary = Path::new(env!("CARGO_BIN_EXE_unfurl"));
-        let folder = binary.ancestors().nth(2).unwrap().join("py");
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python.sh");
-        let output = Command::new("sh")
-            .arg(script)
-            .arg(&folder)
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "no Python to test with: {said}");
-        folder.join("bin/python3")
-    })
+/// The Python that `tests/python.sh` makes.
+fn python() -> PathBuf {
+    target().join("py/bin/python3")
 }
 
 fn path_with(folder: &Path) -> String {
@@ -143,6 +130,7 @@ fn assert_gone(file: &Path) {
 
 #[test]
 fn an_ensemble_described_in_python_deploys_and_stays_as_it_is() {
+    requires!("tests/python.sh");
     let env = world(TEMPLATE);
     env.unfurl(["--allow", "python", "validate"]).succeeds();
     env.unfurl(["--allow", "python", "deploy", "--approve"])
@@ -165,6 +153,7 @@ fn an_ensemble_described_in_python_deploys_and_stays_as_it_is() {
 
 #[test]
 fn nothing_runs_that_is_not_allowed() {
+    requires!("tests/python.sh");
     let env = world(MARKING);
     for command in [&["validate"][..], &["deploy", "--approve"], &["status"]] {
         let run = env.unfurl(command);
@@ -182,6 +171,7 @@ fn nothing_runs_that_is_not_allowed() {
 
 #[test]
 fn a_project_that_the_home_project_trusts_may_use_python() {
+    requires!("tests/python.sh");
     let env = world(TEMPLATE);
     let home = env.work().join("../home");
     let project = "apiVersion: unfurl/v1alpha1\nkind: Project\ntrusted: [../work]\n";
@@ -205,6 +195,7 @@ fn comments_alone_need_no_permission() {
 
 #[test]
 fn a_mistake_is_shown_with_file_and_line() {
+    requires!("tests/python.sh");
     for (text, messages) in [
         (
             "import tosca\n\nx = [\n",
@@ -239,6 +230,7 @@ fn a_mistake_is_shown_with_file_and_line() {
 
 #[test]
 fn a_mistake_in_an_imported_file_is_shown_in_that_file() {
+    requires!("tests/python.sh");
     let env = world(TEMPLATE);
     env.write("shapes.py", "import tosca\n\n\nx = 1 / 0\n");
     env.unfurl(["--allow", "python", "validate"])
@@ -248,6 +240,7 @@ fn a_mistake_in_an_imported_file_is_shown_in_that_file() {
 
 #[test]
 fn a_problem_of_the_converted_text_says_what_it_was_converted_from() {
+    requires!("tests/python.sh");
     let text = "\
 import tosca
 from tosca import Property, max_length
@@ -271,6 +264,7 @@ hello = Named(called='too long')
 
 #[test]
 fn a_program_that_loops_is_ended_in_time() {
+    requires!("tests/python.sh");
     let text =
         "import os, pathlib\npathlib.Path('pid').write_text(str(os.getpid()))\nwhile True: pass\n";
     let env = world(text).variable("UNFURL_PYTHON_TIMEOUT", "8");
@@ -286,6 +280,7 @@ fn a_program_that_loops_is_ended_in_time() {
 
 #[test]
 fn nothing_of_a_program_outlives_the_one_who_asked() {
+    requires!("tests/python.sh");
     let text = "\
 import os, pathlib, subprocess, time
 child = subprocess.Popen(['sleep', '300'])
@@ -307,6 +302,7 @@ exit 9";
 
 #[test]
 fn a_program_has_no_network() {
+    requires!("tests/python.sh");
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let text = format!(
@@ -326,6 +322,7 @@ fn a_program_has_no_network() {
 
 #[test]
 fn where_the_network_cannot_be_taken_away_that_is_told() {
+    requires!("tests/python.sh");
     let env = world(TEMPLATE);
     let path = python_that_runs(&env, "bin", &format!("exec {} \"$@\"", python().display()));
     env.write("bin/unshare", "#!/bin/sh\nexit 1\n");
@@ -339,6 +336,7 @@ fn where_the_network_cannot_be_taken_away_that_is_told() {
 
 #[test]
 fn a_program_sees_no_secret_of_the_environment() {
+    requires!("tests/python.sh");
     let text = "import os, tosca\nassert 'SECRET' not in os.environ, 'seen'\nassert os.environ['HOME'] and os.read(0, 1) == b''\n";
     let env = world(text).variable("SECRET", "x");
     env.unfurl(["--allow", "python", "validate", "service_template.py"])
@@ -347,6 +345,7 @@ fn a_program_sees_no_secret_of_the_environment() {
 
 #[test]
 fn an_unchanged_file_runs_once() {
+    requires!("tests/python.sh");
     let env = world(TEMPLATE);
     env.unfurl(["--allow", "python", "validate"]).succeeds();
     let env = env.variable("PATH", "/nowhere");
@@ -366,6 +365,7 @@ fn an_unchanged_file_runs_once() {
 
 #[test]
 fn what_is_kept_counts_only_if_it_is_whole() {
+    requires!("tests/python.sh");
     let env = world(TEMPLATE);
     env.unfurl(["--allow", "python", "validate"]).succeeds();
     let folder = env.work().join("../home/.cache/unfurl/python");
@@ -389,6 +389,7 @@ fn what_is_kept_counts_only_if_it_is_whole() {
 
 #[test]
 fn a_missing_package_is_named_with_the_command_that_installs_it() {
+    requires!("tests/python.sh");
     let env = world(TEMPLATE);
     let command = format!("exec {} -S \"$@\"", python().display());
     let path = python_that_runs(&env, "bin", &command);
@@ -400,6 +401,7 @@ fn a_missing_package_is_named_with_the_command_that_installs_it() {
 
 #[test]
 fn the_python_beside_unfurl_is_used_where_the_other_has_no_package() {
+    requires!("tests/python.sh");
     let env = world(TEMPLATE);
     let command = format!("exec {} -S \"$@\"", python().display());
     let without = python_that_runs(&env, "a", &command);
@@ -416,6 +418,7 @@ fn the_python_beside_unfurl_is_used_where_the_other_has_no_package() {
 
 #[test]
 fn a_program_that_ends_without_an_answer_is_told() {
+    requires!("tests/python.sh");
     let env = world("import os\nos.write(2, b'so long\\n')\nos._exit(7)\n");
     env.unfurl(["--allow", "python", "validate"])
         .exits(1)
@@ -424,6 +427,7 @@ fn a_program_that_ends_without_an_answer_is_told() {
 
 #[test]
 fn imports_of_a_program_start_from_its_folder() {
+    requires!("tests/python.sh");
     let env = world(TEMPLATE);
     for file in ["shapes.py", "service_template.py"] {
         let text = env.read(file);
@@ -446,6 +450,7 @@ fn imports_of_a_program_start_from_its_folder() {
 
 #[test]
 fn yaml_beside_an_imported_file_is_used_unless_it_was_generated() {
+    requires!("tests/python.sh");
     let env = world(TEMPLATE);
     let types = "tosca_definitions_version: tosca_simple_unfurl_1_0_0\nnode_types:\n  Greeter:\n    derived_from: tosca.nodes.Root\n    properties:\n      whom: {type: string}\n      greeting: {type: string, default: Moin}\n";
     let deploy = ["--allow", "python", "deploy", "--approve"];
@@ -461,6 +466,7 @@ fn yaml_beside_an_imported_file_is_used_unless_it_was_generated() {
 
 #[test]
 fn an_operation_that_is_a_function_is_refused_when_it_is_to_run() {
+    requires!("tests/python.sh");
     let text = "\
 import tosca
 
@@ -487,6 +493,7 @@ worker = Worker()
 
 #[test]
 fn a_program_in_a_csar_runs_from_its_folder_and_not_from_an_archive() {
+    requires!("tests/python.sh");
     let env = with_python(TestEnv::new());
     env.write("csar/TOSCA-Metadata/TOSCA.meta", "TOSCA-Meta-File-Version: 1.0\nCSAR-Version: 1.1\nCreated-By: me\nEntry-Definitions: main.yaml\n");
     env.write("csar/main.yaml", "tosca_definitions_version: tosca_simple_unfurl_1_0_0\nimports: [{file: shapes.py}]\ntopology_template:\n  node_templates:\n    hello: {type: Greeter}\n");
@@ -509,6 +516,7 @@ fn a_program_in_a_csar_runs_from_its_folder_and_not_from_an_archive() {
 
 #[test]
 fn a_program_may_import_from_the_folder_above_within_the_project() {
+    requires!("tests/python.sh");
     let env = world("");
     env.write("sub/x.py", &TEMPLATE.replace(".shapes", "..shapes"));
     let ensemble = ENSEMBLE.replace("service_template.py", "sub/x.py");
@@ -520,6 +528,7 @@ fn a_program_may_import_from_the_folder_above_within_the_project() {
 
 #[test]
 fn what_a_program_leaves_running_ends_with_it() {
+    requires!("tests/python.sh");
     let text = "\
 import pathlib, subprocess, tosca
 child = subprocess.Popen(['sleep', '300'])
@@ -537,6 +546,7 @@ w = tosca.nodes.Root()
 
 #[test]
 fn the_same_comes_of_a_program_every_time() {
+    requires!("tests/python.sh");
     let text = "\
 import tosca
 
@@ -563,6 +573,7 @@ a = A(names=' '.join({'b', 'c', 'd', 'e', 'f', 'é'}))
 
 #[test]
 fn a_service_template_in_python_is_no_ensemble() {
+    requires!("tests/python.sh");
     let env = world(MARKING);
     let run = env.unfurl(["--allow", "python", "deploy", "service_template.py"]);
     run.exits(64)

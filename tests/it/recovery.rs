@@ -229,6 +229,58 @@ fn a_teardown_that_was_cut_off_goes_on_where_it_was() {
     }
 }
 
+/// `create` of `a` fails until `ready` is there, and brings it past `configure`, which is left out.
+const SHORT_TURN: &str = "apiVersion: unfurl/v1.0.0
+kind: Ensemble
+spec:
+  service_template:
+    tosca_definitions_version: tosca_simple_unfurl_1_0_0
+    node_types:
+      Made:
+        derived_from: tosca.nodes.Root
+        interfaces:
+          Standard: {operations: {create: exec sh ./step.sh create b}}
+      Started:
+        derived_from: tosca.nodes.Root
+        interfaces:
+          Standard:
+            operations:
+              create:
+                implementation: test -e ready
+                inputs:
+                  resultTemplate: '{% if success %}readyState: {state: started}{% endif %}'
+              configure: 'true'
+    topology_template:
+      node_templates:
+        a: {type: Started}
+        b: {type: Made, requirements: [{dependency: a}]}
+";
+
+#[test]
+fn a_task_that_completes_a_turn_after_its_end_is_on_record_so_when_the_job_is_cut_off() {
+    let env = TestEnv::with_ensemble(SHORT_TURN);
+    env.write("step.sh", STEP);
+    env.unfurl(["deploy", "--approve"]).exits(64);
+    let failed = &env.ensemble()["status"]["instances"]["a"]["lastConfigChange"];
+    let failed = failed.as_str().unwrap().to_owned();
+    env.write("ready", "");
+    env.write("fatal", "early create b");
+    cut(&env, &["deploy", "--approve"]);
+    env.unfurl(["deploy", "--approve"]).exits(1);
+    let files = env.files().into_iter();
+    let records = files.filter(|(path, _)| path.contains("changes/"));
+    let records = records.map(|(_, bytes)| String::from_utf8(bytes).unwrap());
+    let records: Vec<String> = records.collect();
+    let is_of_cut_off = |record: &&String| record.contains("cutOff: ::b");
+    let record = records.iter().find(is_of_cut_off).unwrap();
+    let mut tasks = record.split("- changeId").skip(1);
+    let created = tasks.find(|task| task.contains("target: ::a")).unwrap();
+    assert!(
+        created.contains(&format!("previousId: {failed}\n")),
+        "{record}"
+    );
+}
+
 #[test]
 fn a_deploy_after_a_teardown_that_is_cut_off_is_not_forgotten() {
     let env = made("");

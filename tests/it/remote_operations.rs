@@ -98,6 +98,7 @@ fn nothing_is_done_again(env: &TestEnv, sshd: &Sshd) {
 
 #[test]
 fn a_command_runs_on_the_machine_that_its_operation_names() {
+    requires!("sshd");
     let sshd = Sshd::start();
     let env = ensemble(
         &sshd,
@@ -125,6 +126,7 @@ fn a_command_runs_on_the_machine_that_its_operation_names() {
 
 #[test]
 fn a_script_of_the_ensemble_goes_there_and_leaves_nothing() {
+    requires!("sshd");
     let sshd = Sshd::start();
     let env = ensemble(
         &sshd,
@@ -151,6 +153,7 @@ fn a_script_of_the_ensemble_goes_there_and_leaves_nothing() {
 
 #[test]
 fn a_secret_goes_there_unseen() {
+    requires!("sshd");
     let sshd = Sshd::start();
     let look = "tr '\\\\0' ' ' < /proc/$$/cmdline; cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\\\0' ' ' | grep -c 'hunter[2]hunter2'; echo $PASSWORD | wc -c";
     let env = ensemble(
@@ -173,6 +176,7 @@ fn a_secret_goes_there_unseen() {
 
 #[test]
 fn an_operation_waits_for_the_address_of_its_machine() {
+    requires!("sshd");
     let sshd = Sshd::start();
     let endpoint = endpoint(&sshd, "host_ed25519.pub", "");
     let env = TestEnv::with_ensemble(&format!(
@@ -196,6 +200,7 @@ fn an_operation_waits_for_the_address_of_its_machine() {
 
 #[test]
 fn a_machine_whose_key_is_another_is_not_talked_to() {
+    requires!("sshd");
     let sshd = Sshd::start();
     make_key(&sshd.path("other"), "ed25519", "");
     let endpoint = endpoint(&sshd, "other.pub", "host: 127.0.0.1, ");
@@ -227,6 +232,7 @@ fn what_is_no_machine_is_told() {
 
 #[test]
 fn a_connection_that_is_lost_leaves_a_doubt() {
+    requires!("sshd");
     let sshd = Sshd::start();
     let env = ensemble(
         &sshd,
@@ -250,6 +256,7 @@ fn a_connection_that_is_lost_leaves_a_doubt() {
 
 #[test]
 fn a_command_of_the_user_runs_on_the_machine_of_an_instance() {
+    requires!("sshd");
     let sshd = Sshd::start();
     let env = ensemble(&sshd, "              create: 'true'\n");
     let run = env.unfurl([
@@ -272,6 +279,7 @@ fn a_command_of_the_user_runs_on_the_machine_of_an_instance() {
 
 #[test]
 fn executors_are_around_the_commands_of_operations() {
+    requires!("sshd");
     let sshd = Sshd::start();
     let env = ensemble(
         &sshd,
@@ -303,6 +311,7 @@ fn executors_are_around_the_commands_of_operations() {
 
 #[test]
 fn an_executor_of_ones_own_decides_over_a_command() {
+    requires!("sshd");
     let sshd = Sshd::start();
     let env = ensemble(&sshd, "              create: 'true'\n");
     env.write(

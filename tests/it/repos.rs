@@ -1,7 +1,6 @@
 //! Real git repositories for the tests: an ensemble in one, bare ones to push to.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 
@@ -89,21 +88,6 @@ pub(crate) fn hook(env: &TestEnv, path: &str, script: &str) {
     env.write(path, &format!("#!/bin/sh\n{script}\n"));
     let path = env.work().join(path);
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
-}
-
-/// Whether a program is there; a test that needs it says why it is passed over, and fails in CI.
-pub(crate) fn has_program(name: &str) -> bool {
-    let found = std::env::var_os("PATH").is_some_and(|path| {
-        std::env::split_paths(&path).any(|folder: std::path::PathBuf| folder.join(name).is_file())
-    });
-    if !found {
-        assert!(
-            std::env::var_os("CI").is_none(),
-            "`{name}` is not installed"
-        );
-        writeln!(std::io::stderr(), "passed over: `{name}` is not installed").ok();
-    }
-    found
 }
 
 /// Runs git where it may fail; gives its exit code and all it said.

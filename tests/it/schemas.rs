@@ -8,6 +8,7 @@ use unfurl::diagnostic::Sources;
 use unfurl::ops::schema::{SchemaOf, schema};
 use unfurl::yaml::{Limits, parse};
 
+use super::requires::shared;
 use super::support::TestEnv;
 
 fn root() -> PathBuf {
@@ -74,19 +75,8 @@ fn the_examples_meet_the_schema() {
 
 #[test]
 fn ensembles_of_the_corpus_meet_the_schema() {
-    let shared = std::env::var_os("SHARED").map_or_else(|| root().join("../shared"), PathBuf::from);
-    let corpus = shared.join("corpus/unfurl");
-    if !corpus.is_dir() {
-        assert!(
-            std::env::var("CI").as_deref() != Ok("true"),
-            "the corpus is missing"
-        );
-        eprintln!(
-            "The corpus is not at {}, so it is passed over.",
-            corpus.display()
-        );
-        return;
-    }
+    requires!("corpus/unfurl");
+    let corpus = shared().join("corpus/unfurl");
     let checker = checker(SchemaOf::Ensemble);
     let mut count = 0;
     for entry in fs::read_dir(&corpus).unwrap() {

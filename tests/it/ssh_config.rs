@@ -346,6 +346,7 @@ const TEXTS: &[&str] = &[
 
 #[test]
 fn written_files_say_what_ssh_says_of_them() {
+    requires!("ssh");
     let written = Written::new();
     let mut disagreements = Vec::new();
     for (number, text) in TEXTS.iter().enumerate() {
@@ -445,6 +446,7 @@ fn generated(dice: &mut Dice, includes: &[&str]) -> String {
 
 #[test]
 fn generated_files_say_what_ssh_says_of_them() {
+    requires!("ssh");
     let written = Written::new();
     let mut dice = Dice(0x5eed_2026_1121);
     let mut disagreements = Vec::new();
@@ -467,6 +469,7 @@ fn generated_files_say_what_ssh_says_of_them() {
 
 #[test]
 fn a_file_that_includes_itself_is_refused() {
+    requires!("ssh");
     let written = Written::new();
     let file = written.file("a", "User x\nInclude DIR/a\n");
     assert!(theirs(&file, "foo").is_err());

@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use crate::requires::shared;
+
 /// How long one call of the binary may take.
 const LIMIT: Duration = Duration::from_secs(100);
 
@@ -122,6 +124,7 @@ impl TestEnv {
     }
 
     /// Calls the binary with one more environment variable.
+    #[cfg(feature = "fault-injection")]
     pub(crate) fn unfurl_with(&self, (name, value): (&str, &str), arguments: &[&str]) -> Run {
         let mut shell = Command::new("/usr/bin/env");
         shell.arg(format!("{name}={value}"));
@@ -527,18 +530,9 @@ pub(crate) fn is_full() -> bool {
     std::env::var("UNFURL_LOOPS").is_ok_and(|loops| loops == "full")
 }
 
-/// What real Fabric answered; none, said in one line, where the shared folder is not there.
-#[expect(clippy::print_stderr, reason = "a test says what it passes over")]
-pub(crate) fn fabric_answers() -> Option<serde_json::Value> {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared");
-    let shared = std::env::var_os("SHARED").map_or_else(beside, PathBuf::from);
-    let file = shared.join("corpus/fabric/expected.json");
-    if !file.is_file() {
-        let is_ci = std::env::var("CI").as_deref() == Ok("true");
-        assert!(!is_ci, "the corpus is missing: {}", file.display());
-        eprintln!("There is no {}, so it is passed over.", file.display());
-        return None;
-    }
+/// What real Fabric answered; it is in `corpus/fabric`.
+pub(crate) fn fabric_answers() -> serde_json::Value {
+    let file = shared().join("corpus/fabric/expected.json");
     let text = fs::read_to_string(file).unwrap();
-    Some(serde_json::from_str(&text).unwrap())
+    serde_json::from_str(&text).unwrap()
 }

@@ -121,6 +121,7 @@ fn a_task_without_hosts_is_an_operation() {
 
 #[test]
 fn a_task_goes_to_the_machines_of_instances() {
+    requires!("sshd");
     let sshd = Sshd::with(2, &[]);
     let env = over(
         &sshd,
@@ -169,6 +170,7 @@ fn a_task_goes_to_the_machines_of_instances() {
 
 #[test]
 fn a_task_that_fails_on_a_host_fails_the_operation() {
+    requires!("sshd");
     let sshd = Sshd::with(2, &[]);
     let env = over(&sshd, "task: break, hosts: one;two");
     env.write(

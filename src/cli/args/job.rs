@@ -4,10 +4,13 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
+use clap::builder::PossibleValue;
 use clap::{ArgAction, Args, ValueEnum};
 
 use crate::cli::args::duration::duration;
 use crate::cli::args::format::OutputFormat;
+use crate::name::{InstanceName, TemplateName};
+use crate::plan::{ChangeDetection, Repair};
 
 /// From which status on a job exits with an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -21,28 +24,32 @@ pub(in crate::cli) enum JobExitCode {
     Never,
 }
 
-/// What is repaired.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(in crate::cli) enum RepairArg {
-    /// Instances in error
-    #[default]
-    Error,
-    /// Degraded ones, too
-    Degraded,
-    /// Nothing
-    None,
+impl ValueEnum for Repair {
+    fn value_variants<'a>() -> &'a [Self] {
+        &Self::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.as_str()).help(match self {
+            Self::Error => "Instances in error",
+            Self::Degraded => "Degraded ones, too",
+            Self::None => "Nothing",
+        }))
+    }
 }
 
-/// Whether instances are compared with the model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub(in crate::cli) enum ChangeDetectionArg {
-    /// No
-    Skip,
-    /// All of them
-    Always,
-    /// Those that were not customised
-    #[default]
-    Evaluate,
+impl ValueEnum for ChangeDetection {
+    fn value_variants<'a>() -> &'a [Self] {
+        &Self::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.as_str()).help(match self {
+            Self::Skip => "No",
+            Self::Always => "All of them",
+            Self::Evaluate => "Those that were not customised",
+        }))
+    }
 }
 
 /// What becomes of a job where something is not committed.
@@ -71,7 +78,7 @@ pub(in crate::cli) struct Given {
     /// Leave out this instance or node template, with what is nested in it; may be given more than
     /// once
     #[arg(long, value_name = "NAME")]
-    pub(in crate::cli) exclude: Vec<String>,
+    pub(in crate::cli) exclude: Vec<InstanceName>,
     /// A variable for expressions; `input_NAME` sets an input of the topology
     #[arg(long, num_args = 2, value_names = ["NAME", "VALUE"], action = ArgAction::Append)]
     pub(in crate::cli) var: Vec<String>,
@@ -88,7 +95,7 @@ pub(in crate::cli) struct AnyJob {
     pub(in crate::cli) dryrun: bool,
     /// Only this instance; may be given more than once
     #[arg(short, long, value_name = "NAME")]
-    pub(in crate::cli) instance: Vec<String>,
+    pub(in crate::cli) instance: Vec<InstanceName>,
     #[command(flatten)]
     pub(in crate::cli) given: Given,
     /// How to print the result
@@ -165,7 +172,7 @@ pub(in crate::cli) struct Keep {
 pub(in crate::cli) struct Narrow {
     /// Only this node template and what it requires
     #[arg(long, value_name = "NAME")]
-    pub(in crate::cli) template: Option<String>,
+    pub(in crate::cli) template: Option<TemplateName>,
     /// Run operations whatever the status says
     #[arg(long)]
     pub(in crate::cli) force: bool,
@@ -179,7 +186,7 @@ pub(in crate::cli) struct Compare {
     pub(in crate::cli) skip_new: bool,
     /// Whether to compare instances with the model
     #[arg(long, value_enum, default_value = "evaluate")]
-    pub(in crate::cli) change_detection: ChangeDetectionArg,
+    pub(in crate::cli) change_detection: ChangeDetection,
 }
 
 /// How far a deployment goes.
@@ -187,7 +194,7 @@ pub(in crate::cli) struct Compare {
 pub(in crate::cli) struct Reach {
     /// What to repair
     #[arg(long, value_enum, default_value = "error")]
-    pub(in crate::cli) repair: RepairArg,
+    pub(in crate::cli) repair: Repair,
     /// Check new instances before creating them
     #[arg(long)]
     pub(in crate::cli) check: bool,

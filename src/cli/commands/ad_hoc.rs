@@ -7,7 +7,8 @@ use crate::cli::args::global::Global;
 use crate::cli::args::host::HostOptions;
 use crate::cli::output::Output;
 use crate::cli::screen::hosts::HostScreen;
-use crate::ops::runbook::{AdHoc, RunbookRequest, perform};
+use crate::fleet::tasks::{AdHoc, RunbookRequest};
+use crate::ops::tasks::perform;
 use crate::ops::{Failure, FailureKind, watch_signals};
 use crate::runbook::{Deed, Tasks};
 

@@ -10,8 +10,9 @@ use crate::cli::args::global::Global;
 use crate::cli::commits;
 use crate::cli::output::Output;
 use crate::cli::request::session::session_options;
+use crate::ensemble::Commits;
 use crate::ops::commit::CommitOptions;
-use crate::ops::{self, Commits, Failure, FailureKind};
+use crate::ops::{self, Failure, FailureKind};
 use crate::system::{fs, process};
 
 /// What stands above the part of a message that people do not write.
@@ -94,7 +95,7 @@ fn tell_commits(format: OutputFormat, commits: &Commits, output: &Output) {
     match format {
         OutputFormat::Json => {
             let mut answer = json!({ "commits": commits::json(commits) });
-            if let Some(failure) = &commits.failure {
+            if let Some(failure) = commits.failure.as_ref().map(Failure::from) {
                 answer["errors"] = output.json_of(&failure.problems, &failure.sources).into();
             }
             output.json(&answer);

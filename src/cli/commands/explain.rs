@@ -13,8 +13,9 @@ use crate::diagnostic::Places;
 use crate::job::{Change, ProposedTask};
 use crate::name::{Priority, Status, TemplateName};
 use crate::ops;
-use crate::ops::explain::{Explained, Links, Subject};
+use crate::ops::explain::{Explained, Links};
 use crate::plan::{Reason, left_out};
+use crate::topology::Subject;
 use crate::topology::{Created, Kind};
 use crate::ui::{ExplainView, Fact, LastChange, LinkView, words};
 use crate::value::{Handle, Value};
@@ -348,7 +349,7 @@ fn last_change(explained: &Explained, handle: Handle) -> Option<LastChange> {
             return Some(change);
         }
         Err(why) => {
-            change.unknown = Some(why);
+            change.unknown = Some(why.to_string());
             return Some(change);
         }
     };

@@ -45,7 +45,7 @@ pub(in crate::cli) fn forward(args: &ForwardArgs, global: &Global, output: &Outp
         }
     };
     let done = visit(&args.host, true, global, output)
-        .and_then(|visit| visit.forward(&forwards, &mut told));
+        .and_then(|visit| Ok(visit.forward(&forwards, &mut told)?));
     done.unwrap_or_else(|failure| output.failure(&failure, false))
 }
 

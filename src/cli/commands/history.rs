@@ -7,8 +7,9 @@ use crate::cli::args::global::Global;
 
 use crate::cli::output::Output;
 use crate::cli::request::session::{session_options, tell_cut_off};
+use crate::ensemble::history::{History, Job, Selection, Task};
 use crate::job::Level;
-use crate::ops::history::{self, History, HistoryRequest, Job, Task};
+use crate::ops::{SessionOptions, history};
 use crate::ui::{JobLine, JobView, JobsView, TaskLine};
 use crate::value::Value;
 
@@ -44,10 +45,13 @@ pub(in crate::cli) struct HistoryArgs {
     output: OutputFormat,
 }
 
-fn request(args: &HistoryArgs, global: &Global, output: &Output) -> HistoryRequest {
+fn options(args: &HistoryArgs, global: &Global, output: &Output) -> SessionOptions {
     let environment = args.use_environment.as_deref();
-    HistoryRequest {
-        session: session_options(&args.ensemble, environment, global, output),
+    session_options(&args.ensemble, environment, global, output)
+}
+
+fn selection(args: &HistoryArgs) -> Selection {
+    Selection {
         job: args.job.clone(),
         instance: args.instance.clone(),
         limit: match (args.limit, &args.job) {
@@ -61,9 +65,9 @@ fn request(args: &HistoryArgs, global: &Global, output: &Output) -> HistoryReque
 /// Shows what is on record; gives the exit code.
 pub(in crate::cli) fn history(args: &HistoryArgs, global: &Global, output: &Output) -> u8 {
     let json = args.output == OutputFormat::Json;
-    let request = request(args, global, output);
-    tell_cut_off(&request.session, output);
-    let history = match history::history(&request) {
+    let options = options(args, global, output);
+    tell_cut_off(&options, output);
+    let history = match history::history(&options, &selection(args)) {
         Ok(history) => history,
         Err(failure) => return output.failure(&failure, json),
     };

@@ -110,7 +110,8 @@ fn show(
             if !problems.is_empty() {
                 summary["problems"] = problems.into();
             }
-            let failures = [failure, report.commits.failure.as_ref()];
+            let of_commits = report.commits.failure.as_ref().map(Failure::from);
+            let failures = [failure, of_commits.as_ref()];
             let errors = failures.into_iter().flatten();
             let errors = errors.flat_map(|it| output.json_of(&it.problems, &it.sources));
             let errors: Vec<_> = errors.collect();

@@ -9,7 +9,8 @@ use crate::cli::args::global::Global;
 use crate::cli::args::host::HostConnection;
 use crate::cli::output::Output;
 use crate::cli::screen::hosts::HostScreen;
-use crate::ops::runbook::{HostVisit, HostsView as _};
+use crate::fleet::hosts::HostVisit;
+use crate::fleet::tasks::HostsView as _;
 use crate::ops::{Failure, watch_signals};
 
 /// Which host, and how it is reached.
@@ -38,5 +39,5 @@ pub(in crate::cli) fn visit(
     let mut screen = HostScreen::new(output, HostOutput::Text, interrupts.clone());
     let mut ask = |question: &_| is_asked.then(|| screen.ask(question)).flatten();
     let host = (args.host.as_str(), connection.user.as_deref());
-    HostVisit::begin(host, &known, &interrupts, &mut ask)
+    Ok(HostVisit::begin(host, &known, &interrupts, &mut ask)?)
 }

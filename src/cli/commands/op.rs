@@ -4,8 +4,9 @@ use crate::cli::args::global::Global;
 use crate::cli::args::state::{OpArgs, TreeOptions};
 use crate::cli::commands::state::run;
 use crate::cli::output::Output;
+use crate::cli::request::maps::map_of;
 use crate::cli::request::states::{Where, request};
-use crate::ops::states::{What, map_of};
+use crate::fleet::states::What;
 use crate::ops::{Failure, FailureKind};
 use crate::value::{Map, Value};
 

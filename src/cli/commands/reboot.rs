@@ -10,7 +10,7 @@ use crate::cli::args::global::Global;
 use crate::cli::args::host::HostOptions;
 use crate::cli::commands::ad_hoc::run_ad_hoc;
 use crate::cli::output::Output;
-use crate::ops::runbook::AdHoc;
+use crate::fleet::tasks::AdHoc;
 use crate::runbook::{Deed, How, Text};
 
 /// Restart hosts and wait until they are there again

@@ -8,6 +8,7 @@ use crate::cli::args::job::{AnyJob, Control, JobArgs};
 use crate::cli::commands::job;
 use crate::cli::output::Output;
 use crate::cli::request::job::Deed;
+use crate::name::InstanceName;
 use crate::ops::{Failure, FailureKind};
 use crate::plan::{Workflow, operation_named};
 
@@ -38,7 +39,7 @@ pub(in crate::cli) struct RunArgs {
     /// The instance on whose machine the command runs; also the one that it is about, unless
     /// `--instance` names others
     #[arg(long, value_name = "NAME")]
-    host: Option<String>,
+    host: Option<InstanceName>,
     /// The module of Ansible to run
     #[arg(long, value_name = "NAME", hide = true)]
     module: Option<String>,
@@ -104,7 +105,7 @@ fn deed(args: &RunArgs) -> Result<Deed, Failure> {
         workflow: Workflow::Run,
         operation: args.operation.as_deref().map(operation_named),
         command: args.command.clone(),
-        host: args.host.as_deref().map(Into::into),
+        host: args.host.clone(),
         save: args.save,
     })
 }

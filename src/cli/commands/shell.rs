@@ -24,6 +24,6 @@ pub(in crate::cli) fn shell(args: &ShellArgs, global: &Global, output: &Output) 
     let is_asked = std::io::stdin().is_terminal();
     let kind = output.variable("TERM").filter(|kind| !kind.is_empty());
     let done = visit(&args.host, is_asked, global, output)
-        .and_then(|visit| visit.shell(kind.unwrap_or("dumb")));
+        .and_then(|visit| Ok(visit.shell(kind.unwrap_or("dumb"))?));
     done.unwrap_or_else(|failure| output.failure(&failure, false))
 }

@@ -7,8 +7,9 @@ use crate::cli::commands::state_show::{View, show as show_compiled};
 use crate::cli::output::Output;
 use crate::cli::request::states::{Where, request_of_files};
 use crate::cli::screen::states::{Shown, StatesScreen, for_machines, show};
+use crate::fleet::states::StatesRequest;
 use crate::ops::Failure;
-use crate::ops::states::{StatesRequest, perform};
+use crate::ops::states::perform;
 use crate::ui::StateDetail;
 use crate::value::Value;
 

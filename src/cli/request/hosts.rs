@@ -9,11 +9,12 @@ use crate::cli::args::global::Global;
 use crate::cli::args::host::{HostConnection, HostOptions};
 use crate::cli::output::Output;
 use crate::cli::request::session::home;
+use crate::fleet::hosts::KnownHosts;
 use crate::host::book::{Agent, DefaultKeys, Login};
 use crate::host::ssh_config::Files;
 use crate::host::{Chain, ChainSpec, HostKeys, Surroundings};
 use crate::job::Level;
-use crate::ops::runbook::{HostsRequest, KnownHosts};
+use crate::ops::hosts::{HostsRequest, known_hosts};
 use crate::ops::{Failure, FailureKind, SessionOptions};
 use crate::runbook::{MaxFail, Options, Scope, Switches};
 use crate::system::env::Env;
@@ -79,7 +80,7 @@ impl HostConnection {
             let message = format!("there is no key file `{}`", missing.display());
             return Err(Failure::new(FailureKind::Usage, message, None));
         }
-        let known = KnownHosts::read(&self.request(inventories, global, output))?;
+        let known = known_hosts(&self.request(inventories, global, output))?;
         for (warnings, sources) in &known.warnings {
             output.diagnostics(warnings, sources);
         }

@@ -3,14 +3,14 @@
 use std::num::NonZeroUsize;
 
 use crate::cli::args::global::Global;
-use crate::cli::args::job::{ChangeDetectionArg, DirtyArg, JobArgs, Keep, RepairArg};
+use crate::cli::args::job::{DirtyArg, JobArgs, Keep};
 use crate::cli::output::Output;
 use crate::cli::request::session::session_options;
+use crate::ensemble::CommitRequest;
 use crate::host::ChainSpec;
-use crate::name::{InstanceName, OperationRef};
+use crate::name::{InstanceName, OperationRef, TemplateName};
 use crate::ops::{
-    CommitRequest, Failure, FailureKind, JobRequest, QueryRequest, RunSettings, SaveSettings,
-    SessionOptions,
+    Failure, FailureKind, JobRequest, QueryRequest, RunSettings, SaveSettings, SessionOptions,
 };
 use crate::plan::{AdHoc, ChangeDetection, Goal, Removal, Repair, Workflow};
 use crate::system::signals::Interrupts;
@@ -157,8 +157,8 @@ fn refuse_other_goal(args: &JobArgs) -> Result<(), Failure> {
         ..
     } = args;
     let narrowed = is_filtered(args) || narrow.force || !any.given.exclude.is_empty();
-    let compared = compare.skip_new || compare.change_detection != ChangeDetectionArg::default();
-    let reached = reach.check || reach.upgrade || reach.repair != RepairArg::default();
+    let compared = compare.skip_new || compare.change_detection != ChangeDetection::default();
+    let reached = reach.check || reach.upgrade || reach.repair != Repair::default();
     let removed = removal.prune || removal.destroyunmanaged;
     if !args.control.resume || !(narrowed || compared || reached || removed) {
         return Ok(());
@@ -180,28 +180,19 @@ fn is_filtered(args: &JobArgs) -> bool {
 }
 
 fn goal(deed: Deed, args: &JobArgs) -> Goal {
-    let (instances, excluded) = (args.any.instance.iter(), args.any.given.exclude.iter());
-    let mut instances: Vec<InstanceName> = instances.map(|name| name.as_str().into()).collect();
+    let mut instances = args.any.instance.clone();
     if instances.is_empty() {
         instances.extend(deed.host.clone());
     }
     Goal {
         workflow: deed.workflow,
-        template: args.narrow.template.as_deref().map(Into::into),
+        template: args.narrow.template.clone(),
         instances,
-        excluded: excluded.map(|name| name.as_str().into()).collect(),
+        excluded: args.any.given.exclude.iter().cloned().collect(),
         force: args.narrow.force,
         skip_new: args.compare.skip_new,
-        repair: match args.reach.repair {
-            RepairArg::Error => Repair::Error,
-            RepairArg::Degraded => Repair::Degraded,
-            RepairArg::None => Repair::None,
-        },
-        change_detection: match args.compare.change_detection {
-            ChangeDetectionArg::Skip => ChangeDetection::Skip,
-            ChangeDetectionArg::Always => ChangeDetection::Always,
-            ChangeDetectionArg::Evaluate => ChangeDetection::Evaluate,
-        },
+        repair: args.reach.repair,
+        change_detection: args.compare.change_detection,
         upgrade: args.reach.upgrade,
         check: args.reach.check,
         removal: Removal {
@@ -244,18 +235,21 @@ fn recorded(args: &JobArgs, global: &Global) -> Map {
         ("exclude", &args.any.given.exclude),
     ] {
         if !names.is_empty() {
-            let names = names.iter().map(|name| Value::from(name.as_str()));
+            let names = names.iter().map(|name| Value::from(name.shared()));
             options.insert(name.into(), Value::list(names));
         }
     }
     let words = [
-        ("template", &args.narrow.template),
-        ("use_environment", &args.any.given.use_environment),
-        ("starttime", &args.any.starttime),
+        (
+            "template",
+            args.narrow.template.as_ref().map(TemplateName::as_str),
+        ),
+        ("use_environment", args.any.given.use_environment.as_deref()),
+        ("starttime", args.any.starttime.as_deref()),
     ];
     for (name, word) in words {
         if let Some(word) = word {
-            options.insert(name.into(), Value::from(word.as_str()));
+            options.insert(name.into(), Value::from(word));
         }
     }
     let flags = [
@@ -283,16 +277,9 @@ fn recorded(args: &JobArgs, global: &Global) -> Map {
 
 /// The options that are a choice of words, where the user chose another than what is usual.
 fn choices(args: &JobArgs) -> [(&'static str, Option<&'static str>); 3] {
-    let repair = match args.reach.repair {
-        RepairArg::Error => None,
-        RepairArg::Degraded => Some("degraded"),
-        RepairArg::None => Some("none"),
-    };
-    let change_detection = match args.compare.change_detection {
-        ChangeDetectionArg::Evaluate => None,
-        ChangeDetectionArg::Skip => Some("skip"),
-        ChangeDetectionArg::Always => Some("always"),
-    };
+    let (repair, compared) = (args.reach.repair, args.compare.change_detection);
+    let repair = (repair != Repair::default()).then(|| repair.as_str());
+    let change_detection = (compared != ChangeDetection::default()).then(|| compared.as_str());
     let dirty = match args.control.dirty {
         DirtyArg::Auto => None,
         DirtyArg::Ok => Some("ok"),

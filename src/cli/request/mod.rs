@@ -2,5 +2,6 @@
 
 pub(super) mod hosts;
 pub(super) mod job;
+pub(super) mod maps;
 pub(super) mod session;
 pub(super) mod states;

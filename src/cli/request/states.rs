@@ -9,10 +9,9 @@ use crate::cli::args::host::{HostChoice, HostConnection};
 use crate::cli::args::state::{OrderingArg, RunOptions, TreeOptions};
 use crate::cli::output::Output;
 use crate::cli::request::hosts::items;
+use crate::cli::request::maps::{map_of, map_of_file};
 use crate::converge::Ordering;
-use crate::ops::states::{
-    Pace, StateHost, StatesRequest, Tree, What, choose, map_of, map_of_file, this_machine,
-};
+use crate::fleet::states::{Pace, StateHost, StatesRequest, Tree, What, choose, this_machine};
 use crate::ops::watch_signals;
 use crate::ops::{Failure, FailureKind};
 use crate::runbook::Scope;

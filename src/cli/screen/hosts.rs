@@ -3,9 +3,9 @@
 use crate::cli::args::format::HostOutput;
 use crate::cli::output::Output;
 use crate::cli::prompt;
+use crate::fleet::tasks::{HostsView, RunbookReport};
 use crate::host::{Question, Secret};
 use crate::job::Level;
-use crate::ops::runbook::{HostsView, RunbookReport};
 use crate::runbook::Event;
 use crate::system::signals::Interrupts;
 use crate::ui::{Channel, HostDetail, HostLines, HostSummary, host_event};

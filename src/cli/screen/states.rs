@@ -9,11 +9,11 @@ use crate::cli::args::state::DetailArg;
 use crate::cli::output::Output;
 use crate::cli::screen::hosts::HostScreen;
 use crate::converge::{StateResult, to_value};
+use crate::fleet::states::{End, MachineReport, StatesReport, StatesView};
+use crate::fleet::tasks::HostsView as _;
 use crate::host::change::Change;
 use crate::host::{Question, Secret};
 use crate::job::Level;
-use crate::ops::runbook::HostsView as _;
-use crate::ops::states::{End, MachineReport, StatesReport, StatesView};
 use crate::system::signals::Interrupts;
 use crate::ui::{Progress, StateCounts, StateDetail, StateLine, host_table, state_lines};
 

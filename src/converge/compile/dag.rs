@@ -5,12 +5,12 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::order::Number;
+use super::lower::Number;
 use super::problem::Problem;
 use crate::converge::{Chunk, ChunkIndex, Low, Requisite, Target, find};
 use crate::dag::{Cycle, find_cycle};
 use crate::diagnostic::{Diagnostic, Span};
-use crate::hash::FoldMap;
+use crate::value::FoldMap;
 
 /// A chunk in the order, or the test of one that a `prereq` asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -198,11 +198,7 @@ impl Graph<'_> {
         );
         let mut after: FoldMap<usize, Vec<usize>> = FoldMap::default();
         let mut left: Vec<usize> = self.low.sets.iter().map(|set| set.len()).collect();
-        let waiting = |node: usize| {
-            let inputs = &self.inputs[self.chunk_of(node) as usize];
-            inputs.iter().filter(|set| left[**set as usize] > 0).count()
-        };
-        let mut waits: Vec<usize> = (0..nodes).map(waiting).collect();
+        let mut waits = self.waits(&left, nodes);
         for (from, to) in &self.edges {
             waits[*to] += 1;
             after.entry(*from).or_default().push(*to);
@@ -252,6 +248,15 @@ impl Graph<'_> {
         } else {
             Err(Box::new(self.cycle(&done)))
         }
+    }
+
+    /// How many sets each node waits for, of which so many members are left.
+    fn waits(&self, left: &[usize], nodes: usize) -> Vec<usize> {
+        let waiting = |node: usize| {
+            let inputs = &self.inputs[self.chunk_of(node) as usize];
+            inputs.iter().filter(|set| left[**set as usize] > 0).count()
+        };
+        (0..nodes).map(waiting).collect()
     }
 
     /// What nodes are sorted by.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::high::{Exclusion, High};
 use crate::converge::glob::Glob;
-use crate::hash::FoldSet;
+use crate::value::FoldSet;
 
 impl High {
     /// Takes out what is excluded.

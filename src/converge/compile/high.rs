@@ -1,12 +1,15 @@
-//! High data: IDs with their states, as written (S1).
+//! High data: IDs with their states, as written, and how they are read from an SLS as it was
+//! rendered (S1, S2).
 
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 
 use super::names::Word;
-use crate::diagnostic::Span;
+use super::problem::Problem;
+use crate::diagnostic::{Diagnostic, Diagnostics, Sources, Span};
 use crate::value::{Map, Value};
+use crate::yaml::{Entry, Kind, Mapping, Node, Schema};
 
 /// All that state files say.
 #[derive(Debug, Default)]
@@ -166,4 +169,316 @@ impl State {
             Item::Arguments(arguments) => arguments.iter(),
         })
     }
+}
+
+/// What one SLS says.
+#[derive(Debug, Default)]
+pub(super) struct Sls {
+    pub(super) ids: Vec<(Arc<str>, Body)>,
+    pub(super) includes: Vec<Include>,
+    pub(super) extensions: Vec<(Arc<str>, Body)>,
+    pub(super) exclusions: Vec<Exclusion>,
+}
+
+/// An SLS that another includes.
+#[derive(Debug, Clone)]
+pub(super) struct Include {
+    /// The environment, if one is said.
+    pub(super) env: Option<Arc<str>>,
+    /// The name, as written.
+    pub(super) name: Arc<str>,
+    pub(super) span: Span,
+}
+
+/// Reads one SLS.
+pub(super) struct Reader<'a> {
+    pub(super) sources: &'a Sources,
+    pub(super) sls: Arc<str>,
+    pub(super) file: usize,
+    pub(super) problems: &'a mut Diagnostics,
+}
+
+impl Reader<'_> {
+    /// Reads what was rendered.
+    pub(super) fn read(&mut self, root: &Node) -> Sls {
+        let mut sls = Sls::default();
+        let Some(map) = root.as_map() else {
+            if !is_empty(root) {
+                let problem = Problem::NotADictionary {
+                    sls: Arc::clone(&self.sls),
+                };
+                self.tell(problem, root.span());
+            }
+            return sls;
+        };
+        for (key, entry) in map {
+            match &**key {
+                "include" if entry.value.as_seq().is_some() => {
+                    self.includes(&entry.value, &mut sls);
+                }
+                "include" => {
+                    self.not_a_list("include", entry.value.span());
+                    // Salt takes it for an ID then.
+                    let (id, sls) = (Arc::clone(key), Arc::clone(&self.sls));
+                    self.tell(Problem::IdNotADictionary { id, sls }, entry.key_span);
+                }
+                "extend" => self.extensions(&entry.value, &mut sls),
+                "exclude" => self.exclusions(&entry.value, &mut sls),
+                _ => {
+                    if let Some(body) = self.id(key, entry.key_span, &entry.value) {
+                        sls.ids.push((Arc::clone(key), body));
+                    }
+                }
+            }
+        }
+        sls
+    }
+
+    fn tell(&mut self, problem: Problem, span: Span) {
+        self.problems
+            .push(Diagnostic::error(problem).label(span, ""));
+    }
+
+    fn not_a_list(&mut self, word: &'static str, span: Span) {
+        let sls = Arc::clone(&self.sls);
+        self.tell(Problem::NotAList { word, sls }, span);
+    }
+
+    fn includes(&mut self, list: &Node, sls: &mut Sls) {
+        for item in list.as_seq().unwrap_or_default() {
+            let span = item.span();
+            let single = item.as_map().filter(|map| map.len() == 1);
+            let pair = single.and_then(|map| map.iter().next());
+            match (item.kind(), pair) {
+                (Kind::Str(name), _) => sls.includes.push(Include {
+                    env: None,
+                    name: Arc::clone(name),
+                    span,
+                }),
+                (_, Some((env, entry))) if entry.value.as_str().is_some() => {
+                    let name = entry.value.as_str().unwrap_or_default();
+                    sls.includes.push(Include {
+                        env: Some(Arc::clone(env)),
+                        name: name.into(),
+                        span: entry.value.span(),
+                    });
+                }
+                _ => self.tell(
+                    Problem::IncludeShape {
+                        found: item.kind_name(),
+                    },
+                    span,
+                ),
+            }
+        }
+    }
+
+    fn extensions(&mut self, node: &Node, sls: &mut Sls) {
+        let Some(map) = node.as_map() else {
+            let own = Arc::clone(&self.sls);
+            return self.tell(Problem::ExtendShape { sls: own }, node.span());
+        };
+        for (id, entry) in map {
+            let Some(states) = entry.value.as_map() else {
+                let own = Arc::clone(&self.sls);
+                self.tell(Problem::ExtendShape { sls: own }, entry.value.span());
+                continue;
+            };
+            let mut body = self.body(entry.key_span);
+            for (key, entry) in states {
+                let Some(items) = entry.value.as_seq() else {
+                    self.bad_state(id, key, &entry.value);
+                    continue;
+                };
+                let mut state = State {
+                    items: Self::items(items),
+                    span: entry.key_span,
+                };
+                let module = dotted(key, &mut state);
+                body.states.insert(module, state);
+            }
+            sls.extensions.push((Arc::clone(id), body));
+        }
+    }
+
+    fn exclusions(&mut self, node: &Node, sls: &mut Sls) {
+        let Some(items) = node.as_seq() else {
+            return self.not_a_list("exclude", node.span());
+        };
+        for item in items {
+            let text = |value: Option<&Node>| value.and_then(Node::as_str).map(Arc::from);
+            if let Some(name) = text(Some(item)) {
+                sls.exclusions.push(Exclusion::Sls(name));
+            } else if let Some(name) = text(item.get("sls")) {
+                sls.exclusions.push(Exclusion::Sls(name));
+            } else if let Some(id) = text(item.get("id")) {
+                sls.exclusions.push(Exclusion::Id(id));
+            }
+        }
+    }
+
+    fn body(&self, span: Span) -> Body {
+        Body {
+            sls: Arc::clone(&self.sls),
+            file: self.file,
+            states: IndexMap::new(),
+            span,
+        }
+    }
+
+    /// Tells of an ID that is no text.
+    fn odd_id(&mut self, id: &str, found: Kind, span: Span) {
+        let shown = match found {
+            Kind::Null => "None".to_owned(),
+            Kind::Bool(true) => "True".to_owned(),
+            Kind::Bool(false) => "False".to_owned(),
+            _ => id.to_owned(),
+        };
+        let problem = Problem::IdNotAString {
+            id: shown,
+            sls: Arc::clone(&self.sls),
+            found: Node::new(found, span, None).kind_name(),
+        };
+        self.tell(problem, span);
+    }
+
+    fn id(&mut self, id: &Arc<str>, span: Span, node: &Node) -> Option<Body> {
+        let sls = Arc::clone(&self.sls);
+        if let Some(found) = self.key_kind(id, span) {
+            self.odd_id(id, found, span);
+        } else if id.starts_with("__") {
+            return None;
+        }
+        let mut body = self.body(span);
+        if let Kind::Str(text) = node.kind()
+            && let Some((module, function)) = text.split_once('.')
+        {
+            let function = function.split('.').next().unwrap_or_default();
+            let items = vec![Item::Function(function.into(), node.span())];
+            let span = node.span();
+            body.states.insert(module.into(), State { items, span });
+            return Some(body);
+        }
+        let Some(states) = node.as_map() else {
+            self.tell(
+                Problem::IdNotADictionary {
+                    id: Arc::clone(id),
+                    sls,
+                },
+                span,
+            );
+            return None;
+        };
+        self.states(id, states, &mut body);
+        Some(body)
+    }
+
+    fn states(&mut self, id: &Arc<str>, states: &Mapping, body: &mut Body) {
+        let sls = Arc::clone(&self.sls);
+        let mut later = Vec::new();
+        for (key, entry) in states {
+            if key.starts_with("__") {
+                continue;
+            }
+            let Some(items) = entry.value.as_seq() else {
+                self.bad_state(id, key, &entry.value);
+                continue;
+            };
+            let mut state = State {
+                items: Self::items(items),
+                span: entry.key_span,
+            };
+            let module = dotted(key, &mut state);
+            let twice = body.states.contains_key(&module)
+                || later.iter().any(|(other, _)| *other == module);
+            if twice {
+                let (id, sls) = (Arc::clone(id), Arc::clone(&sls));
+                self.tell(Problem::SameStateTwice { id, sls }, entry.key_span);
+            } else if key.contains('.') {
+                later.push((module, state));
+            } else {
+                body.states.insert(module, state);
+            }
+        }
+        // What is written with a dot stands behind what is not (S2).
+        body.states.extend(later);
+    }
+
+    /// What a key is, if it is not a text.
+    fn key_kind(&self, key: &str, span: Span) -> Option<Kind> {
+        // What stands in quotes is longer than what it says.
+        if self.sources.text(span) != key {
+            return None;
+        }
+        if key.is_empty() {
+            return Some(Kind::Null);
+        }
+        Schema::Salt.resolve(key)
+    }
+
+    fn bad_state(&mut self, id: &Arc<str>, state: &Arc<str>, node: &Node) {
+        let (id, sls) = (Arc::clone(id), Arc::clone(&self.sls));
+        let problem = if node.is_null() {
+            let state = Arc::clone(state);
+            Problem::TrailingColon { id, sls, state }
+        } else {
+            Problem::StateNotAList { id, sls }
+        };
+        self.tell(problem, node.span());
+    }
+
+    fn items(nodes: &[Node]) -> Vec<Item> {
+        let item = |node: &Node| match node.kind() {
+            Kind::Str(text) => Some(Item::Function(Arc::clone(text), node.span())),
+            Kind::Map(map) if !map.is_empty() => {
+                let argument = |(key, entry): (&Arc<str>, &Entry)| argument(key, &entry.value);
+                Some(Item::Arguments(map.iter().map(argument).collect()))
+            }
+            _ => None,
+        };
+        nodes.iter().filter_map(item).collect()
+    }
+}
+
+/// Nothing, or what Python takes for nothing.
+fn is_empty(node: &Node) -> bool {
+    !node.to_value().is_truthy()
+}
+
+fn argument(key: &Arc<str>, node: &Node) -> Argument {
+    let given = match (Word::of(key), node.as_seq()) {
+        (Some(word), Some(items)) => {
+            let want = |item: &Node| Want {
+                written: item.to_value(),
+                span: item.span(),
+            };
+            Given::Wants(word, items.iter().map(want).collect())
+        }
+        _ => Given::Value(node.to_value()),
+    };
+    Argument {
+        key: Arc::clone(key),
+        given,
+        span: node.span(),
+    }
+}
+
+/// The arguments in a list of maps, such as those of an entry of `names`.
+pub(super) fn arguments_of(value: &Value, span: Span) -> Vec<Argument> {
+    let maps = value.as_list().into_iter().flatten();
+    let entries = maps.filter_map(Value::as_map).flatten();
+    entries
+        .map(|(key, value)| Argument::new(Arc::clone(key), value.clone(), span))
+        .collect()
+}
+
+/// The module of a key; a function behind a dot becomes the last item (S1).
+fn dotted(key: &Arc<str>, state: &mut State) -> Arc<str> {
+    let Some((module, function)) = key.split_once('.') else {
+        return Arc::clone(key);
+    };
+    let function = function.split('.').next().unwrap_or_default();
+    let span = state.span;
+    state.items.push(Item::Function(function.into(), span));
+    module.into()
 }

@@ -3,11 +3,9 @@
 use std::sync::Arc;
 
 use super::dag::{self, Turn};
-use super::extend::Lookup;
 use super::high::{Exclusion, High};
-use super::order::{numbers, sorted};
+use super::lower::Lowered;
 use super::request::{Compiled, Request, Stop, Targets};
-use super::resolve::{Plan, resolve};
 use super::show;
 use super::top::{self, Top};
 use super::tree::Tree;
@@ -90,9 +88,7 @@ impl Stage<'_> {
         self.high.exclusions.extend(added);
         let is_whole = !self.problems.has_errors();
         if is_whole {
-            let extensions = std::mem::take(&mut self.high.extensions);
-            self.high
-                .extend(extensions, Lookup::Loose, &mut self.problems);
+            self.high.extend(&mut self.problems);
         }
         self.high.verify(ordering, &mut self.problems);
         self.check()?;
@@ -130,24 +126,18 @@ impl Stage<'_> {
     }
 
     fn order(&mut self, disabled: &[String]) -> Result<(Low, Vec<Turn>), Diagnostics> {
-        let drafts = self.high.lower();
-        let numbers = numbers(&drafts);
-        let places = sorted(&drafts, &numbers);
-        let plan = Plan {
-            drafts: &drafts,
-            numbers: &numbers,
-            places: &places,
-            files: &self.high.files,
-            ordering: self.request.ordering,
-            disabled,
-        };
-        let mut low = resolve(&plan, &mut self.problems);
+        let ordering = self.request.ordering;
+        let Lowered {
+            mut low,
+            numbers,
+            places,
+        } = self.high.lower(ordering, disabled, &mut self.problems);
         self.check()?;
         let turn = |chunk: &u32| Turn {
             chunk: *chunk,
             is_test: false,
         };
-        if self.request.ordering == Ordering::Classic {
+        if ordering == Ordering::Classic {
             let turns = low.order.iter().map(turn).collect();
             return Ok((low, turns));
         }

@@ -103,8 +103,7 @@ fn file(
     let text: Arc<str> = String::from_utf8_lossy(&bytes).into();
     let name = SlsName { sls: "", path };
     match renderer.sls(&name, &text, &mut tree.sources, facts) {
-        Ok(rendered) if rendered.root.is_null() => Ok(None),
-        Ok(rendered) => Ok(Some(rendered.root)),
+        Ok(root) => Ok(Some(root).filter(|root| !root.is_null())),
         Err(Fault::Needs(facts)) => Err(Stop::Needs(facts)),
         Err(Fault::Failed(problems)) => {
             for mut problem in problems {

@@ -3,16 +3,14 @@
 use std::sync::Arc;
 
 use super::extend::BASE;
-use super::high::{Argument, Body, File, Given, High, Item};
+use super::high::{Argument, Body, File, Given, High, Include, Item, Reader, Sls};
 use super::problem::Problem;
-use super::read::{Include, Reader, Sls};
 use crate::converge::glob::Glob;
-use crate::converge::render::{Fault, Rendered, Renderer, SlsName};
+use crate::converge::render::{Fault, Renderer, SlsName};
 use crate::converge::{Facts, RootsError};
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources, Span};
-use crate::hash::FoldSet;
 use crate::host::fact::Fact;
-use crate::value::Value;
+use crate::value::{FoldSet, Value};
 
 /// The number that the first state without an order gets (S3).
 const FIRST_NUMBER: i64 = 10_000;
@@ -190,7 +188,7 @@ impl<'a> Tree<'a> {
             .renderer
             .sls(&sls, &text, &mut self.sources, self.facts);
         let root = match rendered {
-            Ok(Rendered { root }) => root,
+            Ok(root) => root,
             Err(Fault::Needs(facts)) => {
                 self.needs.extend(facts);
                 return None;

@@ -7,8 +7,7 @@ use super::names::Word;
 use super::problem::Problem;
 use crate::converge::{Ordering, Requisite};
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
-use crate::hash::FoldMap;
-use crate::value::Value;
+use crate::value::{FoldMap, Value};
 
 /// What a state asks for, with its module: the words by what they name.
 type Asked = (Arc<str>, FoldMap<Arc<str>, Arc<str>>);

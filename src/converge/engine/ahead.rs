@@ -1,10 +1,9 @@
 //! Changes of several consecutive states handed out as one list, each assuming that those before
 //! it succeed; what was assumed wrongly is taken back and decided again.
 
-use super::Engine;
-use super::doing::{Acting, Advance, Decided, Doing, Owner, Purpose, Stage};
+use super::doing::{Acting, Decided, Doing, Owner, Purpose, Stage};
+use super::engine::{Advance, Engine, Next};
 use super::result::Ran;
-use super::setup::Next;
 use super::window::{Assumed, Mark, Window};
 use crate::converge::{Facts, Finish, Mode, Outcome, Verdict};
 use crate::host::RunOutput;

@@ -6,8 +6,7 @@ use super::graph::count;
 use super::setup::{Aggregation, Setup};
 use crate::converge::function::find_in;
 use crate::converge::{Chunk, ChunkIndex, Low};
-use crate::hash::FoldMap;
-use crate::value::Value;
+use crate::value::{FoldMap, Value};
 
 /// Words after which it is not known whether a state runs, or how often.
 const CONDITIONS: [&str; 6] = [

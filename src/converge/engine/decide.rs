@@ -1,14 +1,13 @@
 //! The way of one state: its conditions and its function are asked, its changes are handed out,
 //! and what came of them is judged (S32–S35, S43–S45).
 
-use super::Engine;
 use super::arguments::{function_of, merged, not_found, takes, warnings};
 use super::conditions::Conditions;
-use super::doing::{Acting, Advance, Decided, Doing, Owner, Purpose, Stage, complaint};
+use super::doing::{Acting, Decided, Doing, Owner, Purpose, Stage, complaint};
+use super::engine::{Advance, Engine, Next};
 use super::retry::Retry;
-use super::setup::Next;
+use crate::converge::function::ENVIRON;
 use crate::converge::slot;
-use crate::converge::verdict::ENVIRON;
 use crate::converge::{
     Call, Chunk, Facts, Finish, Function, Halt, Mode, Outcome, StateFn, Verdict,
 };

@@ -1,6 +1,6 @@
 //! One state on its way from its conditions to its result, and how far it has come.
 
-use super::setup::{Next, Stamp};
+use super::setup::Stamp;
 use crate::converge::facts::domains;
 use crate::converge::{ChunkIndex, Finish, Outcome, Verdict};
 use crate::host::change::Change;
@@ -129,18 +129,6 @@ pub(super) enum Owner {
     Beside(usize),
     /// Several states, each assuming that those before it succeed.
     Window,
-}
-
-/// How a step of a state ended.
-pub(super) enum Advance {
-    /// This is next.
-    Next(Next),
-    /// It waits for what was asked for.
-    Waits,
-    /// It goes on beside others (S37).
-    Parallel,
-    /// It is over.
-    Over(Outcome),
 }
 
 /// What was decided.

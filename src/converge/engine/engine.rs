@@ -3,20 +3,21 @@
 use std::collections::VecDeque;
 use std::fmt::{Debug, Formatter};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::candidates::Candidates;
-use super::doing::{Advance, Doing, Owner, Purpose, Stage};
+use super::doing::{Doing, Owner, Purpose, Stage};
 use super::frame::Frame;
 use super::graph::{Graph, Set, count};
 use super::result::{Ran, StateResult, Tested};
-use super::setup::{DeedId, Next, Setup, Stamp};
+use super::setup::{Setup, Stamp};
 use super::standing::{Standing, Status};
 use super::window::Window;
-use crate::converge::{ChunkIndex, Facts, Low, Mode, Ordering, World};
-use crate::hash::FoldMap;
+use crate::converge::{ChunkIndex, Facts, Low, Mode, Ordering, Outcome, World};
 use crate::host::RunOutput;
-use crate::host::fact::Domain;
-use crate::value::{Map, Value};
+use crate::host::change::Change;
+use crate::host::fact::{Domain, Fact};
+use crate::value::{FoldMap, Map, Value};
 
 /// Runs the states of one machine. It has no effect: it says what is due and is told what came
 /// of it.
@@ -93,6 +94,55 @@ pub(super) enum Phase {
     Done,
 }
 
+/// Names changes, or a pause, that an engine has asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DeedId(u64);
+
+/// What is next on a machine.
+#[derive(Debug)]
+pub enum Next {
+    /// These facts are to be read and learned ([`Facts::learn`]); then the engine is
+    /// asked again. What cannot be read is learned as failed.
+    Read(Vec<Fact>),
+    /// These changes are due, in order, until one fails; then [`Engine::changed`]. The engine
+    /// may be asked again before that, for states that run in parallel.
+    Change {
+        /// Their name.
+        deed: DeedId,
+        /// What is changed.
+        changes: Vec<Change>,
+        /// The state they are for, the first of them if they are for several.
+        chunk: ChunkIndex,
+    },
+    /// So much time is to pass before [`Engine::slept`] (S35).
+    Sleep {
+        /// The name of the pause.
+        deed: DeedId,
+        /// How long it takes.
+        time: Duration,
+        /// The state that is tried again after it.
+        chunk: ChunkIndex,
+    },
+    /// Nothing can be done until something that was asked for has ended.
+    Wait,
+    /// The next state lies beyond the gate.
+    AtGate,
+    /// All has a result.
+    Done,
+}
+
+/// How a step of a state ended.
+pub(super) enum Advance {
+    /// This is next.
+    Next(Next),
+    /// It waits for what was asked for.
+    Waits,
+    /// It goes on beside others (S37).
+    Parallel,
+    /// It is over.
+    Over(Outcome),
+}
+
 impl Engine {
     /// Makes ready to run low data on a machine.
     pub fn new(low: Arc<Low>, world: Arc<World>, setup: Setup) -> Self {
@@ -140,7 +190,7 @@ impl Engine {
         };
         for (chunk, comment) in comments.into_iter().enumerate() {
             if let Some(comment) = comment {
-                let outcome = crate::converge::Outcome::failed(comment);
+                let outcome = Outcome::failed(comment);
                 let result = engine.numbered(count(chunk), outcome);
                 engine.put(count(chunk), result);
             }
@@ -342,7 +392,7 @@ impl Engine {
     pub(super) fn complete(
         &mut self,
         mut doing: Box<Doing>,
-        outcome: crate::converge::Outcome,
+        outcome: Outcome,
     ) -> Option<Box<Doing>> {
         let chunk = doing.chunk;
         if let Purpose::Test { of, watched } = doing.purpose {

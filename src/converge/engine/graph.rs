@@ -2,7 +2,7 @@
 
 use crate::converge::function::find_in;
 use crate::converge::{ChunkIndex, Link, Low, ModuleTable, Requisite, Target};
-use crate::hash::FoldMap;
+use crate::value::FoldMap;
 
 /// The place of a set of chunks: those of the low data, then those made here.
 pub(super) type Set = u32;

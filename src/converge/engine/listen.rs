@@ -3,14 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Engine;
 use super::doing::{Doing, Purpose};
-use super::engine::{Listeners, Phase};
+use super::engine::{Engine, Listeners, Next, Phase};
 use super::result::{Ran, StateResult};
-use super::setup::{Next, Stamp};
+use super::setup::Stamp;
 use crate::converge::{ChunkIndex, Mode, Outcome, Requisite, SetIndex, Target};
-use crate::hash::{FoldMap, FoldSet};
-use crate::value::Value;
+use crate::value::{FoldMap, FoldSet, Value};
 
 impl Engine {
     /// Begins the next that is to react, or ends the run.

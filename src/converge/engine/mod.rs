@@ -20,9 +20,9 @@ mod standing;
 mod survey;
 mod window;
 
-pub use engine::Engine;
+pub use engine::{DeedId, Engine, Next};
 pub use result::{StateResult, Summary, to_value};
-pub use setup::{Aggregation, DeedId, Next, Setup, Stamp};
+pub use setup::{Aggregation, Setup, Stamp};
 
 #[cfg(test)]
 mod tests;

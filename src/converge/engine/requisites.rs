@@ -3,12 +3,12 @@
 
 use std::fmt::Write as _;
 
-use super::Engine;
 use super::doing::{Doing, Purpose};
+use super::engine::{Engine, Next};
 use super::frame::Frame;
 use super::graph::{Kind, Need, Set};
 use super::result::{Ran, StateResult, Tested};
-use super::setup::{Next, Stamp};
+use super::setup::Stamp;
 use super::standing::{Standing, Status, Verdicts};
 use crate::converge::{ChunkIndex, Ordering, Outcome};
 use crate::value::Value;

@@ -1,10 +1,8 @@
-//! How an engine is set up, and what it says is next.
+//! How an engine is set up.
 
 use std::time::Duration;
 
-use crate::converge::{Chunk, ChunkIndex, Low, MODULES, Mode, ModuleTable};
-use crate::host::change::Change;
-use crate::host::fact::Fact;
+use crate::converge::{Chunk, Low, MODULES, Mode, ModuleTable};
 
 /// How the states of a machine are run.
 #[derive(Debug, Clone)]
@@ -97,43 +95,6 @@ impl Stamp {
         let micros = i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
         Self(self.0.saturating_add(micros))
     }
-}
-
-/// Names changes, or a pause, that an engine has asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct DeedId(pub(super) u64);
-
-/// What is next on a machine.
-#[derive(Debug)]
-pub enum Next {
-    /// These facts are to be read and learned ([`crate::converge::Facts::learn`]); then the
-    /// engine is asked again. What cannot be read is learned as failed.
-    Read(Vec<Fact>),
-    /// These changes are due, in order, until one fails; then [`super::Engine::changed`]. The
-    /// engine may be asked again before that, for states that run in parallel.
-    Change {
-        /// Their name.
-        deed: DeedId,
-        /// What is changed.
-        changes: Vec<Change>,
-        /// The state they are for, the first of them if they are for several.
-        chunk: ChunkIndex,
-    },
-    /// So much time is to pass before [`super::Engine::slept`] (S35).
-    Sleep {
-        /// The name of the pause.
-        deed: DeedId,
-        /// How long it takes.
-        time: Duration,
-        /// The state that is tried again after it.
-        chunk: ChunkIndex,
-    },
-    /// Nothing can be done until something that was asked for has ended.
-    Wait,
-    /// The next state lies beyond the gate.
-    AtGate,
-    /// All has a result.
-    Done,
 }
 
 /// Whether a text fits a pattern with `*`, `?` and `[…]`.

@@ -5,8 +5,8 @@ use super::Engine;
 use super::doing::{Doing, Purpose};
 use super::graph::count;
 use crate::converge::Facts;
-use crate::hash::FoldSet;
 use crate::host::fact::Fact;
+use crate::value::FoldSet;
 
 impl Engine {
     /// The facts that states need as things stand and that are not known yet; none if there are

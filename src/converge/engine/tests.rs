@@ -9,11 +9,10 @@ use crate::converge::{
     Requisite, Roots, RootsError, Target, Template, Verdict, World,
 };
 use crate::diagnostic::{Sources, Span};
-use crate::hash::FoldMap;
 use crate::host::change::{Change, Run};
 use crate::host::fact::{Fact, Probed, Reading};
 use crate::host::{Captured, Exit, RunOutput};
-use crate::value::{Map, Value};
+use crate::value::{FoldMap, Map, Value};
 
 fn span() -> Span {
     Span::new(Sources::default().add("main.sls", "", None), 0, 0)

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::converge::function::ENVIRON;
 use crate::converge::shell::{output, probe};
-use crate::converge::verdict::ENVIRON;
 use crate::converge::{Call, Facts, Function, Halt, Mode, Module, Outcome, Reverse, Verdict};
 use crate::host::fact::{Domain, Setting};
 use crate::host::quoted;
@@ -22,6 +22,19 @@ pub(in crate::converge) static MODULE: Module = Module {
     watch: None,
     aggregate: None,
 };
+
+/// What a variable becomes, if it is not as wanted; a false one is unset or made empty.
+fn change(wanted: &Value, now: Option<String>, unsets: bool) -> Option<Value> {
+    let is_false = *wanted.reveal() == Value::Bool(false);
+    match (is_false, now) {
+        (true, Some(_)) if unsets => Some(Value::Null),
+        (true, None) if unsets => None,
+        (true, now) => (now.as_deref() != Some("")).then(|| Value::str("")),
+        (false, now) => {
+            (now.unwrap_or_default() != wanted.reveal().to_string()).then(|| wanted.clone())
+        }
+    }
+}
 
 fn setenv(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     let wanted: Map = match call.args.get("value").map(Value::reveal) {
@@ -50,16 +63,7 @@ fn setenv(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
             }
             Err(failed) => return Err(failed),
         };
-        let is_false = *value.reveal() == Value::Bool(false);
-        let change = match (is_false, now) {
-            (true, Some(_)) if unsets => Some(Value::Null),
-            (true, None) if unsets => None,
-            (true, now) => (now.as_deref() != Some("")).then(|| Value::str("")),
-            (false, now) => {
-                (now.unwrap_or_default() != value.reveal().to_string()).then(|| value.clone())
-            }
-        };
-        if let Some(change) = change {
+        if let Some(change) = change(value, now, unsets) {
             changes.insert(Arc::clone(key), change);
         }
     }

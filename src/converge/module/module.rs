@@ -168,17 +168,19 @@ fn services(text: String) -> Run {
     Run::new(text)
 }
 
-fn run(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
+/// The form in which functions are written, and the functions with what they are given.
+fn written(call: &Call<'_>) -> (Form, Vec<(String, Given)>) {
     let passed_over = |key: &str| matches!(key, "name" | "__reqs__" | "sfun" | "returner");
     let keys: Vec<&Arc<str>> = call.args.keys().filter(|key| !passed_over(key)).collect();
-    let is_old = keys.is_empty() || keys.iter().any(|key| !key.contains('.'));
-    let functions = if is_old {
-        vec![(call.name.to_owned(), old_arguments(call))]
-    } else {
-        let given = |key: &&Arc<str>| (key.to_string(), new_arguments(&call.args[&***key]));
-        keys.iter().map(given).collect()
-    };
-    let form = if is_old { Form::Old } else { Form::New };
+    if keys.is_empty() || keys.iter().any(|key| !key.contains('.')) {
+        return (Form::Old, vec![(call.name.to_owned(), old_arguments(call))]);
+    }
+    let given = |key: &&Arc<str>| (key.to_string(), new_arguments(&call.args[&***key]));
+    (Form::New, keys.iter().map(given).collect())
+}
+
+fn run(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
+    let (form, functions) = written(call);
     let name = |key: &str| key.split(':').next().unwrap_or(key).to_owned();
     let is_there = |key: &String| {
         let name = name(key);

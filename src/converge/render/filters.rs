@@ -31,7 +31,6 @@ pub(super) const NAMES: &[&str] = &[
 ];
 
 /// Filters a value, the first argument.
-#[expect(clippy::too_many_lines, reason = "a table of filters")]
 pub(super) fn filter(name: &str, args: &[Value], named: &Map) -> Result<Value, String> {
     let null = Value::Null;
     let subject = args.first().unwrap_or(&null).reveal();
@@ -69,15 +68,8 @@ pub(super) fn filter(name: &str, args: &[Value], named: &Map) -> Result<Value, S
         "regex_replace" => {
             let pattern = arg(1, "rgx").map(ToString::to_string).unwrap_or_default();
             let value = arg(2, "val").map(ToString::to_string).unwrap_or_default();
-            let regex = regex(
-                &pattern,
-                (flag(3, "ignorecase", false), flag(4, "multiline", false)),
-            )?;
-            let text = subject.to_string();
-            regex
-                .replace_all(&text, &*replacement(&value))
-                .into_owned()
-                .into()
+            let flags = (flag(3, "ignorecase", false), flag(4, "multiline", false));
+            replaced(&subject.to_string(), &pattern, &value, flags)?.into()
         }
         "traverse" => {
             let path = arg(1, "key").map(ToString::to_string).unwrap_or_default();
@@ -243,6 +235,13 @@ fn groups(text: &str, pattern: &str, whole: bool, flags: (bool, bool)) -> Result
     Ok(Value::list(
         groups.map(|group| text(group).unwrap_or_default()),
     ))
+}
+
+/// A text with all that a pattern finds replaced.
+fn replaced(text: &str, pattern: &str, value: &str, flags: (bool, bool)) -> Result<String, String> {
+    let found = regex(pattern, flags)?;
+    let replaced = found.replace_all(text, &*replacement(value));
+    Ok(replaced.into_owned())
 }
 
 /// Python's `\1` and `\g<name>` as the engine writes them.

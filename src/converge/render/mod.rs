@@ -7,7 +7,6 @@ mod machine;
 mod merge;
 mod nowhere;
 mod renderer;
-mod secrets;
 mod sls;
 mod trace;
 
@@ -15,5 +14,5 @@ pub use renderer::{Machine, Renderer};
 
 pub(super) use merge::looked_up;
 pub(super) use renderer::Fault;
-pub(super) use sls::{Rendered, SlsName};
+pub(super) use sls::SlsName;
 pub(super) use trace::traced;

@@ -5,13 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::call::{Call, Words};
 use super::nowhere::nowhere;
-use super::secrets::Secrets;
 use super::{filters, functions};
 use crate::converge::{Facts, Halt, Render, Roots, Template, World};
 use crate::diagnostic::Diagnostics;
 use crate::expr::{Document, Documents, Flaw, Library, NullScope};
 use crate::host::fact::{Fact, Reading};
-use crate::value::{Map, Value};
+use crate::value::{Map, Secrets, Value};
 
 /// What is known of a machine before anything is read of it.
 #[derive(Clone)]
@@ -113,10 +112,12 @@ impl Renderer {
             known: Arc::clone(&known),
         };
         let library: Arc<dyn Library> = Arc::new(salt);
+        let mut secrets = Secrets::default();
+        secrets.gather(&machine.pillar);
         let around = (Arc::new(NullScope("")) as _, Arc::new(nowhere()) as _);
         let documents = Documents::new(around, &library, "salt", &words);
         Self {
-            secrets: Secrets::of(&machine.pillar),
+            secrets,
             documents: Mutex::new(documents),
             machine,
             known,

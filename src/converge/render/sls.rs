@@ -19,12 +19,6 @@ pub(in crate::converge) struct SlsName<'a> {
     pub(in crate::converge) path: &'a str,
 }
 
-/// What a state file says.
-#[derive(Debug)]
-pub(in crate::converge) struct Rendered {
-    pub(in crate::converge) root: Node,
-}
-
 /// The steps that a first line `#!jinja|yaml` names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Pipe {
@@ -64,14 +58,15 @@ impl Pipe {
 }
 
 impl Renderer {
-    /// Renders a state file. What it was read from is added to the sources.
+    /// Renders a state file and reads what it says then. What it was read from is added to the
+    /// sources.
     pub(in crate::converge) fn sls(
         &self,
         name: &SlsName<'_>,
         text: &Arc<str>,
         sources: &mut Sources,
         facts: &Facts,
-    ) -> Result<Rendered, Fault> {
+    ) -> Result<Node, Fault> {
         let written = sources.add(name.path, Arc::clone(text), None);
         let fail = |problem: String| {
             let start = Span::new(written, 0, 0);
@@ -102,8 +97,7 @@ impl Renderer {
                 return Err(fail(format!("this is no JSON: {error}")));
             }
         }
-        let root = self.parse(source, secret, sources);
-        root.map(|root| Rendered { root }).map_err(Fault::Failed)
+        self.parse(source, secret, sources).map_err(Fault::Failed)
     }
 
     fn parse(

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
-use super::fake::{Fake, Happens, look};
+use super::fake::{Fake, Happens, ended, look};
 use crate::exec::{Error, Heard, Machine, Next, OnInterrupt, drive};
 use crate::host::{ActionResult, Exit, Note, Question, Secret, Stream};
 
@@ -229,6 +229,19 @@ fn a_performer_that_is_gone_ends_the_loop_with_its_error() {
     let fake = Fake::with([Happens::Gone]);
     let stopped = Script::of([perform(1)]).run(&fake, GRACE).err().unwrap();
     assert!(matches!(stopped, Stopped::Exec(Error::Gone)));
+}
+
+#[test]
+fn an_action_that_cannot_begin_ends_the_loop_and_what_began_is_ended() {
+    let fake = Fake {
+        refuses: Some(2),
+        ..Fake::default()
+    };
+    let mut driver = fake.patient();
+    let mut script = Script::of([perform(1), perform(2), perform(3)]);
+    let stopped = drive(&mut script, &mut driver, &mut Face::default());
+    assert!(matches!(stopped, Err(Stopped::Exec(Error::Gone))));
+    assert_eq!(driver.end_all(), [(1, ended(Exit::Cancelled))]);
 }
 
 /// Runs one action that asks for a password, with these answers.

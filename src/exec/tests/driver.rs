@@ -106,7 +106,7 @@ fn a_signal_that_came_before_is_rung_at_the_start() {
     assert_eq!(fake.rings(), [0; 0]);
     driver.submit(1, look()).unwrap();
     assert_eq!(fake.rings(), [1]);
-    assert!(matches!(driver.next(None).unwrap(), News::Interrupt));
+    assert!(matches!(driver.next(None).unwrap(), News::Interrupt(15)));
     assert_eq!(driver.interrupted(), Some(15));
 }
 
@@ -126,7 +126,7 @@ fn with_grace_a_signal_cancels_nothing() {
     let fake = Fake::with([Happens::Signal]);
     let mut driver = fake.patient();
     driver.submit(1, look()).unwrap();
-    assert!(matches!(driver.next(None).unwrap(), News::Interrupt));
+    assert!(matches!(driver.next(None).unwrap(), News::Interrupt(2)));
     assert_eq!(outcome(&mut driver), (1, Exit::Code(0)));
     assert_eq!(fake.cancels(), 0);
 }
@@ -136,7 +136,7 @@ fn without_grace_a_signal_cancels_what_runs() {
     let fake = Fake::with([Happens::Signal]);
     let mut driver = fake.driver(OnInterrupt::Cancel);
     driver.submit(1, look()).unwrap();
-    assert!(matches!(driver.next(None).unwrap(), News::Interrupt));
+    assert!(matches!(driver.next(None).unwrap(), News::Interrupt(2)));
     assert_eq!(outcome(&mut driver), (1, Exit::Cancelled));
     assert_eq!(fake.cancels(), 1);
 }
@@ -146,9 +146,9 @@ fn what_began_after_the_first_signal_is_cancelled_by_the_second() {
     let fake = Fake::with([Happens::Signal, Happens::Signal]);
     let mut driver = fake.driver(OnInterrupt::Cancel);
     driver.submit(1, look()).unwrap();
-    assert!(matches!(driver.next(None).unwrap(), News::Interrupt));
+    assert!(matches!(driver.next(None).unwrap(), News::Interrupt(2)));
     driver.submit(2, look()).unwrap();
-    assert!(matches!(driver.next(None).unwrap(), News::Interrupt));
+    assert!(matches!(driver.next(None).unwrap(), News::Interrupt(2)));
     assert_eq!(outcome(&mut driver), (1, Exit::Cancelled));
     assert_eq!(outcome(&mut driver), (2, Exit::Cancelled));
     assert_eq!(fake.cancels(), 2);
@@ -163,6 +163,46 @@ fn all_that_runs_can_be_cancelled() {
     driver.cancel_all();
     assert_eq!(outcome(&mut driver), (1, Exit::Cancelled));
     assert_eq!(outcome(&mut driver), (2, Exit::Cancelled));
+}
+
+#[test]
+fn an_action_that_could_not_begin_is_not_waited_for() {
+    let fake = Fake {
+        refuses: Some(2),
+        ..Fake::default()
+    };
+    let mut driver = fake.patient();
+    driver.submit(1, look()).unwrap();
+    assert!(matches!(driver.submit(2, look()), Err(Error::Gone)));
+    driver.submit(3, look()).unwrap();
+    assert_eq!(outcome(&mut driver), (1, Exit::Code(0)));
+    assert_eq!(driver.end_all(), [(3, ended(Exit::Cancelled))]);
+    assert_eq!(driver.end_all(), []);
+}
+
+#[test]
+fn what_runs_is_waited_for_until_nothing_is_heard_any_more() {
+    let fake = Fake::with([
+        Happens::Signal,
+        Happens::Ends(2, Exit::Code(3)),
+        Happens::Gone,
+    ]);
+    let mut driver = fake.patient();
+    driver.submit(1, look()).unwrap();
+    driver.submit(2, look()).unwrap();
+    assert_eq!(driver.end_all(), [(2, ended(Exit::Code(3)))]);
+    assert_eq!(fake.cancels(), 1);
+}
+
+#[test]
+fn an_action_that_asked_when_all_ends_ends_with_its_question() {
+    let question = crate::host::Question::Login("a".to_owned());
+    let refused = false;
+    let asked = Exit::Asked { question, refused };
+    let fake = Fake::with([Happens::Ends(1, asked.clone())]);
+    let mut driver = fake.patient().with_passwords(None);
+    driver.submit(1, look()).unwrap();
+    assert_eq!(driver.end_all(), [(1, ended(asked))]);
 }
 
 #[test]

@@ -8,9 +8,9 @@ use std::time::Instant;
 
 use nix::sys::signal::Signal;
 
-use crate::exec::{Driver, Error, Heard, News, OnInterrupt, Perform, Ring};
+use crate::exec::{Driver, Error, Heard, News, OnInterrupt, Perform};
 use crate::host::{Action, ActionResult, Exit, Request};
-use crate::system::signals::Interrupts;
+use crate::system::signals::{Interrupts, Listening};
 
 /// Something that happens while somebody waits.
 pub(super) enum Happens {
@@ -43,11 +43,13 @@ pub(super) struct Seen {
 pub(super) struct Fake {
     pub(super) seen: Rc<RefCell<Seen>>,
     pub(super) interrupts: Interrupts,
-    /// The rings that were told, and not heard yet.
-    pub(super) rung: Arc<Mutex<VecDeque<usize>>>,
-    /// All of them.
+    /// The signals that were told, and not heard yet.
+    pub(super) rung: Arc<Mutex<VecDeque<i32>>>,
+    /// The counts of all that were told.
     pub(super) rings: Arc<Mutex<Vec<usize>>>,
     pub(super) is_deaf: bool,
+    /// The action that cannot begin.
+    pub(super) refuses: Option<u64>,
 }
 
 impl Fake {
@@ -88,6 +90,9 @@ impl Fake {
 
 impl Perform for Fake {
     fn begin(&mut self, id: u64, request: Request) -> Result<(), Error> {
+        if self.refuses == Some(id) {
+            return Err(Error::Gone);
+        }
         let mut seen = self.seen.borrow_mut();
         seen.begun.push((id, request));
         assert_eq!(seen.open.insert(id, Exit::Code(0)), None, "{id} runs");
@@ -98,8 +103,8 @@ impl Perform for Fake {
         let next = {
             let mut seen = self.seen.borrow_mut();
             seen.untils.push(until);
-            if self.rung.lock().unwrap().pop_front().is_some() {
-                return Ok(Some(Heard::Interruption));
+            if let Some(signal) = self.rung.lock().unwrap().pop_front() {
+                return Ok(Some(Heard::Interruption(signal)));
             }
             let script = seen.script.pop_front();
             script.or_else(|| {
@@ -131,13 +136,13 @@ impl Perform for Fake {
         }
     }
 
-    fn ring(&self) -> Option<Ring> {
+    fn listen(&self, interrupts: &Interrupts) -> Option<Listening> {
         let (rung, rings) = (Arc::clone(&self.rung), Arc::clone(&self.rings));
-        let ring: Ring = Box::new(move |nth| {
-            rung.lock().unwrap().push_back(nth);
+        let ring = move |signal, nth| {
+            rung.lock().unwrap().push_back(signal);
             rings.lock().unwrap().push(nth);
-        });
-        (!self.is_deaf).then_some(ring)
+        };
+        (!self.is_deaf).then(|| interrupts.listen(ring))
     }
 }
 

@@ -3,4 +3,5 @@
 mod drive;
 mod driver;
 mod fake;
+mod local;
 mod passwords;

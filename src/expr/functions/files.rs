@@ -105,17 +105,17 @@ pub(super) fn base_of(
 
 fn make_dir(evaluator: &Evaluator, function: &str, path: &Path) -> Result<(), Error> {
     let path = path.to_owned();
-    let made = evaluator.answer_to(Effect::MakeDir { path })?;
+    let made = evaluator.perform(&Effect::MakeDir { path });
     made.map(drop).map_err(|problem| failed(function, &problem))
 }
 
 fn write(call: &Call<'_>, path: &Path, contents: Vec<u8>, sensitive: bool) -> Result<(), Error> {
     let path = path.to_owned();
-    let written = call.evaluator.answer_to(Effect::WriteFile {
+    let written = call.evaluator.perform(&Effect::WriteFile {
         path,
         contents,
         sensitive,
-    })?;
+    });
     written
         .map(drop)
         .map_err(|problem| call.fail(problem.to_string()))

@@ -3,6 +3,8 @@
 use regex::Regex;
 use sha1::{Digest as _, Sha1};
 
+use crate::expr::encoding::base32;
+use crate::text::base64;
 use crate::value::{Map, Value};
 
 /// How long a label may be that is only a part of one.
@@ -267,10 +269,10 @@ fn digest(text: &str, style: &Style) -> String {
     let bytes = hasher.finalize();
     match style.case {
         Case::Any => {
-            let base64 = crate::expr::encoding::base64(&bytes);
-            base64.chars().filter(char::is_ascii_alphanumeric).collect()
+            let digits = base64::encode(&bytes);
+            digits.chars().filter(char::is_ascii_alphanumeric).collect()
         }
-        Case::Upper => crate::expr::encoding::base32(&bytes),
-        Case::Lower => crate::expr::encoding::base32(&bytes).to_lowercase(),
+        Case::Upper => base32(&bytes),
+        Case::Lower => base32(&bytes).to_lowercase(),
     }
 }

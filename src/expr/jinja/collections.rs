@@ -24,18 +24,9 @@ const DEPTH: usize = 100;
 pub(super) fn add(environment: &mut Environment<'_>) {
     let merge = &[ANY, "recursive", "list_merge"];
     filter(environment, "combine", merge, combine);
-    filter(
-        environment,
-        "dict2items",
-        &["key_name", "value_name"],
-        dict2items,
-    );
-    filter(
-        environment,
-        "items2dict",
-        &["key_name", "value_name"],
-        items2dict,
-    );
+    let names = &["key_name", "value_name"];
+    filter(environment, "dict2items", names, dict2items);
+    filter(environment, "items2dict", names, items2dict);
     filter(environment, "flatten", &["levels", "skip_nulls"], flatten);
     filter(environment, "union", &["b"], union);
     filter(environment, "intersect", &["b"], intersect);

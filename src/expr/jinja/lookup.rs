@@ -75,19 +75,31 @@ fn run(
     {
         Ok(results) => Ok(Some((results, wants_list))),
         // What must not be used is told, whatever else is ignored.
-        Err(error) if !lenient || is_told(&error) => Err(variables.fail(error)),
+        Err(error) if !lenient || matches!(error.bare(), Error::Refused { .. }) => {
+            Err(variables.fail(error))
+        }
         Err(_) => Ok(None),
     }
 }
 
-/// Whether `errors: ignore` does not hide an error.
-fn is_told(error: &Error) -> bool {
-    matches!(error.bare(), Error::Refused { .. } | Error::Unanswered)
+/// The names of variables that patterns match; or what is wrong with a pattern.
+fn names_like(
+    patterns: impl Iterator<Item = String>,
+    scene: &Scene,
+) -> std::result::Result<List, String> {
+    let names = scene.context.vars.names();
+    let mut found = List::new();
+    for pattern in patterns {
+        let regex = super::regexes::regex(&pattern, false, false);
+        let regex = regex.map_err(|error| error.to_string())?;
+        let matching = names.iter().filter(|name| regex.is_match(name));
+        found.extend(matching.map(|name| Value::Str(Arc::clone(name))));
+    }
+    Ok(found)
 }
 
 impl Evaluator {
     /// What a lookup gives for its terms.
-    #[expect(clippy::too_many_lines, reason = "a table of lookups")]
     pub(in crate::expr) fn lookup(
         &self,
         name: &str,
@@ -124,34 +136,12 @@ impl Evaluator {
                     };
                 texts().map(get).collect()
             }
-            "varnames" => {
-                let names = scene.context.vars.names();
-                let mut found = List::new();
-                for pattern in texts() {
-                    let regex = super::regexes::regex(&pattern, false, false);
-                    let regex = regex.map_err(|error| failed(error.to_string()))?;
-                    let matching = names.iter().filter(|name| regex.is_match(name));
-                    found.extend(matching.map(|name| Value::Str(Arc::clone(name))));
-                }
-                Ok(found)
-            }
+            "varnames" => names_like(texts(), scene).map_err(failed),
             "items" | "list" | "flattened" | "dict" | "sequence" | "together" | "nested"
             | "indexed_items" | "subelements" => {
                 lookup_lists::run(name, terms, options).map_err(failed)
             }
-            "random_choice" => {
-                self.tracker().read(Read::Volatile, None);
-                let mut items: List = terms.iter().flat_map(lookup_lists::items_of).collect();
-                let mut bytes = [0; 8];
-                self.world().random(&mut bytes);
-                let count = items.len().max(1) as u64;
-                let place = usize::try_from(u64::from_be_bytes(bytes) % count).unwrap_or_default();
-                Ok(if items.is_empty() {
-                    items
-                } else {
-                    vec![items.swap_remove(place)]
-                })
-            }
+            "random_choice" => Ok(self.random_choice(terms)),
             "pipe" | "lines" | "url" => self.guarded_lookup(name, terms, options),
             "config" | "inventory_hostnames" => Err(failed(
                 "there is no Ansible configuration and no inventory here".to_owned(),
@@ -162,6 +152,21 @@ impl Evaluator {
                     "there is no such lookup; those known are {KNOWN}"
                 ))),
             },
+        }
+    }
+
+    /// One of all items, drawn; nothing if there is none.
+    fn random_choice(&self, terms: &[Value]) -> List {
+        self.tracker().read(Read::Volatile, None);
+        let mut items: List = terms.iter().flat_map(lookup_lists::items_of).collect();
+        let mut bytes = [0; 8];
+        self.world().random(&mut bytes);
+        let count = items.len().max(1) as u64;
+        let place = usize::try_from(u64::from_be_bytes(bytes) % count).unwrap_or_default();
+        if items.is_empty() {
+            items
+        } else {
+            vec![items.swap_remove(place)]
         }
     }
 
@@ -188,7 +193,7 @@ impl Evaluator {
                     command: vec!["/bin/sh".to_owned(), "-c".to_owned(), term],
                 },
             };
-            let answer = self.answer_to(effect)?;
+            let answer = self.perform(&effect);
             let answer = answer.map_err(|problem| lookup_error(name, problem.to_string()))?;
             let text = String::from_utf8_lossy(&answer.output).into_owned();
             match name {

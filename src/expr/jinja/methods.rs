@@ -57,7 +57,6 @@ fn list_method(
     })
 }
 
-#[expect(clippy::too_many_lines, reason = "a table of methods")]
 fn text_method(
     state: &State<'_, '_>,
     text: &str,
@@ -73,76 +72,10 @@ fn text_method(
     let fill = || word(1).and_then(|fill| fill.chars().next()).unwrap_or(' ');
     Ok(Some(match method {
         "ljust" | "rjust" | "center" | "zfill" => aligned(text, method, width(), fill())?.into(),
-        "partition" | "rpartition" => {
-            let separator = word(0).unwrap_or_default();
-            let found = if method == "partition" {
-                text.split_once(separator)
-            } else {
-                text.rsplit_once(separator)
-            };
-            match (found, method) {
-                (Some((head, tail)), _) => vec![head, separator, tail],
-                (None, "partition") => vec![text, "", ""],
-                (None, _) => vec!["", "", text],
-            }
-            .into_iter()
-            .map(str::to_owned)
-            .collect::<Vec<_>>()
-            .into()
-        }
-        "split" | "rsplit" => {
-            let (separator, most): (Option<Option<String>>, Option<i64>) = split_args(args)?;
-            let most = most.and_then(|most| usize::try_from(most).ok());
-            let most = most.map_or(usize::MAX, |most| most.saturating_add(1));
-            match (separator.flatten(), method) {
-                (Some(separator), _) if separator.is_empty() => {
-                    return Err(failed("the separator is empty"));
-                }
-                (Some(separator), "split") => text
-                    .splitn(most, &*separator)
-                    .map(str::to_owned)
-                    .collect::<Vec<_>>()
-                    .into(),
-                (Some(separator), _) => {
-                    let mut parts: Vec<String> =
-                        text.rsplitn(most, &*separator).map(str::to_owned).collect();
-                    parts.reverse();
-                    parts.into()
-                }
-                (None, "split") => words(text, most)
-                    .iter()
-                    .map(Value::to_string)
-                    .collect::<Vec<_>>()
-                    .into(),
-                (None, _) if most == usize::MAX => text
-                    .split_whitespace()
-                    .map(str::to_owned)
-                    .collect::<Vec<_>>()
-                    .into(),
-                (None, _) => return Ok(None),
-            }
-        }
-        "index" | "rindex" => {
-            let wanted = word(0).unwrap_or_default();
-            let at = if method == "index" {
-                text.find(wanted)
-            } else {
-                text.rfind(wanted)
-            };
-            let at = at.ok_or_else(|| failed(format!("`{wanted}` is not in `{text}`")))?;
-            text[..at].chars().count().into()
-        }
-        "swapcase" => text
-            .chars()
-            .flat_map(|c| {
-                if c.is_uppercase() {
-                    c.to_lowercase().collect::<Vec<_>>()
-                } else {
-                    c.to_uppercase().collect()
-                }
-            })
-            .collect::<String>()
-            .into(),
+        "partition" | "rpartition" => partitioned(text, method, word(0).unwrap_or_default()),
+        "split" | "rsplit" => return split(text, method, args),
+        "index" | "rindex" => index(text, method, word(0).unwrap_or_default())?.into(),
+        "swapcase" => swapcase(text).into(),
         "casefold" => text.to_lowercase().into(),
         "removeprefix" => text
             .strip_prefix(word(0).unwrap_or_default())
@@ -175,34 +108,107 @@ fn text_method(
             )?
             .into()
         }
-        "join" => {
-            let variables = Variables::of(state)?;
-            let items = args
-                .first()
-                .map(|items| variables.open(items))
-                .transpose()?
-                .unwrap_or_default();
-            let Some(items) = items.as_list() else {
-                return Ok(None);
-            };
-            joined(items, text)?.into()
-        }
+        "join" => return join(state, text, args),
         "format" => {
-            let mut digits = 0;
-            for character in text.chars() {
-                digits = if character.is_ascii_digit() {
-                    digits + 1
-                } else {
-                    0
-                };
-                if digits > DIGITS {
-                    return Err(failed("the text would be too long"));
-                }
-            }
+            check_widths(text)?;
             return Ok(None);
         }
         _ => return Ok(None),
     }))
+}
+
+/// The text before a separator, the separator, and the text behind it.
+fn partitioned(text: &str, method: &str, separator: &str) -> JinjaValue {
+    let found = if method == "partition" {
+        text.split_once(separator)
+    } else {
+        text.rsplit_once(separator)
+    };
+    match (found, method) {
+        (Some((head, tail)), _) => vec![head, separator, tail],
+        (None, "partition") => vec![text, "", ""],
+        (None, _) => vec!["", "", text],
+    }
+    .into_iter()
+    .map(str::to_owned)
+    .collect::<Vec<_>>()
+    .into()
+}
+
+/// The parts of a text; none where the engine's own method knows them.
+fn split(text: &str, method: &str, args: &[JinjaValue]) -> Result<Option<JinjaValue>> {
+    let (separator, most): (Option<Option<String>>, Option<i64>) = split_args(args)?;
+    let most = most.and_then(|most| usize::try_from(most).ok());
+    let most = most.map_or(usize::MAX, |most| most.saturating_add(1));
+    let parts: Vec<String> = match (separator.flatten(), method) {
+        (Some(separator), _) if separator.is_empty() => {
+            return Err(failed("the separator is empty"));
+        }
+        (Some(separator), "split") => text.splitn(most, &*separator).map(str::to_owned).collect(),
+        (Some(separator), _) => {
+            let mut parts: Vec<String> =
+                text.rsplitn(most, &*separator).map(str::to_owned).collect();
+            parts.reverse();
+            parts
+        }
+        (None, "split") => words(text, most).iter().map(Value::to_string).collect(),
+        (None, _) if most == usize::MAX => text.split_whitespace().map(str::to_owned).collect(),
+        (None, _) => return Ok(None),
+    };
+    Ok(Some(parts.into()))
+}
+
+/// The place of a text in another, in characters.
+fn index(text: &str, method: &str, wanted: &str) -> Result<usize> {
+    let at = if method == "index" {
+        text.find(wanted)
+    } else {
+        text.rfind(wanted)
+    };
+    let at = at.ok_or_else(|| failed(format!("`{wanted}` is not in `{text}`")))?;
+    Ok(text[..at].chars().count())
+}
+
+fn swapcase(text: &str) -> String {
+    text.chars()
+        .flat_map(|c| {
+            if c.is_uppercase() {
+                c.to_lowercase().collect::<Vec<_>>()
+            } else {
+                c.to_uppercase().collect()
+            }
+        })
+        .collect()
+}
+
+/// The items of a list, joined by a text; none if they are no list.
+fn join(state: &State<'_, '_>, text: &str, args: &[JinjaValue]) -> Result<Option<JinjaValue>> {
+    let variables = Variables::of(state)?;
+    let items = args
+        .first()
+        .map(|items| variables.open(items))
+        .transpose()?
+        .unwrap_or_default();
+    let Some(items) = items.as_list() else {
+        return Ok(None);
+    };
+    Ok(Some(joined(items, text)?.into()))
+}
+
+/// Refuses formats with widths that no memory holds.
+fn check_widths(format: &str) -> Result<()> {
+    let mut digits = 0;
+    for character in format.chars() {
+        digits = if character.is_ascii_digit() {
+            digits + 1
+        } else {
+            0
+        };
+        if digits > DIGITS {
+            return Err(failed("the text would be too long"));
+        }
+    }
+    Ok(())
 }
 
 #[expect(clippy::option_option, reason = "not given, or given as none")]

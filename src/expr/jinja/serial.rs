@@ -12,6 +12,7 @@ use sha1::Sha1;
 use sha2::{Digest as _, Sha224, Sha256, Sha384, Sha512};
 
 use crate::expr::encoding;
+use crate::text::base64;
 use crate::value::{List, Value, hex};
 
 use super::arguments::{Arguments, add as filter};
@@ -334,7 +335,7 @@ fn b64encode(args: &Arguments<'_>) -> Result<JinjaValue> {
         }
         _ => text.into_bytes(),
     };
-    Ok(encoding::base64(&bytes).into())
+    Ok(base64::encode(&bytes).into())
 }
 
 fn b64decode(args: &Arguments<'_>) -> Result<JinjaValue> {

@@ -11,25 +11,10 @@ use super::error::Result;
 use super::{limits, percent};
 
 /// Adds the filters to an environment.
-#[expect(clippy::too_many_lines, reason = "a table of filters")]
 pub(super) fn add(environment: &mut Environment<'_>) {
     filter(environment, "quote", &[], quote);
     filter(environment, "split", &["sep", "maxsplit"], split);
     filter(environment, "bool", &[], to_bool);
-    filter(environment, "int", &["default", "base"], to_int);
-    filter(environment, "float", &["default"], to_float);
-    filter(
-        environment,
-        "human_to_bytes",
-        &["default_unit", "isbits"],
-        human_to_bytes,
-    );
-    filter(
-        environment,
-        "human_readable",
-        &["isbits", "unit"],
-        human_readable,
-    );
     filter(environment, "urlsplit", &["query"], urlsplit);
     let decoration = &[
         "style",
@@ -58,6 +43,28 @@ pub(super) fn add(environment: &mut Environment<'_>) {
         &["true_val", "false_val", "none_val"],
         ternary,
     );
+    filter(environment, "undef", &[ANY], |args| {
+        Err(args.fail("is a function: `undef(hint='…')`"))
+    });
+    add_numbers(environment);
+}
+
+/// Adds the filters on numbers.
+fn add_numbers(environment: &mut Environment<'_>) {
+    filter(environment, "int", &["default", "base"], to_int);
+    filter(environment, "float", &["default"], to_float);
+    filter(
+        environment,
+        "human_to_bytes",
+        &["default_unit", "isbits"],
+        human_to_bytes,
+    );
+    filter(
+        environment,
+        "human_readable",
+        &["isbits", "unit"],
+        human_readable,
+    );
     filter(environment, "pow", &["y"], |args| {
         powers(args, "y", 1.0, f64::powf)
     });
@@ -78,9 +85,6 @@ pub(super) fn add(environment: &mut Environment<'_>) {
                 base => value.ln() / base.ln(),
             },
         )
-    });
-    filter(environment, "undef", &[ANY], |args| {
-        Err(args.fail("is a function: `undef(hint='…')`"))
     });
 }
 

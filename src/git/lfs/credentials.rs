@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::settings::GIT_LIMIT;
 use crate::system::process::{self, Helper};
+use crate::text::base64;
 
 /// A user and a password.
 #[derive(Clone, PartialEq, Eq)]
@@ -25,13 +26,13 @@ impl Login {
     /// What a request says for it.
     pub(super) fn header(&self) -> String {
         let both = format!("{}:{}", self.user, self.password);
-        format!("Basic {}", base64(both.as_bytes()))
+        format!("Basic {}", base64::encode(both.as_bytes()))
     }
 
     /// What must not be shown.
     pub(super) fn secrets(&self) -> Vec<String> {
         let both = format!("{}:{}", self.user, self.password);
-        vec![base64(both.as_bytes()), self.password.clone()]
+        vec![base64::encode(both.as_bytes()), self.password.clone()]
     }
 }
 
@@ -100,25 +101,6 @@ fn ask(root: &Path, word: &str, request: &str) -> Option<String> {
     output.is_ok().then(|| output.text())
 }
 
-/// Bytes in base 64, padded.
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::new();
-    for chunk in bytes.chunks(3) {
-        let byte = |place: usize| u32::from(chunk.get(place).copied().unwrap_or_default());
-        let group = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for place in 0..4 {
-            let digit = (group >> (18 - 6 * place)) & 63;
-            text.push(if place <= chunk.len() {
-                char::from(DIGITS[digit as usize])
-            } else {
-                '='
-            });
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,7 +112,6 @@ mod tests {
             password: "open sesame".into(),
         };
         assert_eq!(login.header(), "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
-        assert_eq!(base64(b"abcd"), "YWJjZA==");
         assert!(!format!("{login:?}").contains("sesame"));
     }
 

@@ -4,6 +4,7 @@ use super::{changes, reads};
 use crate::host::{
     Action, ActionResult, Background, Changed, Command, Exit, Program, ReadOutput, RunOutput,
 };
+use crate::value::Secrets;
 
 /// The most bytes that are kept of what a script gives: all.
 const KEPT: usize = 1 << 31;
@@ -30,9 +31,9 @@ pub(in crate::host) fn command(action: &Action) -> Option<Command> {
 }
 
 /// What may be on no command line and in no environment that others see.
-fn secrets(action: &Action) -> Vec<String> {
+fn secrets(action: &Action) -> Secrets {
     let Action::Change(changes) = action else {
-        return Vec::new();
+        return Secrets::default();
     };
     changes.iter().filter_map(changes::secret).collect()
 }

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::host::base64::{base64, from_base64};
 use crate::host::quoted;
+use crate::text::base64;
 
 /// The longest text that one `printf` writes, in bytes.
 const PIECE: usize = 32 << 10;
@@ -37,7 +37,7 @@ pub(super) fn content(bytes: &[u8]) -> String {
         }
         _ if bytes.len() >= MANY => {
             text.push_str("base64 -d <<'E'\n");
-            let encoded = base64(bytes);
+            let encoded = base64::encode(bytes);
             for line in encoded.as_bytes().chunks(76) {
                 text.push_str(&String::from_utf8_lossy(line));
                 text.push('\n');
@@ -79,7 +79,7 @@ pub(super) fn decoded(text: &[u8], is_hex: bool) -> Option<Vec<u8>> {
         };
         return plain.chunks(2).map(pair).collect();
     }
-    from_base64(std::str::from_utf8(&plain).ok()?)
+    base64::decode(std::str::from_utf8(&plain).ok()?)
 }
 
 /// A time as `sleep` and `timeout` everywhere take it: whole seconds, at least one.

@@ -139,20 +139,7 @@ impl Book {
             }
             _ => way(target, &options, &tokens).map_err(|error| refused(error.into()))?,
         };
-        let own = address.to_string();
-        let is_circle = path.contains(&own);
-        path.push(own);
-        if is_circle {
-            return Err(Error::Circle {
-                path: std::mem::take(path),
-            });
-        }
-        if path.len() > MOST_JUMPS {
-            return Err(Error::Far {
-                host: path.swap_remove(0),
-                most: MOST_JUMPS,
-            });
-        }
+        go_on(path, address.to_string())?;
         destination.route = self.route(way, part, &address, path)?;
         path.pop();
         Ok(destination)
@@ -381,4 +368,22 @@ fn container(engine: &str, name: &str) -> Option<Place> {
         engine: engine.to_owned(),
         on: Place::Here,
     })))
+}
+
+/// Adds a place to the way to another. No way leads to one twice, or over too many.
+fn go_on(path: &mut Vec<String>, place: String) -> Result<(), Error> {
+    let is_circle = path.contains(&place);
+    path.push(place);
+    if is_circle {
+        return Err(Error::Circle {
+            path: std::mem::take(path),
+        });
+    }
+    if path.len() > MOST_JUMPS {
+        return Err(Error::Far {
+            host: path.swap_remove(0),
+            most: MOST_JUMPS,
+        });
+    }
+    Ok(())
 }

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::{Change, Like, Run, Write};
+use super::change::Change;
+use super::run::Run;
+use super::write::{Like, Write};
 use crate::host::quoted;
 use crate::value::REDACTED;
 

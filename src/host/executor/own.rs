@@ -29,21 +29,30 @@ pub(super) fn call_of(own: &Own, (host, next): (&str, &[&str]), request: &Reques
         "executor": own.name,
         "host": host,
         "place": request.place.to_string(),
-        "action": request.action,
+        "action": in_clear(&request.action),
         "next": next,
         "options": options(own.options.reveal()),
         "configuration": options(own.configuration.reveal()),
     });
     let program = own.program.to_string_lossy().into_owned();
     let mut command = Command::new(Program::Argv(vec![program]), &own.folder);
-    command.env.clone_from(&own.environment);
+    command.env = own.environment.iter().cloned().collect();
     command.stdin = Some(question.to_string().into_bytes());
     command.kept_bytes = ANSWER_BYTES;
     if let Action::Run(asked) = &request.action {
         command.time_limit = asked.time_limit;
-        command.secrets.clone_from(&asked.secrets);
+        command.secrets = asked.hidden();
     }
     command
+}
+
+/// An action as whoever performs it must know it, its secrets in clear.
+fn in_clear(action: &Action) -> Value {
+    let mut shown = json!(action);
+    if let Action::Run(command) = action {
+        shown["run"]["env"] = json!(command.env.iter().collect::<Vec<_>>());
+    }
+    shown
 }
 
 /// Reads what a program has answered.
@@ -150,4 +159,35 @@ fn exit_code(result: &Value) -> i32 {
         .into_iter()
         .filter_map(|name| result.get(name));
     i32::from(said.any(is_false))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::{Place, Secret};
+
+    #[test]
+    fn a_program_of_the_users_learns_the_secrets_of_a_command_and_shows_none() {
+        let mut command = Command::new(Program::Argv(vec!["login".to_owned()]), "/");
+        command.env.add("USER", "joe");
+        command.env.add_secret("TOKEN", "hunter2");
+        let request = Request::at(Place::Here, Action::Run(command));
+        let own = Own {
+            name: "own".to_owned(),
+            program: "/own".into(),
+            folder: "/".into(),
+            environment: Vec::new(),
+            options: Secret::new("{}"),
+            configuration: Secret::new("{}"),
+        };
+        let call = call_of(&own, ("web1", &["direct"]), &request);
+        let asked = call.stdin.clone().unwrap_or_default();
+        let asked: Value = serde_json::from_slice(&asked).unwrap();
+        assert_eq!(
+            asked["action"]["run"]["env"],
+            json!([["USER", "joe"], ["TOKEN", "hunter2"]])
+        );
+        assert!(call.hidden().are_in("it is hunter2"));
+        assert!(!format!("{call:?}").contains("hunter2"));
+    }
 }

@@ -12,7 +12,7 @@ use crate::host::{
     batch,
 };
 use crate::system::env::Env;
-use crate::value::{REDACTED, without_secrets};
+use crate::value::REDACTED;
 
 /// What a chain has to know besides its action.
 #[derive(Debug, Clone, Default)]
@@ -411,7 +411,7 @@ fn described(action: &Action) -> String {
                 Program::Shell { secret: true, .. } => REDACTED.to_owned(),
                 Program::Shell { text, .. } => text.clone(),
             };
-            format!("run `{}`", without_secrets(&text, &command.secrets))
+            format!("run `{}`", command.hidden().redact(&text))
         }
         Action::Put(put) => format!("put `{}`", put.target),
         Action::Get(get) => format!("get `{}`", get.source),
@@ -609,7 +609,7 @@ mod tests {
             return;
         };
         command.program = Program::Argv(vec!["login".into(), "hunter2".into()]);
-        command.secrets = vec!["hunter2".to_owned()];
+        command.secrets.add("hunter2");
         let to = Become {
             user: "root".to_owned(),
             password: None,
@@ -623,6 +623,32 @@ mod tests {
             panic!("it must be a command");
         };
         insta::assert_snapshot!(output.stdout.text(), @"would run `login <<REDACTED>>` on web1 by `sudo`");
+    }
+
+    #[test]
+    fn what_goes_to_another_user_by_the_input_stays_hidden() {
+        let mut request = on("web1");
+        let Action::Run(command) = &mut request.action else {
+            return;
+        };
+        command.env.add("USER", "joe");
+        command.env.add_secret("TOKEN", "hunter2");
+        command.env.add("COPY", "it is hunter2");
+        let to = Become {
+            user: "root".to_owned(),
+            password: None,
+        };
+        let mut run = chain(vec![Executor::Sudo(to)]).begin(request, start());
+        let ChainProgress::Do(request) = run.step(None, Instant::now()) else {
+            panic!("it must be performed");
+        };
+        let Action::Run(command) = &request.action else {
+            panic!("it must be a command");
+        };
+        let words = command.program.argv().join(" ");
+        assert!(words.contains("USER=joe"), "{words}");
+        assert!(!words.contains("hunter2"), "{words}");
+        assert_eq!(command.hidden().redact("hunter2 came"), "<<REDACTED>> came");
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! can be taken for a password, and none of it is on a command line.
 
 use crate::host::chain::Become;
-use crate::host::{Answer, Command, DEFAULT_SHELL, Program, Question, Secret};
+use crate::host::{Answer, Command, DEFAULT_SHELL, Program, Question, Secret, Variables};
 use crate::system::env::Env;
 use crate::text::quote_for_shell;
 
@@ -151,13 +151,16 @@ impl Shift<'_> {
         let outer = match self.ours {
             // What finds `sudo` here.
             Some(_) => command.env.clone(),
-            None => Vec::new(),
+            None => Variables::default(),
         };
+        // Of what it no longer has in its environment nothing is shown either.
+        let secrets = command.hidden();
         let mut all = answers;
         all.extend(command.answers);
         Command {
             program: Program::Argv(argv),
             env: outer,
+            secrets,
             stdin: None,
             answers: all,
             ..command
@@ -168,12 +171,10 @@ impl Shift<'_> {
     /// this machine its environment is complete, and what it has from this process is no part of
     /// what another user gets.
     fn environment(&self, command: &Command) -> (Variables, Variables) {
-        let own = |(name, value): &&(String, String)| {
-            self.ours
-                .is_none_or(|ours| ours.get(name) != Some(value.as_str()))
-        };
-        let own = command.env.iter().filter(own).cloned();
-        own.partition(|(_, value)| !holds_secret(command, value))
+        let hidden = command.hidden();
+        let mut own = command.env.clone();
+        own.retain(|name, value| self.ours.is_none_or(|ours| ours.get(name) != Some(value)));
+        own.split(|value| hidden.may_be_in(value))
     }
 
     /// Says that it is there, reads a beginning of so many bytes, and runs it with so many more as
@@ -202,28 +203,23 @@ impl Shift<'_> {
     }
 }
 
-type Variables = Vec<(String, String)>;
-
 fn is_secret_shell(program: &Program) -> bool {
     matches!(program, Program::Shell { secret: true, .. })
-}
-
-fn holds_secret(command: &Command, text: &str) -> bool {
-    let mut secrets = command.secrets.iter().filter(|secret| !secret.is_empty());
-    secrets.any(|secret| text.contains(secret.as_str()))
 }
 
 /// The environment with the variable that carries a secret text, if one does.
 fn kept_environment(command: &Command) -> Variables {
     let mut env = command.env.clone();
     let variable = command.program.variable();
-    env.extend(variable.map(|(name, text)| (name.to_owned(), text.to_owned())));
+    if let Some((name, text)) = variable {
+        env.add_with_secret(name, text);
+    }
     env
 }
 
 fn exports(variables: &Variables) -> Result<String, String> {
     let mut text = String::new();
-    for (name, value) in variables {
+    for (name, value) in variables.iter() {
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
         if name.is_empty() || !name.chars().all(is_name) || name.starts_with(char::is_numeric) {
             return Err(format!(

@@ -3,8 +3,7 @@
 use std::collections::HashSet;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Span};
-use crate::hash::Fold;
-use crate::value::{Map, Value};
+use crate::value::{Fold, Map, Value};
 
 use super::error::Problem;
 use super::literal;

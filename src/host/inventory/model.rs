@@ -7,8 +7,7 @@ use indexmap::IndexMap;
 
 use super::error::Problem;
 use super::range::MAX_HOSTS;
-use crate::hash::Fold;
-use crate::value::{Map, Value};
+use crate::value::{Fold, Map, Value};
 
 /// The group that all hosts are in.
 pub(super) const ALL: &str = "all";

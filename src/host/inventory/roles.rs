@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use super::error::RoleError;
 use super::model::{ALL, Inventory, Members, UNGROUPED};
-use crate::hash::Fold;
 use crate::text::did_you_mean;
-use crate::value::{Map, Value};
+use crate::value::{Fold, Map, Value};
 
 /// What a role is.
 #[derive(Debug, Clone, PartialEq)]

@@ -21,7 +21,10 @@ pub(crate) fn probe_command(probe: &Probe, env: &Env) -> Command {
 pub(crate) fn run_command(run: &Run, env: &Env) -> Command {
     let mut command = command(&run.setting, &run.text, run.stdin.as_deref(), env);
     if run.shown.is_some() {
-        command.secrets.push(run.text.clone());
+        command
+            .env
+            .mark(|name| run.setting.env.iter().any(|(own, _)| own == name));
+        command.secrets.add(run.text.as_str());
         if let Program::Shell { secret, .. } = &mut command.program {
             *secret = true;
         }

@@ -32,29 +32,26 @@ const MESSAGES: usize = 32;
 const UNANSWERED: usize = 3;
 
 /// A future of any kind.
-pub(in crate::host) type AnyFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+pub(super) type AnyFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Gives the connection to the host that leads on.
-pub(in crate::host) trait Ways: Send + Sync {
+pub(super) trait Ways: Send + Sync {
     /// Opens it, or gives the one that is open.
     fn to(&self, gate: Arc<Destination>) -> AnyFuture<'_, Result<Arc<Connection>, Failure>>;
 }
 
 /// What all connections have in common.
-pub(in crate::host) struct Opener<'a> {
-    pub(in crate::host) keys: &'a Keys,
+pub(super) struct Opener<'a> {
+    pub(super) keys: &'a Keys,
     /// How many may be opened at a time.
-    pub(in crate::host) opening: &'a Semaphore,
-    pub(in crate::host) ways: &'a dyn Ways,
+    pub(super) opening: &'a Semaphore,
+    pub(super) ways: &'a dyn Ways,
 }
 
 impl Opener<'_> {
     /// Opens a connection. The time for an attempt begins when it is its turn, and when the hosts
     /// on the way are reached.
-    pub(in crate::host) async fn open(
-        &self,
-        destination: &Arc<Destination>,
-    ) -> Result<Connection, Failure> {
+    pub(super) async fn open(&self, destination: &Arc<Destination>) -> Result<Connection, Failure> {
         let attempts = destination.attempts.max(1);
         let mut count = 1;
         loop {

@@ -45,7 +45,7 @@ impl std::fmt::Debug for Connection {
 
 /// Why there is no session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::host) enum NoSession {
+pub(super) enum NoSession {
     /// The host allows no more of them on this connection.
     Refused,
     /// The connection has ended.
@@ -82,7 +82,7 @@ impl Connection {
     }
 
     /// Opens a session. It must be told to close.
-    pub(in crate::host) async fn session(&self) -> Result<Channel<Msg>, NoSession> {
+    pub(super) async fn session(&self) -> Result<Channel<Msg>, NoSession> {
         match self.handle.channel_open_session().await {
             Ok(channel) => Ok(channel),
             Err(russh::Error::ChannelOpenFailure(_)) => Err(NoSession::Refused),
@@ -180,7 +180,7 @@ impl Connection {
 pub(in crate::host) const KILLING: Duration = Duration::from_secs(5);
 
 /// Starts a shell with a line, gives it a text to run, and waits for its end, within some seconds. What it writes is lost.
-pub(in crate::host) async fn run_text(
+pub(super) async fn run_text(
     connection: &Connection,
     line: &str,
     text: &str,

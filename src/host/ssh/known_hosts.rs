@@ -10,9 +10,9 @@ use hmac::{KeyInit as _, Mac as _};
 use russh::keys::ssh_key::certificate::CertType;
 use russh::keys::{Certificate, HashAlg, PublicKey, PublicKeyOrCertificate};
 
-use crate::host::base64::from_base64;
 use crate::host::{DEFAULT_PORT, pattern};
 use crate::system::clock;
+use crate::text::base64;
 
 /// The largest file of known hosts that is read, in bytes.
 const LARGEST: u64 = 64 << 20;
@@ -235,7 +235,7 @@ fn is_hash_of(hashed: &str, name: &str) -> bool {
     let Some((salt, hash)) = hashed.split_once('|') else {
         return false;
     };
-    let (Some(salt), Some(hash)) = (from_base64(salt), from_base64(hash)) else {
+    let (Some(salt), Some(hash)) = (base64::decode(salt), base64::decode(hash)) else {
         return false;
     };
     let Ok(mut mac) = hmac::Hmac::<sha1::Sha1>::new_from_slice(&salt) else {
@@ -291,7 +291,7 @@ mod tests {
         let mut mac = hmac::Hmac::<sha1::Sha1>::new_from_slice(b"salt").unwrap();
         mac.update(b"web");
         let hash = mac.finalize().into_bytes();
-        assert_eq!(from_base64("c2FsdA==").unwrap(), b"salt");
+        assert_eq!(base64::decode("c2FsdA==").unwrap(), b"salt");
         assert_eq!(hash.len(), 20);
         assert!(!is_hash_of("c2FsdA==|AAAA", "web"));
         assert!(!is_hash_of("!|!", "web"));

@@ -13,8 +13,7 @@ mod line;
 mod pool;
 
 pub(super) use client::join;
-pub(super) use connect::Opener;
-pub(super) use connection::{Connection, KILLING, NoSession, run_text};
+pub(super) use connection::{Connection, KILLING};
 pub(super) use failure::shown;
-pub use pool::PoolLimits;
-pub(super) use pool::{Connections, Lane, Lease};
+pub(super) use pool::Lease;
+pub use pool::{Pool, PoolLimits};

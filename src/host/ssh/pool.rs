@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::connect::{AnyFuture, Opener, Ways};
-use super::connection::{Connection, NoSession};
+use super::connection::{Connection, NoSession, run_text};
 use super::failure::{Failure, shown};
 use super::keys::Keys;
 use crate::host::{Address, Destination, Route};
@@ -47,39 +47,88 @@ impl Default for PoolLimits {
     }
 }
 
+/// The open connections, one for each address and way, more where one does not do. A connection is
+/// opened at first use, and shared by all that need it (F41, F42).
+#[derive(Clone)]
+pub struct Pool {
+    shared: Arc<Shared>,
+}
+
 /// What all connections share.
-pub(in crate::host) struct Connections {
-    pub(in crate::host) limits: PoolLimits,
-    pub(in crate::host) opening: Semaphore,
-    pub(in crate::host) keys: Keys,
+struct Shared {
+    limits: PoolLimits,
+    opening: Semaphore,
+    keys: Keys,
     lanes: Mutex<HashMap<Address, Vec<Arc<Lane>>>>,
     closing: watch::Sender<bool>,
 }
 
-impl Debug for Connections {
+impl Debug for Pool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Connections")
-            .field("limits", &self.limits)
+        f.debug_struct("Pool")
+            .field("limits", &self.shared.limits)
             .finish_non_exhaustive()
     }
 }
 
-impl Connections {
-    /// No connection at all, and the bounds of those to come.
-    pub(in crate::host) fn new(limits: PoolLimits) -> Self {
+impl Pool {
+    /// A pool without any connection.
+    pub fn new(limits: PoolLimits) -> Self {
         let opening = limits.opening.clamp(1, Semaphore::MAX_PERMITS);
         Self {
-            limits,
-            opening: Semaphore::new(opening),
-            keys: Keys::default(),
-            lanes: Mutex::default(),
-            closing: watch::Sender::new(false),
+            shared: Arc::new(Shared {
+                limits,
+                opening: Semaphore::new(opening),
+                keys: Keys::default(),
+                lanes: Mutex::default(),
+                closing: watch::Sender::new(false),
+            }),
+        }
+    }
+
+    /// Gives a connection with room to a host, which may mean to open it, or to wait until there
+    /// is room.
+    pub(in crate::host) async fn lease(
+        &self,
+        destination: &Arc<Destination>,
+    ) -> Result<Lease, Failure> {
+        self.lane(destination).lease(self).await
+    }
+
+    /// Opens a session on a host.
+    pub(in crate::host) async fn session(
+        &self,
+        destination: &Arc<Destination>,
+    ) -> Result<(Lease, Channel<Msg>), Failure> {
+        self.lane(destination).session(self).await
+    }
+
+    /// Starts a shell with a line beside the session of a lease, and gives it a text to run. The
+    /// shell gets a connection of its own where the host allows the shared one no more sessions.
+    pub(in crate::host) async fn run_beside(&self, lease: &Lease, line: &str, text: &str) {
+        match run_text(&lease.connection, line, text).await {
+            Ok(()) | Err(NoSession::Lost) => return,
+            Err(NoSession::Refused) => {}
+        }
+        if let Ok(connection) = self.opener().open(&lease.lane.destination).await {
+            // There is no other way left.
+            run_text(&connection, line, text).await.ok();
+            connection.close().await;
+        }
+    }
+
+    fn opener(&self) -> Opener<'_> {
+        Opener {
+            keys: &self.shared.keys,
+            opening: &self.shared.opening,
+            ways: self,
         }
     }
 
     /// The connections to a host.
-    pub(in crate::host) fn lane(&self, destination: &Arc<Destination>) -> Arc<Lane> {
-        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+    fn lane(&self, destination: &Arc<Destination>) -> Arc<Lane> {
+        let lanes = self.shared.lanes.lock();
+        let mut lanes = lanes.unwrap_or_else(PoisonError::into_inner);
         let ways = lanes.entry(destination.address.clone()).or_default();
         let is = |lane: &&Arc<Lane>| is_same_way(&lane.destination, destination);
         if let Some(lane) = ways.iter().find(is) {
@@ -90,22 +139,23 @@ impl Connections {
         lane
     }
 
-    pub(in crate::host) fn is_closing(&self) -> bool {
-        *self.closing.borrow()
+    fn is_closing(&self) -> bool {
+        *self.shared.closing.borrow()
     }
 
     /// Waits until all is to be closed.
-    pub(in crate::host) async fn closing(&self) {
-        let mut closing = self.closing.subscribe();
+    async fn closing(&self) {
+        let mut closing = self.shared.closing.subscribe();
         // The one that tells lives as long as this.
         closing.wait_for(|closing| *closing).await.ok();
     }
 
-    /// Closes all connections in order, within a second. No connection is opened any more.
-    pub(in crate::host) async fn close(&self) {
-        self.closing.send_replace(true);
+    /// Closes all connections in order, within a second. What still runs on them is killed where
+    /// the host allows it, and lost. No connection is opened any more.
+    pub async fn close(&self) {
+        self.shared.closing.send_replace(true);
         let lanes: Vec<Arc<Lane>> = {
-            let lanes = self.lanes.lock();
+            let lanes = self.shared.lanes.lock();
             let mut lanes = lanes.unwrap_or_else(PoisonError::into_inner);
             lanes.drain().flat_map(|(_, ways)| ways).collect()
         };
@@ -118,11 +168,11 @@ impl Connections {
     }
 }
 
-impl Ways for Arc<Connections> {
+impl Ways for Pool {
     fn to(&self, gate: Arc<Destination>) -> AnyFuture<'_, Result<Arc<Connection>, Failure>> {
         Box::pin(async move {
             // Ways through a host are no sessions there, so the lease goes at once.
-            let lease = self.lane(&gate).lease(self).await?;
+            let lease = self.lease(&gate).await?;
             Ok(Arc::clone(&lease.connection))
         })
     }
@@ -131,8 +181,8 @@ impl Ways for Arc<Connections> {
 type Opening = watch::Receiver<Option<Result<(), Failure>>>;
 
 /// The connections to one host by one way.
-pub(in crate::host) struct Lane {
-    pub(in crate::host) destination: Arc<Destination>,
+struct Lane {
+    destination: Arc<Destination>,
     state: Mutex<State>,
     /// Somebody may find a connection with room now.
     changed: Notify,
@@ -168,7 +218,7 @@ impl Drop for Lease {
 }
 
 impl Lane {
-    pub(in crate::host) fn new(destination: Arc<Destination>) -> Self {
+    fn new(destination: Arc<Destination>) -> Self {
         Self {
             destination,
             state: Mutex::default(),
@@ -189,16 +239,13 @@ impl Lane {
     }
 
     /// Takes all connections out.
-    pub(in crate::host) fn take(&self) -> Vec<Arc<Connection>> {
+    fn take(&self) -> Vec<Arc<Connection>> {
         let open = std::mem::take(&mut self.state().open);
         open.into_iter().map(|slot| slot.connection).collect()
     }
 
     /// Gives a connection with room, which may mean to open it, or to wait until there is room.
-    pub(in crate::host) async fn lease(
-        self: &Arc<Self>,
-        pool: &Arc<Connections>,
-    ) -> Result<Lease, Failure> {
+    async fn lease(self: &Arc<Self>, pool: &Pool) -> Result<Lease, Failure> {
         loop {
             let woken = self.changed.notified();
             tokio::pin!(woken);
@@ -238,20 +285,16 @@ impl Lane {
     }
 
     /// Begins to open a connection, on its own: who asked for it first may give up.
-    fn open(self: &Arc<Self>, pool: &Arc<Connections>) -> Opening {
+    fn open(self: &Arc<Self>, pool: &Pool) -> Opening {
         let (tell, told) = watch::channel(None);
-        let (lane, pool) = (Arc::clone(self), Arc::clone(pool));
+        let (lane, pool) = (Arc::clone(self), pool.clone());
         tokio::spawn(async move {
-            let opener = Opener {
-                keys: &pool.keys,
-                opening: &pool.opening,
-                ways: &pool,
-            };
+            let opener = pool.opener();
             let result = tokio::select! {
                 result = opener.open(&lane.destination) => result,
                 () = pool.closing() => Err(Failure::Closing),
             };
-            let sessions = pool.limits.sessions.max(1);
+            let sessions = pool.shared.limits.sessions.max(1);
             let result = result.map(|connection| lane.opened(connection, sessions));
             if result.is_err() {
                 let mut state = lane.state();
@@ -279,10 +322,7 @@ impl Lane {
 
     /// Opens a session. A connection that proves to be lost is opened anew, once; a host that
     /// allows fewer sessions than we thought gets fewer.
-    pub(in crate::host) async fn session(
-        self: &Arc<Self>,
-        pool: &Arc<Connections>,
-    ) -> Result<(Lease, Channel<Msg>), Failure> {
+    async fn session(self: &Arc<Self>, pool: &Pool) -> Result<(Lease, Channel<Msg>), Failure> {
         let mut losses = 0;
         let mut refusals = 0;
         loop {
@@ -335,7 +375,7 @@ impl Lane {
 }
 
 /// Whether two destinations with one address share their connections.
-pub(in crate::host) fn is_same_way(one: &Destination, other: &Destination) -> bool {
+fn is_same_way(one: &Destination, other: &Destination) -> bool {
     let route = match (&one.route, &other.route) {
         (Route::Jumps(one), Route::Jumps(other)) => {
             let pairs = || one.iter().zip(other);

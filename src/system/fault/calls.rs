@@ -31,6 +31,7 @@ pub enum Call<'a> {
     Spawn(&'a str),
 }
 
+#[cfg(feature = "fault-injection")]
 impl Call<'_> {
     /// Its kind, and the path that it is for.
     pub(super) fn parts(&self) -> (&'static str, &Path) {

@@ -83,29 +83,30 @@ impl Expander<'_> {
             self.problem(message, entry.key_span, "would never end", "");
             return Ok(Found::Nothing);
         }
+        let node = self.expanded(node)?;
+        Ok(node.map_or(Found::Nothing, |node| Found::Node {
+            node,
+            raw: true,
+            route,
+        }))
+    }
+
+    /// Expands a template; one that depends on nothing around it, only once.
+    fn expanded(&mut self, node: Node) -> Result<Option<Node>, Halt> {
         if let Some((_, known)) = self.known.get(&node.address()) {
-            let node = known.clone();
-            return Ok(Found::Node {
-                node,
-                raw: true,
-                route,
-            });
+            return Ok(Some(known.clone()));
         }
         let dependent = self.dependent;
         self.active.push(node.clone());
         let outcome = self.map(&node);
         self.active.pop();
         let Outcome::Is(result) = outcome? else {
-            return Ok(Found::Nothing);
+            return Ok(None);
         };
         if self.dependent == dependent {
             self.known.insert(node.address(), (node, result.clone()));
         }
-        Ok(Found::Node {
-            node: result,
-            raw: true,
-            route,
-        })
+        Ok(Some(result))
     }
 
     /// Looks up a directive that points into the document.

@@ -80,5 +80,7 @@ impl Loops {
 
 /// Says how a failure is had again.
 fn again(test: &str, fault: &str) -> String {
-    format!("again with: UNFURL_LOOPS='{fault}' cargo test --test it crash::{test}")
+    format!(
+        "again with: UNFURL_LOOPS='{fault}' cargo test --features fault-injection --test it crash::{test}"
+    )
 }

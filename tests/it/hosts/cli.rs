@@ -64,6 +64,7 @@ fn fill(env: &TestEnv) {
 
 #[test]
 fn a_folder_goes_to_hosts_and_comes_back_from_each_as_it_was() {
+    requires!("sshd");
     let (sshd, env) = (Sshd::with(3, &[]), TestEnv::new());
     fill(&env);
     let there = sshd.path("there").display().to_string();
@@ -94,6 +95,7 @@ fn a_folder_goes_to_hosts_and_comes_back_from_each_as_it_was() {
 
 #[test]
 fn a_file_gets_its_mode_and_comes_to_where_a_pattern_says() {
+    requires!("sshd");
     let (sshd, env) = (Sshd::with(3, &[]), TestEnv::new());
     env.write("file", "content");
     let remote = sshd.path("remote").display().to_string();
@@ -121,6 +123,7 @@ fn a_file_gets_its_mode_and_comes_to_where_a_pattern_says() {
 
 #[test]
 fn what_is_missing_here_or_there_is_told() {
+    requires!("sshd");
     let (sshd, env) = (Sshd::start(), TestEnv::new());
     let run = over(&env, &sshd, 1, &["put", "nowhere", "x"]).exits(2);
     insta::assert_snapshot!(run.stderr, @"error: there is no file or folder `nowhere` here");
@@ -135,6 +138,7 @@ fn what_is_missing_here_or_there_is_told() {
 
 #[test]
 fn transfers_tell_machines_what_came_of_them_also_where_a_host_is_not_reached() {
+    requires!("sshd");
     let (sshd, env) = (Sshd::start(), TestEnv::new());
     env.write("file", "x");
     let target = sshd.path("target").display().to_string();
@@ -173,6 +177,7 @@ fn shell(env: &TestEnv, words: &[String], input: &str) -> Run {
 
 #[test]
 fn a_shell_runs_what_is_piped_in_and_gives_its_exit_code() {
+    requires!("sshd");
     let (sshd, env) = (Sshd::start(), TestEnv::new());
     let words = on_one(&sshd, "shell", &hosts(&sshd, 1));
     let run = shell(&env, &words, "echo to; echo on >&2; test -t 0 || exit 7\n");
@@ -187,6 +192,7 @@ fn a_shell_runs_what_is_piped_in_and_gives_its_exit_code() {
 
 #[test]
 fn a_shell_of_a_host_that_is_not_reached_ends_with_one() {
+    requires!("sshd");
     let (sshd, env) = (Sshd::start(), TestEnv::new());
     let port = free_port();
     let words = on_one(&sshd, "shell", &format!("127.0.0.1:{port}"));
@@ -198,6 +204,7 @@ fn a_shell_of_a_host_that_is_not_reached_ends_with_one() {
 
 #[test]
 fn a_port_leads_through_a_host_until_it_is_interrupted() {
+    requires!("sshd");
     let (sshd, env) = (Sshd::start(), TestEnv::new());
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let target = listener.local_addr().unwrap().port();
@@ -231,6 +238,7 @@ fn a_port_leads_through_a_host_until_it_is_interrupted() {
 
 #[test]
 fn a_port_that_is_taken_is_told() {
+    requires!("sshd");
     let (sshd, env) = (Sshd::start(), TestEnv::new());
     let mut words = on_one(&sshd, "forward", &hosts(&sshd, 1));
     words.extend(["-L".to_owned(), format!("{}:127.0.0.1:1", sshd.port)]);
@@ -244,6 +252,7 @@ fn a_port_that_is_taken_is_told() {
 
 #[test]
 fn a_host_that_does_not_restart_has_failed() {
+    requires!("sshd");
     let (sshd, env) = (Sshd::start(), TestEnv::new());
     let run = over(&env, &sshd, 1, &["reboot", "--command=true", "--wait=1s"]).exits(1);
     let text = run.stderr.replace(&sshd.port.to_string(), "PORT");
@@ -255,6 +264,7 @@ fn a_host_that_does_not_restart_has_failed() {
 
 #[test]
 fn a_host_that_has_gone_down_is_waited_for_until_it_has_started_anew() {
+    requires!("sshd");
     let env = TestEnv::new();
     // A kernel that starts anew is more than a test can have; the host just says it did.
     env.write("boot_id", "first\n");
@@ -328,6 +338,7 @@ fn a_role_may_be_an_expression_of_the_ensemble() {
 /// A line is read for each question, also where that is no terminal.
 #[test]
 fn a_password_is_asked_for_once_and_tried_on_the_hosts_after_that() {
+    requires!("root", "sshd");
     let person = Person::new();
     let sshd = Sshd::with(3, &["PasswordAuthentication yes"]);
     let env = TestEnv::new();

@@ -44,6 +44,7 @@ async fn run(pool: &Pool, place: &Place, command: Command) -> unfurl::host::RunO
 
 #[test]
 fn commands_and_files_go_into_containers_here_and_on_hosts() {
+    requires!("sshd");
     let sshd = Sshd::start();
     let folder = tempfile::tempdir().unwrap();
     let engine = engine(folder.path());
@@ -54,7 +55,7 @@ fn commands_and_files_go_into_containers_here_and_on_hosts() {
     pooled(async |pool| {
         for place in &places {
             let mut command = sh("echo $INSIDE $A; cat; echo err >&2; exit 4");
-            command.env = vec![("A".into(), "it's".into())];
+            command.env.add("A", "it's");
             command.stdin = Some(b"in\n".to_vec());
             let output = run(&pool, place, command).await;
             assert_eq!(output.stdout.text(), "yes it's\nin\n", "{output:?}");

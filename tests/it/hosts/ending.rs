@@ -31,6 +31,7 @@ async fn ends(pid: u32) -> bool {
 
 #[test]
 fn a_command_that_runs_too_long_ends_with_all_it_started() {
+    requires!("sshd");
     for sessions in ["MaxSessions 10", "MaxSessions 1"] {
         let sshd = Sshd::with(1, &[sessions]);
         pooled(async |pool| {
@@ -57,6 +58,7 @@ fn a_command_that_runs_too_long_ends_with_all_it_started() {
 
 #[test]
 fn a_command_may_clean_up_when_it_must_end() {
+    requires!("sshd");
     let sshd = Sshd::start();
     let mut command = sh("trap 'echo cleaned; exit 5' INT; sleep 60 & wait");
     command.time_limit = Some(Duration::from_millis(500));
@@ -67,6 +69,7 @@ fn a_command_may_clean_up_when_it_must_end() {
 
 #[test]
 fn a_cancelled_command_ends_and_one_that_resists_is_killed_at_once() {
+    requires!("sshd");
     let sshd = Sshd::start();
     pooled(async |pool| {
         let host = sshd.host();
@@ -100,6 +103,7 @@ fn a_cancelled_command_ends_and_one_that_resists_is_killed_at_once() {
 
 #[test]
 fn what_a_command_leaves_behind_ends_unless_it_may_live() {
+    requires!("sshd");
     let sshd = Sshd::start();
     pooled(async |pool| {
         for background in [Background::Kill, Background::Keep] {
@@ -128,6 +132,7 @@ fn what_a_command_leaves_behind_ends_unless_it_may_live() {
 
 #[test]
 fn nothing_runs_on_when_the_connections_are_closed() {
+    requires!("sshd");
     let sshd = Sshd::start();
     let file = sshd.path("pid");
     let pid = pooled(async |pool| {
@@ -147,6 +152,7 @@ fn nothing_runs_on_when_the_connections_are_closed() {
 
 #[test]
 fn a_host_that_does_not_answer_any_more_is_given_up() {
+    requires!("sshd");
     let sshd = Sshd::start();
     pooled(async |pool| {
         let mut host = sshd.host();

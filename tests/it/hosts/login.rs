@@ -27,6 +27,7 @@ fn let_in(sshd: &Sshd, key: &str) {
 
 #[test]
 fn keys_of_all_kinds_let_in_and_missing_files_are_passed_over() {
+    requires!("sshd");
     let sshd = Sshd::start();
     let mut host = sshd.host();
     for kind in ["rsa", "ecdsa", "ed25519"] {
@@ -51,6 +52,7 @@ fn keys_of_all_kinds_let_in_and_missing_files_are_passed_over() {
 
 #[test]
 fn a_key_with_a_passphrase_is_asked_for_only_if_nothing_else_lets_in() {
+    requires!("sshd");
     let sshd = Sshd::start();
     make_key(&sshd.path("locked"), "ed25519", "open sesame");
     let_in(&sshd, "locked.pub");
@@ -72,6 +74,7 @@ fn a_key_with_a_passphrase_is_asked_for_only_if_nothing_else_lets_in() {
 
 #[test]
 fn a_certificate_lets_in() {
+    requires!("sshd");
     let folder = tempfile::tempdir().unwrap();
     let ca = folder.path().join("ca");
     make_key(&ca, "ed25519", "");
@@ -93,6 +96,7 @@ fn a_certificate_lets_in() {
 
 #[test]
 fn who_is_not_let_in_learns_what_was_tried_and_what_would_do() {
+    requires!("sshd");
     let sshd = Sshd::start();
     make_key(&sshd.path("stranger"), "ed25519", "");
     let mut host = sshd.host();
@@ -147,6 +151,7 @@ impl Drop for Agent {
 
 #[test]
 fn an_agent_lets_in_and_is_lent_to_the_host_only_if_it_may() {
+    requires!("sshd");
     let sshd = Sshd::start();
     make_key(&sshd.path("stranger"), "ed25519", "");
     let agent = Agent::start(&sshd, &["stranger", "id"]);
@@ -212,6 +217,7 @@ impl Drop for Person {
 
 #[test]
 fn a_password_lets_in_alone_by_questions_and_as_a_second_factor() {
+    requires!("root", "sshd");
     let person = Person::new();
     let asked = |host: &Destination, refused| Exit::Asked {
         question: Question::Login(host.address.to_string()),

@@ -49,6 +49,7 @@ fn words(hosts: &[&Host], options: &[&str], command: &str) -> Vec<String> {
 
 #[test]
 fn a_host_behind_another_is_reached_through_it() {
+    requires!("root", "sshd", "ip");
     let gateway = Host::on(Machine::new());
     let behind = Host::on(Machine::behind(&gateway.machine));
     let env = TestEnv::new();
@@ -64,6 +65,7 @@ fn a_host_behind_another_is_reached_through_it() {
 
 #[test]
 fn jumps_of_ssh_config_lead_through_several_hosts() {
+    requires!("root", "sshd", "ip");
     let first = Host::on(Machine::new());
     let second = Host::on(Machine::behind(&first.machine));
     let third = Host::on(Machine::behind(&second.machine));
@@ -94,6 +96,7 @@ fn jumps_of_ssh_config_lead_through_several_hosts() {
 
 #[test]
 fn a_cable_that_is_cut_ends_a_run_within_its_limits_and_the_table_is_true() {
+    requires!("root", "sshd", "ip");
     let hosts = [(); 3].map(|()| Host::on(Machine::new()));
     let all: Vec<&Host> = hosts.iter().collect();
     let names = hosts.iter().map(Host::name).collect::<Vec<_>>().join(",");

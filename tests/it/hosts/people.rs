@@ -11,6 +11,7 @@ use super::sshd::{Sshd, pooled};
 
 #[test]
 fn a_shell_shows_what_is_typed_and_knows_how_large_it_is() {
+    requires!("sshd");
     let sshd = Sshd::start();
     pooled(async |pool| {
         let (mut keyboard, input) = tokio::io::duplex(1000);
@@ -72,6 +73,7 @@ fn endpoint(port: u16) -> Endpoint {
 
 #[test]
 fn ports_of_this_machine_and_of_a_host_lead_elsewhere() {
+    requires!("sshd");
     let sshd = Sshd::start();
     pooled(async |pool| {
         let target = endpoint(greeter().await);

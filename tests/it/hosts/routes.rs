@@ -8,6 +8,7 @@ use super::sshd::{Sshd, pooled, refusal, run, run_once, sh, user};
 
 #[test]
 fn a_host_is_reached_through_two_others_whose_connections_are_shared() {
+    requires!("sshd");
     let sshd = Sshd::with(4, &[]);
     let jumps = vec![Arc::new(sshd.nth(1)), Arc::new(sshd.nth(2))];
     pooled(async |pool| {
@@ -25,6 +26,7 @@ fn a_host_is_reached_through_two_others_whose_connections_are_shared() {
 
 #[test]
 fn a_way_that_ends_is_told() {
+    requires!("sshd");
     let sshd = Sshd::with(2, &["AllowTcpForwarding no"]);
     let mut host = sshd.nth(2);
     host.route = Route::Jumps(vec![Arc::new(sshd.nth(1))]);
@@ -41,6 +43,7 @@ fn a_way_that_ends_is_told() {
 
 #[test]
 fn a_command_leads_to_a_host() {
+    requires!("sshd");
     let sshd = Sshd::with(2, &[]);
     let mut host = sshd.nth(2);
     let options = format!(

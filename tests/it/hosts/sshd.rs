@@ -17,8 +17,8 @@ use unfurl::host::{
 };
 
 use crate::network::Machine;
+use crate::requires::program;
 
-const SSHD: &str = "/usr/sbin/sshd";
 /// How long the server may take to start.
 const LIMIT: Duration = Duration::from_secs(20);
 
@@ -48,7 +48,11 @@ impl Sshd {
         };
         let mut listens: Vec<String> = (1..=addresses.min(16)).map(listens).collect();
         listens.dedup();
-        Self::begin(Command::new(SSHD), (port, &listens), lines)
+        Self::begin(
+            Command::new(program("sshd").unwrap()),
+            (port, &listens),
+            lines,
+        )
     }
 
     /// Starts a server on a machine of its own.
@@ -56,15 +60,13 @@ impl Sshd {
     pub(crate) fn on(machine: &Machine) -> Self {
         let port = free_port();
         let listens = format!("ListenAddress {}:{port}", machine.address);
-        Self::begin(machine.command(SSHD), (port, &[listens]), &[])
+        let sshd = program("sshd").unwrap();
+        let command = machine.command(sshd.to_str().unwrap());
+        Self::begin(command, (port, &[listens]), &[])
     }
 
     #[track_caller]
     fn begin(mut program: Command, (port, listens): (u16, &[String]), lines: &[&str]) -> Self {
-        assert!(
-            Path::new(SSHD).exists(),
-            "{SSHD} is missing: install openssh-server"
-        );
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         // Its home is empty, so that no start-up file of a shell takes its time.

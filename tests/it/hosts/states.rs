@@ -63,6 +63,7 @@ fn phases(log: &[String]) -> Vec<&str> {
 
 #[test]
 fn without_requisites_all_hosts_come_to_a_state_before_any_goes_on() {
+    requires!("sshd");
     let (sshd, env) = (Sshd::with(3, &[]), TestEnv::new());
     write(&env, "three", THREE);
     let run = state(&env, &sshd, 3, &["apply", "three"]).exits(1);
@@ -76,6 +77,7 @@ fn without_requisites_all_hosts_come_to_a_state_before_any_goes_on() {
 
 #[test]
 fn one_host_after_the_other_with_serial_and_each_by_itself_without_waiting() {
+    requires!("sshd");
     let (sshd, env) = (Sshd::with(3, &[]), TestEnv::new());
     write(&env, "three", THREE);
     state(&env, &sshd, 3, &["apply", "three", "--serial"]).exits(1);
@@ -98,6 +100,7 @@ fn one_host_after_the_other_with_serial_and_each_by_itself_without_waiting() {
 
 #[test]
 fn too_many_failed_hosts_stop_the_run_and_the_table_is_shown() {
+    requires!("sshd");
     let (sshd, env) = (Sshd::with(3, &[]), TestEnv::new());
     write(&env, "three", THREE);
     let run = state(&env, &sshd, 3, &["apply", "three", "--fail-percent", "10"]).exits(1);
@@ -115,6 +118,7 @@ fn too_many_failed_hosts_stop_the_run_and_the_table_is_shown() {
 
 #[test]
 fn orders_that_contradict_each_other_are_refused_before_anything_runs() {
+    requires!("sshd");
     let (sshd, env) = (Sshd::with(2, &[]), TestEnv::new());
     let bad = "
 {% for round in ['x', 'y'] if host == '1' or round == 'y' %}
@@ -150,6 +154,7 @@ b:
 
 #[test]
 fn a_dry_run_shows_commands_and_differences_and_touches_nothing() {
+    requires!("sshd");
     let (sshd, env) = (Sshd::with(2, &[]), TestEnv::new());
     let there = env.work().join("there");
     fs::create_dir(&there).unwrap();
@@ -191,6 +196,7 @@ fn a_dry_run_shows_commands_and_differences_and_touches_nothing() {
 
 #[test]
 fn a_host_that_is_lost_in_the_middle_is_told_with_what_it_did_not_come_to() {
+    requires!("sshd");
     let (sshd, env) = (Sshd::with(2, &[]), TestEnv::new());
     // Whoever serves this session goes.
     write(
@@ -221,6 +227,7 @@ last:
 
 #[test]
 fn a_host_that_is_not_there_fails_and_the_others_go_on() {
+    requires!("sshd");
     let (sshd, env) = (Sshd::with(1, &[]), TestEnv::new());
     write(
         &env,
@@ -237,6 +244,7 @@ fn a_host_that_is_not_there_fails_and_the_others_go_on() {
 
 #[test]
 fn an_interrupted_run_starts_nothing_more_and_says_so() {
+    requires!("sshd");
     let (sshd, env) = (Sshd::with(1, &[]), TestEnv::new());
     write(
         &env,
@@ -259,6 +267,7 @@ second:
 
 #[test]
 fn limits_choose_among_hosts() {
+    requires!("sshd");
     let (sshd, env) = (Sshd::with(3, &[]), TestEnv::new());
     write(
         &env,
@@ -273,6 +282,7 @@ fn limits_choose_among_hosts() {
 
 #[test]
 fn one_state_can_be_typed() {
+    requires!("sshd");
     let (sshd, env) = (Sshd::with(1, &[]), TestEnv::new());
     let file = env.work().join("typed").display().to_string();
     let mut words: Vec<String> = [
@@ -298,6 +308,7 @@ fn one_state_can_be_typed() {
 
 #[test]
 fn a_secret_of_the_pillar_reaches_the_host_and_nobody_else() {
+    requires!("sshd");
     let (sshd, env) = (Sshd::with(1, &[]), TestEnv::new());
     let file = env.work().join("secret").display().to_string();
     let tree = format!(
@@ -361,6 +372,7 @@ fn a_top_file_without_states_for_a_host_is_a_failure() {
 
 #[test]
 fn facts_of_hosts_are_shown_by_name() {
+    requires!("sshd");
     let (sshd, env) = (Sshd::with(2, &[]), TestEnv::new());
     let fact = |words: &[&str]| {
         let mut line: Vec<String> = ["fact"]

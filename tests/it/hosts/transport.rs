@@ -12,11 +12,12 @@ use super::sshd::{Sshd, perform, pooled, run, run_once, sh, with_pool};
 
 #[test]
 fn a_command_gives_its_outputs_and_exit_code() {
+    requires!("sshd");
     let sshd = Sshd::start();
     pooled(async |pool| {
         let mut command = sh("echo out; echo err >&2; pwd; echo $A; cat; exit 3");
         command.cwd = "/tmp".into();
-        command.env = vec![("A".into(), "b 'c'".into())];
+        command.env.add("A", "b 'c'");
         command.stdin = Some(b"from here".to_vec());
         let output = run(&pool, &sshd.host(), command).await;
         assert_eq!(output.exit, Exit::Code(3), "{output:?}\n{}", sshd.log());
@@ -36,6 +37,7 @@ fn a_command_gives_its_outputs_and_exit_code() {
 
 #[test]
 fn what_cannot_begin_is_told() {
+    requires!("sshd");
     let sshd = Sshd::start();
     let mut command = sh("true");
     command.cwd = "/no/such".into();
@@ -52,6 +54,7 @@ fn what_cannot_begin_is_told() {
 
 #[test]
 fn a_hundred_hosts_answer_at_the_same_time() {
+    requires!("sshd");
     let sshd = Sshd::with(100, &[]);
     let start = Instant::now();
     pooled(async |pool| {
@@ -72,6 +75,7 @@ fn a_hundred_hosts_answer_at_the_same_time() {
 
 #[test]
 fn a_thousand_commands_share_few_connections() {
+    requires!("sshd");
     let sshd = Sshd::with(1, &["MaxSessions 10"]);
     let start = Instant::now();
     pooled(async |pool| {
@@ -94,6 +98,7 @@ fn a_thousand_commands_share_few_connections() {
 
 #[test]
 fn a_host_that_allows_fewer_sessions_gets_fewer() {
+    requires!("sshd");
     let sshd = Sshd::with(1, &["MaxSessions 1"]);
     let limits = PoolLimits {
         sessions: 10,
@@ -114,6 +119,7 @@ fn a_host_that_allows_fewer_sessions_gets_fewer() {
 
 #[test]
 fn secrets_are_in_no_list_of_processes() {
+    requires!("sshd");
     let sshd = Sshd::start();
     let secret = "s3cr3t-of-mine";
     let text = format!(
@@ -127,8 +133,7 @@ fn secrets_are_in_no_list_of_processes() {
         shell: None,
         secret: true,
     };
-    command.env = vec![("TOKEN".into(), secret.into())];
-    command.secrets = vec![secret.into()];
+    command.env.add_secret("TOKEN", secret);
     let output = run_once(&sshd.host(), command);
     assert_eq!(output.stdout.text(), format!("0\n{secret}\n"), "{output:?}");
     assert!(!sshd.log().contains(secret));
@@ -136,6 +141,7 @@ fn secrets_are_in_no_list_of_processes() {
 
 #[test]
 fn output_is_handed_on_while_the_command_runs() {
+    requires!("sshd");
     let sshd = Sshd::start();
     pooled(async |pool| {
         let (stop, stopped) = watch::channel(Stop::No);
@@ -177,6 +183,7 @@ fn answer(prompt: &str, reply: Option<&str>) -> Answer {
 
 #[test]
 fn questions_are_answered_once_and_else_end_the_command() {
+    requires!("sshd");
     let sshd = Sshd::start();
     pooled(async |pool| {
         let host = sshd.host();
@@ -209,11 +216,12 @@ fn questions_are_answered_once_and_else_end_the_command() {
 
 #[test]
 fn a_terminal_joins_the_outputs_and_shows_no_input() {
+    requires!("sshd");
     let sshd = Sshd::start();
     let mut command = sh("test -t 0 && test -t 2 && echo tty; echo err >&2; cat");
     command.pty = true;
     command.stdin = Some(b"typed\n".to_vec());
-    command.env = vec![("LONG".into(), "x".repeat(20_000))];
+    command.env.add("LONG", "x".repeat(20_000));
     let output = run_once(&sshd.host(), command);
     assert_eq!(output.stdout.text(), "tty\nerr\ntyped\n", "{output:?}");
     assert!(output.exit.is_ok() && output.stderr.is_empty());
@@ -221,6 +229,7 @@ fn a_terminal_joins_the_outputs_and_shows_no_input() {
 
 #[test]
 fn much_input_and_output_goes_through() {
+    requires!("sshd");
     let sshd = Sshd::start();
     let mut command = sh("cat | tee /dev/stderr");
     let bytes: Vec<u8> = (0..5_000_000_u32).map(|it| it.to_le_bytes()[0]).collect();
@@ -232,6 +241,7 @@ fn much_input_and_output_goes_through() {
 
 #[test]
 fn a_connection_that_is_lost_is_told_and_the_next_command_opens_another() {
+    requires!("sshd");
     let sshd = Sshd::start();
     pooled(async |pool| {
         let host = sshd.host();

@@ -99,6 +99,7 @@ fn a_host_that_closes_or_speaks_otherwise_is_told() {
 
 #[test]
 fn an_unknown_key_is_refused_and_taken_down_once_if_new_ones_are_accepted() {
+    requires!("sshd");
     let sshd = Sshd::start();
     let file = sshd.path("home/new/known_hosts");
     let mut host = sshd.host();
@@ -133,6 +134,7 @@ fn an_unknown_key_is_refused_and_taken_down_once_if_new_ones_are_accepted() {
 
 #[test]
 fn a_changed_or_revoked_key_is_refused_even_if_new_ones_are_accepted() {
+    requires!("sshd");
     let sshd = Sshd::start();
     let mut host = sshd.host();
     host.host_keys = HostKeys::AcceptNew;
@@ -161,6 +163,7 @@ fn a_changed_or_revoked_key_is_refused_even_if_new_ones_are_accepted() {
 
 #[test]
 fn the_kind_of_key_that_is_known_is_asked_for() {
+    requires!("sshd");
     let sshd = Sshd::start();
     let mut host = sshd.host();
     let rsa = std::fs::read_to_string(sshd.path("host_rsa.pub")).unwrap();
@@ -173,6 +176,7 @@ fn the_kind_of_key_that_is_known_is_asked_for() {
 
 #[test]
 fn a_certificate_of_a_trusted_authority_vouches_for_a_host() {
+    requires!("sshd");
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
     make_key(&folder.path().join("ca"), "ed25519", "");
@@ -211,6 +215,7 @@ fn a_certificate_of_a_trusted_authority_vouches_for_a_host() {
 
 #[test]
 fn a_failure_is_not_kept_for_those_that_come_later() {
+    requires!("sshd");
     let sshd = Sshd::start();
     pooled(async |pool| {
         let mut host = sshd.host();

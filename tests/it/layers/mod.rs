@@ -5,12 +5,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 mod circles;
+mod functions;
 
 use circles::{Imports, circles, imports, of_folders};
+use functions::{MAX_FUNCTION_LINES, long_functions};
 
 /// The layers from the bottom up. A module imports modules of lower layers only.
 const LAYERS: &[&[&str]] = &[
-    &["hash"],
     &["name", "diagnostic", "dag", "text"],
     &["value"],
     &["yaml", "expr", "system"],
@@ -21,6 +22,7 @@ const LAYERS: &[&[&str]] = &[
     &["task"],
     &["job", "configurator"],
     &["ensemble", "exec"],
+    &["fleet"],
     &["session", "export"],
     &["ops", "ui"],
     &["web"],
@@ -31,6 +33,7 @@ const LAYERS: &[&[&str]] = &[
 const REFUSED: &[(&str, &str)] = &[
     ("cli", "exec"),
     ("ensemble", "project"),
+    ("fleet", "ensemble"),
     ("job", "runbook"),
     ("task", "runbook"),
 ];
@@ -208,7 +211,15 @@ fn problems(path: &str, source: &str) -> Vec<String> {
     if lines > MAX_LINES && !is_tests {
         problems.push(format!("{path}: {lines} lines, {MAX_LINES} are allowed"));
     }
+    problems.extend(logic(path, source));
     let code = code_of(source);
+    for (place, length) in long_functions(&code) {
+        if !is_tests && tests.is_none_or(|begin| place <= begin) {
+            problems.push(format!(
+                "{path}:{place}: {length} lines in a function, {MAX_FUNCTION_LINES} are allowed"
+            ));
+        }
+    }
     for (place, line) in code.lines().enumerate() {
         let here = format!("{path}:{}", place + 1);
         let in_tests = is_tests || tests.is_some_and(|begin| place >= begin);
@@ -233,6 +244,44 @@ fn problems(path: &str, source: &str) -> Vec<String> {
         }
     }
     problems
+}
+
+/// The lines of a `mod.rs` that hold more than documentation, attributes, modules and imports.
+fn logic(path: &str, source: &str) -> Vec<String> {
+    if Path::new(path)
+        .file_name()
+        .is_none_or(|name| name != "mod.rs")
+    {
+        return Vec::new();
+    }
+    let code = code_of(source);
+    let (mut in_import, mut in_attribute) = (false, false);
+    let mut logic = Vec::new();
+    for (place, line) in code.lines().enumerate() {
+        let line = line.trim();
+        let item = match line.strip_prefix("pub") {
+            Some(rest) if rest.starts_with('(') => {
+                rest.split_once(')').map_or(line, |(_, item)| item).trim()
+            }
+            Some(rest) => rest.trim(),
+            None => line,
+        };
+        if in_import {
+            in_import = !line.ends_with(';');
+        } else if in_attribute {
+            in_attribute = !line.ends_with(']');
+        } else if item.starts_with("use ") {
+            in_import = !line.ends_with(';');
+        } else if line.starts_with("#[") || line.starts_with("#![") {
+            in_attribute = !line.ends_with(']');
+        } else {
+            let names_module = item.starts_with("mod ") && line.ends_with(';');
+            if !line.is_empty() && !names_module {
+                logic.push(format!("{path}:{}: logic in a mod.rs", place + 1));
+            }
+        }
+    }
+    logic
 }
 
 fn may_be_async(path: &str) -> bool {
@@ -388,11 +437,11 @@ mod parser {
     #[test]
     fn an_import_from_above_or_beside_is_found() {
         let source = "use crate::tosca::Type;\nfn f() { crate::yaml::g() }\nuse crate::git;\n";
-        let expected = ["tosca/mod.rs:3: tosca → git"];
-        assert_eq!(problems("tosca/mod.rs", source), expected);
+        let expected = ["tosca/a.rs:3: tosca → git"];
+        assert_eq!(problems("tosca/a.rs", source), expected);
         let expected = ["yaml/a.rs:1: yaml → tosca", "yaml/a.rs:3: yaml → git"];
         assert_eq!(problems("yaml/a.rs", source), expected);
-        assert!(problems("cli/mod.rs", source).is_empty());
+        assert!(problems("cli/a.rs", source).is_empty());
         let expected = ["cli/mod.rs:1: cli → exec"];
         assert_eq!(problems("cli/mod.rs", "use crate::exec::X;"), expected);
     }
@@ -404,6 +453,44 @@ mod parser {
             ["cli/a.rs:1: cli → nowhere"]
         );
         assert_eq!(problems("odd/a.rs", ""), ["odd/a.rs: `odd` has no layer"]);
+    }
+
+    #[test]
+    fn a_mod_file_holds_modules_and_imports_only() {
+        let source = "//! Docs.\n#![expect(\n    lint,\n)]\n\nmod a;\n/// More.\npub(crate) mod b;\n\n\
+            pub use a::A;\npub(in super::x) use b::{\n    B, C,\n};\n\n#[cfg(test)]\nmod tests;\n";
+        assert!(problems("ui/mod.rs", source).is_empty());
+        let source = "mod a;\nfn f() {}\nmod b {\n}\npub const C: u8 = 1;\n";
+        let at = |line: usize| format!("ui/mod.rs:{line}: logic in a mod.rs");
+        assert_eq!(problems("ui/mod.rs", source), [2, 3, 4, 5].map(at));
+        assert!(problems("ui/a.rs", source).is_empty());
+    }
+
+    #[test]
+    fn a_long_function_is_found_and_tests_do_not_count() {
+        let lines = |count: usize| "        let x = 1;\n".repeat(count);
+        let method = |count: usize| {
+            let body = lines(count);
+            format!(
+                "impl X {{\n    pub(in crate::ui) const fn f(\n        &self,\n    ) -> u8 {{\n{body}    }}\n}}\n"
+            )
+        };
+        assert!(problems("ui/a.rs", &method(56)).is_empty());
+        let expected = ["ui/a.rs:2: 61 lines in a function, 60 are allowed"];
+        assert_eq!(problems("ui/a.rs", &method(57)), expected);
+        assert!(problems("ui/tests.rs", &method(57)).is_empty());
+        let test = format!(
+            "#[test]\n#[expect(\n    a,\n)]\nfn f() {{\n{}}}\n",
+            lines(70)
+        );
+        assert!(problems("ui/a.rs", &test).is_empty());
+        let tests = format!("#[cfg(test)]\nmod tests {{\n{}}}\n", method(57));
+        assert!(problems("ui/a.rs", &tests).is_empty());
+        let others = format!(
+            "trait T {{\n    fn g(&self);\n    fn h() {{}}\n    const F: fn(u8) = g;\n{}}}\n",
+            lines(70)
+        );
+        assert!(problems("ui/a.rs", &others).is_empty());
     }
 
     #[test]

@@ -370,6 +370,7 @@ server.serve_forever()
 
 #[test]
 fn over_tls_a_server_counts_only_with_a_certificate_that_is_trusted() {
+    requires!("openssl", "python3");
     let folder = tempfile::tempdir().unwrap();
     let words = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 \
                  -keyout key.pem -out cert.pem -subj /CN=localhost \

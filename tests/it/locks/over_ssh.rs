@@ -59,9 +59,8 @@ fn meanwhile(env: &TestEnv, act: impl FnOnce()) -> Run {
 
 #[test]
 fn a_job_holds_a_lock_that_git_lfs_sees_and_frees_it() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    requires!("tests/lfs.sh");
+    let server = Server::start();
     let env = server.with_ensemble(&ensemble("{lock: require}", WAITS));
     let run = meanwhile(&env, || {
         let locks = server.locks(&env);
@@ -80,9 +79,8 @@ fn a_job_holds_a_lock_that_git_lfs_sees_and_frees_it() {
 
 #[test]
 fn a_lock_of_the_git_lfs_client_refuses_a_job_and_names_its_holder() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    requires!("tests/lfs.sh");
+    let server = Server::start();
     let text = ensemble("{lock: try, name: 'group/$environment'}", "touch here");
     let env = server.with_ensemble(&text);
     let other = server.clone_it();
@@ -114,9 +112,8 @@ fn a_lock_of_the_git_lfs_client_refuses_a_job_and_names_its_holder() {
 
 #[test]
 fn of_two_clones_that_deploy_at_once_the_second_is_refused() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    requires!("tests/lfs.sh");
+    let server = Server::start();
     let one = server.with_ensemble(&ensemble("{lock: require}", WAITS));
     let two = server.clone_it();
     let run = meanwhile(&one, || {
@@ -139,9 +136,8 @@ fn of_two_clones_that_deploy_at_once_the_second_is_refused() {
 
 #[test]
 fn the_job_after_one_that_was_killed_takes_its_lock_up_again() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    requires!("tests/lfs.sh");
+    let server = Server::start();
     let env = server.with_ensemble(&ensemble("{lock: require}", WAITS));
     let other = server.clone_it();
     let killed = kill_a_job(&env);
@@ -160,9 +156,8 @@ fn the_job_after_one_that_was_killed_takes_its_lock_up_again() {
 
 #[test]
 fn a_lock_that_was_made_after_one_that_was_left_is_somebody_elses() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    requires!("tests/lfs.sh");
+    let server = Server::start();
     let env = server.with_ensemble(&ensemble("{lock: require}", WAITS));
     kill_a_job(&env);
     // This server gives a lock of the same path the same id.
@@ -187,9 +182,8 @@ fn kill_a_job(env: &TestEnv) -> i32 {
 
 #[test]
 fn a_job_that_fails_or_is_declined_frees_its_lock() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    requires!("tests/lfs.sh");
+    let server = Server::start();
     let env = server.with_ensemble(&ensemble("{lock: require}", "exit 3"));
     deploy(&env).exits(64);
     assert_eq!(server.locks(&env), serde_json::json!([]));
@@ -201,9 +195,8 @@ fn a_job_that_fails_or_is_declined_frees_its_lock() {
 
 #[test]
 fn a_job_that_is_interrupted_frees_its_lock() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    requires!("tests/lfs.sh");
+    let server = Server::start();
     let first = server.with_ensemble(&ensemble("{lock: require}", WAITS));
     let second = server.clone_it();
     for (env, signal, code) in [(first, Signal::SIGINT, 130), (second, Signal::SIGTERM, 143)] {
@@ -220,9 +213,8 @@ fn a_job_that_is_interrupted_frees_its_lock() {
 
 #[test]
 fn a_job_waits_for_a_lock_as_long_as_it_is_told_to() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    requires!("tests/lfs.sh");
+    let server = Server::start();
     let one = server.with_ensemble(&ensemble("{lock: require}", WAITS));
     let two = server.clone_it();
     fs::create_dir(two.work().join("here")).unwrap();
@@ -250,9 +242,8 @@ fn a_job_waits_for_a_lock_as_long_as_it_is_told_to() {
 
 #[test]
 fn who_waited_for_a_lock_goes_on_from_what_was_pushed_meanwhile() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    requires!("tests/lfs.sh");
+    let server = Server::start();
     let one = server.with_ensemble(&ensemble("{lock: require}", WAITS));
     let two = server.clone_it();
     let second = thread::scope(|scope| {
@@ -274,9 +265,8 @@ fn who_waited_for_a_lock_goes_on_from_what_was_pushed_meanwhile() {
 
 #[test]
 fn a_lock_that_is_broken_while_a_job_runs_is_told() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    requires!("tests/lfs.sh");
+    let server = Server::start();
     let env = server.with_ensemble(&ensemble("{lock: require}", WAITS));
     let other = server.clone_it();
     let run = meanwhile(&env, || {
@@ -297,9 +287,8 @@ fn a_lock_that_is_broken_while_a_job_runs_is_told() {
 
 #[test]
 fn a_server_that_is_gone_refuses_or_warns_as_it_is_set() {
-    let Some(mut server) = Server::start() else {
-        return;
-    };
+    requires!("tests/lfs.sh");
+    let mut server = Server::start();
     let env = server.with_ensemble(&ensemble("{lock: require}", WAITS));
     let run = meanwhile(&env, || server.stop());
     let run = run.succeeds();
@@ -321,9 +310,7 @@ fn a_server_that_is_gone_refuses_or_warns_as_it_is_set() {
 
 #[test]
 fn a_server_without_git_lfs_transfer_says_where_its_http_api_is() {
-    if Server::start().is_none() {
-        return;
-    }
+    requires!("tests/lfs.sh");
     let web = Web::start(|asked| {
         if asked.header("authorization") != Some("Bearer t0p-s3cret") {
             return answer(401, "{}");

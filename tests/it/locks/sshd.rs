@@ -1,38 +1,13 @@
 //! A real sshd of this user, and a repository behind it whose locks `git-lfs-transfer` keeps.
 
 use std::fs;
-use std::io::Write as _;
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use crate::requires::{program, target};
 use crate::support::TestEnv;
-
-/// The folder of `git-lfs-transfer`; nothing where it cannot be had, which fails in CI.
-fn tools() -> Option<&'static Path> {
-    static TOOLS: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let tools = TOOLS.get_or_init(|| {
-        let binary = Path::new(env!("CARGO_BIN_EXE_unfurl"));
-        let folder = binary.ancestors().nth(2).unwrap().join("lfs-tools");
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/lfs.sh");
-        let output = Command::new("sh").arg(script).arg(&folder).output();
-        let output = output.unwrap();
-        if output.status.success() {
-            return Some(folder.join("bin"));
-        }
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(
-            std::env::var_os("CI").is_none_or(|ci| ci != "true"),
-            "{said}"
-        );
-        let told = format!("passed over, for there is no server to lock with: {said}\n");
-        std::io::stderr().write_all(told.as_bytes()).ok();
-        None
-    });
-    tools.as_deref()
-}
 
 /// A server with one repository.
 #[derive(Debug)]
@@ -43,9 +18,9 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Starts a server; nothing where its programs cannot be had.
-    pub(super) fn start() -> Option<Self> {
-        Some(Self::with_programs(tools()?))
+    /// Starts a server with the `git-lfs-transfer` that `tests/lfs.sh` makes.
+    pub(super) fn start() -> Self {
+        Self::with_programs(&target().join("lfs-tools/bin"))
     }
 
     /// Starts a server whose users find the programs in this folder.
@@ -194,9 +169,7 @@ fn start(folder: &Path, programs: &Path, port: u16) -> Option<Child> {
         programs.display(),
     );
     fs::write(at("sshd_config"), config).unwrap();
-    let program = ["/usr/sbin/sshd", "/usr/bin/sshd", "/sbin/sshd"];
-    let program = program.iter().find(|path| Path::new(path).exists());
-    let mut sshd = Command::new(program.unwrap())
+    let mut sshd = Command::new(program("sshd").unwrap())
         .args(["-D", "-e", "-f", &at("sshd_config")])
         .stdin(Stdio::null())
         .stdout(Stdio::null())

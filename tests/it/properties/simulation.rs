@@ -96,7 +96,7 @@ impl Perform for Simulated {
         let Action::Run(command) = action else {
             unreachable!("the topologies transfer nothing");
         };
-        let key = command.variable(KEY).unwrap().to_owned();
+        let key = command.env.get(KEY).unwrap().to_owned();
         let words = command.program.argv();
         world.happens();
         world.keys.insert(id, key.clone());

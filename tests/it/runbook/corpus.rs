@@ -8,9 +8,8 @@ use crate::support::{TestEnv, fabric_answers};
 
 #[test]
 fn calls_are_read_as_in_the_corpus() {
-    let Some(golden) = fabric_answers() else {
-        return;
-    };
+    requires!("corpus/fabric");
+    let golden = fabric_answers();
     // F62: split at the first equals sign. F7: an empty item is refused.
     let product = ["t:k=a=b", "t:hosts="];
     let mut count = 0;
@@ -38,9 +37,8 @@ fn calls_are_read_as_in_the_corpus() {
 
 #[test]
 fn host_lists_are_those_of_the_corpus() {
-    let Some(golden) = fabric_answers() else {
-        return;
-    };
+    requires!("corpus/fabric");
+    let golden = fabric_answers();
     let mut count = 0;
     for row in golden["host_lists"]["cases"].as_array().unwrap() {
         let case = &row["case"];
@@ -132,9 +130,8 @@ fn ours(stdout: &str) -> Vec<Json> {
 
 #[test]
 fn runs_go_as_in_the_corpus() {
-    let Some(golden) = fabric_answers() else {
-        return;
-    };
+    requires!("corpus/fabric");
+    let golden = fabric_answers();
     let mut count = 0;
     for row in golden["runs"]["cases"].as_array().unwrap() {
         let words = row["argv"].as_array().unwrap().iter();

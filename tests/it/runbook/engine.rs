@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 use serde_json::Value as Json;
 use unfurl::diagnostic::Sources;
 use unfurl::expr::{NullWorld, Still, YamlError};
+use unfurl::host::book;
 use unfurl::host::helpers::{Book, Helpers, NoRoles};
 use unfurl::host::{
-    Action, ActionResult, Address, Captured, Destination, Executor, Exit, Place, Program, Question,
-    Request, RunOutput, Secret,
+    Action, ActionResult, Address, Captured, Destination, Executor, Exit, Place, PlaceError,
+    Program, Question, Request, RunOutput, Secret,
 };
 use unfurl::runbook::{Call, Do, Event, HostOutcome, Options, Runbook, State, Tasks, read_tasks};
 
@@ -21,9 +22,9 @@ use unfurl::runbook::{Call, Do, Event, HostOutcome, Options, Runbook, State, Tas
 struct Straight;
 
 impl Book for Straight {
-    fn place(&self, host: &str, user: Option<&str>) -> Result<Place, String> {
+    fn place(&self, host: &str, user: Option<&str>) -> Result<Place, PlaceError> {
         let address = Address::parse(host, user.unwrap_or("me"), 22);
-        let address = address.map_err(|error| error.to_string())?;
+        let address = address.map_err(book::Error::from)?;
         Ok(Place::Ssh(Arc::new(Destination::new(host, address))))
     }
 }
@@ -403,6 +404,29 @@ fn a_secret_is_in_no_words_and_in_no_event() {
     }
     assert_eq!(book.state(), State::Done, "{events:?}");
     assert!(!format!("{events:?}").contains("s3cret"), "{events:?}");
+}
+
+#[test]
+fn a_secret_of_the_environment_reaches_commands_here_and_is_in_no_event() {
+    let text = "tasks: {a: {steps: [{local: 'echo $TOKEN'}, {echo: 'it is s3cret'}]}}";
+    let mut options = hosts("h1");
+    options.variables.add_secret("TOKEN", "s3cret");
+    let mut book = runbook(text, &["a"], options);
+    let todo = book.next();
+    let [Do::Perform { id, request, .. }] = &todo[..] else {
+        panic!("{todo:?}");
+    };
+    let Action::Run(command) = &request.action else {
+        panic!("{request:?}");
+    };
+    assert_eq!(command.env.get("TOKEN"), Some("s3cret"));
+    assert!(command.hidden().are_in("s3cret"));
+    assert!(!format!("{request:?}").contains("s3cret"));
+    book.heard(*id, &result(Exit::Code(0)));
+    assert!(book.next().is_empty());
+    let events = format!("{:?}", book.take_events());
+    assert!(events.contains("it is <<REDACTED>>"), "{events}");
+    assert!(!events.contains("s3cret"), "{events}");
 }
 
 #[test]

@@ -197,6 +197,7 @@ fn the_example_runs() {
 
 #[test]
 fn tasks_run_on_real_hosts() {
+    requires!("sshd");
     let sshd = Sshd::with(3, &[]);
     let env = env(
         "tasks:\n  a:\n    steps:\n      - {run: 'cat; echo from {{ host }}', stdin: 'hello ', cd: /, register: said}\n      - {put: {src: tasks.yaml, dest: '{{ vars.to }}/{{ host }}'}}\n      - {get: {src: '{{ vars.to }}/{{ host }}'}}\n    returns: '{{ said.stdout }}'\n  b: {hosts: [127.0.0.1], run: exit 3}\n",

@@ -9,6 +9,8 @@ use serde_json::Value as Json;
 use unfurl::converge::{Machine, Ordering, Request, Roots, RootsError, Targets};
 use unfurl::value::Value;
 
+use crate::requires::shared;
+
 /// A case.
 pub(super) struct Case {
     pub(super) name: String,
@@ -17,19 +19,9 @@ pub(super) struct Case {
     expected: Json,
 }
 
-/// All cases; none, said in one line, where the shared folder is not there.
-#[expect(clippy::print_stderr, reason = "a test says what it passes over")]
+/// All cases of `corpus/salt`.
 pub(super) fn cases() -> Vec<Case> {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared");
-    let shared = std::env::var_os("SHARED").map_or_else(beside, PathBuf::from);
-    let corpus = shared.join("corpus/salt");
-    if !corpus.is_dir() {
-        let is_ci = std::env::var("CI").as_deref() == Ok("true");
-        assert!(!is_ci, "the corpus is missing: {}", corpus.display());
-        eprintln!("There is no {}, so it is passed over.", corpus.display());
-        return Vec::new();
-    }
-    let mut cases: Vec<Case> = fs::read_dir(corpus)
+    let mut cases: Vec<Case> = fs::read_dir(shared().join("corpus/salt"))
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .filter(|folder| folder.join("expected.json").is_file())

@@ -48,11 +48,13 @@ const DEVIATIONS: [&str; 1] = ["dag-negative-child"];
 
 #[test]
 fn every_case_runs_as_in_salt_with_the_classic_ordering() {
+    requires!("corpus/salt");
     all_cases(Ordering::Classic);
 }
 
 #[test]
 fn every_case_runs_as_in_salt_with_the_newer_ordering() {
+    requires!("corpus/salt");
     all_cases(Ordering::Dag);
 }
 

@@ -1,4 +1,4 @@
-//! Order is a permutation, always the same, and keeps requisites; compiling is linear.
+//! Order is a permutation, always the same, and keeps requisites.
 
 use std::fmt::Write as _;
 
@@ -80,56 +80,6 @@ proptest! {
                     }
                 }
             }
-        }
-    }
-}
-
-/// How long a tree takes to compile, in milliseconds.
-fn time(files: &[(&str, &str)], ordering: Ordering) -> u128 {
-    let machine = machine(files);
-    let begun = std::time::Instant::now();
-    let compiled = tree(machine, &["main"], ordering).unwrap();
-    assert!(compiled.low.chunks.len() >= 2_000);
-    begun.elapsed().as_millis()
-}
-
-#[test]
-#[ignore = "a measurement, for the release profile"]
-fn ten_thousand_states_compile_in_a_moment() {
-    let mut plain = String::new();
-    let mut chain = String::new();
-    let mut turned = String::new();
-    for number in 0..10_000 {
-        writeln!(plain, "s{number}:\n  test.nop:\n    - arg: {number}").unwrap();
-        let next = number + 1;
-        let link = if number < 9_999 {
-            format!("    - require: [{{test: s{next}}}]\n")
-        } else {
-            String::new()
-        };
-        write!(chain, "s{number}:\n  test.nop:\n    - arg: 1\n{link}").unwrap();
-        write!(
-            turned,
-            "s{number}:\n  test.nop:\n    - arg: 1\n{}",
-            link.replace("require", "require_in")
-        )
-        .unwrap();
-    }
-    let mut wide = "include: [b]\n".to_owned();
-    let mut b = String::new();
-    for number in 0..1_000 {
-        writeln!(wide, "m{number}:\n  test.nop:\n    - require: [{{sls: b}}]").unwrap();
-        writeln!(b, "b{number}: test.nop").unwrap();
-    }
-    for ordering in [Ordering::Classic, Ordering::Dag] {
-        for (name, text) in [
-            ("plain", &plain),
-            ("chain", &chain),
-            ("turned", &turned),
-            ("wide", &wide),
-        ] {
-            let files = [("main.sls", text.as_str()), ("b.sls", b.as_str())];
-            eprintln!("{ordering:?} {name}: {} ms", time(&files, ordering));
         }
     }
 }

@@ -199,6 +199,21 @@ fn refuse_unknown(call: &Call<'_>) -> Result<(), Halt> {
     Ok(())
 }
 
+/// The variables of a template, with the texts that other states have left for its file.
+fn with_accumulators(call: &Call<'_>, path: &str, context: &Map) -> Map {
+    let mut context = context.clone();
+    if let Some(texts) = accumulators(call, path) {
+        context.insert("accumulator".into(), texts);
+    }
+    context
+}
+
+/// The source of a file that is missing in the state tree, as the complaint about it.
+fn not_in_tree(picked: &Picked) -> String {
+    let written = &picked.written;
+    format!("Source file {written} not found in saltenv '{ENVIRONMENT}'")
+}
+
 /// The content of a source, and whether nobody may see it.
 fn given(
     call: &Call<'_>,
@@ -218,10 +233,7 @@ fn given(
     let (bytes, name) = match &picked.source {
         Source::Tree(name) => {
             let Some(bytes) = tree(call, name)? else {
-                let written = &picked.written;
-                return fail(format!(
-                    "Source file {written} not found in saltenv '{ENVIRONMENT}'"
-                ));
+                return fail(not_in_tree(picked));
             };
             (bytes.to_vec(), name)
         }
@@ -252,10 +264,7 @@ fn given(
     match template.as_deref() {
         None => Ok((Body::Given(bytes), false)),
         Some("jinja") => {
-            let mut context = context.clone();
-            if let Some(texts) = accumulators(call, path) {
-                context.insert("accumulator".into(), texts);
-            }
+            let context = with_accumulators(call, path, context);
             let text = rendered(call, &bytes, name, &context, facts)?;
             let secret = repeats_secrets(call, &text);
             Ok((Body::Given(text.into_bytes()), secret))

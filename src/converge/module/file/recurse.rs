@@ -118,18 +118,7 @@ fn make_folders(
                     sum.steps.push(step);
                 }
             }
-            let changes =
-                Map::from_iter([(full.as_str().into(), Value::map(one("directory", "new")))]);
-            sum.test
-                .insert(full.as_str().into(), Value::map(changes.clone()));
-            sum.would = true;
-            let comment =
-                format!("The following files will be changed:\n{full}: directory - new\n");
-            sum.comments.push((full.clone(), comment));
-            // The folder itself is made before anything is looked at.
-            if full != path {
-                sum.apply.insert(full.into(), Value::map(changes));
-            }
+            tell_new_folder(full, path, sum);
             continue;
         };
         if !entry.is_folder() {
@@ -157,6 +146,20 @@ fn make_folders(
         });
     }
     Ok(())
+}
+
+/// Tells of a folder that is not there yet.
+fn tell_new_folder(full: String, path: &str, sum: &mut Sum) {
+    let changes = Map::from_iter([(full.as_str().into(), Value::map(one("directory", "new")))]);
+    sum.test
+        .insert(full.as_str().into(), Value::map(changes.clone()));
+    sum.would = true;
+    let comment = format!("The following files will be changed:\n{full}: directory - new\n");
+    sum.comments.push((full.clone(), comment));
+    // The folder itself is made before anything is looked at.
+    if full != path {
+        sum.apply.insert(full.into(), Value::map(changes));
+    }
 }
 
 /// The content of a file, rendered if asked, and whether nobody may see it.

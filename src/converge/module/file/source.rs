@@ -6,7 +6,7 @@ use super::text::decoded;
 use super::work::{ask, base, quoted, refuse};
 use crate::converge::{Call, Facts, Halt, Template};
 use crate::host::fact::Domain;
-use crate::value::{Map, Value};
+use crate::value::{Map, Secrets, Value};
 
 /// A place that content comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -193,16 +193,14 @@ pub(super) fn rendered(
 
 /// Whether a content repeats something that nobody may see.
 pub(super) fn repeats_secrets(call: &Call<'_>, text: &str) -> bool {
-    let mut secrets = Vec::new();
-    call.world.pillar.gather_secrets(&mut secrets);
+    let mut secrets = Secrets::default();
+    secrets.gather(&call.world.pillar);
     for key in ["context", "defaults"] {
         if let Some(value) = call.args.get(key) {
-            value.gather_secrets(&mut secrets);
+            secrets.gather(value);
         }
     }
-    secrets
-        .iter()
-        .any(|secret| secret.len() >= 3 && text.contains(&**secret))
+    secrets.are_in(text)
 }
 
 /// The texts of `source` or `sources`, rendered (they are templates unless said otherwise).

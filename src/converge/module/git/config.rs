@@ -76,34 +76,31 @@ fn key(call: &Call<'_>) -> Result<String, Halt> {
     Ok(key.to_owned())
 }
 
+/// The values that a setting is to have, and how they are shown; or why there are none.
+fn desired(call: &Call<'_>) -> Result<Result<(Vec<String>, String), &'static str>, Halt> {
+    let all: Vec<String> = match (call.text("value")?, call.arg("multivar")) {
+        (Some(_), Some(_)) => {
+            return Ok(Err("Only one of 'value' and 'multivar' is permitted"));
+        }
+        (Some(value), None) => {
+            let shown = format!("'{value}'");
+            return Ok(Ok((vec![value], shown)));
+        }
+        (None, Some(Value::Str(text))) => text.split(',').map(str::to_owned).collect(),
+        (None, Some(_)) => call.texts("multivar")?,
+        (None, None) => return Ok(Err("Either 'value' or 'multivar' must be given")),
+    };
+    let shown = texts(all.iter().map(String::as_str)).to_string();
+    Ok(Ok((all, shown)))
+}
+
 /// Brings a setting to have a value, or several.
-#[expect(
-    clippy::too_many_lines,
-    reason = "one decision after the other, in their order"
-)]
 pub(super) fn set(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     let place = Place::of(call)?;
     let key = key(call)?;
-    let (desired, shown) = match (call.text("value")?, call.arg("multivar")) {
-        (Some(_), Some(_)) => {
-            let text = "Only one of 'value' and 'multivar' is permitted";
-            return done(Outcome::failed(text));
-        }
-        (Some(value), None) => (vec![value.clone()], format!("'{value}'")),
-        (None, Some(Value::Str(text))) => {
-            let all: Vec<String> = text.split(',').map(str::to_owned).collect();
-            let shown = texts(all.iter().map(String::as_str)).to_string();
-            (all, shown)
-        }
-        (None, Some(_)) => {
-            let all = call.texts("multivar")?;
-            let shown = texts(all.iter().map(String::as_str)).to_string();
-            (all, shown)
-        }
-        (None, None) => {
-            let text = "Either 'value' or 'multivar' must be given";
-            return done(Outcome::failed(text));
-        }
+    let (desired, shown) = match desired(call)? {
+        Ok(desired) => desired,
+        Err(why) => return done(Outcome::failed(why)),
     };
     let is = place.ask(facts, &format!("--get-all {}", quoted(&key)))?;
     let title = if place.is_global {

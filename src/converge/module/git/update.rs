@@ -88,10 +88,30 @@ pub(super) fn update(
     })
 }
 
-#[expect(
-    clippy::too_many_lines,
-    reason = "one decision after the other, in their order"
-)]
+/// Whether the wanted commit is there, under the name that it has on the other side; or why it
+/// may not be put there.
+fn has_wanted(wish: &Wish, wanted: &Revision, local: &Repository) -> Result<bool, String> {
+    if !local.has_wanted {
+        return Ok(false);
+    }
+    Ok(match wanted.kind {
+        Kind::Commit => true,
+        Kind::Branch => local.tracked.as_ref() == Some(&wanted.commit),
+        Kind::Tag => {
+            let is_moved = local.tag.as_ref().is_some_and(|tag| *tag != wanted.commit);
+            if is_moved && wish.force_reset == Force::Never {
+                return Err(format!(
+                    "'{}' is a tag, but the remote SHA1 for this tag ({}) doesn't match the local SHA1 ({}). Set 'force_reset' to True to force this update.",
+                    wish.rev,
+                    short(&wanted.commit),
+                    short(local.tag.as_deref().unwrap_or_default())
+                ));
+            }
+            local.tag.as_ref() == Some(&wanted.commit)
+        }
+    })
+}
+
 fn plan(
     wish: &Wish,
     wanted: &Revision,
@@ -99,23 +119,10 @@ fn plan(
     local: &Repository,
 ) -> Result<Plan, Box<Outcome>> {
     let fail = |text: String| Err(Box::new(Outcome::failed(text)));
-    let has_it = local.has_wanted
-        && match wanted.kind {
-            Kind::Commit => true,
-            Kind::Branch => local.tracked.as_ref() == Some(&wanted.commit),
-            Kind::Tag => {
-                let is_moved = local.tag.as_ref().is_some_and(|tag| *tag != wanted.commit);
-                if is_moved && wish.force_reset == Force::Never {
-                    return fail(format!(
-                        "'{}' is a tag, but the remote SHA1 for this tag ({}) doesn't match the local SHA1 ({}). Set 'force_reset' to True to force this update.",
-                        wish.rev,
-                        short(&wanted.commit),
-                        short(local.tag.as_deref().unwrap_or_default())
-                    ));
-                }
-                local.tag.as_ref() == Some(&wanted.commit)
-            }
-        };
+    let has_it = match has_wanted(wish, wanted, local) {
+        Ok(has_it) => has_it,
+        Err(why) => return fail(why),
+    };
     let target_branch = wish.other_branch(local);
     let base = match target_branch {
         Some(branch) if !local.branches.contains(branch) => Some(&wanted.commit),
@@ -265,11 +272,29 @@ fn steps(
     (steps, comments)
 }
 
+/// The command that checks another branch out, and the remark on it.
+fn check_out(wish: &Wish, wanted: &Revision, local: &Repository, branch: &str) -> (String, String) {
+    let mut words = vec!["checkout", "-q"];
+    if wish.forces_checkout {
+        words.push("-f");
+    }
+    let start = match wish.upstream(Some(wanted)) {
+        Upstream::Branch(upstream) => upstream,
+        _ if wish.rev == "HEAD" => wanted.commit.clone(),
+        _ => wish.rev.clone(),
+    };
+    let comment = if local.branches.contains(branch) {
+        words.push(branch);
+        format!("'{branch}' was checked out")
+    } else {
+        words.extend(["-b", branch, &start]);
+        let place = wish.place(wanted);
+        format!("New branch '{branch}' was checked out, with {place} as a starting point")
+    };
+    (git(&wish.target, words), comment)
+}
+
 /// The commands that move the branch.
-#[expect(
-    clippy::too_many_lines,
-    reason = "one step after the other, in their order"
-)]
 fn move_there(
     wish: &Wish,
     wanted: &Revision,
@@ -281,25 +306,9 @@ fn move_there(
     let place = wish.place(wanted);
     let is_kept = !wish.updates_head && wish.other_branch(local).is_none();
     if let Some(branch) = wish.other_branch(local) {
-        let mut words = vec!["checkout", "-q"];
-        if wish.forces_checkout {
-            words.push("-f");
-        }
-        let start = match wish.upstream(Some(wanted)) {
-            Upstream::Branch(upstream) => upstream,
-            _ if wish.rev == "HEAD" => wanted.commit.clone(),
-            _ => wish.rev.clone(),
-        };
-        if local.branches.contains(branch) {
-            words.push(branch);
-            comments.push(format!("'{branch}' was checked out"));
-        } else {
-            words.extend(["-b", branch, &start]);
-            comments.push(format!(
-                "New branch '{branch}' was checked out, with {place} as a starting point"
-            ));
-        }
-        commands.push(git(target, words));
+        let (command, comment) = check_out(wish, wanted, local, branch);
+        commands.push(command);
+        comments.push(comment);
     }
     let reset = git(target, ["reset", "-q", "--hard", &wanted.commit]);
     let is_followed = wanted.kind == Kind::Branch || wish.rev == "HEAD";

@@ -1,6 +1,7 @@
 //! Whether a password fits a hash: SHA-crypt, `$5$` and `$6$`.
 
-use sha2::{Digest, Sha256, Sha512};
+use base64ct::{Base64ShaCrypt, Encoding as _};
+use sha_crypt::{Params, sha256_crypt, sha512_crypt};
 
 /// A password that a user is to have.
 #[derive(Clone)]
@@ -22,20 +23,19 @@ pub(super) fn is_of(password: &Password, hash: &str) -> bool {
     }
 }
 
-const DEFAULT_ROUNDS: u32 = 5000;
-
 /// More rounds than this are not tried: a hash that asks for them would stop everything.
 const MOST_ROUNDS: u32 = 1_000_000;
 
 /// The hash of a password with the kind, rounds and salt of another; none if its kind is not
-/// known.
+/// known. Hashes are compared as texts, as `crypt` compares them: the library's own comparison
+/// refuses salts with signs that are not digits of base 64, and it takes longer ones for the same.
 fn crypt(password: &[u8], like: &str) -> Option<String> {
     let (kind, rest) = like.strip_prefix('$')?.split_once('$')?;
     let (rounds, rest, shown) = match rest.strip_prefix("rounds=") {
-        None => (DEFAULT_ROUNDS, rest, String::new()),
+        None => (Params::RECOMMENDED_ROUNDS, rest, String::new()),
         Some(rest) => {
             let (rounds, rest) = rest.split_once('$')?;
-            let rounds = rounds.parse::<u32>().ok()?.max(1000);
+            let rounds = rounds.parse::<u32>().ok()?.max(Params::ROUNDS_MIN);
             if rounds > MOST_ROUNDS {
                 return None;
             }
@@ -44,107 +44,29 @@ fn crypt(password: &[u8], like: &str) -> Option<String> {
     };
     let salt = rest.split('$').next()?;
     let salt = salt.get(..salt.len().min(16))?;
+    let rounds = Params::new(rounds).ok()?;
     let made = match kind {
-        "5" => encode(
-            &digest::<Sha256>(password, salt.as_bytes(), rounds),
-            &ORDER_256,
-        ),
-        "6" => encode(
-            &digest::<Sha512>(password, salt.as_bytes(), rounds),
-            &order_512(),
-        ),
+        "5" => encode(ORDER_256, sha256_crypt(password, salt.as_bytes(), rounds)),
+        "6" => encode(ORDER_512, sha512_crypt(password, salt.as_bytes(), rounds)),
         _ => return None,
     };
     Some(format!("${kind}${shown}{salt}${made}"))
 }
 
-/// The digest of SHA-crypt, before its bytes are shuffled into letters.
-fn digest<D: Digest>(password: &[u8], salt: &[u8], rounds: u32) -> Vec<u8> {
-    let other = D::new()
-        .chain_update(password)
-        .chain_update(salt)
-        .chain_update(password)
-        .finalize();
-    let mut first = D::new().chain_update(password).chain_update(salt);
-    first.update(stretch(&other, password.len()));
-    let mut bits = password.len();
-    while bits > 0 {
-        if bits & 1 == 1 {
-            first.update(&other);
-        } else {
-            first.update(password);
-        }
-        bits >>= 1;
-    }
-    let mut sum = first.finalize();
-    let mut many = D::new();
-    (0..password.len()).for_each(|_| many.update(password));
-    let password = stretch(&many.finalize(), password.len());
-    let mut many = D::new();
-    (0..16 + usize::from(sum[0])).for_each(|_| many.update(salt));
-    let salt = stretch(&many.finalize(), salt.len());
-    for round in 0..rounds {
-        let mut next = D::new();
-        next.update(if round % 2 == 1 { &password[..] } else { &sum });
-        if round % 3 != 0 {
-            next.update(&salt);
-        }
-        if round % 7 != 0 {
-            next.update(&password);
-        }
-        next.update(if round % 2 == 1 { &sum[..] } else { &password });
-        sum = next.finalize();
-    }
-    sum.to_vec()
-}
-
-fn stretch(bytes: &[u8], length: usize) -> Vec<u8> {
-    bytes.iter().copied().cycle().take(length).collect()
-}
-
-/// Three bytes become four letters, the last ones fewer: `None` stands for nothing.
-type Order = [Option<usize>; 3];
-
-const ORDER_256: [Order; 11] = [
-    [Some(0), Some(10), Some(20)],
-    [Some(21), Some(1), Some(11)],
-    [Some(12), Some(22), Some(2)],
-    [Some(3), Some(13), Some(23)],
-    [Some(24), Some(4), Some(14)],
-    [Some(15), Some(25), Some(5)],
-    [Some(6), Some(16), Some(26)],
-    [Some(27), Some(7), Some(17)],
-    [Some(18), Some(28), Some(8)],
-    [Some(9), Some(19), Some(29)],
-    [None, Some(31), Some(30)],
+/// Which byte of a digest is the first, the second and so on that becomes letters.
+const ORDER_256: [usize; 32] = [
+    20, 10, 0, 11, 1, 21, 2, 22, 12, 23, 13, 3, 14, 4, 24, 5, 25, 15, 26, 16, 6, 17, 7, 27, 8, 28,
+    18, 29, 19, 9, 30, 31,
 ];
 
-fn order_512() -> Vec<Order> {
-    let mut order: Vec<Order> = (0..21)
-        .map(|place| match place % 3 {
-            0 => [Some(place), Some(place + 21), Some(place + 42)],
-            1 => [Some(place + 21), Some(place + 42), Some(place)],
-            _ => [Some(place + 42), Some(place), Some(place + 21)],
-        })
-        .collect();
-    order.push([None, None, Some(63)]);
-    order
-}
+const ORDER_512: [usize; 64] = [
+    42, 21, 0, 1, 43, 22, 23, 2, 44, 45, 24, 3, 4, 46, 25, 26, 5, 47, 48, 27, 6, 7, 49, 28, 29, 8,
+    50, 51, 30, 9, 10, 52, 31, 32, 11, 53, 54, 33, 12, 13, 55, 34, 35, 14, 56, 57, 36, 15, 16, 58,
+    37, 38, 17, 59, 60, 39, 18, 19, 61, 40, 41, 20, 62, 63,
+];
 
-fn encode(bytes: &[u8], order: &[Order]) -> String {
-    const LETTERS: &[u8; 64] = b"./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-    let mut text = String::new();
-    for group in order {
-        let mut number = group.iter().fold(0_usize, |number, place| {
-            number << 8 | place.map_or(0, |place| usize::from(bytes[place]))
-        });
-        let letters = group.iter().flatten().count() + 1;
-        for _ in 0..letters {
-            text.push(char::from(LETTERS[number & 63]));
-            number >>= 6;
-        }
-    }
-    text
+fn encode<const N: usize>(order: [usize; N], digest: [u8; N]) -> String {
+    Base64ShaCrypt::encode_string(&order.map(|place| digest[place]))
 }
 
 #[cfg(test)]
@@ -180,6 +102,22 @@ mod tests {
             );
             assert!(!is_of(&Password::Plain("other".into()), hash));
         }
+    }
+
+    #[test]
+    fn a_salt_may_be_empty_or_have_any_sign_and_is_short() {
+        let fits = |hash: &str| is_of(&Password::Plain("Hello world!".into()), hash);
+        for salt in ["", "a b_!", "saltstringsaltst"] {
+            let hash = crypt(b"Hello world!", &format!("$6${salt}$")).unwrap();
+            assert!(
+                hash.starts_with(&format!("$6${salt}$")) && fits(&hash),
+                "{hash}"
+            );
+        }
+        let hash = "$5$rounds=10000$saltstringsaltst$3xv.VbSHBb41AL9AvLeujZkZRBAwqFMz2.opqey6IcA";
+        assert!(fits(hash));
+        assert!(!fits(&hash.replace("saltst$", "saltstring$")));
+        assert!(!fits(&hash.replace("=10000", "=010000")));
     }
 
     #[test]

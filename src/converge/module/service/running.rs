@@ -1,0 +1,197 @@
+//! Services are started and stopped.
+
+use super::enabled::{enabling, toggle};
+use super::note::{process_note, with_way};
+use super::way::{Service, Status, Verb, Way, change};
+use crate::converge::module::command::{act, done, one};
+use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
+use crate::host::change::Change;
+use crate::value::{Map, Value};
+
+/// What a state wants of a service.
+#[derive(Debug, Clone)]
+struct Wish {
+    service: Service,
+    /// Whether it runs in the end.
+    runs: bool,
+    /// Whether it starts with the machine, if that matters.
+    enable: Option<bool>,
+    delay: Option<i64>,
+    no_block: bool,
+}
+
+impl Wish {
+    fn of(call: &Call<'_>, runs: bool) -> Result<Self, Halt> {
+        if call.args.contains_key("enabled") {
+            return Err(Halt::Failed(format!(
+                "Service {} uses non-existent option \"enabled\".  Perhaps \"enable\" option was intended?",
+                call.name
+            )));
+        }
+        Ok(Self {
+            service: Service::of(call)?,
+            runs,
+            enable: call.arg("enable").map(is_yes),
+            delay: call.int("init_delay")?,
+            no_block: call.flag("no_block", false),
+        })
+    }
+
+    fn name(&self) -> &str {
+        &self.service.name
+    }
+}
+
+/// Words for yes are taken for it.
+fn is_yes(value: &Value) -> bool {
+    match value {
+        Value::Str(text) => ["true", "yes", "on", "1"].contains(&text.to_lowercase().as_str()),
+        other => other.is_truthy(),
+    }
+}
+
+/// Has a service run.
+pub(super) fn running(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
+    keep(call, facts, Wish::of(call, true)?)
+}
+
+/// Has a service not run.
+pub(super) fn dead(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
+    keep(call, facts, Wish::of(call, false)?)
+}
+
+fn keep(call: &Call<'_>, facts: &Facts, wish: Wish) -> Result<Verdict, Halt> {
+    let status = wish.service.status(facts)?;
+    let name = wish.name();
+    if status.way.is_none() {
+        return missing(call, name, &wish);
+    }
+    let unmask = unmask_steps(call, &wish, &status);
+    if status.is_running == wish.runs {
+        let state = if wish.runs { "running" } else { "dead" };
+        let mut comment = format!("The service {name} is already {state}");
+        comment.push_str(process_note(&status));
+        return match wish.enable {
+            Some(wanted) if wanted != status.is_enabled => toggle(&wish.service, &status, wanted),
+            _ if !unmask.is_empty() => {
+                let text = format!("{comment}\nService {name} was unmasked");
+                let changes = Map::new();
+                act(
+                    Outcome::would(changes, text.clone()),
+                    unmask,
+                    move |complaint, _| Ok(ended(complaint, Outcome::same(text.clone()))),
+                )
+            }
+            _ => done(with_way(Outcome::same(comment), &status)),
+        };
+    }
+    switch(wish, status, unmask)
+}
+
+/// A service that nobody knows.
+fn missing(call: &Call<'_>, name: &str, wish: &Wish) -> Result<Verdict, Halt> {
+    if call.mode == crate::converge::Mode::Test {
+        let verb = if wish.runs { "started" } else { "stopped" };
+        let comment = format!(
+            "Service {name} not present; if created in this state run, it would have been {verb}"
+        );
+        return done(Outcome::would(Map::new(), comment));
+    }
+    let comment = format!("The named service {name} is not available");
+    done(if wish.runs {
+        Outcome::failed(comment)
+    } else {
+        Outcome::same(comment)
+    })
+}
+
+fn unmask_steps(call: &Call<'_>, wish: &Wish, status: &Status) -> Vec<Change> {
+    let runtime = call.flag("unmask_runtime", false);
+    let is_masked = if runtime {
+        status.is_runtime_masked
+    } else {
+        status.is_masked
+    };
+    if wish.runs && call.flag("unmask", false) && is_masked {
+        vec![wish.service.mask("unmask", runtime)]
+    } else {
+        Vec::new()
+    }
+}
+
+/// Starts or stops it, and has it start with the machine or not.
+fn switch(wish: Wish, before: Status, mut steps: Vec<Change>) -> Result<Verdict, Halt> {
+    let name = wish.name().to_owned();
+    let verb = if wish.runs { Verb::Start } else { Verb::Stop };
+    let mut text = wish.service.command(verb, &before, wish.no_block);
+    if let Some(seconds) = wish.delay {
+        text = format!("{{ {text}; }} && sleep {}", seconds.max(0));
+    }
+    steps.push(change(text));
+    let toggles = wish.enable.filter(|wanted| *wanted != before.is_enabled);
+    if let Some(wanted) = toggles {
+        let verb = if wanted { Verb::Enable } else { Verb::Disable };
+        let text = wish.service.command(verb, &before, false);
+        steps.push(change(text));
+    }
+    let predicted = if wish.runs {
+        format!("Service {name} is set to start")
+    } else {
+        format!("Service {name} is set to be killed")
+    };
+    let predicted = with_way(Outcome::would(Map::new(), predicted), &before);
+    act(predicted, steps, move |complaint, facts| {
+        judge_switch(&wish, &before, complaint, facts)
+    })
+}
+
+fn judge_switch(
+    wish: &Wish,
+    before: &Status,
+    complaint: Option<&str>,
+    facts: &Facts,
+) -> Result<Outcome, Halt> {
+    let name = wish.name();
+    let after = wish.service.status(facts)?;
+    let is_well = after.is_running == wish.runs;
+    let mut changes = Map::new();
+    if after.is_running != before.is_running {
+        changes = one(name, after.is_running);
+    }
+    if after.is_enabled != before.is_enabled {
+        changes = one(name, true);
+    }
+    let verb = if wish.runs { "start" } else { "die" };
+    let mut comment = match (is_well, wish.runs) {
+        (false, _) => format!("Service {name} failed to {verb}"),
+        (true, true) => format!("Started service {name}"),
+        (true, false) => format!("Service {name} was killed"),
+    };
+    if is_well && let Some(wanted) = wish.enable {
+        let state = if after.is_running {
+            "is running"
+        } else {
+            "is dead"
+        };
+        comment = enabling(name, wanted, (before.is_enabled, after.is_enabled), state);
+    }
+    if let Some(complaint) = complaint.filter(|_| !is_well) {
+        comment = format!("{comment}\n{complaint}");
+    }
+    if let Some(seconds) = wish.delay.filter(|_| wish.runs) {
+        comment = format!("{comment}\nDelayed return for {seconds} seconds");
+    }
+    comment.push_str(process_note(before));
+    let is_set = wish
+        .enable
+        .is_none_or(|wanted| wanted == after.is_enabled || before.way == Some(Way::Process));
+    let outcome = Outcome {
+        result: Some(is_well && is_set),
+        ..Outcome::changed(changes, comment)
+    };
+    Ok(with_way(outcome, before))
+}
+
+fn ended(complaint: Option<&str>, well: Outcome) -> Outcome {
+    complaint.map_or(well, Outcome::failed)
+}

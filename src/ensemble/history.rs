@@ -1,0 +1,404 @@
+//! The jobs of an ensemble, or the tasks of one of them, as they are on record. The model need not
+//! make sense.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::path::Path;
+
+use super::joblog::{JobLog, LoggedJob, LoggedTask, is_about};
+use super::records::RecordFile;
+use crate::diagnostic::Sources;
+use crate::name::ChangeId;
+use crate::system::fs;
+use crate::text::did_you_mean;
+use crate::value::Value;
+use crate::yaml::{self, Limits};
+
+/// Which part of a history is asked for.
+#[derive(Debug, Clone, Default)]
+pub struct Selection {
+    /// A job, the beginning of its id, or a task; none for all jobs.
+    pub job: Option<String>,
+    /// Only what was done to this instance.
+    pub instance: Option<String>,
+    /// How many jobs are listed, or tasks of one.
+    pub limit: Option<usize>,
+}
+
+/// Jobs, or one of them.
+#[derive(Debug)]
+pub enum History {
+    /// Jobs, newest first.
+    Jobs {
+        /// Those that are listed.
+        jobs: Vec<Job>,
+        /// How many there are in all.
+        total: usize,
+        /// What could not be read.
+        problems: Vec<String>,
+    },
+    /// One job with its tasks.
+    Job {
+        /// The job.
+        job: Box<Job>,
+        /// Its tasks, in the order of the record.
+        tasks: Vec<Task>,
+        /// How many there are in all.
+        total: usize,
+        /// Whether one task alone was asked for.
+        single: bool,
+        /// What could not be read.
+        problems: Vec<String>,
+    },
+}
+
+/// A job on record.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// Its id.
+    pub id: ChangeId,
+    /// How it ended.
+    pub status: Option<String>,
+    /// When it started, as records write it.
+    pub start: Option<String>,
+    /// How many tasks ended in which way.
+    pub summary: Option<String>,
+    /// The file of its record.
+    pub file: Option<String>,
+    /// Its record; null where none can be read.
+    pub record: Value,
+}
+
+/// A task on record.
+#[derive(Debug, Clone)]
+pub struct Task {
+    /// Its record; what the log says of it where there is none.
+    pub record: Value,
+    /// What it set and what that was before: the key of the instance, the attribute, both values.
+    pub changes: Vec<(String, String, Option<Value>, Value)>,
+}
+
+/// An error in a selection: nothing on record is meant by it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// Several jobs are meant.
+    #[error("several jobs have ids that begin with `{text}`")]
+    Ambiguous {
+        /// The beginning of their ids.
+        text: String,
+        /// Two of them.
+        such_as: [ChangeId; 2],
+    },
+    /// Neither a job nor a task is meant.
+    #[error("no job or task `{0}` is on record")]
+    NotThere(String),
+    /// No job has done anything to the instance.
+    #[error("no job on record has done anything to `{name}`")]
+    UnknownInstance {
+        /// The name of the instance.
+        name: String,
+        /// A name that resembles it.
+        hint: Option<String>,
+    },
+}
+
+impl Error {
+    /// A way out.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Ambiguous {
+                such_as: [first, second],
+                ..
+            } => Some(format!(
+                "give more of the id, such as `{first}` or `{second}`"
+            )),
+            Self::NotThere(_) => Some(
+                "`unfurl history` lists the jobs; `--ensemble` names another ensemble".to_owned(),
+            ),
+            Self::UnknownInstance { hint, .. } => hint.clone(),
+        }
+    }
+}
+
+/// Reads what is on record of the ensemble with this manifest, whose records are in `folder`.
+///
+/// # Errors
+///
+/// The selection means nothing on record.
+pub fn history(manifest: &Path, folder: &Path, selection: &Selection) -> Result<History, Error> {
+    let log = read_log(manifest, folder);
+    if let Some(name) = &selection.instance {
+        refuse_unknown(&log, name)?;
+    }
+    match &selection.job {
+        None => Ok(jobs(&log, selection)),
+        Some(text) => {
+            let (job, task) = meant(&log, text)?;
+            let found = one_job(&log, job, task, selection);
+            match found {
+                History::Job { total: 0, .. } if task.is_some() => {
+                    Err(Error::NotThere(text.clone()))
+                }
+                found => Ok(found),
+            }
+        }
+    }
+}
+
+/// The log of an ensemble, or what can be read of it.
+fn read_log(manifest: &Path, folder: &Path) -> JobLog {
+    let text = fs::read_to_string(manifest).ok();
+    // Most ensembles keep no records themselves, and need not be understood then.
+    let keeps = |text: &String| {
+        text.lines()
+            .any(|line| line.starts_with(['c', '"', '\'', '{']))
+    };
+    let root = text.filter(keeps).and_then(|text| {
+        let mut sources = Sources::default();
+        let source = sources.add(manifest, text, None);
+        yaml::parse(&sources, source, &Limits::default()).ok()
+    });
+    let value = |key: &str| Some(root.as_ref()?.get(key)?.to_value());
+    let last_job = value("lastJob").unwrap_or_default();
+    match value("changes") {
+        Some(changes) => JobLog::read(folder, Some((&changes, &last_job))),
+        None => JobLog::read(folder, None),
+    }
+}
+
+/// The job, and the task if one is meant alone.
+fn meant(log: &JobLog, text: &str) -> Result<(ChangeId, Option<ChangeId>), Error> {
+    if let Ok(id) = ChangeId::parse(text) {
+        if log.job(id).is_some() {
+            return Ok((id, None));
+        }
+        if let Some(job) = log.job_with(id) {
+            return Ok((job, Some(id)));
+        }
+    }
+    match log.starting_with(text).as_slice() {
+        [one] if !text.is_empty() => Ok((*one, None)),
+        [first, second, ..] if !text.is_empty() => Err(Error::Ambiguous {
+            text: text.to_owned(),
+            such_as: [*first, *second],
+        }),
+        _ => Err(Error::NotThere(text.to_owned())),
+    }
+}
+
+fn refuse_unknown(log: &JobLog, name: &str) -> Result<(), Error> {
+    if log.jobs().any(|(_, job)| log.is_about(job, name)) {
+        return Ok(());
+    }
+    let mut known = BTreeSet::new();
+    for (_, job) in log.jobs() {
+        let tasks = log.tasks_of(job);
+        known.extend(tasks.filter_map(|task| task.get("target").map(str::to_owned)));
+    }
+    let bare = |key: &'_ String| -> String { key.trim_start_matches(':').to_owned() };
+    let known: Vec<String> = known.iter().map(bare).collect();
+    Err(Error::UnknownInstance {
+        name: name.to_owned(),
+        hint: did_you_mean(name, known.iter().map(String::as_str)),
+    })
+}
+
+fn jobs(log: &JobLog, selection: &Selection) -> History {
+    let wanted = |job: &LoggedJob| {
+        let name = selection.instance.as_ref();
+        name.is_none_or(|name| log.is_about(job, name))
+    };
+    let all: Vec<_> = log.jobs().rev().filter(|(_, job)| wanted(job)).collect();
+    let mut problems = log.problems().to_vec();
+    let limit = selection.limit.unwrap_or(usize::MAX);
+    let shown = all.iter().take(limit);
+    let jobs = shown.map(|(id, job)| job_of(log, *id, job, &mut problems));
+    let jobs = jobs.collect();
+    History::Jobs {
+        jobs,
+        total: all.len(),
+        problems,
+    }
+}
+
+fn job_of(log: &JobLog, id: ChangeId, job: &LoggedJob, problems: &mut Vec<String>) -> Job {
+    let mut record = job.record.clone().unwrap_or_default();
+    let files = [job.changelog.as_ref(), job.full.as_ref()];
+    for path in files.into_iter().flatten() {
+        match RecordFile::read_job(log.records().base(), path) {
+            Ok(read) => record = read,
+            Err(problem) => {
+                problems.push(problem.to_string());
+                continue;
+            }
+        }
+        break;
+    }
+    let text = |key: &str| record.get(key).and_then(Value::as_str).map(str::to_owned);
+    let ready = record
+        .get("readyState")
+        .and_then(|ready| ready.get("local"));
+    let ready = ready.and_then(Value::as_str).map(str::to_owned);
+    Job {
+        id,
+        status: job.status.clone().or(ready),
+        start: text("startTime").or_else(|| job.start.clone()),
+        summary: job.summary.clone().or_else(|| text("summary")),
+        file: job.changelog.clone().or_else(|| job.full.clone()),
+        record,
+    }
+}
+
+fn one_job(log: &JobLog, id: ChangeId, task: Option<ChangeId>, selection: &Selection) -> History {
+    let mut problems = log.problems().to_vec();
+    let nothing = LoggedJob::default();
+    let logged = log.job(id).unwrap_or(&nothing);
+    let job = job_of(log, id, logged, &mut problems);
+    let mut records = records_of(log, logged, &mut problems);
+    if let Some(task) = task {
+        records.retain(|record| has_id(record, task));
+    }
+    if let Some(name) = &selection.instance {
+        let target = |record: &Value| record.get("digestOf").or(record.get("target")).cloned();
+        records.retain(|record| {
+            target(record).is_some_and(|target| is_about(name, &target.to_string()))
+        });
+    }
+    let total = records.len();
+    records.truncate(selection.limit.unwrap_or(usize::MAX));
+    problems.sort();
+    problems.dedup();
+    History::Job {
+        job: Box::new(job),
+        tasks: with_changes(log, records),
+        total,
+        single: task.is_some(),
+        problems,
+    }
+}
+
+fn has_id(record: &Value, id: ChangeId) -> bool {
+    record.get("changeId").and_then(Value::as_str) == Some(id.as_str())
+}
+
+/// The records of a job's tasks: from the file with all of them, or else that which is committed,
+/// or else what the log says.
+fn records_of(log: &JobLog, job: &LoggedJob, problems: &mut Vec<String>) -> Vec<Value> {
+    let paths = [job.full.as_ref(), job.changelog.as_ref()];
+    for path in paths.into_iter().flatten() {
+        match log.records().file(path) {
+            Ok(file) => {
+                let mut records = Vec::with_capacity(file.len());
+                for place in 0..file.len() {
+                    match file.task(place) {
+                        // Earlier versions of Unfurl put the job among its tasks.
+                        Ok(record) if record.get("target").is_none() => {}
+                        Ok(record) => records.push(record),
+                        Err(problem) => problems.push(format!("`{path}`: {problem}")),
+                    }
+                }
+                return records;
+            }
+            Err(problem) => problems.push(problem.to_string()),
+        }
+    }
+    log.tasks_of(job)
+        .map(|task| match log.records().record(task.id) {
+            Ok(Some(record)) => record,
+            _ => from_log(&task),
+        })
+        .collect()
+}
+
+/// What the log says of a task in the form of a record.
+fn from_log(task: &LoggedTask<'_>) -> Value {
+    let text = |key: &str| Value::from(task.get(key).unwrap_or_default());
+    Value::map([
+        ("changeId", Value::from(task.id.as_str())),
+        ("previousId", text("previousId")),
+        ("target", text("target")),
+        ("readyState", Value::map([("local", text("status"))])),
+        (
+            "implementation",
+            Value::map([("operation", text("operation"))]),
+        ),
+        (
+            "changed",
+            Value::Bool(
+                task.get("changed")
+                    .is_some_and(|it| it.eq_ignore_ascii_case("true")),
+            ),
+        ),
+        ("summary", text("summary")),
+    ])
+}
+
+/// Finds out what attributes were before the tasks of a job set them.
+fn with_changes(log: &JobLog, records: Vec<Value>) -> Vec<Task> {
+    let wanted: HashSet<String> = records
+        .iter()
+        .flat_map(|record| attributes_of(record).into_iter().map(|(key, ..)| key))
+        .collect();
+    let first = records.first().and_then(|record| record.get("changeId"));
+    let first = first.and_then(|id| ChangeId::parse(id.as_str()?).ok());
+    let mut setters = last_setters(log, first, &wanted);
+    let mut known: HashMap<String, Value> = HashMap::new();
+    let mut tasks = Vec::with_capacity(records.len());
+    for record in records {
+        let mut changes = Vec::new();
+        for (key, of, name, new) in attributes_of(&record) {
+            let before = known.remove(&key);
+            let before = before.or_else(|| value_set(log, setters.remove(&key)?, &key));
+            known.insert(key, new.clone());
+            changes.push((of, name, before, new));
+        }
+        tasks.push(Task { record, changes });
+    }
+    tasks
+}
+
+/// The attributes that a record says its task has changed: key, instance, name and value.
+fn attributes_of(record: &Value) -> Vec<(String, String, String, Value)> {
+    let changes = record.get("changes").and_then(Value::as_map);
+    let mut attributes = Vec::new();
+    for (of, values) in changes.into_iter().flatten() {
+        for (name, value) in values.as_map().into_iter().flatten() {
+            let key = format!("{of}::{name}");
+            attributes.push((key, of.to_string(), name.to_string(), value.redacted()));
+        }
+    }
+    attributes
+}
+
+/// The tasks that set attributes last before another task.
+fn last_setters(
+    log: &JobLog,
+    before: Option<ChangeId>,
+    wanted: &HashSet<String>,
+) -> HashMap<String, ChangeId> {
+    let mut setters = HashMap::new();
+    let Some(before) = before.filter(|_| !wanted.is_empty()) else {
+        return setters;
+    };
+    for (_, job) in log.jobs().take_while(|(id, _)| *id < before) {
+        for task in log.tasks_of(job).filter(|task| task.id < before) {
+            for key in task.get("digestPut").unwrap_or_default().split(',') {
+                if wanted.contains(key) {
+                    setters.insert(key.to_owned(), task.id);
+                }
+            }
+        }
+    }
+    setters
+}
+
+/// What a task set an attribute to.
+fn value_set(log: &JobLog, task: ChangeId, key: &str) -> Option<Value> {
+    let record = log.records().record(task).ok()??;
+    let set = attributes_of(&record).into_iter();
+    if let Some((.., value)) = set.into_iter().find(|(own, ..)| own == key) {
+        return Some(value);
+    }
+    let written = record.get("dependencies")?.as_list()?.iter();
+    let mut written = written.filter(|it| it.get("ref").and_then(Value::as_str) == Some(key));
+    Some(written.next()?.get("expected")?.redacted())
+}

@@ -1,0 +1,97 @@
+//! The working folders of an ensemble, as a job sees them.
+
+use std::path::PathBuf;
+
+use super::folders::{FolderKind, FolderPath, Folders, PlannedFile};
+use crate::job::{FilesError, FolderKey};
+use crate::name::ChangeId;
+use crate::task::{RenderedFile, WorkFolder};
+
+/// The working folders of the ensemble, as a job sees them.
+#[derive(Debug)]
+pub(crate) struct JobFolders(Folders);
+
+impl JobFolders {
+    pub(crate) fn new(folders: Folders) -> Self {
+        Self(folders)
+    }
+
+    fn folder(key: &FolderKey, folder: WorkFolder) -> FolderPath {
+        let instance = key.instance.as_str().into();
+        let kind = match folder {
+            WorkFolder::Operation => return FolderPath::of_operation(&instance, &key.operation),
+            WorkFolder::Tasks => FolderKind::Tasks,
+            WorkFolder::Artifacts => FolderKind::Artifacts,
+            WorkFolder::Secrets => FolderKind::Secrets,
+            WorkFolder::Local => FolderKind::Local,
+        };
+        FolderPath::of_instance(kind, &instance)
+    }
+
+    /// The folders of a task, those of its operation first: they lie within the others.
+    fn all(key: &FolderKey) -> [FolderPath; 4] {
+        [
+            WorkFolder::Operation,
+            WorkFolder::Artifacts,
+            WorkFolder::Secrets,
+            WorkFolder::Local,
+        ]
+        .map(|folder| Self::folder(key, folder))
+    }
+}
+
+impl crate::job::Folders for JobFolders {
+    fn write(
+        &mut self,
+        key: &FolderKey,
+        files: &[RenderedFile],
+    ) -> Result<Vec<(String, PathBuf)>, FilesError> {
+        let mut written: Vec<(String, PathBuf)> = Vec::new();
+        for file in files {
+            let folder = Self::folder(key, file.folder);
+            let planned = PlannedFile {
+                folder: folder.clone(),
+                path: PathBuf::from(&file.path),
+                bytes: file.bytes.clone(),
+                mode: None,
+                sensitive: file.sensitive,
+            };
+            self.0.write(&planned).map_err(FilesError::of)?;
+            let name = match file.folder {
+                WorkFolder::Operation => "operation".to_owned(),
+                _ => folder.kind().as_str().to_owned(),
+            };
+            if !written.iter().any(|(known, _)| *known == name) {
+                written.push((name, self.0.planned(&folder)));
+            }
+        }
+        Ok(written)
+    }
+
+    fn has_any(&self) -> bool {
+        self.0.has_any()
+    }
+
+    fn activate(&mut self, key: &FolderKey) -> Result<(), FilesError> {
+        for folder in Self::all(key) {
+            self.0.activate(&folder).map_err(FilesError::of)?;
+        }
+        Ok(())
+    }
+
+    fn fail(&mut self, key: &FolderKey, task: &str) -> Result<(), FilesError> {
+        let task = ChangeId::parse(task).map_err(FilesError::of)?;
+        for folder in Self::all(key) {
+            self.0.fail(&folder, task).map_err(FilesError::of)?;
+        }
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<(), FilesError> {
+        self.0.sync().map_err(FilesError::of)
+    }
+
+    fn path(&self, key: &FolderKey, folder: WorkFolder) -> PathBuf {
+        self.0.planned(&Self::folder(key, folder))
+    }
+}

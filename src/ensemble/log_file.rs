@@ -1,0 +1,137 @@
+//! The log of a job: every message, in a file that ends up beside the record.
+
+use std::path::{Path, PathBuf};
+
+use crate::diagnostic::{Diagnostic, Sources};
+use crate::job::{Event, Level, TargetState, TaskRecord};
+use crate::name::{NodeState, Status};
+use crate::system::{clock, env, fs};
+
+/// Writes a job's log to a temporary file, to be put in its place at the end.
+#[derive(Debug)]
+pub(crate) struct LogFile {
+    path: PathBuf,
+    file: Option<fs::Appender>,
+    kept: bool,
+}
+
+impl LogFile {
+    /// Opens the log: at the user's own path, which stays, or at a temporary one.
+    ///
+    /// # Errors
+    ///
+    /// The file at the user's own path cannot be written.
+    pub(crate) fn open(own: Option<&Path>) -> Result<Self, fs::Error> {
+        let name = format!("unfurl-{}.log", ulid::Ulid::generate());
+        let path = own.map_or_else(|| env::temporary_dir().join(name), Path::to_path_buf);
+        let file = match fs::Appender::open(&path) {
+            Ok(file) => Some(file),
+            Err(error) if own.is_some() => return Err(error),
+            // Nobody asked for this one, and no job fails for want of it.
+            Err(_) => None,
+        };
+        Ok(Self {
+            path,
+            file,
+            kept: own.is_some(),
+        })
+    }
+
+    /// Adds a line.
+    fn line(&mut self, level: &str, text: &str) {
+        if let Some(file) = &mut self.file {
+            let time = clock::now().strftime("%Y-%m-%dT%H:%M:%SZ");
+            // A log that cannot be written must not stop the job that it tells of.
+            file.append(format!("{time} {level}: {text}\n").as_bytes())
+                .ok();
+        }
+    }
+
+    /// Adds what an event says.
+    pub(crate) fn event(&mut self, event: &Event) {
+        match event {
+            Event::Message { level, text } => self.line(word(*level), text),
+            Event::Problem(problem) => self.line("ERROR", &problem.message),
+            Event::TaskStarted(task) => {
+                let (operation, target) = (&task.operation, &task.target.key);
+                let text = format!("started {operation} on {target} ({})", task.reason);
+                self.line("INFO", &text);
+            }
+            Event::TaskFinished(task) => self.finished(task),
+            Event::JobStarted(start) => {
+                let (id, workflow) = (&start.head.id, &start.head.workflow);
+                let text = format!("job {id}: {workflow}, {} steps", start.steps);
+                self.line("INFO", &text);
+            }
+            Event::JobFinished { id, status } => {
+                self.line("INFO", &format!("job {id} has ended: {status}"));
+            }
+            Event::TaskAmended(_)
+            | Event::TemplateAdded { .. }
+            | Event::GroupsSettled(_)
+            | Event::InstanceChanged(_) => {}
+        }
+    }
+
+    fn finished(&mut self, task: &TaskRecord) {
+        let (level, end) = if task.is_ok() {
+            ("INFO", "succeeded")
+        } else {
+            ("ERROR", "failed")
+        };
+        let TargetState { status, state } = task.target_state;
+        let text = format!(
+            "{} on {} {end}: status {}, state {}",
+            task.operation,
+            task.target.key,
+            status.map_or("none", Status::as_str),
+            state.map_or("none", NodeState::as_str)
+        );
+        self.line(level, &text);
+        for error in task.errors() {
+            self.line("ERROR", error);
+        }
+    }
+
+    /// Writes down a problem with its first place.
+    pub(crate) fn problem(&mut self, problem: &Diagnostic, sources: &Sources) {
+        let place = problem.span().and_then(|span| sources.place(span));
+        let place = place.map_or_else(String::new, |place| format!(" ({place})"));
+        self.line("ERROR", &format!("{}{place}", problem.message));
+    }
+
+    /// Puts the log where it belongs.
+    pub(crate) fn settle(mut self, folder: &Path, name: &str) {
+        if let Some(file) = &mut self.file {
+            file.sync().ok();
+        }
+        if self.kept || self.file.is_none() {
+            return;
+        }
+        let target = folder.join(format!("{name}.log"));
+        let moved = fs::read(&self.path).is_ok_and(|bytes| {
+            fs::create_dir_all(folder).is_ok() && fs::write_plain(&target, &bytes, None).is_ok()
+        });
+        // Where it cannot go to its place, it stays where it is.
+        self.kept = !moved;
+    }
+}
+
+impl Drop for LogFile {
+    fn drop(&mut self) {
+        if !self.kept {
+            fs::remove_file_if_exists(&self.path).ok();
+        }
+    }
+}
+
+/// The word of a level in logs.
+fn word(level: Level) -> &'static str {
+    match level {
+        Level::Debug => "DEBUG",
+        Level::Verbose => "VERBOSE",
+        Level::Info => "INFO",
+        Level::Warning => "WARNING",
+        Level::Error => "ERROR",
+    }
+}

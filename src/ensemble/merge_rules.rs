@@ -1,0 +1,79 @@
+//! The rules by which git merges records.
+
+use std::path::Path;
+
+use super::record_files::RecordFiles;
+use crate::git::{Error, MergeRule, Repository};
+use crate::system::env;
+
+/// Tells git how the record of an ensemble is merged.
+///
+/// # Errors
+///
+/// The configuration of git cannot be written.
+pub(super) fn install(repository: &Repository, record: &RecordFiles) -> Result<(), Error> {
+    let Ok(path) = env::current_exe() else {
+        return Ok(());
+    };
+    let Some(manifest) = repository.relative(record.manifest()) else {
+        return Ok(());
+    };
+    let (pattern, probe) = (
+        pattern_of(&manifest),
+        manifest.to_string_lossy().into_owned(),
+    );
+    let jobs = record.base().join("jobs.tsv");
+    let jobs = repository.relative(&jobs).unwrap_or_default();
+    let jobs = jobs.to_string_lossy();
+    let rules = [
+        MergeRule {
+            pattern: &pattern,
+            probe: &probe,
+            driver: "unfurl",
+        },
+        MergeRule {
+            pattern: "**/*jobs.tsv",
+            probe: &jobs,
+            driver: "union",
+        },
+    ];
+    let command = format!(
+        "'{}' merge-driver %O %A %B %P",
+        path.to_string_lossy()
+            .replace('\'', "'\\''")
+            .replace('%', "%%")
+    );
+    let driver = ("unfurl", "merges the records of ensembles", &*command);
+    repository.ensure_merged(driver, &rules)
+}
+
+/// The pattern of git's attributes for one file.
+fn pattern_of(path: &Path) -> String {
+    if path.file_name().is_some_and(|name| name == "ensemble.yaml") {
+        return "ensemble.yaml".to_owned();
+    }
+    let mut escaped = String::from("/");
+    for c in path.to_string_lossy().chars() {
+        if matches!(c, '*' | '?' | '[' | '\\') {
+            escaped.push('\\');
+        }
+        escaped.push(c);
+    }
+    if escaped.contains([' ', '\t', '"', '#', '!']) {
+        return format!("\"{}\"", escaped.replace('\\', "\\\\").replace('"', "\\\""));
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_mean_one_file() {
+        let pattern = |path: &str| pattern_of(Path::new(path));
+        assert_eq!(pattern("a/ensemble.yaml"), "ensemble.yaml");
+        assert_eq!(pattern("a/b*.yaml"), "/a/b\\*.yaml");
+        assert_eq!(pattern("a b/c.yaml"), "\"/a b/c.yaml\"");
+    }
+}

@@ -1,0 +1,200 @@
+//! Commits what a job leaves: one commit of exactly the files of its record.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use super::commits::{Commits, NotInGit};
+use super::record_files::RecordFiles;
+use crate::git::{Error, Repository};
+
+/// A request for a commit of what a job leaves.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CommitRequest {
+    /// The message; one that names the job if none.
+    pub message: Option<String>,
+    /// Whether the commit is pushed as well.
+    pub push: bool,
+}
+
+impl CommitRequest {
+    /// The option that asks for it.
+    fn option(&self) -> &'static str {
+        if self.push { "--push" } else { "--commit" }
+    }
+}
+
+/// A reason why what a job leaves cannot be committed.
+#[derive(Debug, thiserror::Error)]
+pub enum CommitRefusal {
+    /// Git refuses.
+    #[error(transparent)]
+    Git(#[from] Error),
+    /// The ensemble is in no repository.
+    #[error("`{}` is in no git repository, so `{option}` has nowhere to go", folder.display())]
+    NoRepository {
+        /// The folder of the ensemble.
+        folder: PathBuf,
+        /// The option that asks for the commit.
+        option: &'static str,
+    },
+    /// Git takes no notice of the ensemble.
+    #[error("git is told to ignore `{}`, so `{option}` has nothing to commit", manifest.display())]
+    Ignored {
+        /// The ensemble's own file.
+        manifest: PathBuf,
+        /// The option that asks for the commit.
+        option: &'static str,
+    },
+    /// The repository has no remote.
+    #[error("`{}` has no remote to push to", root.display())]
+    NoRemote {
+        /// The top of its working tree.
+        root: PathBuf,
+    },
+}
+
+impl CommitRefusal {
+    /// A way out.
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::Git(error) => return error.hint(),
+            Self::NoRepository { .. } => "make one with `git init`, or leave the option out",
+            Self::Ignored { .. } => "see `git check-ignore -v` for the line that says so",
+            Self::NoRemote { .. } => {
+                "add one with `git remote add origin URL`; where there are several, `git push -u` \
+                 says which"
+            }
+        };
+        Some(hint.to_owned())
+    }
+}
+
+/// A commit of what a job leaves, before the job runs.
+#[derive(Debug)]
+pub(crate) struct RecordCommit {
+    request: CommitRequest,
+    repository: Repository,
+    record: RecordFiles,
+    /// What was changed before the job.
+    before: HashSet<PathBuf>,
+}
+
+impl RecordCommit {
+    /// Looks, before the job runs, whether the commit can be made; tells what people should know.
+    ///
+    /// # Errors
+    ///
+    /// The commit could not be made, or not be pushed.
+    pub(crate) fn prepare(
+        request: CommitRequest,
+        manifest: &Path,
+        tell: &mut dyn FnMut(&str),
+    ) -> Result<Self, CommitRefusal> {
+        let record = RecordFiles::of(manifest);
+        let repository = ready(&record, &request, tell)?;
+        let mut prepared = Self {
+            request,
+            repository,
+            record,
+            before: HashSet::new(),
+        };
+        let before = prepared.changed()?;
+        prepared.before = before.into_iter().collect();
+        Ok(prepared)
+    }
+
+    /// What is changed in the ensemble's folder.
+    fn changed(&self) -> Result<Vec<PathBuf>, Error> {
+        let files = self.repository.file_changes(&[self.record.base()])?;
+        let root = self.repository.root();
+        Ok(files.into_iter().map(|path| root.join(path)).collect())
+    }
+
+    /// Commits what the job with this id has left, and pushes it if asked to.
+    pub(crate) fn after(&self, job: &str) -> Commits {
+        let of_job = |path: &PathBuf| {
+            self.record.has(path) || (self.record.is_left(path) && !self.before.contains(path))
+        };
+        self.commit(job, of_job)
+    }
+
+    /// Where nothing was to be done: commits what an earlier job has left, if that is a record.
+    pub(crate) fn without_job(&self, last: Option<&str>) -> Commits {
+        let pending = self
+            .before
+            .iter()
+            .any(|path| self.record.is_told_apart(path));
+        match last.filter(|_| pending) {
+            Some(job) => self.commit(job, |path| self.record.has(path)),
+            None => self.commit("", |_| false),
+        }
+    }
+
+    fn commit(&self, job: &str, is_meant: impl Fn(&PathBuf) -> bool) -> Commits {
+        let mut commits = Commits::default();
+        let message = self.request.message.clone();
+        let message = message.unwrap_or_else(|| default_message(Some(job)));
+        let made = self.changed().and_then(|mut files| {
+            files.retain(|path| is_meant(path));
+            if files.is_empty() {
+                return Ok(None);
+            }
+            self.repository.commit(&files, &message)
+        });
+        match made {
+            Ok(made) => commits.add(&self.repository, made),
+            Err(error) => {
+                commits.failure = Some(NotInGit::NotCommitted(error));
+                return commits;
+            }
+        }
+        commits.settle_merging(&self.repository, &self.record);
+        if self.request.push {
+            commits.push(&self.repository, &self.record);
+        }
+        commits
+    }
+}
+
+/// The message of a commit that nobody gave one.
+pub(crate) fn default_message(job: Option<&str>) -> String {
+    job.map_or_else(
+        || "Commit by Unfurl".to_owned(),
+        |job| format!("Updating status for job {job}"),
+    )
+}
+
+/// The repository of an ensemble, if what a job will leave can be committed there.
+fn ready(
+    record: &RecordFiles,
+    request: &CommitRequest,
+    tell: &mut dyn FnMut(&str),
+) -> Result<Repository, CommitRefusal> {
+    let option = request.option();
+    let Some(repository) = Repository::discover(record.base())? else {
+        let folder = record.base().to_owned();
+        return Err(CommitRefusal::NoRepository { folder, option });
+    };
+    repository.ready_to_commit()?;
+    let manifest = record.manifest();
+    let ignored = repository.is_ignored(manifest).unwrap_or(false);
+    let is_new = repository.head().ok().flatten();
+    let is_new = is_new.is_none_or(|head| repository.id_at(&head, manifest).is_none());
+    if ignored && is_new {
+        let manifest = manifest.to_owned();
+        return Err(CommitRefusal::Ignored { manifest, option });
+    }
+    if repository.is_detached() {
+        let detached = Error::Detached {
+            path: repository.root().to_owned(),
+        };
+        if request.push {
+            return Err(detached.into());
+        }
+        tell(&format!("{detached}: the commit will be on none"));
+    } else if request.push && repository.push_target().is_none() {
+        let root = repository.root().to_owned();
+        return Err(CommitRefusal::NoRemote { root });
+    }
+    Ok(repository)
+}

@@ -1,0 +1,449 @@
+//! The runner of this machine: what it starts, tells and ends.
+#![expect(clippy::disallowed_methods, reason = "a test sets its stage by itself")]
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+
+use crate::exec::{
+    Driver, Guarding, Heard, Limits, Local, News, OnInterrupt, Output, OutputSink, Perform as _,
+};
+use crate::host::{
+    Action, ActionResult, Background, Command, Exit, Program, Request, RunOutput, Stream,
+};
+use crate::system::machine::is_running;
+use crate::system::signals::Interrupts;
+
+fn limits() -> Limits {
+    Limits {
+        grace: Duration::from_millis(200),
+        drain: Duration::from_millis(200),
+        ..Limits::default()
+    }
+}
+
+/// The same, for commands that can be told from all others.
+fn guarded() -> Limits {
+    Limits {
+        guarding: Some(Guarding {
+            token: ulid::Ulid::generate().to_string(),
+            program: None,
+        }),
+        ..limits()
+    }
+}
+
+fn here(command: Command) -> Request {
+    Request::here(Action::Run(command))
+}
+
+fn runner() -> Local {
+    Local::start(limits(), None).unwrap()
+}
+
+fn sh(text: &str) -> Command {
+    let mut command = Command::new(Program::shell(text), "/tmp");
+    command.env.add("PATH", "/usr/local/bin:/usr/bin:/bin");
+    command
+}
+
+fn next(runner: &Local) -> (u64, RunOutput) {
+    loop {
+        if let Heard::Ended(id, ActionResult::Run(output)) = runner.recv().unwrap() {
+            return (id, output);
+        }
+    }
+}
+
+fn run(runner: &Local, command: Command) -> RunOutput {
+    runner.submit(7, here(command));
+    let (id, output) = next(runner);
+    assert_eq!(id, 7);
+    output
+}
+
+/// Reads a process id that a command writes to a file, once it is there.
+fn pid_in(file: &Path) -> u32 {
+    for _ in 0..1000 {
+        if let Ok(text) = std::fs::read_to_string(file)
+            && let Ok(pid) = text.trim().parse()
+        {
+            return pid;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    panic!("no process id in {}", file.display());
+}
+
+fn ends(pid: u32) -> bool {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while is_running(pid) && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    !is_running(pid)
+}
+
+#[test]
+fn a_command_gives_its_outputs_and_exit_code() {
+    let output = run(&runner(), sh("echo out; echo err >&2; pwd; exit 3"));
+    assert_eq!(output.exit, Exit::Code(3));
+    assert_eq!(output.stdout.text(), "out\n/tmp\n");
+    assert_eq!(output.stderr.text(), "err\n");
+    assert!(output.elapsed > Duration::ZERO);
+}
+
+#[test]
+fn a_command_has_its_own_environment_only_and_keeps_its_name() {
+    let mut command = sh("env | grep -v -e ^PWD -e ^_ -e ^SHLVL; echo $0");
+    command.env.add("A", "b c");
+    let text = run(&runner(), command).stdout.text();
+    insta::assert_snapshot!(text, @r"
+    A=b c
+    PATH=/usr/local/bin:/usr/bin:/bin
+    /bin/sh
+    ");
+}
+
+#[test]
+fn a_command_reads_its_input_and_one_that_does_not_is_not_stuck() {
+    let runner = runner();
+    let mut command = sh("wc -c");
+    command.stdin = Some(vec![b'x'; 1_000_000]);
+    assert_eq!(run(&runner, command).stdout.text().trim(), "1000000");
+    let mut command = sh("exec 0<&-; echo done");
+    command.stdin = Some(vec![b'x'; 1_000_000]);
+    let output = run(&runner, command);
+    assert_eq!(output.stdout.text(), "done\n", "{output:?}");
+    assert_eq!(run(&runner, sh("cat; echo end")).stdout.text(), "end\n");
+}
+
+#[test]
+fn a_flood_of_output_is_read_to_its_end_within_the_bound() {
+    let mut command = sh("head -c 100000000 /dev/zero | tr '\\0' 'x'; echo END");
+    command.kept_bytes = 1000;
+    let output = run(&runner(), command);
+    assert_eq!(output.stdout.total, 100_000_004);
+    assert_eq!(output.stdout.bytes().len(), 1000);
+    assert!(output.stdout.truncated && output.stdout.text().ends_with("xEND\n"));
+}
+
+#[test]
+fn a_command_that_closes_its_outputs_is_waited_for() {
+    let output = run(&runner(), sh("exec >&- 2>&-; sleep 0.1; exit 4"));
+    assert_eq!(output.exit, Exit::Code(4));
+    assert!(output.elapsed >= Duration::from_millis(100));
+}
+
+#[test]
+fn a_command_that_runs_too_long_ends_with_all_its_processes() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pid");
+    let text = format!(
+        "trap '' INT TERM; (trap '' INT TERM; sh -c 'echo $$ > {}; sleep 60; sleep 60') & wait; wait; sleep 60",
+        file.display()
+    );
+    let mut command = sh(&text);
+    command.time_limit = Some(Duration::from_millis(300));
+    let start = Instant::now();
+    let output = run(&runner(), command);
+    assert_eq!(output.exit, Exit::TimedOut);
+    assert!(start.elapsed() < Duration::from_secs(20));
+    assert!(ends(pid_in(&file)));
+}
+
+#[test]
+fn a_gentle_command_may_clean_up_when_it_must_end() {
+    let mut command = sh("trap 'echo cleaned; exit 5' INT; sleep 60 & wait");
+    command.time_limit = Some(Duration::from_millis(300));
+    let output = run(&runner(), command);
+    assert_eq!(output.exit, Exit::TimedOut);
+    assert_eq!(output.stdout.text(), "cleaned\n");
+}
+
+#[test]
+fn what_a_command_leaves_behind_is_ended_and_does_not_hold_us() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pid");
+    let start = Instant::now();
+    let text = format!(
+        "sh -c 'echo $$ > {}; sleep 60' & echo started",
+        file.display()
+    );
+    let output = run(&runner(), sh(&format!("{text}; sleep 0.2")));
+    assert_eq!(output.exit, Exit::Code(0));
+    assert_eq!(output.stdout.text(), "started\n");
+    assert!(start.elapsed() < Duration::from_secs(20));
+    assert!(ends(pid_in(&file)));
+}
+
+#[test]
+fn a_daemon_that_may_live_lives_and_does_not_hold_us() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pid");
+    let mut command = sh(&format!("sleep 60 & echo $! > {}", file.display()));
+    command.background = Background::Keep;
+    let start = Instant::now();
+    let local = runner();
+    assert_eq!(run(&local, command).exit, Exit::Code(0));
+    assert!(start.elapsed() < Duration::from_secs(20));
+    drop(local);
+    let pid = pid_in(&file);
+    assert!(is_running(pid));
+    let id = nix::unistd::Pid::from_raw(pid.try_into().unwrap());
+    kill(id, Signal::SIGKILL).unwrap();
+}
+
+#[test]
+fn a_daemon_lives_on_if_the_runner_goes_at_once_after_its_task() {
+    let guarded = guarded();
+    let folder = tempfile::tempdir().unwrap();
+    for round in 0..20 {
+        let file = folder.path().join(round.to_string());
+        let text = format!("setsid sleep 60 >&- 2>&- & echo $! > {}", file.display());
+        let mut command = sh(&text);
+        command.background = Background::Keep;
+        let local = Local::start(guarded.clone(), None).unwrap();
+        assert_eq!(run(&local, command).exit, Exit::Code(0));
+        drop(local);
+        let pid = pid_in(&file);
+        assert!(is_running(pid));
+        let id = nix::unistd::Pid::from_raw(pid.try_into().unwrap());
+        kill(id, Signal::SIGKILL).unwrap();
+    }
+}
+
+#[test]
+fn a_process_that_left_its_group_does_not_hold_us() {
+    let start = Instant::now();
+    let output = run(&runner(), sh("setsid sleep 3 & sleep 0.2; echo ok"));
+    assert_eq!(output.stdout.text(), "ok\n");
+    assert!(start.elapsed() < Duration::from_millis(2500));
+}
+
+#[test]
+fn a_cancelled_command_ends_and_the_others_do_not() {
+    let runner = runner();
+    runner.submit(1, here(sh("sleep 60")));
+    runner.submit(2, here(sh("sleep 0.5; echo two")));
+    runner.cancel(1);
+    let (id, output) = next(&runner);
+    assert_eq!((id, output.exit), (1, Exit::Cancelled));
+    let (id, output) = next(&runner);
+    assert_eq!((id, output.stdout.text().as_str()), (2, "two\n"));
+    runner.cancel(2);
+    assert!(runner.try_recv().unwrap().is_none());
+}
+
+#[test]
+fn cancelling_all_ends_those_that_wait_their_turn_too() {
+    let one = Limits {
+        running: 1,
+        ..limits()
+    };
+    let runner = Local::start(one, None).unwrap();
+    for id in 0..5 {
+        runner.submit(id, here(sh("sleep 60")));
+    }
+    runner.cancel_all();
+    let mut ids: Vec<_> = (0..5)
+        .map(|_| {
+            let (id, output) = next(&runner);
+            assert_eq!(output.exit, Exit::Cancelled);
+            id
+        })
+        .collect();
+    ids.sort_unstable();
+    assert_eq!(ids, [0, 1, 2, 3, 4]);
+}
+
+#[test]
+fn nothing_is_left_when_the_runner_is_dropped() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pid");
+    let runner = runner();
+    let text = format!(
+        "trap '' TERM INT HUP; echo $$ > {}; sleep 60; sleep 60",
+        file.display()
+    );
+    runner.submit(1, here(sh(&text)));
+    let pid = pid_in(&file);
+    drop(runner);
+    assert!(ends(pid));
+}
+
+/// Signals of a run that must be brought to an end.
+fn started() -> Interrupts {
+    let interrupts = Interrupts::default();
+    interrupts.starts();
+    interrupts
+}
+
+#[test]
+fn after_an_interruption_what_runs_may_end_by_itself() {
+    let runner = runner();
+    runner.submit(1, here(sh("sleep 0.3; echo done")));
+    let interrupts = started();
+    let _listening = runner.listen(&interrupts);
+    interrupts.heard(Signal::SIGINT);
+    assert!(matches!(runner.recv().unwrap(), Heard::Interruption(2)));
+    let (_, output) = next(&runner);
+    assert_eq!(output.exit, Exit::Code(0));
+    assert_eq!(output.stdout.text(), "done\n");
+}
+
+#[test]
+fn after_an_interruption_what_runs_is_ended_once_patience_is_over() {
+    let impatient = Limits {
+        patience: Duration::from_millis(100),
+        ..limits()
+    };
+    let runner = Local::start(impatient, None).unwrap();
+    runner.submit(1, here(sh("sleep 60")));
+    let interrupts = started();
+    let _listening = runner.listen(&interrupts);
+    interrupts.heard(Signal::SIGTERM);
+    assert_eq!(next(&runner).1.exit, Exit::Cancelled);
+    runner.submit(2, here(sh("echo late")));
+    assert_eq!(next(&runner).1.exit, Exit::Cancelled);
+}
+
+#[test]
+fn the_second_interruption_kills_at_once() {
+    let patient = Limits {
+        grace: Duration::from_mins(1),
+        ..limits()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pid");
+    let runner = Local::start(patient, None).unwrap();
+    let text = format!("trap '' INT TERM; echo $$ > {}; sleep 60", file.display());
+    runner.submit(1, here(sh(&text)));
+    let pid = pid_in(&file);
+    let interrupts = started();
+    let _listening = runner.listen(&interrupts);
+    let start = Instant::now();
+    interrupts.heard(Signal::SIGINT);
+    interrupts.heard(Signal::SIGINT);
+    assert_eq!(next(&runner).1.exit, Exit::Cancelled);
+    assert!(start.elapsed() < Duration::from_secs(5));
+    assert!(ends(pid));
+}
+
+/// What is told of a command that runs long after a signal came.
+fn news_after_a_signal(on_interrupt: OnInterrupt) -> (News, News) {
+    let interrupts = Interrupts::default();
+    let output = Output::Unheard;
+    let mut driver = Driver::here(interrupts.clone(), on_interrupt, limits(), output);
+    driver.submit(1, here(sh("sleep 60"))).unwrap();
+    interrupts.heard(Signal::SIGTERM);
+    assert_eq!(interrupts.before_start(), None);
+    let first = driver.next(None).unwrap();
+    (first, driver.next(None).unwrap())
+}
+
+#[test]
+fn a_signal_reaches_whoever_drives_a_command_and_ends_it_at_once_or_after_a_grace() {
+    let grace = OnInterrupt::Grace(Duration::from_millis(50));
+    for on_interrupt in [OnInterrupt::Cancel, grace] {
+        let start = Instant::now();
+        let (first, second) = news_after_a_signal(on_interrupt);
+        assert!(matches!(first, News::Interrupt(15)), "{first:?}");
+        let News::Outcome(1, result) = second else {
+            panic!("{second:?}");
+        };
+        assert_eq!(*result.exit(), Exit::Cancelled);
+        assert!(start.elapsed() < Duration::from_secs(20));
+    }
+}
+
+#[test]
+fn a_cancelled_command_ends_with_what_left_its_group() {
+    let guarded = guarded();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pid");
+    let text = format!(
+        "setsid sh -c 'trap \"\" TERM; echo $$ > {}; sleep 60; sleep 60' & sleep 60",
+        file.display()
+    );
+    for dropped in [false, true] {
+        let runner = Local::start(guarded.clone(), None).unwrap();
+        runner.submit(1, here(sh(&text)));
+        let pid = pid_in(&file);
+        std::fs::remove_file(&file).unwrap();
+        if !dropped {
+            runner.cancel(1);
+            assert_eq!(next(&runner).1.exit, Exit::Cancelled);
+        }
+        drop(runner);
+        assert!(ends(pid));
+    }
+}
+
+#[test]
+fn a_signal_of_others_is_told() {
+    assert_eq!(run(&runner(), sh("kill -9 $$")).exit, Exit::Signal(9));
+}
+
+#[test]
+fn a_program_that_is_not_there_is_named() {
+    let mut command = sh("");
+    command.program = Program::Argv(vec!["no-such-tool".into(), "-x".into()]);
+    let output = run(&runner(), command);
+    assert!(matches!(&output.exit, Exit::NotFound(m) if m.contains("`no-such-tool`")));
+}
+
+#[test]
+fn words_that_no_system_can_take_are_refused() {
+    let mut command = sh("true");
+    command.env.add("A\0B", "x");
+    let output = run(&runner(), command);
+    assert!(matches!(output.exit, Exit::Failed(_)), "{:?}", output.exit);
+    let runner = runner();
+    let mut command = sh("");
+    command.program = Program::Argv(vec!["echo".into(), "a\0b".into()]);
+    assert!(matches!(run(&runner, command).exit, Exit::Failed(_)));
+}
+
+#[derive(Clone, Default)]
+struct Listener(Arc<Mutex<Vec<u8>>>);
+
+impl OutputSink for Listener {
+    fn output(&mut self, id: u64, stream: Stream, bytes: &[u8]) {
+        assert_eq!((id, stream), (7, Stream::Stdout));
+        self.0.lock().unwrap().extend_from_slice(bytes);
+    }
+}
+
+#[test]
+fn an_echo_is_complete_before_the_result_comes() {
+    let heard = Listener::default();
+    let runner = Local::start(limits(), Some(Box::new(heard.clone()))).unwrap();
+    let mut command = sh("seq 1 50000");
+    command.echo = true;
+    command.kept_bytes = 10;
+    let output = run(&runner, command);
+    assert_eq!(heard.0.lock().unwrap().len() as u64, output.stdout.total);
+    run(&runner, sh("echo silent"));
+    assert!(heard.0.lock().unwrap().ends_with(b"50000\n"));
+}
+
+#[test]
+fn many_commands_run_and_each_gives_its_own_result() {
+    let runner = runner();
+    let start = Instant::now();
+    for id in 0..500 {
+        let mut command = sh("");
+        command.program = Program::Argv(vec!["echo".into(), id.to_string()]);
+        runner.submit(id, here(command));
+    }
+    for _ in 0..500 {
+        let (id, output) = next(&runner);
+        assert_eq!(output.stdout.text(), format!("{id}\n"));
+    }
+    println!(
+        "{:.0} commands a second",
+        500.0 / start.elapsed().as_secs_f64()
+    );
+}

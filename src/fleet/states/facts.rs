@@ -1,0 +1,118 @@
+//! Reads facts of machines, and changes nothing.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::drive::driver;
+use super::hosts::{StateHost, lost};
+use super::request::StatesView;
+use crate::exec::{Machine, Next, drive};
+use crate::fleet::Error;
+use crate::host::fact::{Fact, Reading};
+use crate::host::{Action, ActionResult, Question, Secret};
+use crate::system::signals::Interrupts;
+
+/// Which facts of which machines.
+#[derive(Debug, Clone)]
+pub struct FactsRequest {
+    /// The facts.
+    pub facts: Vec<Fact>,
+    /// The machines.
+    pub hosts: Vec<StateHost>,
+    /// The most machines at the same time.
+    pub parallel: usize,
+    /// The user to act as, if another one.
+    pub sudo: Option<String>,
+    /// Tells whether somebody asks for an end.
+    pub interrupts: Interrupts,
+}
+
+/// What was read of a machine.
+#[derive(Debug)]
+pub struct FactsOf {
+    /// How people call it.
+    pub name: Arc<str>,
+    /// A reading for each fact, or why the machine was lost.
+    pub readings: Result<Vec<Reading>, String>,
+}
+
+/// Reads the facts of all machines, in their order.
+pub fn read_facts(
+    request: &FactsRequest,
+    view: &mut dyn StatesView,
+) -> Result<Vec<FactsOf>, Error> {
+    let mut driver = driver(&request.interrupts, request.sudo.as_ref());
+    let mut round = Round::new(request);
+    drive(&mut round, &mut driver, view)?;
+    Ok(round.all)
+}
+
+/// One look at all machines.
+struct Round<'a> {
+    request: &'a FactsRequest,
+    waiting: VecDeque<usize>,
+    running: usize,
+    all: Vec<FactsOf>,
+}
+
+impl<'a> Round<'a> {
+    fn new(request: &'a FactsRequest) -> Self {
+        let not_reached = || Err("it was not come to".to_owned());
+        let all = request.hosts.iter().map(|host| FactsOf {
+            name: Arc::clone(&host.name),
+            readings: not_reached(),
+        });
+        Self {
+            request,
+            waiting: (0..request.hosts.len()).collect(),
+            running: 0,
+            all: all.collect(),
+        }
+    }
+}
+
+impl<'a> Machine for Round<'a> {
+    type View = dyn StatesView + 'a;
+    type Error = Error;
+
+    fn next(&mut self, _view: &mut Self::View) -> Result<Next, Error> {
+        if self.running < self.request.parallel.max(1)
+            && let Some(at) = self.waiting.pop_front()
+        {
+            self.running += 1;
+            let action = Action::Read(self.request.facts.clone());
+            let request = self.request.hosts[at].request(action);
+            return Ok(Next::Perform(at as u64, Box::new(request)));
+        }
+        Ok(match self.running {
+            0 => Next::End,
+            _ => Next::Wait(None),
+        })
+    }
+
+    fn complete(
+        &mut self,
+        tag: u64,
+        result: ActionResult,
+        _view: &mut Self::View,
+    ) -> Result<(), Error> {
+        self.running -= 1;
+        let at = usize::try_from(tag).unwrap_or(usize::MAX);
+        if let Some(facts) = self.all.get_mut(at) {
+            facts.readings = match (lost(result.exit()), result) {
+                (Some(reason), _) => Err(reason),
+                (None, ActionResult::Read(output)) => Ok(output.readings),
+                (None, other) => Err(other.exit().to_string()),
+            };
+        }
+        Ok(())
+    }
+
+    fn interrupt(&mut self, _signal: i32) {
+        self.waiting.clear();
+    }
+
+    fn ask(&mut self, question: &Question, view: &mut Self::View) -> Option<Secret> {
+        view.ask(question)
+    }
+}

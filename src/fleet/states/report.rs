@@ -1,0 +1,107 @@
+//! What came of states on all machines.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::fleet::{End, Machine, Stage};
+use super::request::StatesRequest;
+use crate::converge::{Low, Outcome, Stamp, StateResult};
+
+/// What came of states.
+#[derive(Debug)]
+pub struct StatesReport {
+    /// The machines, in the order in which they were named.
+    pub machines: Vec<MachineReport>,
+    /// Why the run stopped early, if it did.
+    pub stopped: Option<String>,
+    /// The exit code: 0, 1 if anything failed, or that of the signal that asked for an end.
+    pub exit_code: u8,
+}
+
+/// What came of the states of a machine.
+#[derive(Debug)]
+pub struct MachineReport {
+    /// How people call it.
+    pub name: Arc<str>,
+    /// How it ended.
+    pub end: End,
+    /// What became of each state that it came to, in the order of running.
+    pub results: Vec<StateResult>,
+    /// Its states; none if they were not compiled.
+    pub low: Option<Arc<Low>>,
+}
+
+impl MachineReport {
+    /// Whether it was lost, or a state of it failed.
+    pub fn has_failed(&self) -> bool {
+        let failed = |result: &StateResult| result.outcome.result == Some(false);
+        !matches!(self.end, End::Done | End::Stopped) || self.results.iter().any(failed)
+    }
+
+    /// How many of its states it did not come to.
+    pub fn not_reached(&self) -> usize {
+        let all = self.low.as_ref().map_or(0, |low| low.chunks.len());
+        let mut reached: Vec<_> = self.results.iter().filter_map(|it| it.chunk).collect();
+        reached.sort_unstable();
+        reached.dedup();
+        all.saturating_sub(reached.len())
+    }
+}
+
+/// The entry that stands for a machine which the top file gives no states (S7).
+fn unmatched() -> StateResult {
+    let comment =
+        "No Top file or master_tops data matches found. Please see master log for details.";
+    StateResult {
+        chunk: None,
+        state: "no".into(),
+        id: "states".into(),
+        name: "states".into(),
+        fun: "None".into(),
+        sls: None,
+        number: 0,
+        start: Stamp::default(),
+        duration: Duration::ZERO,
+        skipped: false,
+        parallel: false,
+        doubtful: false,
+        outcome: Outcome::failed(comment),
+    }
+}
+
+impl StatesReport {
+    pub(super) fn of(
+        machines: Vec<Machine>,
+        request: &StatesRequest,
+        stopped: Option<String>,
+    ) -> Self {
+        let machines = machines.into_iter().map(|machine| {
+            let mut results = machine.run.results().to_vec();
+            results.sort_by_key(|result| result.number);
+            let prepared = machine.run.prepared();
+            if prepared.is_some_and(|prepared| prepared.compiled.is_unmatched) {
+                results.push(unmatched());
+            }
+            MachineReport {
+                name: machine.host.name,
+                end: match machine.stage {
+                    Stage::Ended(end) => end,
+                    _ => End::Stopped,
+                },
+                results,
+                low: machine.run.into_prepared().map(|prepared| prepared.low),
+            }
+        });
+        let machines: Vec<MachineReport> = machines.collect();
+        let failed = stopped.is_some() || machines.iter().any(MachineReport::has_failed);
+        let exit_code = match request.interrupts.first() {
+            Some(signal) if stopped.is_some() => u8::try_from(128 + signal).unwrap_or(130),
+            _ => u8::from(failed),
+        };
+        Self {
+            machines,
+            stopped,
+            exit_code,
+        }
+    }
+}

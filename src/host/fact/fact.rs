@@ -1,0 +1,79 @@
+//! The questions about a machine, and the limits of what is read.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// One thing to read of a machine.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fact {
+    /// What stands at a path; a link is not followed.
+    Path(String),
+    /// What a path leads to, through links.
+    Target(String),
+    /// The SHA-256 of a file's bytes, in lower-case hex; links are followed.
+    Digest(String),
+    /// A file's bytes, at most [`MOST_CONTENT`] of them; links are followed.
+    Content(String),
+    /// All that is in a folder, at any depth; links in it are not followed.
+    Tree(String),
+    /// What a command that changes nothing gives.
+    Probe(Box<Probe>),
+}
+
+/// The most bytes of a file that are read as a fact.
+pub const MOST_CONTENT: u64 = 16 << 20;
+
+/// The most bytes that are kept of what a probe prints.
+pub const MOST_PRINTED: usize = 4 << 20;
+
+/// The most bytes that are kept of what a probe complains.
+pub const MOST_COMPLAINED: usize = 64 << 10;
+
+/// A command that changes nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Probe {
+    /// The text for the shell.
+    pub text: String,
+    /// Who runs it, where, and for how long.
+    pub setting: Setting,
+    /// What its answer depends on.
+    pub reads: Domain,
+}
+
+/// How a command is run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Setting {
+    /// The shell; `/bin/sh` if none.
+    pub shell: Option<String>,
+    /// The user; who acts on the machine, if none.
+    pub user: Option<String>,
+    /// The folder; the user's home on another machine, if none.
+    pub cwd: Option<String>,
+    /// Variables beside those that are there.
+    pub env: Vec<(String, String)>,
+    /// The permission bits that new files do not get.
+    pub umask: Option<u32>,
+    /// How long it may take.
+    pub time_limit: Option<Duration>,
+}
+
+/// A part of a machine. What is changed in it makes what was read of it stale.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Domain {
+    /// What never changes while states are applied, such as the kind of processor.
+    Fixed,
+    /// Installed packages and where they come from.
+    Packages,
+    /// Services and whether they run.
+    Services,
+    /// Users and groups.
+    Accounts,
+    /// A path, what is below it, and the folders above it as far as they list it.
+    Path(String),
+    /// Anything.
+    All,
+}

@@ -1,0 +1,213 @@
+//! The variables of a command, each of which knows whether its value is a secret. The mark stays
+//! with the value until the command runs.
+
+use std::fmt::{Debug, Formatter};
+
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::value::{REDACTED, Secrets};
+
+/// The variables of a command, in their order; of several with one name the last counts. Neither
+/// [`Debug`] nor [`Serialize`] gives away the secrets among their values.
+#[derive(Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(from = "Vec<(String, String)>")]
+pub struct Variables {
+    all: Vec<Variable>,
+    hidden: Secrets,
+}
+
+/// One variable of a command.
+#[derive(Clone, PartialEq, Eq)]
+struct Variable {
+    name: String,
+    value: String,
+    secret: bool,
+}
+
+impl Variable {
+    fn shown(&self) -> (&str, &str) {
+        let value = if self.secret { REDACTED } else { &self.value };
+        (&self.name, value)
+    }
+}
+
+impl Variables {
+    /// Adds a variable that anybody may see.
+    pub fn add(&mut self, name: impl Into<String>, value: impl Into<String>) {
+        self.push(name, value, false);
+    }
+
+    /// Adds a variable whose value is a secret, to be hidden wherever it is printed.
+    pub fn add_secret(&mut self, name: impl Into<String>, value: impl Into<String>) {
+        let value = value.into();
+        self.hidden.add(value.as_str());
+        self.push(name, value, true);
+    }
+
+    /// Adds a variable whose value is a secret or holds one. The parts of it that are to be hidden
+    /// wherever they are printed are said with [`Self::hide`].
+    pub fn add_with_secret(&mut self, name: impl Into<String>, value: impl Into<String>) {
+        self.push(name, value, true);
+    }
+
+    fn push(&mut self, name: impl Into<String>, value: impl Into<String>, secret: bool) {
+        self.all.push(Variable {
+            name: name.into(),
+            value: value.into(),
+            secret,
+        });
+    }
+
+    /// Hides a text wherever it is printed.
+    pub fn hide(&mut self, text: impl Into<String>) {
+        self.hidden.add(text);
+    }
+
+    /// Adds all others, with what is hidden of them.
+    pub fn append(&mut self, others: Self) {
+        self.all.extend(others.all);
+        self.hidden.append(&others.hidden);
+    }
+
+    /// Marks the values of certain variables as secret.
+    pub fn mark(&mut self, is_secret: impl Fn(&str) -> bool) {
+        for variable in &mut self.all {
+            variable.secret |= is_secret(&variable.name);
+        }
+    }
+
+    /// Keeps those of which a rule for names and values says so.
+    pub fn retain(&mut self, keeps: impl Fn(&str, &str) -> bool) {
+        self.all.retain(|it| keeps(&it.name, &it.value));
+    }
+
+    /// The names with the values, in clear: for the process that gets them.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        let all = self.all.iter();
+        all.map(|variable| (variable.name.as_str(), variable.value.as_str()))
+    }
+
+    /// Splits off the variables that must not be seen: those that are secret, and those of which a
+    /// rule says so.
+    pub fn split(self, must_hide: impl Fn(&str) -> bool) -> (Self, Self) {
+        let Self { all, hidden } = self;
+        let is_open = |it: &Variable| !it.secret && !must_hide(&it.value);
+        let (open, secret) = all.into_iter().partition(is_open);
+        let of = |all| Self {
+            all,
+            hidden: hidden.clone(),
+        };
+        (of(open), of(secret))
+    }
+
+    /// The value of a variable.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        let found = self.all.iter().rev().find(|it| it.name == name);
+        found.map(|it| it.value.as_str())
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// The texts that are to be hidden wherever they are printed.
+    pub fn hidden(&self) -> &Secrets {
+        &self.hidden
+    }
+}
+
+impl Debug for Variables {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let all = self.all.iter().map(Variable::shown);
+        f.debug_map().entries(all).finish()
+    }
+}
+
+impl Serialize for Variables {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.all.iter().map(Variable::shown))
+    }
+}
+
+impl From<Vec<(String, String)>> for Variables {
+    fn from(all: Vec<(String, String)>) -> Self {
+        all.into_iter().collect()
+    }
+}
+
+impl FromIterator<(String, String)> for Variables {
+    fn from_iter<I: IntoIterator<Item = (String, String)>>(all: I) -> Self {
+        let mut variables = Self::default();
+        variables.extend(all);
+        variables
+    }
+}
+
+impl Extend<(String, String)> for Variables {
+    fn extend<I: IntoIterator<Item = (String, String)>>(&mut self, all: I) {
+        all.into_iter()
+            .for_each(|(name, value)| self.add(name, value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn variables() -> Variables {
+        let mut variables = Variables::default();
+        variables.add("USER", "joe");
+        variables.add_secret("TOKEN", "hunter2");
+        variables.add_with_secret("PATH", "sesame:/bin");
+        variables.hide("sesame");
+        variables
+    }
+
+    #[test]
+    fn a_secret_is_neither_shown_nor_serialized() {
+        let variables = variables();
+        let shown = r#"{"USER": "joe", "TOKEN": "<<REDACTED>>", "PATH": "<<REDACTED>>"}"#;
+        assert_eq!(format!("{variables:?}"), shown);
+        let json = serde_json::to_string(&variables).unwrap();
+        let written = r#"[["USER","joe"],["TOKEN","<<REDACTED>>"],["PATH","<<REDACTED>>"]]"#;
+        assert_eq!(json, written);
+    }
+
+    #[test]
+    fn a_process_gets_all_of_them_and_the_last_of_a_name_counts() {
+        let mut variables = variables();
+        let mut later = Variables::default();
+        later.add_secret("USER", "jane");
+        variables.append(later);
+        let all: Vec<_> = variables.iter().collect();
+        let expected = [
+            ("USER", "joe"),
+            ("TOKEN", "hunter2"),
+            ("PATH", "sesame:/bin"),
+            ("USER", "jane"),
+        ];
+        assert_eq!(all, expected);
+        assert_eq!(variables.get("USER"), Some("jane"));
+        assert_eq!(variables.hidden().parts(), ["hunter2", "sesame", "jane"]);
+    }
+
+    #[test]
+    fn a_variable_that_is_marked_is_not_shown() {
+        let mut variables = Variables::default();
+        variables.add("TOKEN", "hunter2");
+        variables.mark(|name| name == "TOKEN");
+        assert_eq!(format!("{variables:?}"), r#"{"TOKEN": "<<REDACTED>>"}"#);
+    }
+
+    #[test]
+    fn secrets_are_split_off_and_so_is_what_repeats_them() {
+        let mut variables = variables();
+        variables.add("COPY", "it is hunter2");
+        let hidden = variables.hidden().clone();
+        let (open, secret) = variables.split(|value| hidden.may_be_in(value));
+        assert_eq!(open.iter().collect::<Vec<_>>(), [("USER", "joe")]);
+        let names: Vec<&str> = secret.iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["TOKEN", "PATH", "COPY"]);
+    }
+}

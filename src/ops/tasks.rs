@@ -1,0 +1,70 @@
+//! Runs tasks and commands over hosts.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::failure::Failure;
+use crate::fleet::tasks::{
+    HostsView, LoadedTasks, RunbookReport, RunbookRequest, find_tasks, run_tasks,
+};
+use crate::project::Trust;
+use crate::runbook::Options;
+use crate::session::{RealWorld, current_dir};
+use crate::system::env::Env;
+use crate::value::Map;
+
+/// Reads the tasks of a file, or of the `tasks.yaml` of this folder or the nearest one above it.
+pub fn load(file: Option<&Path>) -> Result<LoadedTasks, Failure> {
+    Ok(find_tasks(file, &current_dir()?)?)
+}
+
+/// Runs the calls and the command of a request; shows what happens.
+pub fn perform(
+    request: &RunbookRequest,
+    view: &mut dyn HostsView,
+) -> Result<RunbookReport, Failure> {
+    let env = Env::of_this_process();
+    let options = completed(&request.options, &env)?;
+    let world = Arc::new(world(options.folder.clone(), &env, &request.allowed));
+    Ok(run_tasks(request, options, (world, &env), view)?)
+}
+
+/// The options with what this process has where they are empty.
+fn completed(options: &Options, env: &Env) -> Result<Options, Failure> {
+    let mut options = options.clone();
+    if options.folder.as_os_str().is_empty() {
+        options.folder = current_dir()?;
+    }
+    if options.local_user.is_empty() {
+        options.local_user = local_user(env);
+    }
+    if options.variables.is_empty() {
+        let all = env.all().iter();
+        options.variables = all
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+    }
+    Ok(options)
+}
+
+/// What templates may read of this machine.
+fn world(base: PathBuf, env: &Env, allowed: &[String]) -> RealWorld {
+    RealWorld {
+        project: base.clone(),
+        planned: base.clone(),
+        base,
+        variables: env.all().clone(),
+        locals: Map::new(),
+        secrets: Map::new(),
+        metadata: Map::new(),
+        trust: Trust::new(allowed.iter().cloned(), false),
+    }
+}
+
+/// Who runs this program.
+fn local_user(env: &Env) -> String {
+    let said = ["LOGNAME", "USER"]
+        .iter()
+        .find_map(|name| env.non_empty(name));
+    said.map_or_else(crate::system::user::name, str::to_owned)
+}

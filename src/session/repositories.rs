@@ -1,0 +1,104 @@
+//! The git repositories that an ensemble has to do with.
+
+use std::path::{Path, PathBuf};
+
+use super::loaded::Session;
+use super::reading::folder_of_repository;
+use crate::git::{Error, Repository};
+use crate::project::{Located, folder_of_clone};
+use crate::yaml::Node;
+
+/// A repository, or a folder in one, and what it is to the ensemble.
+#[derive(Debug)]
+pub(crate) struct Involved {
+    /// `self` for the ensemble's, `spec` for the project's, or the name it is declared with.
+    pub(crate) name: String,
+    pub(crate) repository: Repository,
+    /// The folder, from the top of the working tree; empty for the top itself.
+    pub(crate) folder: PathBuf,
+}
+
+impl Involved {
+    /// The folder as Unfurl shows it.
+    pub(crate) fn shown(&self) -> String {
+        let root = self.repository.root().display();
+        format!("{root}/{}", self.folder.display())
+    }
+}
+
+/// Those of the project and of the ensemble, then those that the environment and the service
+/// template declare and that are on this machine. A folder that is in none is left out.
+pub(crate) fn involved(session: &Session) -> Result<Vec<Involved>, Error> {
+    let base = session.manifest.base_dir();
+    let mut all = of_places(&session.project, base)?;
+    let project = Some(session.project.as_path());
+    let environment = session.environment.repositories().and_then(Node::as_map);
+    let environment = environment
+        .into_iter()
+        .flatten()
+        .map(|(name, entry)| (name, &entry.value));
+    for (name, node) in environment.chain(&session.service.repositories) {
+        let url = || node.as_str().or_else(|| node.get("url")?.as_str());
+        let folder =
+            folder_of_repository(node, base).or_else(|| folder_of_clone(url()?, base, project));
+        if let Some(folder) = folder {
+            add(&mut all, name, &folder)?;
+        }
+    }
+    Ok(all)
+}
+
+/// Those of an ensemble that was found and not read.
+pub(crate) fn involved_in(located: &Located) -> Result<Vec<Involved>, Error> {
+    let project = located
+        .project
+        .as_ref()
+        .map(|project| project.root.as_path());
+    of_places(project.unwrap_or(located.folder()), located.folder())
+}
+
+fn of_places(project: &Path, base: &Path) -> Result<Vec<Involved>, Error> {
+    let mut all = Vec::new();
+    if project != base {
+        add(&mut all, "spec", project)?;
+    }
+    add(&mut all, "self", base)?;
+    Ok(all)
+}
+
+/// The repository of one folder.
+pub(crate) fn involved_at(name: &str, folder: &Path) -> Result<Option<Involved>, Error> {
+    let mut all = Vec::new();
+    add(&mut all, name, folder)?;
+    Ok(all.pop())
+}
+
+fn add(all: &mut Vec<Involved>, name: &str, folder: &Path) -> Result<(), Error> {
+    let Some(repository) = Repository::discover(folder)? else {
+        return Ok(());
+    };
+    let folder = repository.relative(folder).unwrap_or_default();
+    let known = |it: &Involved| it.repository.root() == repository.root() && it.folder == folder;
+    if !all.iter().any(known) {
+        all.push(Involved {
+            name: name.to_owned(),
+            repository,
+            folder,
+        });
+    }
+    Ok(())
+}
+
+/// One of each repository, whatever its folders are.
+pub(crate) fn once_each(all: Vec<Involved>) -> Vec<Repository> {
+    let mut each: Vec<Repository> = Vec::new();
+    for involved in all {
+        if each
+            .iter()
+            .all(|it| it.root() != involved.repository.root())
+        {
+            each.push(involved.repository);
+        }
+    }
+    each
+}

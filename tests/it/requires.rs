@@ -1,0 +1,130 @@
+//! What a test needs and a machine may lack.
+//!
+//! A test that begins with `requires!("root", "ip")` is left out where one of these is missing: it says
+//! why, and adds a line to the file that `UNFURL_TESTS_LEFT_OUT` names, which `sh tests/run.sh` prints at
+//! its end. Under `CI=true` it fails instead. `UNFURL_TESTS_WITHOUT` names what counts as missing in any
+//! case, with spaces between.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use nix::unistd::geteuid;
+
+/// Leaves the test out unless everything is there that it names: `root`, programs, `corpus/` with a
+/// folder, one of the scripts of [`made`], or `target/unfurl-py`, the real Unfurl.
+macro_rules! requires {
+    ($($name:literal),+) => {
+        if let Some(reason) = [$($name),+].into_iter().find_map($crate::requires::lack) {
+            left_out!(&reason);
+        }
+    };
+}
+
+/// Leaves the test out for a reason.
+macro_rules! left_out {
+    ($reason:expr) => {{
+        // The name of what is defined here begins with that of the test.
+        let name = std::any::type_name_of_val(&|| ());
+        $crate::requires::leave_out(name, $reason);
+        return;
+    }};
+}
+
+/// Says that a test is left out, and why; fails under `CI=true`.
+#[track_caller]
+#[expect(clippy::print_stderr, reason = "a test says why it is left out")]
+pub(crate) fn leave_out(name: &str, reason: &str) {
+    use std::io::Write as _;
+    let is_ci = std::env::var("CI").as_deref() == Ok("true");
+    assert!(!is_ci, "{reason}");
+    eprintln!("left out: {reason}");
+    let Some(list) = std::env::var_os("UNFURL_TESTS_LEFT_OUT") else {
+        return;
+    };
+    let name = name.trim_start_matches("it::");
+    let name = name.trim_end_matches("::{{closure}}");
+    let list = std::fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(list);
+    let line = format!("{name}: {reason}\n");
+    list.unwrap().write_all(line.as_bytes()).unwrap();
+}
+
+/// Why something that a test needs is not there; none if it is.
+pub(crate) fn lack(name: &str) -> Option<String> {
+    let without = std::env::var("UNFURL_TESTS_WITHOUT").unwrap_or_default();
+    if without.split_whitespace().any(|it| it == name) {
+        return Some(format!("`{name}` is missing"));
+    }
+    match name {
+        "root" => (!geteuid().is_root()).then(|| "only root may do this".to_owned()),
+        "tests/python.sh" | "tests/lfs.sh" | "tests/debian.sh" => made(name).err(),
+        "target/unfurl-py" => (!target().join("unfurl-py/complete").exists()).then(|| {
+            "the real Unfurl is missing: sh tests/python.sh target/unfurl-py \
+             tests/data/unfurl-packages.txt"
+                .to_owned()
+        }),
+        _ if name.starts_with("corpus/") => {
+            let folder = shared().join(name);
+            (!folder.is_dir()).then(|| format!("there is no {}", folder.display()))
+        }
+        _ => program(name)
+            .is_none()
+            .then(|| format!("the program `{name}` is missing")),
+    }
+}
+
+/// A program of this machine, also one for administrators.
+pub(crate) fn program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let administrators = ["/usr/sbin", "/sbin"].map(PathBuf::from);
+    std::env::split_paths(&path)
+        .chain(administrators)
+        .map(|folder| folder.join(name))
+        .find(|file| file.is_file())
+}
+
+/// The folder that a script makes for tests, made where it is not there yet; else what the script says.
+pub(crate) fn made(script: &str) -> Result<PathBuf, String> {
+    let folder = match script {
+        "tests/python.sh" => "py",
+        "tests/lfs.sh" => "lfs-tools",
+        "tests/debian.sh" => "debian",
+        other => panic!("{other} makes nothing"),
+    };
+    let folder = target().join(folder);
+    let output = Command::new("sh")
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join(script))
+        .arg(&folder)
+        .output()
+        .unwrap();
+    if output.status.success() {
+        return Ok(folder);
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(format!("`sh {script}` failed: {}", said.trim()))
+}
+
+/// The target folder of cargo, which holds what scripts make for tests.
+pub(crate) fn target() -> &'static Path {
+    let tmp = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    tmp.parent().unwrap()
+}
+
+/// The folder that holds the corpus.
+pub(crate) fn shared() -> PathBuf {
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared");
+    std::env::var_os("SHARED").map_or_else(beside, PathBuf::from)
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    assert_eq!(lack("sh"), None);
+    assert_eq!(
+        lack("no-such-program").unwrap(),
+        "the program `no-such-program` is missing"
+    );
+    let corpus = lack("corpus/no-such-folder").unwrap();
+    assert!(corpus.ends_with("/corpus/no-such-folder"), "{corpus}");
+}
