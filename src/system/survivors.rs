@@ -209,16 +209,17 @@ mod tests {
         command.env(VARIABLE, value(token, task)).spawn().unwrap()
     }
 
-    /// Waits until as many processes carry the token.
-    fn wait_until(token: &str, count: usize) -> Vec<Survivor> {
+    /// Looks for processes with the token until those found are as expected, for five seconds.
+    fn find_until(token: &str, expected: impl Fn(&[Survivor]) -> bool) -> Vec<Survivor> {
+        let mut found = Vec::new();
         for _ in 0..1000 {
-            let found = find(token, &|_| false);
-            if found.len() == count {
+            found = find(token, &|_| false);
+            if expected(&found) {
                 return found;
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        panic!("{count} expected: {:?}", find(token, &|_| false));
+        panic!("not as expected: {found:?}");
     }
 
     #[test]
@@ -226,7 +227,7 @@ mod tests {
         let token = ulid::Ulid::generate().to_string();
         let script = "setsid sh -c 'trap \"\" TERM; sleep 60; sleep 60' & exit 0";
         start(script, &token, 1).wait().unwrap();
-        wait_until(&token, 2);
+        find_until(&token, |found| found.len() == 2);
         let ended = end(&token, &|_| false, Duration::from_millis(100));
         assert!(ended.found.len() >= 2, "{ended:?}");
         assert_eq!(ended.left, []);
@@ -237,8 +238,8 @@ mod tests {
     fn a_child_without_the_token_is_found_through_its_parent() {
         let token = ulid::Ulid::generate().to_string();
         let mut child = start("env -i sleep 60 & wait", &token, 1);
-        let found = wait_until(&token, 2);
-        assert!(found.iter().any(|it| it.command == "sleep"), "{found:?}");
+        // A new process has the name of its parent until it becomes `env`, which becomes `sleep`.
+        find_until(&token, |found| found.iter().any(|it| it.command == "sleep"));
         assert_eq!(end(&token, &|_| false, Duration::from_secs(5)).left, []);
         child.wait().unwrap();
     }
@@ -251,7 +252,7 @@ mod tests {
         let mut line = String::new();
         let mut output = std::io::BufReader::new(child.stdout.take().unwrap());
         std::io::BufRead::read_line(&mut output, &mut line).unwrap();
-        wait_until(&token, 3);
+        find_until(&token, |found| found.len() == 3);
         let reaper = std::thread::spawn(move || child.wait().unwrap());
         let ended = end(&token, &|_| false, Duration::from_millis(300));
         assert_eq!((line.as_str(), ended.left), ("on\n", vec![]));
@@ -264,7 +265,7 @@ mod tests {
         let token = ulid::Ulid::generate().to_string();
         let mut daemon = start("exec sleep 60", &token, 1);
         let mut other = start("exec sleep 60", &token, 2);
-        wait_until(&token, 2);
+        find_until(&token, |found| found.len() == 2);
         let ended = end(&token, &|task| task == 1, Duration::from_secs(5));
         assert_eq!(ended.found.len(), 1, "{ended:?}");
         assert!(daemon.try_wait().unwrap().is_none());
