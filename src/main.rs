@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    unfurl::cli::main()
+    unfurl::main()
 }

@@ -3,8 +3,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use unfurl::diagnostic::Sources;
-use unfurl::value::Value;
+use unfurl::testing::diagnostic::Sources;
+use unfurl::testing::value::Value;
 use unfurl_fuzz::{evaluator, on_text, read};
 
 fuzz_target!(|bytes: &[u8]| on_text(bytes, check));

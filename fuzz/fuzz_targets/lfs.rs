@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use unfurl::git::lfs::locks_told_of;
+use unfurl::testing::git::lfs::locks_told_of;
 use unfurl_fuzz::count;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -6,12 +6,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
-use unfurl::diagnostic::Sources;
-use unfurl::name::Status;
-use unfurl::topology::{Inputs, Topology};
-use unfurl::tosca::{self, NoImports, ReadOptions};
-use unfurl::value::Map;
-use unfurl::yaml::{Limits, NoLoader, expand};
+use unfurl::testing::diagnostic::Sources;
+use unfurl::testing::name::Status;
+use unfurl::testing::topology::{Inputs, Topology};
+use unfurl::testing::tosca::{self, NoImports, ReadOptions};
+use unfurl::testing::value::Map;
+use unfurl::testing::yaml::{Limits, NoLoader, expand};
 use unfurl_fuzz::{on_text, read, show};
 
 fuzz_target!(|bytes: &[u8]| on_text(bytes, check));
@@ -49,5 +49,5 @@ fn check(text: &str) {
             Some(Status::Pending),
         );
     }
-    drop(unfurl::plan::refuse_cycles(&topology));
+    drop(unfurl::testing::plan::refuse_cycles(&topology));
 }

@@ -3,9 +3,11 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use unfurl::diagnostic::Sources;
-use unfurl::value::Value;
-use unfurl::yaml::{Kind, Limits, NoLoader, Node, Patch, Route, apply, diff, emit, expand, merge};
+use unfurl::testing::diagnostic::Sources;
+use unfurl::testing::value::Value;
+use unfurl::testing::yaml::{
+    Kind, Limits, NoLoader, Node, Patch, Route, apply, diff, emit, expand, merge,
+};
 use unfurl_fuzz::{on_text, read, show};
 
 /// How many places of a text are edited.
@@ -58,7 +60,7 @@ fn merging(old: &Value, new: &Value) {
     if old.as_map().is_some() && new.as_map().is_some() && plain(old) && plain(new) {
         let merged = merge(old, &diff(old, new));
         // Not a number is never equal, so the texts are compared.
-        let sorted = |value: &Value| unfurl::value::canonical_sha256(value);
+        let sorted = |value: &Value| unfurl::testing::value::canonical_sha256(value);
         assert_eq!(sorted(&merged), sorted(new), "{}", diff(old, new));
     }
 }

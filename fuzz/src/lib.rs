@@ -6,14 +6,14 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use unfurl::diagnostic::{Diagnostics, Sources, Span};
-use unfurl::expr::{Context, Evaluator, Memo};
-use unfurl::name::Status;
-use unfurl::topology::{Inputs, Topology};
-use unfurl::tosca::{self, NoImports, ReadOptions};
-use unfurl::ui::Renderer;
-use unfurl::value::Value;
-use unfurl::yaml::{Limits, Node, parse};
+use unfurl::testing::diagnostic::{Diagnostics, Sources, Span};
+use unfurl::testing::expr::{Context, Evaluator, Memo};
+use unfurl::testing::name::Status;
+use unfurl::testing::topology::{Inputs, Topology};
+use unfurl::testing::tosca::{self, NoImports, ReadOptions};
+use unfurl::testing::ui::Renderer;
+use unfurl::testing::value::Value;
+use unfurl::testing::yaml::{Limits, Node, parse};
 
 pub use world::Nowhere;
 

@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use unfurl::diagnostic::Sources;
-use unfurl::expr::{
+use unfurl::testing::diagnostic::Sources;
+use unfurl::testing::expr::{
     Answer, Clock, Effect, EffectError, Effects, Env, Place, Random, ReadError, ReadFiles, Yaml,
     YamlError,
 };
-use unfurl::value::{Map, Value};
-use unfurl::yaml::{Limits, emit, parse};
+use unfurl::testing::value::{Map, Value};
+use unfurl::testing::yaml::{Limits, emit, parse};
 
 /// No files, no programs; it is always 1970 there.
 #[derive(Debug)]

@@ -12,4 +12,4 @@ mod task;
 mod task_file;
 mod template;
 
-pub use registry::{ClassName, choose, find};
+pub use registry::choose;

@@ -11,9 +11,6 @@ use crate::task::{ChooseError, Configurator};
 use crate::tosca::{Implementation, ImplementationKind, Operation};
 use crate::value::{Map, Value};
 
-/// The class name of a configurator in records.
-pub type ClassName = Arc<str>;
-
 /// The configurator of a short or class name.
 pub fn find(name: &str) -> Option<Arc<dyn Configurator>> {
     Some(match name {

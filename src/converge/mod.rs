@@ -27,16 +27,15 @@ mod slot;
 mod world;
 
 pub use chunk::{Chunk, ChunkIndex, Link, Low, Ordering, Requisite, SetIndex, Target};
-pub use compile::{Compiled, Problem, Request, Stop, Targets, Turn, Word, compile};
+pub use compile::{Compiled, Request, Stop, Targets, Turn, compile};
 pub use engine::{Aggregation, DeedId, Engine, Next, Setup, Stamp, StateResult, Summary, to_value};
 pub use facts::{Facts, Halt};
 pub use function::{
-    Aggregate, Call, Deed, Finish, Function, Judge, Mode, Module, ModuleTable, Outcome, Reverse,
-    StateFn, Verdict,
+    Call, Deed, Finish, Function, Mode, Module, ModuleTable, Outcome, Reverse, StateFn, Verdict,
 };
 pub use glob::Glob;
 pub use host_run::{Ground, HostRun, Preparation, Prepared};
-pub use merge::{Contradiction, NoOrder, Shared, merge};
+pub use merge::{NoOrder, Shared, merge};
 pub use module::{MODULES, find};
 pub use render::{Machine, Renderer};
 pub use reverse::reversed;

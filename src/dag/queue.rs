@@ -45,11 +45,6 @@ impl<N> Default for ReadyQueue<N> {
 }
 
 impl<N: Copy + Eq + Hash> ReadyQueue<N> {
-    /// Adds a node of rank 0; one that is there already stays as it is.
-    pub fn add(&mut self, node: N) {
-        self.add_ranked(node, 0);
-    }
-
     /// Adds a node of a rank; one that is there already stays as it is.
     pub fn add_ranked(&mut self, node: N, rank: u8) {
         if self.places.contains_key(&node) {
@@ -189,7 +184,7 @@ mod tests {
     fn ready_nodes_come_in_the_order_in_which_they_were_added() {
         let mut queue = ReadyQueue::default();
         for node in [3, 1, 2] {
-            queue.add(node);
+            queue.add_ranked(node, 0);
         }
         queue.wait(3, 2);
         assert_eq!(
@@ -204,7 +199,7 @@ mod tests {
     fn ready_nodes_of_a_lower_rank_come_first() {
         let mut queue = ReadyQueue::default();
         queue.add_ranked(1, 2);
-        queue.add(2);
+        queue.add_ranked(2, 0);
         queue.add_ranked(3, 1);
         queue.set_rank(2, 3);
         let order: Vec<_> = std::iter::from_fn(|| queue.pop()).collect();
@@ -214,8 +209,8 @@ mod tests {
     #[test]
     fn a_node_put_back_waits_for_what_was_added_since() {
         let mut queue = ReadyQueue::default();
-        queue.add(1);
-        queue.add(2);
+        queue.add_ranked(1, 0);
+        queue.add_ranked(2, 0);
         assert_eq!(queue.pop(), Some(1));
         queue.put_back(1);
         queue.wait(1, 2);
@@ -231,7 +226,7 @@ mod tests {
         fn drains_every_acyclic_graph(picks in prop::collection::vec(any::<u8>(), 1..60)) {
             let mut queue = ReadyQueue::default();
             for (node, pick) in picks.iter().enumerate() {
-                queue.add(node);
+                queue.add_ranked(node, 0);
                 if node > 0 {
                     queue.wait(node, usize::from(*pick) % node);
                 }

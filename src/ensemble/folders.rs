@@ -65,16 +65,6 @@ impl FolderPath {
     pub fn kind(&self) -> FolderKind {
         self.kind
     }
-
-    /// Where it is within `planned/`, `active/` or `failed/<task id>/`.
-    pub fn relative(&self) -> &Path {
-        &self.relative
-    }
-}
-
-/// Names the folder of a relationship: that of its source and the requirement's name.
-pub fn relationship_dir(source: &InstanceName, requirement: &str) -> InstanceName {
-    InstanceName::from(format!("{source}~r~{requirement}"))
 }
 
 /// Makes a path of a name that cannot leave the folder it is put in.
@@ -134,7 +124,7 @@ pub struct Folders {
     base: PathBuf,
     planned: PathBuf,
     /// Goes with this value.
-    temporary: Option<fs::TemporaryDir>,
+    _temporary: Option<fs::TemporaryDir>,
     /// The folders in which names that must last have changed and are not durable yet.
     unsynced: RefCell<BTreeSet<PathBuf>>,
 }
@@ -146,7 +136,7 @@ impl Folders {
         Self {
             planned: base.join("planned"),
             base,
-            temporary: None,
+            _temporary: None,
             unsynced: RefCell::default(),
         }
     }
@@ -158,14 +148,9 @@ impl Folders {
         Ok(Self {
             base: base.into(),
             planned: temporary.path().to_owned(),
-            temporary: Some(temporary),
+            _temporary: Some(temporary),
             unsynced: RefCell::default(),
         })
-    }
-
-    /// Whether what is planned leaves no trace.
-    pub fn is_without_trace(&self) -> bool {
-        self.temporary.is_some()
     }
 
     /// Puts the folders that an earlier plan left into `planned/previous`, whose own go.
@@ -420,7 +405,7 @@ mod tests {
         let folders = Folders::new(base.path());
         let folder = FolderPath::of_operation(&name("../../../etc"), "..");
         assert_eq!(
-            folder.relative().display().to_string(),
+            folder.relative.display().to_string(),
             "tasks/%2E%2E/%2E%2E/%2E%2E/etc/%2E%2E"
         );
         for path in ["../x", "/etc/x", "a/../../x", "", ".."] {
@@ -440,18 +425,9 @@ mod tests {
         let path = folders
             .write(&script(FolderPath::of_operation(&name("web"), "create")))
             .unwrap();
-        assert!(path.exists() && folders.is_without_trace());
+        assert!(path.exists());
         drop(folders);
         assert!(!path.exists());
         assert!(files(base.path()).is_empty());
-    }
-
-    #[test]
-    fn a_relationship_has_a_folder_named_after_its_source() {
-        let folder = FolderPath::of_operation(&relationship_dir(&name("app"), "db"), "add_target");
-        assert_eq!(
-            folder.relative().display().to_string(),
-            "tasks/app~r~db/add_target"
-        );
     }
 }

@@ -20,7 +20,6 @@ impl JobFolders {
         let instance = key.instance.as_str().into();
         let kind = match folder {
             WorkFolder::Operation => return FolderPath::of_operation(&instance, &key.operation),
-            WorkFolder::Tasks => FolderKind::Tasks,
             WorkFolder::Artifacts => FolderKind::Artifacts,
             WorkFolder::Secrets => FolderKind::Secrets,
             WorkFolder::Local => FolderKind::Local,
@@ -89,9 +88,5 @@ impl crate::job::Folders for JobFolders {
 
     fn sync(&mut self) -> Result<(), FilesError> {
         self.0.sync().map_err(FilesError::of)
-    }
-
-    fn path(&self, key: &FolderKey, folder: WorkFolder) -> PathBuf {
-        self.0.planned(&Self::folder(key, folder))
     }
 }

@@ -143,11 +143,6 @@ impl RecordFile {
         }
     }
 
-    /// Whether there is no task.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// The record of the job, or why it cannot be read.
     pub fn job(&self) -> Result<Value, UnreadableRecord> {
         match &self.records {

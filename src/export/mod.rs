@@ -17,6 +17,6 @@ mod types;
 mod values;
 
 pub use deployment::Exported;
-pub use environment::{DeploymentPath, deployment_paths};
+pub use environment::deployment_paths;
 pub use loaded::Loaded;
 pub use model::model;

@@ -382,7 +382,7 @@ impl Writer<'_> {
     fn artifact(&self, artifact: &Arc<Artifact>) -> Json {
         object([
             ("name", (*artifact.name).into()),
-            ("type", artifact.artifact_type.name.as_str().into()),
+            ("type", artifact.definition.name.as_str().into()),
             ("description", text(artifact.description.as_ref())),
             ("file", values::json(&artifact.file)),
             ("repository", text(artifact.repository.as_ref())),

@@ -31,7 +31,7 @@ mod sealed;
 mod tracker;
 mod walk;
 
-pub use context::{Bound, Context, Environ, Inputs, Var, Vars};
+pub use context::{Context, Inputs, Var, Vars};
 pub use error::{Error, Site};
 pub use evaluator::Evaluator;
 pub use form::is_stand_alone;
@@ -40,7 +40,7 @@ pub use jinja::{Document, Documents, Flaw, Library, yaml_text};
 pub use memo::Memo;
 pub use ports::{
     Answer, Clock, Effect, EffectError, Effects, Env, LocalContext, NullScope, NullWorld, Place,
-    Random, ReadError, ReadFiles, Still, World, Yaml, YamlError, json_as_yaml,
+    Random, ReadError, ReadFiles, Still, World, Yaml, YamlError,
 };
 pub use reads::{Read, Reads};
 pub use scope::{Attribute, Scope};

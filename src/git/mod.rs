@@ -18,6 +18,6 @@ mod repository;
 pub use commit::Committed;
 pub use drivers::MergeRule;
 pub use error::Error;
-pub use rebase::{MergeFile, Merged, Rebased, Versions, merge_lines};
+pub use rebase::{Merged, Versions, merge_lines};
 pub use remote::{Distance, Pushed, Upstream};
-pub use repository::{PathState, Repository};
+pub use repository::Repository;

@@ -3,25 +3,10 @@
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use git2::{ErrorCode, Status, StatusOptions};
+use git2::{ErrorCode, StatusOptions};
 
 use super::Error;
 use crate::system::fs;
-
-/// What git knows of a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum PathState {
-    /// It is committed and unchanged; a folder, everything in it.
-    Clean,
-    /// It, or something in it, is changed, removed or new since the commit.
-    Changed,
-    /// Git does not know it.
-    Untracked,
-    /// Git is told to ignore it.
-    Ignored,
-    /// There is no such path, here or in the commit.
-    Missing,
-}
 
 /// A git repository that has a working tree.
 pub struct Repository {
@@ -237,37 +222,6 @@ impl Repository {
             .map_err(self.failed("look at ignored files"))
     }
 
-    /// Says what git knows of a path.
-    pub fn state_of(&self, path: &Path) -> Result<PathState, Error> {
-        let relative = self.inside(path)?;
-        let committed = self.committed_id(&relative)?.is_some();
-        let there = fs::exists(&self.root.join(&relative));
-        if committed {
-            let dirty = self.is_dirty(&[&relative])?;
-            return Ok(if dirty {
-                PathState::Changed
-            } else {
-                PathState::Clean
-            });
-        }
-        if !there {
-            return Ok(PathState::Missing);
-        }
-        if self.is_ignored(&relative)? {
-            return Ok(PathState::Ignored);
-        }
-        let added = match self.inner.status_file(&relative) {
-            Ok(status) => status.intersects(Status::INDEX_NEW),
-            // It is a folder.
-            Err(_) => false,
-        };
-        Ok(if added {
-            PathState::Changed
-        } else {
-            PathState::Untracked
-        })
-    }
-
     /// The id of the file or tree that is committed at a path, if nothing there is changed or new
     /// since; the commit's own id for the top.
     pub fn id_if_clean(&self, path: &Path) -> Result<Option<String>, Error> {
@@ -393,7 +347,6 @@ mod tests {
         assert_eq!(repository.branch().as_deref(), Some("main"));
         let file = place.write("a", "x");
         assert!(repository.is_dirty(&[]).unwrap());
-        assert_eq!(repository.state_of(&file).unwrap(), PathState::Untracked);
         assert_eq!(repository.id_if_clean(&file).unwrap(), None);
     }
 
@@ -429,7 +382,6 @@ mod tests {
         assert!(id(&file).is_some());
         place.write("a/f[1].txt", "y");
         assert_eq!(id(&file), None);
-        assert_eq!(repository.state_of(&file).unwrap(), PathState::Changed);
         assert_eq!(id(Path::new("/")), None);
     }
 
@@ -448,33 +400,6 @@ mod tests {
             repository.changes(&[Path::new("/etc")]),
             Err(Error::Outside { .. })
         ));
-    }
-
-    #[test]
-    fn every_path_has_a_state() {
-        let place = Place::new();
-        let clean = place.write("clean", "");
-        place.write(".gitignore", "*.log\n");
-        place.commit();
-        let ignored = place.write("x.log", "");
-        let untracked = place.write("new", "");
-        let added = place.write("added", "");
-        place.git(&["add", "added"]);
-        let repository = place.open();
-        for (path, state) in [
-            (clean, PathState::Clean),
-            (ignored, PathState::Ignored),
-            (untracked, PathState::Untracked),
-            (added, PathState::Changed),
-            (place.folder.path().join("nowhere"), PathState::Missing),
-        ] {
-            assert_eq!(
-                repository.state_of(&path).unwrap(),
-                state,
-                "{}",
-                path.display()
-            );
-        }
     }
 
     #[test]

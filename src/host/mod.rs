@@ -45,10 +45,10 @@ pub use action::{
 pub use address::{Address, AddressError, DEFAULT_PORT, HostParts};
 pub use call::{Call, Stop};
 pub use capture::{Capture, Captured, DEFAULT_KEPT_BYTES};
-pub use chain::{Become, Chain, Executor, Nobody, Own, Spread};
-pub use executor::{
-    ChainProgress, ChainRun, ChainSpec, ExecutorError, Note, Resolved, Start, Surroundings,
-};
+#[cfg(test)]
+pub use chain::Own;
+pub use chain::{Become, Chain, Executor, Nobody, Spread};
+pub use executor::{ChainProgress, ChainRun, ChainSpec, ExecutorError, Note, Start, Surroundings};
 pub(crate) use output::failure;
 pub use output::{ActionResult, Changed, Exit, ReadOutput, RunOutput, Stream, TransferOutput};
 pub use passwords::Passwords;

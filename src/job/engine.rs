@@ -13,7 +13,7 @@ use super::options::{JobOptions, Recording};
 use super::plan_steps::{JobSteps, StepTable};
 use super::problem::explain;
 use super::schedule::Scheduler;
-use super::task::{Task, TaskIndex};
+use super::task::TaskIndex;
 use super::world::{FolderKey, Keys, Places};
 use crate::expr::World;
 use crate::name::{ChangeId, Priority, Status};
@@ -239,26 +239,6 @@ impl Engine {
         })
     }
 
-    /// All tasks: one for each step that runs an operation, then subtasks.
-    pub fn tasks(&self) -> &[Task] {
-        &self.ledger.tasks
-    }
-
-    /// A task.
-    pub fn task(&self, index: TaskIndex) -> &Task {
-        &self.ledger.tasks[index]
-    }
-
-    /// The tasks that the summary and the record list, in their order.
-    pub fn listed(&self) -> impl Iterator<Item = &Task> {
-        self.ledger.listed()
-    }
-
-    /// The node templates that tasks have added, by name, raw.
-    pub fn discovered(&self) -> &Map {
-        &self.ledger.discovered
-    }
-
     /// The signal that ended the job early.
     pub fn interrupted(&self) -> Option<i32> {
         self.ledger.interrupted
@@ -269,19 +249,9 @@ impl Engine {
         self.ledger.interrupted = signal;
     }
 
-    /// Why the job was given up, if it was.
-    pub fn aborted(&self) -> Option<&str> {
-        self.ledger.aborted.as_deref()
-    }
-
     /// The task of a step; none for steps that set a state.
     pub fn task_of(&self, step: StepId) -> Option<TaskIndex> {
         self.steps.tasks.get(step).copied().flatten()
-    }
-
-    /// The entity that a step is applied to.
-    pub fn target_of(&self, step: StepId) -> Option<Handle> {
-        self.steps.targets.get(step).copied()
     }
 
     /// Whether a task is part of the job: templates that are only defaults wait until somebody

@@ -15,9 +15,6 @@ pub enum Error {
     /// Events cannot be made durable.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// Rendered files cannot be written.
-    #[error("rendered files cannot be written: {0}")]
-    Folders(String),
     /// The runner is gone.
     #[error("the runner of effects has stopped: {0}")]
     Runner(String),

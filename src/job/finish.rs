@@ -72,7 +72,6 @@ impl Engine {
             number,
             outcome,
             entry,
-            started: entry.map_or(self.options.start, |entry| entry.started),
             ended,
             blocked,
             cut_off,

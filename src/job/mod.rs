@@ -52,11 +52,12 @@ mod world;
 pub use begun::mark_left;
 pub use cause::{Comparison, Difference, DifferenceKind, Side};
 pub use change::Change;
-pub use digest::{Digest, SecretDigest};
+pub use digest::Digest;
+#[cfg(test)]
+pub use digest::SecretDigest;
 pub use drive::Progress;
 pub use engine::{Engine, Parts};
 pub use error::Error;
-pub use evaluation::Choose;
 pub use event::{
     Event, InstanceChange, JobFacts, JobHead, JobStart, Journal, JournalError, Level, NoJournal,
     Sink,
@@ -66,12 +67,11 @@ pub use options::{JobOptions, Recording};
 pub use ports::Ports;
 pub use problem::explain;
 pub use proposal::{Proposal, ProposedTask, Readiness};
-pub use report::{
-    FinishedJob, Questions, Report, ReportedStep, ReportedTask, ReportedValues, StepState,
-};
-pub use stage::{Entry, Finished, Stage};
-pub use task::{Changes, Dependency, TargetState, Task, TaskIndex, TaskReads, TaskSpec};
-pub use task_record::{
-    Completion, DependencyRecord, TargetName, TaskData, TaskEnd, TaskRecord, TaskTurn,
-};
+#[cfg(test)]
+pub use report::ReportedValues;
+pub use report::{FinishedJob, Questions, Report, ReportedTask, StepState};
+pub use task::{TargetState, TaskIndex};
+pub use task_record::{Completion, TaskRecord};
+#[cfg(test)]
+pub use task_record::{DependencyRecord, TargetName, TaskData, TaskEnd, TaskTurn};
 pub use world::{FilesError, FolderKey, Folders, Keys, Places};

@@ -63,8 +63,6 @@ pub struct Finished {
     pub outcome: Outcome,
     /// When it was let in; none if it never ran.
     pub entry: Option<Entry>,
-    /// When it started, or else when the job did.
-    pub started: jiff::Timestamp,
     /// When it ended.
     pub ended: jiff::Timestamp,
     /// Whether something it needs has failed.

@@ -166,11 +166,6 @@ impl Task {
         self.finished().is_some_and(|finished| finished.blocked)
     }
 
-    /// Whether it changed its target.
-    pub fn has_changed(&self) -> bool {
-        self.finished().is_some_and(|finished| finished.changed)
-    }
-
     /// Whether it was ended before it had done its work.
     pub fn was_cut_off(&self) -> bool {
         self.finished().is_some_and(|finished| finished.cut_off)
@@ -204,14 +199,6 @@ impl Task {
     /// The class name that records carry.
     pub fn class_name(&self) -> &'static str {
         self.spec.configurator.class_name()
-    }
-
-    /// Why it was left out, in words.
-    pub fn note(&self) -> Option<&str> {
-        match &self.stage {
-            Stage::Skipped(why) | Stage::Passed(why) => Some(why),
-            _ => None,
-        }
     }
 
     /// Whether an input takes part in digests.

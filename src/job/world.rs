@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::host::helpers::Book;
 use crate::host::{Place, PlaceError};
 use crate::secret::{self, DigestKey};
-use crate::task::{RenderedFile, WorkFolder};
+use crate::task::RenderedFile;
 use crate::topology::Endpoint;
 
 /// Knows how machines are reached.
@@ -71,7 +71,4 @@ pub trait Folders {
 
     /// Makes durable where the files of tasks are.
     fn sync(&mut self) -> Result<(), FilesError>;
-
-    /// The folder a task writes to now.
-    fn path(&self, key: &FolderKey, folder: WorkFolder) -> PathBuf;
 }

@@ -9,11 +9,11 @@ mod state;
 mod wait;
 
 pub use error::LockError;
-pub use lock::{Acquired, Lock};
+pub use lock::Lock;
 pub use owner::LockOwner;
 pub use remote::{
-    Held, LockMode, LockNameParts, Locking, Place, Refusal, RemoteListed, RemoteLock,
-    RemoteLockSettings, break_remote, look_at_remote,
+    LockMode, Locking, Place, Refusal, RemoteListed, RemoteLock, RemoteLockSettings, break_remote,
+    look_at_remote,
 };
-pub use state::{LockState, TakenOver};
+pub use state::LockState;
 pub use wait::{Wait, WaitError, acquire};

@@ -6,7 +6,7 @@ mod change_id;
 mod names;
 mod state;
 
-pub use change_id::{ChangeId, ChangeIdError, TICK_MICROSECONDS, TaskNumber, next_tick};
+pub use change_id::{ChangeId, ChangeIdError, TaskNumber, next_tick};
 pub use names::{
     InstanceKey, InstanceName, InterfaceName, OperationName, OperationRef, TemplateName, TypeName,
 };

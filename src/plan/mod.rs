@@ -19,11 +19,16 @@ mod workflow;
 
 pub use error::Error;
 pub use goal::{AdHoc, ChangeDetection, Goal, Removal, Repair, Resumed, Workflow};
+#[cfg(test)]
 pub use leave::Leave;
 pub use operation::{find_operation, operation_named};
-pub use order::{left_out, refuse_cycles, template_order};
+#[cfg(test)]
+pub use order::template_order;
+pub use order::{left_out, refuse_cycles};
 pub use planner::{Repeats, plan, plan_added};
-pub use step::{Activity, Draft, Group, GroupId, Item, Plan, Reason, Step, StepId, Target, When};
+#[cfg(test)]
+pub use step::Step;
+pub use step::{Activity, Group, GroupId, Item, Plan, Reason, StepId, Target, When};
 pub use unknown::{refusal, without_effect};
 
 #[cfg(test)]

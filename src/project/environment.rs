@@ -157,11 +157,6 @@ impl Environment {
         self.section("repositories")
     }
 
-    /// The TOSCA imports.
-    pub fn imports(&self) -> Option<&Node> {
-        self.section("imports")
-    }
-
     /// The other ensembles whose instances are used.
     pub fn external(&self) -> Option<&Node> {
         self.section("external")

@@ -17,10 +17,7 @@ mod trust;
 
 pub use clones::folder_of as folder_of_clone;
 pub use csar::Csar;
-pub use env_rules::{
-    EnvRuleOptions, FilteredEnv, REQUIRED_VARIABLES, filter_env, filter_env_with,
-    substitute_variables,
-};
+pub use env_rules::{EnvRuleOptions, FilteredEnv, filter_env, filter_env_with};
 pub use environment::{Environment, Environments};
 pub use error::Error;
 pub use loader::FileLoader;

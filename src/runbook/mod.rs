@@ -26,15 +26,15 @@ mod running;
 mod tasks;
 mod template;
 
-pub use call::{Call, CallError};
+pub use call::Call;
 pub use engine::{Do, NoCall, Runbook, State};
 pub use event::{Event, HostEnd, HostOutcome, TaskName};
-pub use host_list::{HostList, HostListError, Scope};
+pub use host_list::{HostListError, Scope};
 pub use keys::TASKS_KEYS;
-pub use local_pattern::{LocalPattern, LocalPatternError};
-pub use max_fail::{MaxFail, NoMaxFail};
+pub use local_pattern::LocalPattern;
+pub use max_fail::MaxFail;
 pub use options::Options;
-pub use reader::{ReadFile, read_tasks};
+pub use reader::read_tasks;
 pub use tasks::{
     Deed, Execute, How, Order, Parameters, RoleDef, ScopeText, Settings, Step, Switches, Task,
     Tasks, Text, Transfer,

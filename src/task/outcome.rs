@@ -8,8 +8,6 @@ use crate::value::{Map, Value};
 pub enum WorkFolder {
     /// The task's own folder, `tasks/<instance>/<operation>`.
     Operation,
-    /// The instance's folder, `tasks/<instance>`.
-    Tasks,
     /// Files that the deployment needs for good.
     Artifacts,
     /// The same, secret.

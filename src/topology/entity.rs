@@ -240,7 +240,7 @@ impl Entity {
             Kind::Capability { .. } => self
                 .capability()
                 .is_some_and(|template| template.capability_type.is_derived_from(type_name)),
-            Kind::Artifact { artifact, .. } => artifact.artifact_type.is_derived_from(type_name),
+            Kind::Artifact { artifact, .. } => artifact.definition.is_derived_from(type_name),
             Kind::Root | Kind::Inputs | Kind::Outputs => false,
         }
     }

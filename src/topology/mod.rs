@@ -19,12 +19,12 @@ mod subject;
 mod topology;
 
 pub use endpoint::Endpoint;
-pub use entity::{Created, Entity, Inputs, Kind, Node};
+pub use entity::{Created, Entity, Inputs, Kind};
 pub use foreign::Foreign;
-pub use load::{Error, load, load_on};
+pub use load::{load, load_on};
 pub use orphan::Orphan;
 pub use record::{SectionValues, snapshot, status_section};
-pub use subject::{Subject, SubjectError};
+pub use subject::Subject;
 pub use topology::{Topology, is_computed};
 
 #[cfg(test)]

@@ -8,10 +8,6 @@ use crate::name::Status;
 use crate::value::{Handle, Map, REDACTED, Value};
 
 /// What the inputs and outputs of a topology are.
-#[expect(
-    missing_debug_implementations,
-    reason = "a function has nothing to show"
-)]
 pub struct SectionValues<'a> {
     /// The inputs.
     pub inputs: Map,

@@ -86,7 +86,7 @@ impl Scope<'_> {
             metadata: values_at(map, "metadata"),
             span,
             base_dir: self.base_dir(span),
-            artifact_type,
+            definition: artifact_type,
         })
     }
 
@@ -130,7 +130,7 @@ impl Scope<'_> {
         let (type_name, type_span) = match (map.get("type"), base) {
             (Some(node), _) => (node.as_str().unwrap_or_default(), node.span()),
             (None, Some(base)) => {
-                return Some((base.type_name.clone(), Arc::clone(&base.artifact_type)));
+                return Some((base.type_name.clone(), Arc::clone(&base.definition)));
             }
             (None, None) => ("tosca.artifacts.Root", span),
         };

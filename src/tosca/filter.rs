@@ -208,7 +208,7 @@ impl<'a> Filter<'a> {
             return true;
         }
         let wanted = self.scope.find(name, Section::Artifact);
-        let lineage = self.scope.types.lineage(artifact.artifact_type.key);
+        let lineage = self.scope.types.lineage(artifact.definition.key);
         wanted.is_some_and(|wanted| lineage.contains(&wanted))
     }
 

@@ -60,28 +60,23 @@ mod workflow_read;
 pub use check::check_output;
 pub use condition::all_hold;
 pub use definition::{
-    AttributeDecl, Constraint, DataKind, Occurrences, ParameterDef, Property, PropertyDef, Rule,
-    ScalarKind, Schema, TypeKey,
+    AttributeDecl, DataKind, Occurrences, Property, PropertyDef, Rule, ScalarKind, Schema, TypeKey,
 };
-pub use entity::{
-    CapabilityDef, CapabilityTemplate, CapabilityType, DataType, ExpectedArtifact, GroupType,
-    InterfaceType, NodeType, PolicyType, Reference, RelationshipType, RequirementDef,
-};
+pub use entity::{CapabilityTemplate, DataType, NodeType, Reference, RequirementDef};
 pub use import::{ImportRequest, Imported, Importer, NoImports};
 pub use keys::service_template_keys;
 pub use operation::{
-    Artifact, ArtifactType, Dependency, Implementation, ImplementationKind, Interface, Operation,
-    Operations,
+    Artifact, Dependency, Implementation, ImplementationKind, Operation, Operations,
 };
 pub use options::ReadOptions;
 pub use origin::Origin;
 pub use overlay::Decorator;
 pub use read::{check_inputs, read, read_node_template, read_relationship_template};
 pub use template::{
-    Group, Mapped, MappedTo, Nested, NodeTemplate, Output, Policy, RelationshipTemplate,
-    Requirement, ServiceTemplate, Substitution, TopologyTemplate,
+    Group, Nested, NodeTemplate, Policy, RelationshipTemplate, Requirement, ServiceTemplate,
+    Substitution, TopologyTemplate,
 };
 pub use trigger::{Facet, Trigger};
 pub use type_info::TypeInfo;
 pub use types::Types;
-pub use workflow::{Activity as WorkflowActivity, Precondition, Step as WorkflowStep, Workflow};
+pub use workflow::{Activity as WorkflowActivity, Step as WorkflowStep, Workflow};

@@ -273,7 +273,7 @@ impl<'a> NodeReader<'a> {
                     format!("{what} lacks artifact `{name}` of type `{wanted}`"),
                     span,
                 ),
-                Some(found) if !found.artifact_type.is_derived_from(wanted) => {
+                Some(found) if !found.definition.is_derived_from(wanted) => {
                     let message = format!(
                         "artifact `{name}` of {what} must be of a type that derives from `{wanted}`"
                     );

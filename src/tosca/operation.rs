@@ -257,7 +257,7 @@ pub struct Artifact {
     /// The name of its type; `tosca.artifacts.Root` if none is given.
     pub type_name: TypeName,
     /// Its type.
-    pub artifact_type: Arc<ArtifactType>,
+    pub definition: Arc<ArtifactType>,
     /// Its file or image, as written.
     pub file: Value,
     /// The repository the file is in.

@@ -2,12 +2,10 @@
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
-use std::error::Error;
 
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Snippet};
 use serde_json::{Value as Json, json};
 
-use super::words;
 use crate::diagnostic::{Diagnostic, Label, Place, Severity, SourceId, Sources, Span};
 
 /// Labels further apart than this many lines are shown in snippets of their own.
@@ -252,20 +250,6 @@ impl<'a> Renderer<'a> {
     }
 }
 
-/// Words for an error that has no place in a text: what failed, what caused it, what to do.
-pub fn failure(error: &dyn Error, hint: Option<&str>) -> String {
-    let mut text = format!("error: {error}\n");
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        words::append(&mut text, format_args!("  caused by: {error}\n"));
-        cause = error.source();
-    }
-    if let Some(hint) = hint {
-        words::append(&mut text, format_args!("\nhint: {hint}\n"));
-    }
-    text
-}
-
 fn sorted<'d>(diagnostics: impl IntoIterator<Item = &'d Diagnostic>) -> Vec<&'d Diagnostic> {
     let mut sorted: Vec<&Diagnostic> = diagnostics.into_iter().collect();
     // Those without a place come last; the sort is stable, so equal places keep their order.
@@ -387,19 +371,5 @@ mod tests {
         let far = Diagnostic::error("far").label(Span::new(id, 500, 900), "here");
         let text = Renderer::new(&sources, 80).render([&diagnostic, &far]);
         assert!(text.contains("a.yaml:1:1"), "{text}");
-    }
-
-    #[test]
-    fn an_error_lists_its_causes_and_a_hint() {
-        #[derive(Debug, thiserror::Error)]
-        #[error("cannot save `ensemble.yaml`")]
-        struct Outer(#[source] std::fmt::Error);
-        let text = failure(&Outer(std::fmt::Error), Some("free some space"));
-        insta::assert_snapshot!(text, @"
-        error: cannot save `ensemble.yaml`
-          caused by: an error occurred when formatting an argument
-
-        hint: free some space
-        ");
     }
 }

@@ -41,11 +41,6 @@ pub struct OrphanLine {
 }
 
 impl LeftAlone {
-    /// Whether there is nothing to tell.
-    pub fn is_empty(&self) -> bool {
-        self.skipped.is_empty() && self.orphans.is_empty()
-    }
-
     /// Sections of text, each line ended; nothing if there is nothing to tell.
     pub fn text(&self) -> String {
         let mut text = String::new();

@@ -19,19 +19,17 @@ mod table;
 pub mod words;
 
 pub use change::ChangeView;
-pub use diagnostics::{Renderer, failure};
+pub use diagnostics::Renderer;
 pub use explain::{ExplainView, Fact, LastChange, LinkView};
 pub use history::{JobLine, JobView, JobsView, TaskLine};
-pub use hosts::{Channel, HostDetail, HostLine, HostLines, HostSummary, host_event};
+pub use hosts::{Channel, HostDetail, HostLines, HostSummary, host_event};
 pub use json::{pretty, yaml};
 pub use left::{LeftAlone, OrphanLine};
-pub use plan::{ExternalJob, PlanEntry, PlanNode, PlanTask, PlanView};
+pub use plan::{PlanEntry, PlanNode, PlanTask, PlanView};
 pub use progress::Progress;
 pub use prompt::{approved, confirmed};
 pub use sarif::sarif;
-pub use states::{
-    StateCounts, StateDetail, StateLine, host_table, nested, state_lines, state_summary,
-};
+pub use states::{StateCounts, StateDetail, StateLine, host_table, nested, state_lines};
 pub use status::{StatusLine, status_text};
-pub use summary::{Counts, Query, SummaryView, TaskEnd, TaskRow};
+pub use summary::{Query, SummaryView, TaskEnd, TaskRow};
 pub use table::{Align, Table};

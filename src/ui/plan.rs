@@ -71,8 +71,6 @@ pub enum PlanEntry {
     Node(PlanNode),
     /// A node state or status that a workflow's step sets.
     SetState(String),
-    /// A job on another ensemble.
-    Job(ExternalJob),
 }
 
 /// One operation that will run.
@@ -220,7 +218,7 @@ impl PlanEntry {
         match self {
             Self::Group { sequence, .. } => sequence.iter().any(Self::does_something),
             Self::Node(node) => node.does_something(),
-            Self::Task(_) | Self::SetState(_) | Self::Job(_) => true,
+            Self::Task(_) | Self::SetState(_) => true,
         }
     }
 
@@ -243,7 +241,6 @@ impl PlanEntry {
             Self::Task(task) => task.write(text, indent, width),
             Self::Node(node) => node.write(text, indent, (outer, width)),
             Self::SetState(state) => line(text, indent, &format!("- set state {state}")),
-            Self::Job(job) => line(text, indent, &job.text()),
         }
     }
 
@@ -260,7 +257,6 @@ impl PlanEntry {
             Self::Task(task) => task.json(why),
             Self::Node(node) => node.json(why),
             Self::SetState(state) => json!({"set_state": state}),
-            Self::Job(job) => job.json(),
         }
     }
 }

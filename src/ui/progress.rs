@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::words;
 
@@ -42,11 +42,6 @@ impl Progress {
         Self::on(ProgressDrawTarget::stderr_with_hz(10), total)
     }
 
-    /// Shows progress on the terminal given.
-    pub fn on_terminal(terminal: Box<dyn TermLike>, total: u64) -> Self {
-        Self::on(ProgressDrawTarget::term_like(terminal), total)
-    }
-
     fn on(target: ProgressDrawTarget, total: u64) -> Self {
         let all = MultiProgress::with_draw_target(target);
         let tasks = all.add(ProgressBar::new_spinner());
@@ -61,12 +56,6 @@ impl Progress {
             done: 0,
             total,
         }
-    }
-
-    /// A job learned how many tasks it has.
-    pub fn expect(&mut self, total: u64) {
-        self.total = total;
-        self.show();
     }
 
     /// A task began.
@@ -84,14 +73,6 @@ impl Progress {
         self.done += 1;
         self.total = self.total.max(self.done);
         self.show();
-    }
-
-    /// Writes a line above the progress; nothing where there is no terminal.
-    pub fn message(&self, line: &str) {
-        if let Some(screen) = &self.screen {
-            // A terminal that cannot be written to has nobody to tell.
-            drop(screen.all.println(line));
-        }
     }
 
     /// Takes the progress off the screen while something else writes to it.
@@ -141,6 +122,8 @@ fn style(template: &str) -> ProgressStyle {
 
 #[cfg(test)]
 mod tests {
+    use indicatif::TermLike;
+
     use super::*;
     use std::io::Result;
     use std::sync::{Arc, Mutex};
@@ -190,9 +173,8 @@ mod tests {
     #[test]
     fn a_terminal_shows_what_runs_and_how_much_is_done() {
         let paper = Paper::default();
-        let mut progress = Progress::on_terminal(Box::new(paper.clone()), 2);
+        let mut progress = Progress::on(ProgressDrawTarget::term_like(Box::new(paper.clone())), 2);
         progress.started("web: create");
-        progress.message("a line above");
         progress.finished("web: create");
         progress.done();
         let shown = paper.0.lock().unwrap().clone();

@@ -71,8 +71,6 @@ pub enum TaskEnd {
     Blocked,
     /// There was nothing to do for it.
     Skipped,
-    /// The job ended before its turn came.
-    NotRun,
 }
 
 /// One task of a job.
@@ -142,7 +140,7 @@ impl Counts {
         };
         for task in tasks {
             let count = match (task.end, task.status, task.target_status) {
-                (TaskEnd::Blocked | TaskEnd::NotRun, ..) => &mut counts.blocked,
+                (TaskEnd::Blocked, ..) => &mut counts.blocked,
                 (_, _, Some(Status::Error)) | (_, Some(Status::Error), _) => &mut counts.error,
                 (_, None | Some(Status::Unknown), _) => &mut counts.skipped,
                 (_, Some(Status::Ok), _) => &mut counts.ok,
@@ -302,7 +300,6 @@ impl TaskEnd {
             Self::Failed => "failed",
             Self::Blocked => "blocked",
             Self::Skipped => "skipped",
-            Self::NotRun => "not run",
         }
     }
 }

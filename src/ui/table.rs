@@ -62,16 +62,6 @@ impl Table {
         );
     }
 
-    /// How many rows it has.
-    pub fn len(&self) -> usize {
-        self.rows.len()
-    }
-
-    /// Whether it has no row.
-    pub fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
     /// The table as text of at most `width` columns, each line ended.
     pub fn render(&self, width: u16) -> String {
         let mut table = comfy_table::Table::new();

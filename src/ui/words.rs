@@ -29,17 +29,6 @@ pub fn seconds(time: Duration) -> String {
     format!("{:.3}s", time.as_secs_f64())
 }
 
-/// A duration as people say it: `120ms`, `4.2s`, `3m 05s`, `2h 10m`.
-pub fn duration(time: Duration) -> String {
-    let whole = time.as_secs();
-    match whole {
-        0 => format!("{}ms", time.as_millis()),
-        1..=59 => format!("{}.{}s", whole, time.subsec_millis() / 100),
-        60..=3599 => format!("{}m {:02}s", whole / 60, whole % 60),
-        _ => format!("{}h {:02}m", whole / 3600, whole % 3600 / 60),
-    }
-}
-
 /// Names in backticks as a sentence lists them: `` `a`, `b` and `c` ``. After `most` names it
 /// says how many others there are.
 pub fn names<T: AsRef<str>>(names: &[T], most: usize) -> String {
@@ -112,9 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_take_the_unit_that_fits() {
-        let shown = [120, 4_250, 185_000, 7_800_000].map(|ms| duration(Duration::from_millis(ms)));
-        assert_eq!(shown, ["120ms", "4.2s", "3m 05s", "2h 10m"]);
+    fn seconds_have_three_decimals() {
         assert_eq!(seconds(Duration::from_micros(108_400)), "0.108s");
     }
 

@@ -13,7 +13,7 @@ pub use foldhash::fast::RandomState as Fold;
 pub use foldhash::{HashMap as FoldMap, HashSet as FoldSet};
 
 pub use digest::{Absorb, Canonical, canonical_sha256, hex, upstream_digest, upstream_json};
-pub use duration::{DurationError, seconds};
+pub use duration::seconds;
 pub use percent::decode_percent;
 pub use secret::{Redactor, Secrets};
 pub use value::{External, ExternalKind, Handle, List, Map, REDACTED, Value};

@@ -22,10 +22,10 @@ mod tags;
 mod tree;
 
 pub use emit::emit;
-pub use expand::{Expanded, Merge, expand};
+pub use expand::{Expanded, expand};
 pub use limits::Limits;
 pub use loader::{IncludeRequest, Loaded, Loader, NoLoader};
-pub use mapping::{Entries, Mapping};
+pub use mapping::Mapping;
 pub use merge::{diff, merge};
 pub use node::{Entry, Kind, Node};
 pub use parse::{parse, parse_as};

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use unfurl::exec::{Heard, Limits, Local};
-use unfurl::host::{
+use unfurl::testing::exec::{Heard, Limits, Local};
+use unfurl::testing::host::{
     Action, ActionResult, Become, Chain, ChainSpec, Command, Executor, Exit, Note, Program,
     Question, Request, RunOutput, Secret, Spread, Surroundings,
 };
@@ -149,13 +149,14 @@ fn sudo_gets_secrets_and_input_there_and_shows_them_to_nobody() {
 fn as_user(user: &str, chain: Chain, command: Command) -> RunOutput {
     // The runner acts as root here: root is never asked. The shell in between is the user's.
     let request = Request::here(Action::Run(command));
-    let start = unfurl::host::Start {
+    let start = unfurl::testing::host::Start {
         token: "0TOKEN0".to_owned(),
-        environment: unfurl::system::env::Env::of_this_process(),
-        ..unfurl::host::Start::default()
+        environment: unfurl::testing::system::env::Env::of_this_process(),
+        ..unfurl::testing::host::Start::default()
     };
     let mut run = Arc::new(chain).begin(request, start);
-    let unfurl::host::ChainProgress::Do(mut request) = run.step(None, Instant::now()) else {
+    let unfurl::testing::host::ChainProgress::Do(mut request) = run.step(None, Instant::now())
+    else {
         panic!("it must perform something");
     };
     let Action::Run(command) = &mut request.action else {
@@ -172,7 +173,7 @@ fn as_user(user: &str, chain: Chain, command: Command) -> RunOutput {
         panic!("it must have ended");
     };
     match run.step(Some(result), Instant::now()) {
-        unfurl::host::ChainProgress::Done(result) => match *result {
+        unfurl::testing::host::ChainProgress::Done(result) => match *result {
             ActionResult::Run(output) => output,
             other => panic!("{other:?}"),
         },
@@ -354,7 +355,7 @@ fn a_failing_command_is_tried_again() {
 #[test]
 fn questions_of_a_command_on_this_machine_are_answered() {
     let ask = "printf 'name? '; read name; echo \"hi $name\"; printf 'name? '; read name";
-    let answer = |reply: Option<&str>| unfurl::host::Answer {
+    let answer = |reply: Option<&str>| unfurl::testing::host::Answer {
         prompt: "name? ".to_owned(),
         reply: reply.map(Secret::new),
         question: Question::Prompt("name? ".to_owned()),

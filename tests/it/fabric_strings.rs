@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use serde_json::Value;
-use unfurl::host::book::{Book, Login};
-use unfurl::host::ssh_config::{Config, Files, Local};
-use unfurl::host::{Address, DEFAULT_PORT, HostParts, Place};
+use unfurl::testing::host::book::{Book, Login};
+use unfurl::testing::host::ssh_config::{Config, Files, Local};
+use unfurl::testing::host::{Address, DEFAULT_PORT, HostParts, Place};
 
 use crate::support::fabric_answers;
 

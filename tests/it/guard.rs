@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use unfurl::system::machine::is_running;
+use unfurl::testing::system::machine::is_running;
 
 use super::support::TestEnv;
 

@@ -164,7 +164,7 @@ fn the_second_signal_kills_at_once_and_the_record_says_so() {
 }
 
 fn runs(pid: &str) -> bool {
-    unfurl::system::machine::is_running(pid.parse().unwrap())
+    unfurl::testing::system::machine::is_running(pid.parse().unwrap())
 }
 
 #[test]

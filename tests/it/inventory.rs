@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::{ProptestConfig, any, prop, proptest};
 use serde_json::Value as Json;
-use unfurl::diagnostic::Sources;
-use unfurl::host::inventory::{Inventory, NoVault, Way};
-use unfurl::ops::SessionOptions;
-use unfurl::ops::hosts::inventory;
-use unfurl::value::Value;
+use unfurl::testing::diagnostic::Sources;
+use unfurl::testing::host::inventory::{Inventory, NoVault, Way};
+use unfurl::testing::ops::SessionOptions;
+use unfurl::testing::ops::hosts::inventory;
+use unfurl::testing::value::Value;
 
 fn data(name: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

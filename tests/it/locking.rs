@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 use serde_json::Value as Json;
-use unfurl::lock::{Lock, LockError};
+use unfurl::testing::lock::{Lock, LockError};
 
 use super::requires::target;
 use super::support::{Started, TestEnv, is_full};

@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
-use unfurl::exec::{Heard, Limits, Local};
-use unfurl::host::change::{Change, Like, Run, Write};
-use unfurl::host::fact::{Domain, Entry, EntryKind, Fact, Probe, Reading, Setting};
-use unfurl::host::{
+use unfurl::testing::exec::{Heard, Limits, Local};
+use unfurl::testing::host::change::{Change, Like, Run, Write};
+use unfurl::testing::host::fact::{Domain, Entry, EntryKind, Fact, Probe, Reading, Setting};
+use unfurl::testing::host::{
     Action, ActionResult, Become, Call, Chain, Changed, Destination, Executor, Exit, Place, Pool,
     ReadOutput, Request, Stop,
 };
@@ -429,7 +429,7 @@ fn changes_go_through_sudo_with_a_password() {
     let folder = tempfile::tempdir().unwrap();
     let to = |password: Option<&str>| Become {
         user: "root".to_owned(),
-        password: password.map(unfurl::host::Secret::new),
+        password: password.map(unfurl::testing::host::Secret::new),
     };
     let sudo = || Chain::new(vec![Executor::Sudo(to(Some("pass word")))]);
     let changes = || {

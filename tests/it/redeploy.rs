@@ -600,7 +600,7 @@ fn the_key_stays_out_of_git() {
 /// Every digest of a secret that can be made without a key and that somebody might write.
 fn unkeyed(secret: &str) -> Vec<String> {
     use sha2::Digest as _;
-    use unfurl::value::{Value, canonical_sha256, hex, upstream_digest};
+    use unfurl::testing::value::{Value, canonical_sha256, hex, upstream_digest};
 
     let mut found = vec![secret.to_owned()];
     for text in [

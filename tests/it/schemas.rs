@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
-use unfurl::diagnostic::Sources;
-use unfurl::ops::schema::{SchemaOf, schema};
-use unfurl::yaml::{Limits, parse};
+use unfurl::testing::diagnostic::Sources;
+use unfurl::testing::ops::schema::{SchemaOf, schema};
+use unfurl::testing::yaml::{Limits, parse};
 
 use super::requires::shared;
 use super::support::TestEnv;

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use proptest::prelude::{ProptestConfig, any, prop, proptest};
-use unfurl::host::HostParts;
-use unfurl::host::ssh_config::{
+use unfurl::testing::host::HostParts;
+use unfurl::testing::host::ssh_config::{
     Canonicalize, Config, Files, ForwardAgent, Local, Machine, Options, Proxy, Query, Strictness,
     Tokens, World,
 };
-use unfurl::system::env::Env;
+use unfurl::testing::system::env::Env;
 
 /// What is compared: the name of the option and its value as `ssh -G` prints it.
 type Answer = BTreeMap<&'static str, String>;
@@ -43,7 +43,7 @@ const DEFAULT_KEYS: &str = "~/.ssh/id_rsa ~/.ssh/id_ecdsa ~/.ssh/id_ecdsa_sk ~/.
     ~/.ssh/id_ed25519_sk ~/.ssh/id_xmss ~/.ssh/id_dsa";
 
 fn local() -> Local {
-    let home = unfurl::system::user::home().unwrap();
+    let home = unfurl::testing::system::user::home().unwrap();
     let variables = [
         ("HOME", home.to_str().unwrap()),
         ("PATH", "/usr/bin:/bin"),

@@ -53,10 +53,6 @@ impl StatesView for StatesScreen<'_> {
         self.progress.finished(&format!("{machine}: {state}"));
     }
 
-    fn warning(&mut self, text: &str) {
-        self.output.message(Level::Warning, text);
-    }
-
     fn ask(&mut self, question: &Question) -> Option<Secret> {
         self.asking.ask(question)
     }

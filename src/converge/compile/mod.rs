@@ -16,7 +16,5 @@ mod tree;
 mod verify;
 
 pub use dag::Turn;
-pub use names::Word;
 pub use pipeline::compile;
-pub use problem::Problem;
 pub use request::{Compiled, Request, Stop, Targets};

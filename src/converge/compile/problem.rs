@@ -6,7 +6,6 @@ use super::names::Word;
 
 /// What is wrong with state files (S5–S10, S20, S21). The words are those that Salt users know.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what each is")]
 pub enum Problem {
     #[error("no matching SLS found for `{name}` in env `{env}`")]
     NoSls { name: String, env: Arc<str> },

@@ -10,5 +10,5 @@ mod people;
 mod system;
 mod table;
 
-pub use fact::{Asked, NameError, NamedFact};
+pub use fact::{Asked, NameError};
 pub use table::{all, find};

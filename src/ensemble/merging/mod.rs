@@ -7,7 +7,9 @@ mod merger;
 mod three;
 mod version;
 
-pub use merge::{MergedEnsemble, merge_ensembles, merge_job_lists};
+#[cfg(test)]
+pub use merge::MergedEnsemble;
+pub use merge::{merge_ensembles, merge_job_lists};
 
 #[cfg(test)]
 mod tests;

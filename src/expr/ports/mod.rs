@@ -20,4 +20,6 @@ pub use null_world::{NullWorld, Still};
 pub use random::Random;
 pub use read_files::{Place, ReadFiles};
 pub use world::{LocalContext, World};
-pub use yaml::{Yaml, json_as_yaml};
+pub use yaml::Yaml;
+#[cfg(test)]
+pub use yaml::json_as_yaml;

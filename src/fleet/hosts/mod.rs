@@ -5,7 +5,7 @@ mod known;
 mod machines;
 mod visit;
 
-pub use gathered::{Hosts, RoleExpressions};
+pub use gathered::Hosts;
 pub use known::KnownHosts;
 pub(crate) use machines::Machines;
 pub use visit::HostVisit;

@@ -16,4 +16,3 @@ pub use fleet::End;
 pub use hosts::{StateHost, choose, this_machine};
 pub use report::{MachineReport, StatesReport};
 pub use request::{Pace, StatesRequest, StatesView, Tree, What};
-pub use roots::FolderRoots;

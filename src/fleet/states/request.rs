@@ -88,9 +88,6 @@ pub trait StatesView {
     /// A state has ended on a machine.
     fn state_ends(&mut self, machine: &str, state: &str);
 
-    /// Something is odd.
-    fn warning(&mut self, text: &str);
-
     /// Asks for a secret; none if nobody answers.
     fn ask(&mut self, question: &Question) -> Option<Secret>;
 }

@@ -22,11 +22,6 @@ impl FolderRoots {
         Self { folders }
     }
 
-    /// The folders.
-    pub fn folders(&self) -> &[PathBuf] {
-        &self.folders
-    }
-
     /// Where a file is; none if no folder has it, or if the path leads out of them.
     fn find(&self, path: &str) -> Option<PathBuf> {
         let path = Path::new(path.trim_start_matches('/'));

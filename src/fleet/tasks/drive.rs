@@ -11,16 +11,12 @@ use crate::exec::{Driver, Limits, OnInterrupt, Output, drive};
 use crate::expr::World;
 use crate::fleet::{Error, ErrorKind};
 use crate::host::helpers::Helpers;
-use crate::runbook::{HostEnd, NoCall, Options, Runbook, State, TaskName, Tasks};
+use crate::runbook::{NoCall, Options, Runbook, State, TaskName, Tasks};
 use crate::system::env::Env;
 
 /// What came of it.
 #[derive(Debug)]
 pub struct RunbookReport {
-    /// How each task went on each host, in the order in which they ended.
-    pub ends: Vec<HostEnd>,
-    /// How it ended in all.
-    pub state: State,
     /// The calls that were not come to.
     pub not_reached: Vec<TaskName>,
     /// The exit code: 0, 1 if a host failed, or that of the signal that asked for an end.
@@ -49,7 +45,6 @@ pub fn run_tasks(
         hosts: HashMap::new(),
         begun: HashMap::new(),
         ranks: HashMap::new(),
-        ends: Vec::new(),
     };
     let interrupts = request.interrupts.clone();
     let limits = Limits::guarded();
@@ -64,8 +59,6 @@ pub fn run_tasks(
     };
     Ok(RunbookReport {
         not_reached: run.runbook.not_reached(),
-        ends: run.ends,
-        state,
         exit_code,
     })
 }

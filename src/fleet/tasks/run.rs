@@ -9,7 +9,7 @@ use super::request::{HostsView, RunbookRequest};
 use crate::exec::{Machine, Next};
 use crate::fleet::{Error, ErrorKind};
 use crate::host::{Action, ActionResult, Note, Request, Stream};
-use crate::runbook::{Do, Event, HostEnd, Runbook, State, TaskName};
+use crate::runbook::{Do, Event, Runbook, State, TaskName};
 
 /// A run of tasks over hosts.
 pub(super) struct TasksRun<'a> {
@@ -26,7 +26,6 @@ pub(super) struct TasksRun<'a> {
     pub(super) begun: HashMap<(TaskName, Option<Arc<str>>), Instant>,
     /// Which of how many hosts of its task a host is.
     pub(super) ranks: HashMap<Arc<str>, (u32, u32)>,
-    pub(super) ends: Vec<HostEnd>,
 }
 
 impl TasksRun<'_> {
@@ -94,16 +93,10 @@ impl TasksRun<'_> {
         for mut event in self.runbook.take_events() {
             self.time(&mut event);
             view.event(&event);
-            match event {
-                Event::HostEnds(end) => self.ends.push(end),
-                Event::TaskBegins { hosts, .. } => {
-                    let count = u32::try_from(hosts.len()).unwrap_or(u32::MAX);
-                    self.ranks = (0..count)
-                        .zip(hosts)
-                        .map(|(rank, host)| (host, (rank, count)))
-                        .collect();
-                }
-                _ => {}
+            if let Event::TaskBegins { hosts, .. } = event {
+                let count = u32::try_from(hosts.len()).unwrap_or(u32::MAX);
+                let ranked = (0..count).zip(hosts);
+                self.ranks = ranked.map(|(rank, host)| (host, (rank, count))).collect();
             }
         }
     }

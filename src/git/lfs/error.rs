@@ -69,9 +69,9 @@ fn told(message: &str) -> String {
 }
 
 impl Error {
-    /// Says what people can do about it, where something helps.
-    pub fn hint(&self) -> Option<String> {
-        let hint = match self {
+    /// Says what people can do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
             Self::NoServer(_) => {
                 "give the ensemble's repository a remote, or set `lfs_lock: {url: …}`"
             }
@@ -86,8 +86,7 @@ impl Error {
             Self::Failed { .. } | Self::Garbled { .. } => {
                 "try again; see what `git lfs locks` says there"
             }
-        };
-        Some(hint.to_owned())
+        }
     }
 
     /// Whether a server that was asked for a lock may have given it all the same.

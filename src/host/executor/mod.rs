@@ -47,5 +47,5 @@ mod splay;
 mod table;
 
 pub use error::ExecutorError;
-pub use options::{ChainSpec, Resolved, Surroundings};
+pub use options::{ChainSpec, Surroundings};
 pub use run::{ChainProgress, ChainRun, Note, Start};

@@ -40,9 +40,11 @@ mod read;
 mod roles;
 mod yaml;
 
-pub use error::{Problem, ReachError, RoleError};
-pub use model::{Inventory, Members};
-pub use reach::{Become, Reach, Way};
+pub use error::ReachError;
+pub use model::Inventory;
+#[cfg(test)]
+pub use reach::Reach;
+pub use reach::Way;
 pub use read::NoVault;
 pub use roles::Lookup;
 

@@ -15,7 +15,7 @@ mod setting;
 mod time;
 mod tokens;
 
-pub use error::{Error, Problem, Refused};
+pub use error::{Error, Refused};
 pub use evaluate::{LookupError, Query};
 pub use files::{Config, Files};
 pub use local::{Local, Machine, World};

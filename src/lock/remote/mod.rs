@@ -7,5 +7,5 @@ mod settings;
 
 pub use hold::RemoteLock;
 pub use look::{RemoteListed, break_remote, look_at_remote};
-pub use place::{Held, Locking, Place, Refusal};
-pub use settings::{LockMode, LockNameParts, RemoteLockSettings};
+pub use place::{Locking, Place, Refusal};
+pub use settings::{LockMode, RemoteLockSettings};

@@ -92,7 +92,7 @@ impl Refusal {
     /// Says what people can do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Unavailable(error) => error.hint(),
+            Self::Unavailable(error) => Some(error.hint().to_owned()),
             Self::Taken { hint, .. } => Some(hint.clone()),
             Self::Note(error) => error.hint(),
         }

@@ -8,4 +8,4 @@ mod text;
 pub use line::StateLine;
 pub use nested::nested;
 pub use summary::{StateCounts, host_table};
-pub use text::{StateDetail, state_lines, state_summary};
+pub use text::{StateDetail, state_lines};

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use unfurl::host::{
+use unfurl::testing::host::{
     Action, ActionResult, Command, Container, Content, Exit, Get, Place, Pool, Put,
 };
 
@@ -34,7 +34,7 @@ fn container(engine: &str, name: &str, on: Place) -> Place {
     }))
 }
 
-async fn run(pool: &Pool, place: &Place, command: Command) -> unfurl::host::RunOutput {
+async fn run(pool: &Pool, place: &Place, command: Command) -> unfurl::testing::host::RunOutput {
     let (_stop, call) = call();
     match pool.perform(place, &Action::Run(command), call).await {
         ActionResult::Run(output) => output,

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use unfurl::host::{Action, Background, Exit, Stop};
-use unfurl::system::machine::is_running;
+use unfurl::testing::host::{Action, Background, Exit, Stop};
+use unfurl::testing::system::machine::is_running;
 
 use super::sshd::{Sshd, call, perform, pooled, run, run_once, sh};
 

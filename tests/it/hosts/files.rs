@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
-use unfurl::host::{Action, Content, Destination, Exit, Get, Put};
+use unfurl::testing::host::{Action, Content, Destination, Exit, Get, Put};
 
 use super::sshd::{Sshd, pooled, transfer};
 
@@ -62,7 +62,7 @@ async fn there_and_back(sshd: &Sshd, host: &Destination, size: usize) {
     let path = |name: &str| folder.path().join(name);
     large(&path("from"), size);
     fs::set_permissions(path("from"), fs::Permissions::from_mode(0o750)).unwrap();
-    let pool = unfurl::host::Pool::new(unfurl::host::PoolLimits::default());
+    let pool = unfurl::testing::host::Pool::new(unfurl::testing::host::PoolLimits::default());
     let output = transfer(
         &pool,
         host,

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use unfurl::host::{Destination, Exit, Question, Secret};
+use unfurl::testing::host::{Destination, Exit, Question, Secret};
 
 use super::sshd::{Sshd, keygen, make_key, refusal, run_once, sh, user};
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use unfurl::host::{Exit, Route};
+use unfurl::testing::host::{Exit, Route};
 
 use super::sshd::{Sshd, pooled, refusal, run, run_once, sh, user};
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use tokio::sync::watch;
-use unfurl::host::{
+use unfurl::testing::host::{
     Action, ActionResult, Address, Call, Destination, Exit, Place, Pool, PoolLimits, Program,
     RunOutput, Stop, TransferOutput,
 };
@@ -250,20 +250,20 @@ pub(crate) fn call() -> (watch::Sender<Stop>, Call) {
 }
 
 /// A text for the shell of a host.
-pub(crate) fn sh(text: &str) -> unfurl::host::Command {
+pub(crate) fn sh(text: &str) -> unfurl::testing::host::Command {
     let program = Program::Shell {
         text: text.to_owned(),
         shell: None,
         secret: false,
     };
-    unfurl::host::Command::new(program, "")
+    unfurl::testing::host::Command::new(program, "")
 }
 
 /// Runs a command on a host to its end.
 pub(crate) async fn run(
     pool: &Pool,
     host: &Destination,
-    command: unfurl::host::Command,
+    command: unfurl::testing::host::Command,
 ) -> RunOutput {
     let (_stop, call) = call();
     match perform(pool, host, &Action::Run(command), call).await {
@@ -293,7 +293,7 @@ pub(crate) async fn perform(
 }
 
 /// Runs a command on a host, for which a connection is opened.
-pub(crate) fn run_once(host: &Destination, command: unfurl::host::Command) -> RunOutput {
+pub(crate) fn run_once(host: &Destination, command: unfurl::testing::host::Command) -> RunOutput {
     pooled(async |pool| run(&pool, host, command).await)
 }
 

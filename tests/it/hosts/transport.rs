@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
-use unfurl::host::{
+use unfurl::testing::host::{
     Action, ActionResult, Answer, Call, Exit, PoolLimits, Program, Question, Secret, Stop, Stream,
 };
 

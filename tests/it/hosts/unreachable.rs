@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use unfurl::host::{Address, Destination, Exit, HostKeys};
+use unfurl::testing::host::{Address, Destination, Exit, HostKeys};
 
 use super::sshd::{Sshd, free_port, keygen, make_key, pooled, refusal, run, run_once, sh, user};
 

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::Value as Json;
-use unfurl::diagnostic::{Diagnostic, Diagnostics, Sources};
-use unfurl::job::{Event, Proposal, Readiness, Report, StepState};
-use unfurl::ops::{
+use unfurl::testing::diagnostic::{Diagnostic, Diagnostics, Sources};
+use unfurl::testing::job::{Event, Proposal, Readiness, Report, StepState};
+use unfurl::testing::ops::{
     self, Decision, Failure, JobReport, JobRequest, RunSettings, SaveSettings, SessionOptions, View,
 };
-use unfurl::plan::{Activity, Goal, Plan, Reason, StepId, Target, Workflow};
-use unfurl::topology::Topology;
-use unfurl::value::Handle;
+use unfurl::testing::plan::{Activity, Goal, Plan, Reason, StepId, Target, Workflow};
+use unfurl::testing::topology::Topology;
+use unfurl::testing::value::Handle;
 
 use crate::support::{forget_what_git_ignores, is_ignored};
 
@@ -376,7 +376,7 @@ impl Watch {
                 .map(|(_, step, end)| (step, end))
                 .collect(),
             times,
-            ok: report.job.status == unfurl::name::Status::Ok,
+            ok: report.job.status == unfurl::testing::name::Status::Ok,
             problems: self.problems,
             picture: match report.plan {
                 None => picture(&report.job.topology),
@@ -409,7 +409,7 @@ impl View for Watch {
             Event::TaskStarted(started) => self.events.push((started.task, false)),
             Event::TaskFinished(finished) => self.events.push((finished.task, true)),
             Event::Message {
-                level: unfurl::job::Level::Error | unfurl::job::Level::Warning,
+                level: unfurl::testing::job::Level::Error | unfurl::testing::job::Level::Warning,
                 text,
             } => {
                 self.problems.push(text.clone());

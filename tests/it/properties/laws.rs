@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use unfurl::plan::Workflow;
+use unfurl::testing::plan::Workflow;
 
 use super::lab::{End, Lab, Ran, Step};
 use super::model::{Directive, Expr, Model, Node, name};

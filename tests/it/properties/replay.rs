@@ -9,12 +9,12 @@ use std::time::Instant;
 
 use proptest::prelude::{TestCaseError, any, proptest};
 use serde_json::Value as Json;
-use unfurl::diagnostic::{Diagnostic, Diagnostics, Sources};
-use unfurl::exec::{self, Heard, Perform};
-use unfurl::host::{Action, ActionResult, Captured, Exit, Request, RunOutput};
-use unfurl::job::{Event, Proposal};
-use unfurl::ops::{Decision, View};
-use unfurl::plan::{Goal, Workflow};
+use unfurl::testing::diagnostic::{Diagnostic, Diagnostics, Sources};
+use unfurl::testing::exec::{self, Heard, Perform};
+use unfurl::testing::host::{Action, ActionResult, Captured, Exit, Request, RunOutput};
+use unfurl::testing::job::{Event, Proposal};
+use unfurl::testing::ops::{Decision, View};
+use unfurl::testing::plan::{Goal, Workflow};
 
 use super::config;
 use super::lab::Lab;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::strategy::{Strategy as _, ValueTree as _};
 use proptest::test_runner::TestRunner;
-use unfurl::plan::Workflow;
+use unfurl::testing::plan::Workflow;
 
 use super::lab::Lab;
 use super::laws;

@@ -1,7 +1,7 @@
 //! What the peer of the corpus does, ours does too; where the spec says otherwise, it is listed.
 
 use serde_json::{Value as Json, json};
-use unfurl::runbook::Call;
+use unfurl::testing::runbook::Call;
 
 use super::engine::host_list;
 use crate::support::{TestEnv, fabric_answers};

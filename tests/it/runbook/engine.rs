@@ -7,15 +7,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value as Json;
-use unfurl::diagnostic::Sources;
-use unfurl::expr::{NullWorld, Still, YamlError};
-use unfurl::host::book;
-use unfurl::host::helpers::{Book, Helpers, NoRoles};
-use unfurl::host::{
+use unfurl::testing::diagnostic::Sources;
+use unfurl::testing::expr::{NullWorld, Still, YamlError};
+use unfurl::testing::host::book;
+use unfurl::testing::host::helpers::{Book, Helpers, NoRoles};
+use unfurl::testing::host::{
     Action, ActionResult, Address, Captured, Destination, Executor, Exit, Place, PlaceError,
     Program, Question, Request, RunOutput, Secret,
 };
-use unfurl::runbook::{Call, Do, Event, HostOutcome, Options, Runbook, State, Tasks, read_tasks};
+use unfurl::testing::runbook::{
+    Call, Do, Event, HostOutcome, Options, Runbook, State, Tasks, read_tasks,
+};
 
 /// Leads to the host itself.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Value as Json, json};
-use unfurl::converge::{Compiled, Facts, Ordering, Renderer, Stop, compile};
+use unfurl::testing::converge::{Compiled, Facts, Ordering, Renderer, Stop, compile};
 
 use super::corpus::{Case, cases};
 
@@ -68,7 +68,7 @@ fn compiled(case: &Case, ordering: Ordering) -> Result<Compiled, Vec<String>> {
 }
 
 fn rows(compiled: &Compiled) -> Json {
-    let row = |turn: &unfurl::converge::Turn| {
+    let row = |turn: &unfurl::testing::converge::Turn| {
         let chunk = &compiled.low.chunks[turn.chunk as usize];
         json!({
             "fun": &*chunk.fun,

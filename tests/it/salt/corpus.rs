@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::Value as Json;
-use unfurl::converge::{Machine, Ordering, Request, Roots, RootsError, Targets};
-use unfurl::value::Value;
+use unfurl::testing::converge::{Machine, Ordering, Request, Roots, RootsError, Targets};
+use unfurl::testing::value::Value;
 
 use crate::requires::shared;
 

@@ -8,10 +8,10 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, UNIX_EPOCH};
 
 use sha2::{Digest as _, Sha256};
-use unfurl::host::change::{Change, Like};
-use unfurl::host::fact::{Entry, EntryKind, Fact, Probed, Reading, Setting};
-use unfurl::host::{Captured, Exit, RunOutput};
-use unfurl::value::hex;
+use unfurl::testing::host::change::{Change, Like};
+use unfurl::testing::host::fact::{Entry, EntryKind, Fact, Probed, Reading, Setting};
+use unfurl::testing::host::{Captured, Exit, RunOutput};
+use unfurl::testing::value::hex;
 
 fn entry(path: &Path, follow: bool) -> Option<Entry> {
     let found = if follow {

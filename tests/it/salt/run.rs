@@ -8,12 +8,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
-use unfurl::converge::{
+use unfurl::testing::converge::{
     Aggregation, Compiled, DeedId, Engine, Facts, Mode, Next, Ordering, Renderer, Setup, Stamp,
     StateResult, Summary, World, compile,
 };
-use unfurl::host::RunOutput;
-use unfurl::value::Value;
+use unfurl::testing::host::RunOutput;
+use unfurl::testing::value::Value;
 
 use super::corpus::{Case, cases};
 use super::performer::{change, read};
@@ -148,20 +148,20 @@ fn one(
 fn compiled(
     case: &Case,
     ordering: Ordering,
-    machine: &unfurl::converge::Machine,
+    machine: &unfurl::testing::converge::Machine,
 ) -> Result<Compiled, String> {
     let renderer = Renderer::new(machine.clone());
     let mut facts = Facts::default();
     for _ in 0..10 {
         match compile(&case.request(ordering), &renderer, &facts) {
             Ok(compiled) => return Ok(compiled),
-            Err(unfurl::converge::Stop::Needs(needed)) => {
+            Err(unfurl::testing::converge::Stop::Needs(needed)) => {
                 for fact in needed {
                     let reading = read(&fact);
                     facts.learn(fact, reading);
                 }
             }
-            Err(unfurl::converge::Stop::Problems(problems, _)) => {
+            Err(unfurl::testing::converge::Stop::Problems(problems, _)) => {
                 return Err(format!("  does not compile: {problems:?}"));
             }
         }
@@ -209,7 +209,7 @@ fn drive(engine: &mut Engine, way: Way) {
     let mut facts = Facts::default();
     let mut under_way: VecDeque<(DeedId, Vec<RunOutput>)> = VecDeque::new();
     let mut now = 0;
-    let learn = |facts: &mut Facts, needed: Vec<unfurl::host::fact::Fact>| {
+    let learn = |facts: &mut Facts, needed: Vec<unfurl::testing::host::fact::Fact>| {
         for fact in needed {
             let reading = read(&fact);
             facts.learn(fact, reading);

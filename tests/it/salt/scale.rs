@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use proptest::prelude::*;
-use unfurl::converge::{Ordering, Target};
+use unfurl::testing::converge::{Ordering, Target};
 
 use super::trees::{machine, tree};
 
@@ -75,7 +75,7 @@ proptest! {
                     let Target::Set(set) = link.target else { continue };
                     for target in &first.low.sets[set as usize] {
                         let target = place[*target as usize];
-                        let is_prereq = link.kind == unfurl::converge::Requisite::Prereq;
+                        let is_prereq = link.kind == unfurl::testing::converge::Requisite::Prereq;
                         prop_assert!((place[own] < target) == is_prereq, "{}", text);
                     }
                 }

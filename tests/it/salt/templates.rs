@@ -1,8 +1,8 @@
 //! Templates of state files: Salt's words, tags, filters and functions.
 
-use unfurl::converge::{Facts, Ordering, Renderer, Request, Stop, Targets, compile};
-use unfurl::host::fact::{Fact, Probed, Reading};
-use unfurl::value::Value;
+use unfurl::testing::converge::{Facts, Ordering, Renderer, Request, Stop, Targets, compile};
+use unfurl::testing::host::fact::{Fact, Probed, Reading};
+use unfurl::testing::value::Value;
 
 use super::trees::{machine, problems, tree};
 
@@ -185,8 +185,8 @@ a:
                         }
                         Fact::Target(path) => {
                             asked.push(path.clone());
-                            Reading::Entry(unfurl::host::fact::Entry {
-                                kind: unfurl::host::fact::EntryKind::File,
+                            Reading::Entry(unfurl::testing::host::fact::Entry {
+                                kind: unfurl::testing::host::fact::EntryKind::File,
                                 mode: 0o644,
                                 user: "root".to_owned(),
                                 group: "root".to_owned(),

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use unfurl::converge::{
+use unfurl::testing::converge::{
     Compiled, Facts, Machine, Ordering, Renderer, Request, Stop, Targets, compile,
 };
-use unfurl::value::Value;
+use unfurl::testing::value::Value;
 
 use super::corpus::Files;
 
@@ -67,7 +67,7 @@ pub(super) fn problems(files: &[(&str, &str)], targets: &[&str], ordering: Order
         Ok(_) => "none".to_owned(),
         Err(Stop::Needs(facts)) => format!("{facts:?}"),
         Err(Stop::Problems(problems, sources)) => {
-            let line = |problem: &unfurl::diagnostic::Diagnostic| {
+            let line = |problem: &unfurl::testing::diagnostic::Diagnostic| {
                 let place = problem.span().and_then(|span| sources.place(span));
                 let place = place.map_or_else(|| "-".to_owned(), |place| place.to_string());
                 format!("{place}: {}", problem.message)
@@ -183,24 +183,27 @@ fn what_is_excluded_is_gone_after_requisites_were_turned_round() {
         .iter()
         .find(|chunk| &*chunk.id == "a")
         .unwrap();
-    assert_eq!(a.links[0].target, unfurl::converge::Target::Missing);
+    assert_eq!(
+        a.links[0].target,
+        unfurl::testing::converge::Target::Missing
+    );
 }
 
 /// Each chunk with what it asks, by IDs.
 fn links(files: &[(&str, &str)], ordering: Ordering) -> Vec<String> {
     let compiled = tree(machine(files), &["main"], ordering).unwrap();
     let low = &compiled.low;
-    let line = |chunk: &unfurl::converge::Chunk| {
+    let line = |chunk: &unfurl::testing::converge::Chunk| {
         let links = chunk.links.iter().map(|link| {
             let members = match link.target {
-                unfurl::converge::Target::Set(set) => {
+                unfurl::testing::converge::Target::Set(set) => {
                     let members = low.sets[set as usize].iter();
                     members
                         .map(|member| &*low.chunks[*member as usize].id)
                         .collect::<Vec<_>>()
                         .join("+")
                 }
-                unfurl::converge::Target::Missing => "?".to_owned(),
+                unfurl::testing::converge::Target::Missing => "?".to_owned(),
             };
             format!("{} {members}", link.kind.word())
         });
@@ -308,7 +311,7 @@ m:
     - names: [n1, {n2: [{require: [{test: z}]}, {order: 1}]}, n1, 5]
 ";
     let compiled = tree(machine(&[("main.sls", main)]), &["main"], Ordering::Classic).unwrap();
-    let row = |chunk: &unfurl::converge::Chunk| {
+    let row = |chunk: &unfurl::testing::converge::Chunk| {
         format!("{} {} {}", chunk.name, chunk.order, chunk.links.len())
     };
     let rows: Vec<String> = compiled.low.chunks.iter().map(row).collect();

@@ -9,9 +9,9 @@ use std::process::{Command, Stdio};
 
 use nix::unistd::{Group, User};
 use sha2::Digest as _;
-use unfurl::host::change::{Change, Like, Run};
-use unfurl::host::fact::{Entry, EntryKind, Fact, Probed, Reading};
-use unfurl::host::{Captured, Exit, RunOutput};
+use unfurl::testing::host::change::{Change, Like, Run};
+use unfurl::testing::host::fact::{Entry, EntryKind, Fact, Probed, Reading};
+use unfurl::testing::host::{Captured, Exit, RunOutput};
 
 /// Reads one fact.
 pub(crate) fn read(fact: &Fact) -> Reading {
@@ -23,7 +23,7 @@ pub(crate) fn read(fact: &Fact) -> Reading {
             Reading::Entry(entry(Path::new(path), &meta))
         }),
         Fact::Digest(path) => fs::read(path).map_or(Reading::Absent, |bytes| {
-            Reading::Digest(unfurl::value::hex(&sha2::Sha256::digest(&bytes)))
+            Reading::Digest(unfurl::testing::value::hex(&sha2::Sha256::digest(&bytes)))
         }),
         Fact::Content(path) => fs::read(path).map_or(Reading::Absent, Reading::Content),
         Fact::Tree(path) => {

@@ -12,12 +12,12 @@ use std::sync::Arc;
 
 use nix::unistd::{Group, User};
 use serde_json::{Map as JsonMap, Value as Json, json};
-use unfurl::converge::{
+use unfurl::testing::converge::{
     Call, Chunk, Facts, Finish, Halt, Link, Low, Mode, Outcome, Render, Requisite, Roots,
     RootsError, Target, Template, Verdict, World, find,
 };
-use unfurl::diagnostic::Span;
-use unfurl::value::{Map, Value};
+use unfurl::testing::diagnostic::Span;
+use unfurl::testing::value::{Map, Value};
 
 use super::hands;
 
@@ -227,7 +227,7 @@ impl Case {
                     match String::from_utf8(bytes) {
                         Ok(text) => json!({"text": text, "mode": mode}),
                         Err(error) => {
-                            json!({"hex": unfurl::value::hex(error.as_bytes()), "mode": mode})
+                            json!({"hex": unfurl::testing::value::hex(error.as_bytes()), "mode": mode})
                         }
                     }
                 };

@@ -5,9 +5,9 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::path::Path;
 
-use unfurl::converge::{Call, Facts, Halt, Mode, Outcome, Verdict, find};
-use unfurl::host::change::Change;
-use unfurl::value::{Map, Value};
+use unfurl::testing::converge::{Call, Facts, Halt, Mode, Outcome, Verdict, find};
+use unfurl::testing::host::change::Change;
+use unfurl::testing::value::{Map, Value};
 
 use super::{hands, known, to_value, world};
 
@@ -37,7 +37,9 @@ fn decided(
             Verdict::Done(outcome) => (outcome, Vec::new()),
             Verdict::Act(deed) => {
                 let outcome = match deed.finish {
-                    unfurl::converge::Finish::Then(outcome) if mode == Mode::Apply => outcome,
+                    unfurl::testing::converge::Finish::Then(outcome) if mode == Mode::Apply => {
+                        outcome
+                    }
                     _ => deed.predicted,
                 };
                 (outcome, deed.steps)
