@@ -9,6 +9,7 @@
 #   CI=true    what is missing of the requirements is a failure; without it, what needs them is left out and
 #              named at the end, with the reason
 #   SHARED=    the folder that holds corpus/, ../shared if not set
+#   UNFURL_LOOPS=full   makes the loops of tests as long as the promises of docs/reliability.md ask: some hours
 #   UNFURL_TESTS_WITHOUT=   requirements that count as missing, to see what is left out: "sshd ip"
 set -u
 cd "$(dirname "$0")/.."
@@ -215,9 +216,15 @@ unit_and_integration() {
     without="$without target/unfurl-py"
   }
   export UNFURL_TESTS_WITHOUT="$without" UNFURL_TESTS_LEFT_OUT="$left_out"
-  # Random topologies, and runs of a large one: `UNFURL_PROPERTY_CASES=100000` tries more.
-  export UNFURL_PROPERTY_CASES="${UNFURL_PROPERTY_CASES:-2000}"
-  export UNFURL_PROPERTY_RUNS="${UNFURL_PROPERTY_RUNS:-100}"
+  # Random topologies, and runs of a large one; `UNFURL_PROPERTY_CASES=100000` tries more.
+  cases=300
+  runs=10
+  if [ "${UNFURL_LOOPS:-}" = full ]; then
+    cases=2000
+    runs=100
+  fi
+  export UNFURL_PROPERTY_CASES="${UNFURL_PROPERTY_CASES:-$cases}"
+  export UNFURL_PROPERTY_RUNS="${UNFURL_PROPERTY_RUNS:-$runs}"
   if cargo nextest --version >/dev/null 2>&1; then
     cargo nextest run --locked --features $features --cargo-profile $profile
   else

@@ -16,6 +16,7 @@ mod commit;
 mod converge_debian;
 #[cfg(feature = "fault-injection")]
 mod crash;
+mod dependencies;
 mod determinism;
 mod documents;
 mod examples;

@@ -1,24 +1,40 @@
 //! The schemas for editors: up to date, and no stricter or laxer than the readers.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use serde_json::{Value as Json, json};
 use unfurl::testing::diagnostic::Sources;
 use unfurl::testing::ops::schema::{SchemaOf, schema};
 use unfurl::testing::yaml::{Limits, parse};
 
-use super::requires::shared;
+use super::requires::{shared, target};
 use super::support::TestEnv;
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn checker(of: SchemaOf) -> jsonschema::Validator {
-    let schema = schema(of);
-    assert!(jsonschema::meta::is_valid(&schema));
-    jsonschema::validator_for(&schema).unwrap()
+/// What a schema has against each of some documents: where, and why. The validator is that of Python,
+/// whose schema it has to be, too.
+fn complaints(of: SchemaOf, documents: &[Json]) -> Vec<Vec<(String, String)>> {
+    let request = json!({ "schema": schema(of), "documents": documents });
+    let mut python = Command::new(target().join("unfurl-py/bin/python3"))
+        .arg(root().join("tests/schema.py"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = python.stdin.take().unwrap();
+    input.write_all(request.to_string().as_bytes()).unwrap();
+    drop(input);
+    let output = python.wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let complaints: Vec<_> = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(complaints.len(), documents.len());
+    complaints
 }
 
 fn read(name: &str, text: &str) -> Option<Json> {
@@ -28,16 +44,29 @@ fn read(name: &str, text: &str) -> Option<Json> {
     Some(serde_json::to_value(node.to_value()).unwrap())
 }
 
-/// What the schema has against a file.
-fn complaints(checker: &jsonschema::Validator, file: &Path) -> Vec<String> {
-    let text = fs::read_to_string(file).unwrap();
-    let Some(value) = read("ensemble.yaml", &text) else {
-        return Vec::new();
-    };
-    let errors = checker.iter_errors(&value);
-    errors
-        .map(|error| format!("{}: {}: {error}", file.display(), error.instance_path()))
-        .collect()
+/// Fails if the schema has anything against an ensemble; says how many could be read.
+#[track_caller]
+fn assert_meet_the_schema(files: &[PathBuf]) -> usize {
+    let (mut names, mut documents) = (Vec::new(), Vec::new());
+    for file in files {
+        let text = fs::read_to_string(file).unwrap();
+        if let Some(document) = read("ensemble.yaml", &text) {
+            names.push(file);
+            documents.push(document);
+        }
+    }
+    let complaints = complaints(SchemaOf::Ensemble, &documents);
+    for (name, complaints) in names.iter().zip(complaints) {
+        assert_eq!(complaints, [], "{}", name.display());
+    }
+    documents.len()
+}
+
+/// The ensembles in the folders of a folder.
+fn ensembles(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap();
+    let files = entries.map(|entry| entry.unwrap().path().join("ensemble.yaml"));
+    files.filter(|file| file.is_file()).collect()
 }
 
 #[test]
@@ -61,34 +90,16 @@ fn the_schemas_in_the_repository_are_those_of_the_readers() {
 
 #[test]
 fn the_examples_meet_the_schema() {
-    let checker = checker(SchemaOf::Ensemble);
-    let mut count = 0;
-    for entry in fs::read_dir(root().join("ensembles")).unwrap() {
-        let file = entry.unwrap().path().join("ensemble.yaml");
-        if file.is_file() {
-            count += 1;
-            assert_eq!(complaints(&checker, &file), Vec::<String>::new());
-        }
-    }
-    assert!(count > 1);
+    requires!("target/unfurl-py");
+    let examples = ensembles(&root().join("ensembles"));
+    assert!(assert_meet_the_schema(&examples) > 1);
 }
 
 #[test]
 fn ensembles_of_the_corpus_meet_the_schema() {
-    requires!("corpus/unfurl");
-    let corpus = shared().join("corpus/unfurl");
-    let checker = checker(SchemaOf::Ensemble);
-    let mut count = 0;
-    for entry in fs::read_dir(&corpus).unwrap() {
-        let file = entry.unwrap().path().join("ensemble.yaml");
-        if !file.is_file() {
-            continue;
-        }
-        let found = complaints(&checker, &file);
-        assert_eq!(found, Vec::<String>::new());
-        let text = fs::read_to_string(&file).unwrap();
-        count += usize::from(read("ensemble.yaml", &text).is_some());
-    }
+    requires!("corpus/unfurl", "target/unfurl-py");
+    let corpus = ensembles(&shared().join("corpus/unfurl"));
+    let count = assert_meet_the_schema(&corpus);
     assert!(count > 50, "only {count} ensembles could be read");
 }
 
@@ -99,6 +110,7 @@ fn ensemble(template: &str) -> String {
 
 #[test]
 fn mistakes_are_refused_where_they_stand() {
+    requires!("target/unfurl-py");
     let node = |text: &str| {
         ensemble(&format!(
             "{{topology_template: {{node_templates: {{a: {text}}}}}}}"
@@ -142,42 +154,36 @@ fn mistakes_are_refused_where_they_stand() {
             "/spec",
         ),
     ];
-    let checker = checker(SchemaOf::Ensemble);
-    for (text, place) in mistakes {
-        let value = read("ensemble.yaml", &text).unwrap();
-        let error = checker.iter_errors(&value).next();
-        let error = error.unwrap_or_else(|| panic!("no complaint about {text}"));
-        assert!(
-            error.instance_path().as_str().starts_with(place),
-            "{text}: {error}"
-        );
-        let run = TestEnv::with_ensemble(&text).unfurl(["validate"]);
+    let documents = mistakes
+        .iter()
+        .map(|(text, _)| read("ensemble.yaml", text).unwrap());
+    let complaints = complaints(SchemaOf::Ensemble, &documents.collect::<Vec<_>>());
+    for ((text, place), complaints) in mistakes.iter().zip(complaints) {
+        let first = complaints.first();
+        let (pointer, message) = first.unwrap_or_else(|| panic!("no complaint about {text}"));
+        assert!(pointer.starts_with(place), "{text}: {pointer}: {message}");
+        let run = TestEnv::with_ensemble(text).unfurl(["validate"]);
         assert_ne!(run.code, 0, "the reader takes it: {text}\n{run}");
     }
 }
 
 #[test]
 fn merge_directives_may_stand_in_every_map() {
+    requires!("target/unfurl-py");
     let text = "+include: base.yaml\nspec:\n  service_template:\n    +*types: {}\n    topology_template:\n      node_templates: {+/x: {}, a: {+./y: , type: A}}\n";
-    let checker = checker(SchemaOf::Ensemble);
     let value = read("ensemble.yaml", text).unwrap();
-    let errors: Vec<String> = checker
-        .iter_errors(&value)
-        .map(|it| it.to_string())
-        .collect();
-    assert_eq!(errors, Vec::<String>::new());
+    assert_eq!(complaints(SchemaOf::Ensemble, &[value]), [[]]);
 }
 
 #[test]
 fn projects_are_checked_as_their_reader_does() {
-    let checker = checker(SchemaOf::Project);
+    requires!("target/unfurl-py");
     let good = json!({
         "apiVersion": "unfurl/v1alpha1",
         "kind": "Project",
         "ensembles": [{ "file": "a/ensemble.yaml", "default": true }],
         "environments": { "dev": { "lfs_lock": { "lock": "try" }, "imports": [] }, "prod": null },
     });
-    assert!(checker.is_valid(&good));
     let mistakes = [
         ("/kind", json!("Ensemble")),
         ("/ensembles", json!({})),
@@ -186,6 +192,7 @@ fn projects_are_checked_as_their_reader_does() {
         ("/environments/dev/lfs_lock/lock", json!("always")),
         ("/environments/dev/imports", json!({})),
     ];
+    let (mut places, mut documents) = (Vec::new(), Vec::new());
     for (place, wrong) in mistakes {
         let mut value = good.clone();
         *value.pointer_mut(place).unwrap() = wrong;
@@ -195,9 +202,16 @@ fn projects_are_checked_as_their_reader_does() {
                 .unwrap()
                 .remove("file");
         }
-        assert!(!checker.is_valid(&value), "{place}");
+        places.push(place);
+        documents.push(value);
     }
-    let mut value = good;
-    value["ensembels"] = json!([]);
-    assert!(!checker.is_valid(&value));
+    let mut misspelt = good.clone();
+    misspelt["ensembels"] = json!([]);
+    places.push("/ensembels");
+    documents.extend([misspelt, good]);
+    let mut complaints = complaints(SchemaOf::Project, &documents);
+    assert_eq!(complaints.pop().unwrap(), []);
+    for (place, complaints) in places.iter().zip(complaints) {
+        assert!(!complaints.is_empty(), "{place}");
+    }
 }

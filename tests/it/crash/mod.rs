@@ -35,7 +35,7 @@ impl Loops {
 
     /// How many tasks a deploy has.
     fn nodes(&self) -> usize {
-        if *self == Self::Short { 15 } else { 100 }
+        if *self == Self::Short { 8 } else { 100 }
     }
 
     /// The faults to try, of those kinds, in a run that makes these calls: for short loops some

@@ -13,7 +13,7 @@ use proptest::prelude::{ProptestConfig, TestCaseError, proptest};
 use proptest::test_runner::{FileFailurePersistence, RngSeed};
 
 /// How many cases each of the parts tries; `UNFURL_PROPERTY_CASES` is the number of all. The test
-/// command sets it to 2,000; without it there are few, for builds that are not optimised.
+/// command sets it to 300, or 2,000 with `UNFURL_LOOPS=full`; without it there are few.
 ///
 /// They are the same each time, so that a change and nothing else makes a test fail;
 /// `UNFURL_PROPERTY_SEED` takes another number for others, or `random`.

@@ -11,7 +11,8 @@ use super::laws;
 use super::model::Model;
 use super::picks;
 
-/// How often the job with many tasks at the same time is run; the test command does it 100 times.
+/// How often the job with many tasks at the same time is run; the test command does it 10 times, or
+/// 100 times with `UNFURL_LOOPS=full`.
 fn runs() -> usize {
     let runs = std::env::var("UNFURL_PROPERTY_RUNS");
     runs.map_or(3, |runs| runs.parse().unwrap())
