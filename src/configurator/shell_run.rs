@@ -8,7 +8,7 @@ use crate::expr::Error;
 use crate::host::{Action, ActionResult, Background, Command, Exit, Program, Question, RunOutput};
 use crate::name::Status;
 use crate::task::{Effect, EffectResult, Machine, Outcome, Progress, Run, TaskView};
-use crate::text::quote_for_shell;
+use crate::text::join_for_shell;
 use crate::value::{Map, REDACTED, Secrets, Value};
 
 /// The text of a command for a shell.
@@ -40,10 +40,7 @@ fn program_of(words: Vec<String>, secret: bool) -> Program {
     // A text for a shell goes to that one.
     let (text, shell) = match &words[..] {
         [shell, option, text] if option == "-c" => (text.clone(), Some(shell.clone())),
-        words => {
-            let quoted: Vec<String> = words.iter().map(|word| quote_for_shell(word)).collect();
-            (quoted.join(" "), None)
-        }
+        words => (join_for_shell(words), None),
     };
     let program = Program::Shell {
         text,

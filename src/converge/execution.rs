@@ -202,7 +202,7 @@ fn all(probed: &Probed) -> Value {
 fn which(asked: &Asked<'_>) -> Result<String, Halt> {
     let text = format!(
         "command -v -- {}",
-        crate::host::quoted(&asked.text(0, "cmd")?)
+        crate::text::quoted(&asked.text(0, "cmd")?)
     );
     let found = asked.facts.probe(probe(text, setting(|_| None)?))?;
     Ok(output(&found.stdout))
@@ -211,7 +211,7 @@ fn which(asked: &Asked<'_>) -> Result<String, Halt> {
 fn environ(asked: &Asked<'_>) -> Result<Value, Halt> {
     let text = format!(
         "printenv -- {}",
-        crate::host::quoted(&asked.text(0, "key")?)
+        crate::text::quoted(&asked.text(0, "key")?)
     );
     let found = asked
         .facts
@@ -258,7 +258,7 @@ fn hash(asked: &Asked<'_>) -> Result<Value, Halt> {
         _ => return Err(Halt::Failed(format!("{} knows no `{form}`", asked.fun))),
     };
     let mut sum = probe(
-        format!("{program} < {}", crate::host::quoted(&path)),
+        format!("{program} < {}", crate::text::quoted(&path)),
         setting(|_| None)?,
     );
     sum.reads = crate::host::fact::Domain::Path(path);

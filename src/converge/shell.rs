@@ -110,7 +110,6 @@ pub(crate) fn output(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::quoted;
 
     #[test]
     fn a_setting_is_read_with_the_names_of_salt() {
@@ -134,12 +133,5 @@ mod tests {
             ("B".to_owned(), "2".to_owned()),
         ];
         assert_eq!(setting.env, env);
-    }
-
-    #[test]
-    fn a_word_with_a_quote_stays_one_word() {
-        assert_eq!(quoted("a'b c"), r"'a'\''b c'");
-        assert_eq!(quoted("/etc/fstab"), "/etc/fstab");
-        assert_eq!(quoted(""), "''");
     }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::record_files::RecordFiles;
 use crate::git::{Error, MergeRule, Repository};
 use crate::system::env;
+use crate::text::quoted_always;
 
 /// Tells git how the record of an ensemble is merged.
 ///
@@ -38,10 +39,8 @@ pub(super) fn install(repository: &Repository, record: &RecordFiles) -> Result<(
         },
     ];
     let command = format!(
-        "'{}' merge-driver %O %A %B %P",
-        path.to_string_lossy()
-            .replace('\'', "'\\''")
-            .replace('%', "%%")
+        "{} merge-driver %O %A %B %P",
+        quoted_always(&path.to_string_lossy()).replace('%', "%%")
     );
     let driver = ("unfurl", "merges the records of ensembles", &*command);
     repository.ensure_merged(driver, &rules)

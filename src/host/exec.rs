@@ -18,8 +18,9 @@ use super::way::{Started, Way};
 use super::wire::{Input, Wire};
 use super::{
     Action, ActionResult, Background, Call, Captured, Command, Exit, Place, Pool, RunOutput, Stop,
-    batch, quoted, transfer,
+    batch, transfer,
 };
+use crate::text::{quoted, quoted_all};
 
 /// How long a command that is to end has between one signal and the next, harder one.
 const GRACE: Duration = Duration::from_secs(5);
@@ -119,8 +120,7 @@ impl Script {
         let fails = format!("{{ printf '%s n\\n' {mark} >&2; exit 127; }}");
         writeln!(text, "command -v {name} >/dev/null 2>&1 || {fails}").ok();
         writeln!(text, "printf '%s %s\\n' {mark} \"$$\" >&2").ok();
-        let words: Vec<String> = argv.iter().map(|word| quoted(word)).collect();
-        writeln!(text, "exec {}", words.join(" ")).ok();
+        writeln!(text, "exec {}", quoted_all(&argv)).ok();
         let has_zero = text.contains('\0');
         if has_zero {
             let why = "a command cannot contain a zero byte".to_owned();

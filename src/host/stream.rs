@@ -8,7 +8,8 @@ use super::script::loaded;
 use super::tree::{Error, Kind, NewFile, Source, beside};
 use super::way::{Started, Way};
 use super::wire::{Event, Input, Wire};
-use super::{Exit, Stream, quoted};
+use super::{Exit, Stream};
+use crate::text::quoted;
 
 /// How much of a file is sent at a time, in bytes.
 const PART: usize = 64 << 10;

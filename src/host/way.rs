@@ -12,7 +12,8 @@ use tokio::time::timeout;
 use super::script::{START, START_WORDS, loaded};
 use super::ssh::{KILLING, Lease, shown};
 use super::wire::{Event, Input, Wire};
-use super::{Destination, Exit, Place, Pool, quoted};
+use super::{Destination, Exit, Place, Pool};
+use crate::text::quoted;
 
 /// The terminal that a command gets, as wide and high as the first ones were. What it reads is not
 /// shown again, and lines end as they do without a terminal.

@@ -4,5 +4,5 @@ pub mod base64;
 mod quote;
 mod similar;
 
-pub use quote::quote_for_shell;
+pub use quote::{join_for_shell, quote_for_shell, quoted, quoted_all, quoted_always};
 pub use similar::did_you_mean;

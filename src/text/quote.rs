@@ -1,23 +1,81 @@
 //! Words as a shell reads them.
 
-/// Quotes a word for a shell, where it needs that.
+/// Quotes a word for a shell, where it needs that, as Python's `shlex.quote` does: a quote becomes
+/// `'"'"'`.
 pub fn quote_for_shell(word: &str) -> String {
-    let safe = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
-    if !word.is_empty() && word.chars().all(safe) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\"'\"'"))
+    if is_plain(word) {
+        return word.to_owned();
     }
+    format!("'{}'", word.replace('\'', "'\"'\"'"))
+}
+
+/// Words as [`quote_for_shell`] gives them, with spaces between them.
+pub fn join_for_shell<W: AsRef<str>>(words: impl IntoIterator<Item = W>) -> String {
+    joined(words, quote_for_shell)
+}
+
+/// Quotes a word for a shell, where it needs that; a quote becomes `'\''`.
+pub fn quoted(word: &str) -> String {
+    if is_plain(word) {
+        return word.to_owned();
+    }
+    quoted_always(word)
+}
+
+/// Words as [`quoted`] gives them, with spaces between them.
+pub fn quoted_all<W: AsRef<str>>(words: impl IntoIterator<Item = W>) -> String {
+    joined(words, quoted)
+}
+
+/// Quotes a word for a shell, even one that does not need that; a quote becomes `'\''`.
+pub fn quoted_always(word: &str) -> String {
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+/// Whether a shell reads a word as it stands.
+fn is_plain(word: &str) -> bool {
+    let is_safe = |c: char| c.is_ascii_alphanumeric() || "_@%+=:,./-".contains(c);
+    !word.is_empty() && word.chars().all(is_safe)
+}
+
+fn joined<W: AsRef<str>>(words: impl IntoIterator<Item = W>, quote: fn(&str) -> String) -> String {
+    let words: Vec<String> = words.into_iter().map(|word| quote(word.as_ref())).collect();
+    words.join(" ")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::quote_for_shell as quote;
+    use super::*;
 
     #[test]
     fn words_that_need_it_are_quoted() {
-        assert_eq!(quote("a-b.c"), "a-b.c");
-        assert_eq!(quote("a b"), "'a b'");
-        assert_eq!(quote("it's"), "'it'\"'\"'s'");
+        for plain in ["a-b.c", "/etc/x_1", "a=b:c,d", "50%+@"] {
+            assert_eq!(quote_for_shell(plain), plain);
+            assert_eq!(quoted(plain), plain);
+        }
+        for (word, expected) in [("", "''"), ("a b", "'a b'"), ("1~2", "'1~2'"), ("é", "'é'")] {
+            assert_eq!(quote_for_shell(word), expected);
+            assert_eq!(quoted(word), expected);
+        }
+    }
+
+    #[test]
+    fn a_quote_within_a_word_is_quoted_as_python_does_or_escaped() {
+        assert_eq!(quote_for_shell("it's"), "'it'\"'\"'s'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted_always("a'; rm x"), r"'a'\''; rm x'");
+    }
+
+    #[test]
+    fn a_plain_word_is_quoted_where_that_is_wanted() {
+        assert_eq!(quoted_always("a/b"), "'a/b'");
+        assert_eq!(quoted_always(""), "''");
+    }
+
+    #[test]
+    fn words_are_joined_by_spaces() {
+        assert_eq!(join_for_shell(["a", "b c", "d'"]), "a 'b c' 'd'\"'\"''");
+        assert_eq!(quoted_all(["a", "b c", "d'"]), r"a 'b c' 'd'\'''");
+        assert_eq!(quoted_all(Vec::<String>::new()), "");
     }
 }

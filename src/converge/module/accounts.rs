@@ -1,8 +1,9 @@
 //! What a machine says of its users and groups.
 
-use super::command::{all_known, answer, asked, question, quoted};
+use super::command::{all_known, answer, asked, question};
 use crate::converge::{Facts, Halt};
 use crate::host::fact::{Domain, Fact};
+use crate::text::quoted;
 use crate::value::{Map, Value};
 
 /// A group.

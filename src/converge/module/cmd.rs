@@ -7,8 +7,8 @@ use crate::converge::{
     Call, Deed, Facts, Finish, Function, Halt, Mode, Module, Outcome, Reverse, Template, Verdict,
 };
 use crate::host::change::{Change, Run};
-use crate::host::quoted;
 use crate::host::{Exit, RunOutput};
+use crate::text::quoted;
 use crate::value::{Map, REDACTED, Value};
 
 /// The module.

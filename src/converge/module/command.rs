@@ -6,14 +6,7 @@ use crate::converge::{Deed, Facts, Finish, Halt, Outcome, Verdict};
 use crate::host::RunOutput;
 use crate::host::change::{Change, Run};
 use crate::host::fact::{Domain, Fact, Probe, Probed, Setting};
-pub(super) use crate::host::quoted;
 use crate::value::{Map, Value};
-
-/// Words as a POSIX shell reads them.
-pub(super) fn quoted_all<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
-    let words: Vec<String> = words.into_iter().map(quoted).collect();
-    words.join(" ")
-}
 
 /// A question to the machine, in the words of no country.
 pub(super) fn question(text: impl Into<String>, reads: Domain) -> Probe {
@@ -155,14 +148,6 @@ pub(super) fn texts<'a>(items: impl IntoIterator<Item = &'a str>) -> Value {
 mod tests {
     use super::*;
     use crate::host::{Captured, Exit};
-
-    #[test]
-    fn words_are_quoted_only_where_a_shell_would_misread_them() {
-        assert_eq!(quoted("nginx-full=1.2~3"), "'nginx-full=1.2~3'");
-        assert_eq!(quoted("a/b.c"), "a/b.c");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
-        assert_eq!(quoted(""), "''");
-    }
 
     #[test]
     fn a_field_is_the_rest_of_its_line() {

@@ -6,7 +6,7 @@ use crate::converge::function::ENVIRON;
 use crate::converge::shell::{output, probe};
 use crate::converge::{Call, Facts, Function, Halt, Mode, Module, Outcome, Reverse, Verdict};
 use crate::host::fact::{Domain, Setting};
-use crate::host::quoted;
+use crate::text::quoted;
 use crate::value::{Map, Value};
 
 /// The module.

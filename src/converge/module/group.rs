@@ -1,10 +1,11 @@
 //! The `group` module: groups and who is in them (P24).
 
 use super::accounts::{Group, Groups, check_name, list};
-use super::command::{act, done, one, quoted, run};
+use super::command::{act, done, one, run};
 use crate::converge::{Call, Facts, Function, Halt, Module, Outcome, Reverse, Verdict};
 use crate::host::change::Change;
 use crate::host::fact::Domain;
+use crate::text::quoted;
 use crate::value::{Map, Value};
 
 /// The module.

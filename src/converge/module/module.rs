@@ -10,7 +10,7 @@ use crate::converge::{
 use crate::host::RunOutput;
 use crate::host::change::{Change, Run};
 use crate::host::fact::Domain;
-use crate::host::quoted;
+use crate::text::quoted;
 use crate::value::{Map, Value};
 
 /// The module.

@@ -3,6 +3,7 @@
 use super::fact::{NamedFact, Words, line, lines, number_or_text, printed, shell};
 use crate::converge::sections::assignments;
 use crate::host::fact::{Domain, Fact, Probe, Reading, Setting};
+use crate::text::join_for_shell;
 use crate::value::{Map, Value};
 
 const OS_RELEASE: &str = "cat /etc/os-release || cat /usr/lib/os-release";
@@ -162,17 +163,11 @@ pub(super) static FACTS: &[NamedFact] = &[
         about: "settings of the kernel",
         arguments: &[("keys", Some(""))],
         ask: |words| {
-            let keys: Vec<String> = words
-                .get("keys")
-                .split([',', ' '])
-                .filter(|it| !it.is_empty())
-                .map(crate::text::quote_for_shell)
-                .collect();
-            let keys = if keys.is_empty() {
-                "-a".to_owned()
-            } else {
-                keys.join(" ")
-            };
+            let keys = words.get("keys").split([',', ' ']);
+            let mut keys = join_for_shell(keys.filter(|it| !it.is_empty()));
+            if keys.is_empty() {
+                keys = "-a".to_owned();
+            }
             let text = format!("PATH=$PATH:/usr/sbin:/sbin; sysctl {keys} 2>/dev/null");
             shell(text, Domain::All)
         },

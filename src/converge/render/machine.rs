@@ -3,7 +3,7 @@
 use super::call::{Call, Given};
 use crate::converge::Halt;
 use crate::host::fact::{Domain, Entry, EntryKind, Probe, Probed, Setting};
-use crate::text::quote_for_shell;
+use crate::text::{join_for_shell, quote_for_shell};
 use crate::value::Value;
 
 /// A function of a template.
@@ -124,10 +124,7 @@ fn printed(probed: &Probed) -> Value {
 /// A command as it is written; it should change nothing.
 fn command(call: &Call<'_>) -> Result<Probed, Halt> {
     let text = match call.arg(0, "cmd").map(Value::reveal) {
-        Some(Value::List(words)) => {
-            let quoted = words.iter().map(|word| quote_for_shell(&word.to_string()));
-            quoted.collect::<Vec<_>>().join(" ")
-        }
+        Some(Value::List(words)) => join_for_shell(words.iter().map(Value::to_string)),
         _ => call.text(0, "cmd")?,
     };
     let given = |name: &str| call.named.get(name).filter(|value| !value.is_null());

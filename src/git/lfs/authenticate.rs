@@ -6,7 +6,8 @@ use super::Error;
 use super::endpoint::{HttpEndpoint, SshEndpoint};
 use super::error::clean;
 use super::settings::Settings;
-use super::ssh::{call, quoted};
+use super::ssh::call;
+use crate::text::quoted_always;
 
 /// Where the HTTP API is, and headers, which are secret.
 #[derive(Clone, PartialEq, Eq)]
@@ -27,7 +28,7 @@ impl std::fmt::Debug for Granted {
 
 /// Asks with `git-lfs-authenticate`. A server that does not have it may let everybody in.
 pub(super) fn authenticate(settings: &Settings, to: &SshEndpoint) -> Result<Granted, Error> {
-    let words = format!("git-lfs-authenticate {} upload", quoted(&to.path));
+    let words = format!("git-lfs-authenticate {} upload", quoted_always(&to.path));
     let output = call(settings, to, &words, Vec::new())?;
     let usual = to.over_http();
     if !output.is_ok() {

@@ -8,6 +8,7 @@ use super::packets::{Answer, Requests, answers};
 use super::reply::{Page, lock_in_answer, page_in_answer};
 use super::settings::{Settings, SshCommand};
 use crate::system::process::{self, Helper, Output};
+use crate::text::quoted_always;
 
 /// What SSH exits with when it could not connect.
 const NOT_CONNECTED: i32 = 255;
@@ -93,7 +94,7 @@ fn ask(
     requests.add("version 1", &[]);
     requests.add(command, arguments);
     requests.add("quit", &[]);
-    let words = format!("git-lfs-transfer {} upload", quoted(&to.path));
+    let words = format!("git-lfs-transfer {} upload", quoted_always(&to.path));
     let output = call(settings, to, &words, requests.into_bytes())?;
     let mut answers = answers(&output.stdout).into_iter();
     let greeting = answers.next().unwrap_or_default();
@@ -211,11 +212,6 @@ fn variant(ssh: &SshCommand) -> String {
         .to_ascii_lowercase()
 }
 
-/// A word as a shell takes it.
-pub(super) fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', "'\\''"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -246,10 +242,5 @@ mod tests {
             @r#"/bin/sh|-c|ssh -i key "$@"|ssh -i key|-oBatchMode=yes|-p22|me@h|x"#
         );
         insta::assert_snapshot!(words("./own", true), @r#"/bin/sh|-c|./own "$@"|./own|-p22|me@h|x"#);
-    }
-
-    #[test]
-    fn a_path_is_one_word_for_the_shell_of_the_server() {
-        assert_eq!(quoted("a'; rm x"), r"'a'\''; rm x'");
     }
 }

@@ -7,7 +7,8 @@ use super::driver;
 use super::frames::{Frames, heading, is_late};
 use super::words::{content, path};
 use crate::host::change::{Change, Like, Run, subject};
-use crate::host::{Action, Captured, Changed, Exit, RunOutput, failure, quoted};
+use crate::host::{Action, Captured, Changed, Exit, RunOutput, failure};
+use crate::text::quoted;
 
 /// How much is kept of the beginning, and of the end, of what a command writes, in bytes.
 const HALF: usize = 512 << 10;

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use super::words::{content, seconds};
 use crate::host::fact::Setting;
-use crate::host::{DEFAULT_SHELL, Program, quoted};
+use crate::host::{DEFAULT_SHELL, Program};
+use crate::text::{quoted, quoted_all};
 
 /// How long a command that ran too long has between the two signals, in seconds.
 const GRACE: u64 = 5;
@@ -42,8 +43,7 @@ pub(crate) fn inner_script(setting: &Setting, text: &str) -> String {
     if let Some((name, value)) = program.variable() {
         writeln!(script, "export {name}={}", quoted(value)).ok();
     }
-    let words: Vec<String> = program.argv().iter().map(|word| quoted(word)).collect();
-    let words = words.join(" ");
+    let words = quoted_all(program.argv());
     if let Some(limit) = setting.time_limit {
         let limit = seconds(limit);
         write!(

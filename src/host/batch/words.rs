@@ -3,8 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::host::quoted;
-use crate::text::base64;
+use crate::text::{base64, quoted};
 
 /// The longest text that one `printf` writes, in bytes.
 const PIECE: usize = 32 << 10;

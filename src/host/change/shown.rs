@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::change::Change;
 use super::run::Run;
 use super::write::{Like, Write};
-use crate::host::quoted;
+use crate::text::quoted;
 use crate::value::REDACTED;
 
 impl Change {

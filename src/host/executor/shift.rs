@@ -8,7 +8,7 @@
 use crate::host::chain::Become;
 use crate::host::{Answer, Command, DEFAULT_SHELL, Program, Question, Secret, Variables};
 use crate::system::env::Env;
-use crate::text::quote_for_shell;
+use crate::text::{join_for_shell, quote_for_shell};
 
 /// What tells one command's questions from all else that is written.
 #[derive(Debug, Clone, Copy)]
@@ -91,7 +91,7 @@ impl Shift<'_> {
 
     /// Runs a command by `su`, which keeps the environment.
     pub(super) fn su(&self, command: Command, to: &Become) -> Result<Command, String> {
-        let mut text = quoted(&command.program.argv());
+        let mut text = join_for_shell(command.program.argv());
         let mut answers = Vec::new();
         if command.stdin.is_none() {
             if !command.pty {
@@ -238,9 +238,4 @@ fn input_of(command: &Command) -> Result<String, String> {
     let input = command.stdin.clone().unwrap_or_default();
     String::from_utf8(input)
         .map_err(|_| "input that is no text cannot be given to a command under `sudo`".to_owned())
-}
-
-fn quoted(words: &[String]) -> String {
-    let words: Vec<String> = words.iter().map(|word| quote_for_shell(word)).collect();
-    words.join(" ")
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::diagnostic::Span;
+use crate::text::quoted_always;
 use crate::value::{Map, Value};
 use crate::yaml::{Mapping, Node};
 
@@ -187,7 +188,7 @@ fn settings(node: &Node, name: &str, context: &mut Context<'_>) -> Map {
             }
             "proxy_command" => match node.as_str() {
                 Some(command) => {
-                    let text = format!("-o ProxyCommand='{}'", command.replace('\'', "'\\''"));
+                    let text = format!("-o ProxyCommand={}", quoted_always(command));
                     all.insert("ansible_ssh_common_args".into(), Value::str(text));
                 }
                 None => wrong(node, "`proxy_command`", "a text", context),

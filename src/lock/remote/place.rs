@@ -12,6 +12,7 @@ use crate::git::lfs::{Client, Created, Error, LfsLock, Released};
 use crate::lock::wait::Wait;
 use crate::system::env::Env;
 use crate::system::{clock, fs, machine};
+use crate::text;
 
 /// How long to wait before asking again for a lock that somebody has.
 const ASK_AGAIN: Duration = Duration::from_secs(2);
@@ -312,11 +313,10 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-/// A word as a shell takes it.
+/// A word of a command that is shown; the signs of escapes in URLs are quoted too.
 fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@=".contains(c);
-    if word.chars().all(is_plain) && !word.is_empty() {
-        return word.to_owned();
+    if word.contains(['%', '+', ',']) {
+        return text::quoted_always(word);
     }
-    format!("'{}'", word.replace('\'', "'\\''"))
+    text::quoted(word)
 }

@@ -2,11 +2,12 @@
 
 use sha2::{Digest as _, Sha256};
 
-use crate::converge::module::command::{quoted, run};
+use crate::converge::module::command::run;
 use crate::converge::module::pkg::download;
 use crate::converge::{Call, Halt};
 use crate::host::change::{Change, Like, Write};
 use crate::host::fact::Domain;
+use crate::text::quoted;
 use crate::value::hex;
 
 /// Where archives from elsewhere are put, so that they are compared the next time.

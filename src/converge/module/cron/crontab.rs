@@ -1,10 +1,11 @@
 //! The crontab of a user: how one is read and installed.
 
 use crate::converge::module::accounts::{self, check_name};
-use crate::converge::module::command::{answer, asked, quoted};
+use crate::converge::module::command::{answer, asked};
 use crate::converge::{Call, Facts, Halt, Mode};
 use crate::host::change::{Change, Run};
 use crate::host::fact::Domain;
+use crate::text::quoted;
 
 /// The user whose crontab a state is about.
 pub(super) fn user(call: &Call<'_>) -> Result<String, Halt> {

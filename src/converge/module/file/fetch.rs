@@ -1,10 +1,11 @@
 //! Files that the machine gets by itself: by download, or from another place on it.
 
 use super::source::{Sum, printed};
-use super::work::{ask, quoted};
+use super::work::ask;
 use crate::converge::{Facts, Halt};
 use crate::host::change::{Change, Like, Run};
 use crate::host::fact::Domain;
+use crate::text::quoted_always;
 
 /// Where a file is got from.
 #[derive(Debug, Clone, Copy)]
@@ -31,7 +32,7 @@ pub(super) fn differs(
     let is = if kind == "sha256" {
         facts.digest(path)?.unwrap_or_default().to_owned()
     } else {
-        let text = format!("cat -- {} | {}", quoted(path), summed(kind));
+        let text = format!("cat -- {} | {}", quoted_always(path), summed(kind));
         ask(facts, text, Domain::Path(path.to_owned()))?
     };
     let wished = match sum {
@@ -47,9 +48,9 @@ pub(super) fn differs(
 
 /// The steps that get a file: beside, checked, like what was there, and renamed.
 pub(super) fn steps(fetch: &Fetch<'_>, path: &str, is_there: bool, like: &Like) -> Vec<Change> {
-    let to = quoted(path);
+    let to = quoted_always(path);
     let get = match fetch {
-        Fetch::Copy(source) => format!("cat -- {} >\"$t\"", quoted(source)),
+        Fetch::Copy(source) => format!("cat -- {} >\"$t\"", quoted_always(source)),
         Fetch::Web(address, _) => format!("{{ {}; }} >\"$t\"", printed(address)),
     };
     let check = match fetch {
@@ -59,7 +60,7 @@ pub(super) fn steps(fetch: &Fetch<'_>, path: &str, is_there: bool, like: &Like) 
              {address} {digits} \"$s\" >&2; exit 1; fi; ",
             kind = sum.kind,
             digits = sum.digits,
-            address = quoted(address),
+            address = quoted_always(address),
         ),
         _ => String::new(),
     };

@@ -4,10 +4,11 @@ use regex::bytes::Regex;
 
 use super::edit::{WORDS, is_secret, open, told, verdict};
 use super::pattern::{Flags, compile, is_found};
-use super::work::{Owners, parent, quoted, refuse};
+use super::work::{Owners, parent, refuse};
 use crate::converge::{Call, Facts, Halt, Mode, Verdict, diff};
 use crate::host::change::{Change, Run, Write};
 use crate::host::fact::Domain;
+use crate::text::quoted_always;
 
 /// What is done with the line.
 enum How {
@@ -73,7 +74,7 @@ pub(super) fn line(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
 fn backup(path: &str) -> Change {
     let text = format!(
         "cp -p -- {path} {path}.\"$(date +%Y-%m-%d-%H-%M-%S)\"",
-        path = quoted(path),
+        path = quoted_always(path),
     );
     Change::Run(Run::new(text).touching([Domain::Path(parent(path).to_owned())]))
 }

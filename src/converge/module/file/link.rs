@@ -6,12 +6,13 @@
 
 use super::presence::kind_of;
 use super::work::{
-    Owners, Work, ask, at, base, folders, is_folder, named, need, normal, one, parent, put, quoted,
-    refuse, to,
+    Owners, Work, ask, at, base, folders, is_folder, named, need, normal, one, parent, put, refuse,
+    to,
 };
 use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict};
 use crate::host::change::{Change, Like};
 use crate::host::fact::{Domain, Entry, EntryKind};
+use crate::text::quoted_always;
 use crate::value::Map;
 
 /// Who a link is to belong to: who acts on the machine, and the first group of that user, unless
@@ -39,7 +40,7 @@ pub(super) fn owners(
         None if user == "root" => Some("root".to_owned()),
         None => Some(ask(
             facts,
-            format!("id -gn -- {}", quoted(&user)),
+            format!("id -gn -- {}", quoted_always(&user)),
             Domain::Accounts,
         )?),
     };
@@ -390,7 +391,7 @@ fn names(path: &str, target: &str, is_there: bool, facts: &Facts) -> Result<Name
     if !is_there {
         return Ok(Names::None);
     }
-    let (path_word, target_word) = (quoted(path), quoted(target));
+    let (path_word, target_word) = (quoted_always(path), quoted_always(target));
     let text = format!(
         "if [ {path_word} -ef {target_word} ]; then echo same; \
          elif [ \"$(stat -c %h -- {path_word})\" -gt 1 ]; then echo others; else echo alone; fi"

@@ -297,8 +297,8 @@ pub(super) fn with_check(
     let text = format!(
         "umask 077; d=$(mktemp -d {}/unfurl.XXXXXX) || exit 1; f=\"$d\"/file{}; cat >\"$f\"; \
          {command} \"$f\"; r=$?; rm -rf -- \"$d\"; exit $r",
-        super::work::quoted(&folder),
-        super::work::quoted(&ending),
+        crate::text::quoted_always(&folder),
+        crate::text::quoted_always(&ending),
     );
     work.steps.insert(
         0,

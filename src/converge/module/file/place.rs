@@ -7,12 +7,13 @@ use super::fetch::{self, Fetch};
 use super::source::Sum;
 use super::text::{MOST_SHOWN, Shown, difference};
 use super::work::{
-    Owners, Work, at, base, entered, folders, is_folder, need, octal, one, parent, put, quoted,
-    refuse, resolved, to,
+    Owners, Work, at, base, entered, folders, is_folder, need, octal, one, parent, put, refuse,
+    resolved, to,
 };
 use crate::converge::{Facts, Halt, Mode, Outcome};
 use crate::host::change::{Change, Like, Run, Write};
 use crate::host::fact::{Domain, Entry, EntryKind, Fact};
+use crate::text::quoted_always;
 use crate::value::{Map, hex};
 
 /// What a file is to contain.
@@ -359,13 +360,13 @@ fn write(wish: &Wish, real: &str, facts: &Facts) -> Result<Vec<Change>, Halt> {
 
 /// Keeps a copy of a file in a folder of its own, with the time in its name.
 pub(super) fn backup(path: &str) -> Change {
-    let folder = quoted(parent(path));
+    let folder = quoted_always(parent(path));
     let text = format!(
         "set -e; b=/var/cache; [ -w \"$b\" ] || b=${{XDG_CACHE_HOME:-$HOME/.cache}}; \
          d=$b/unfurl/file_backup{folder}; umask 077; mkdir -p \"$d\"; \
          cp -p -- {} \"$d\"/{}_\"$(date '+%a_%b_%d_%H:%M:%S_%Y')\"",
-        quoted(path),
-        quoted(base(path)),
+        quoted_always(path),
+        quoted_always(base(path)),
     );
     Change::Run(Run::new(text).touching([Domain::Path("/var/cache/unfurl".to_owned())]))
 }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use super::text::decoded;
-use super::work::{ask, base, quoted, refuse};
+use super::work::{ask, base, refuse};
 use crate::converge::{Call, Facts, Halt, Template};
 use crate::host::fact::Domain;
+use crate::text::quoted_always;
 use crate::value::{Map, Secrets, Value};
 
 /// A place that content comes from.
@@ -109,7 +110,7 @@ fn is_there(call: &Call<'_>, source: &Source, facts: &Facts) -> Result<bool, Hal
         Source::Tree(path) => Ok(tree(call, path)?.is_some() || !listed(call, path)?.is_empty()),
         Source::Machine(path) => Ok(path.starts_with('/') && facts.target(path)?.is_some()),
         Source::Web(address) => {
-            let address = quoted(address);
+            let address = quoted_always(address);
             let text = format!(
                 "if command -v curl >/dev/null 2>&1; then curl -fsSIL -o /dev/null {address}; \
                  else wget -q --spider {address}; fi && echo there"
@@ -255,7 +256,7 @@ pub(super) fn read(call: &Call<'_>, written: &str, facts: &Facts) -> Result<Opti
 
 /// A command that prints what is at an address.
 pub(super) fn printed(address: &str) -> String {
-    let address = quoted(address);
+    let address = quoted_always(address);
     format!(
         "if command -v curl >/dev/null 2>&1; then curl -fsSL {address}; else wget -q -O - {address}; fi"
     )

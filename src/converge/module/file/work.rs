@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::converge::{Call, Deed, Facts, Finish, Halt, Mode, Outcome, Verdict};
 use crate::host::change::{Change, Like};
 use crate::host::fact::{Domain, Entry, EntryKind, Fact, Probe, Setting};
+use crate::text::quoted_always;
 use crate::value::{Map, Value};
 
 /// What a function would do, and what it says of it in a dry run and after it was done.
@@ -205,11 +206,6 @@ pub(super) fn entered(mode: u32) -> u32 {
     with(6) | with(3) | with(0)
 }
 
-/// A word as a shell reads it.
-pub(super) fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', "'\\''"))
-}
-
 /// What a command prints, without its last newline; nothing if it fails.
 pub(super) fn ask(facts: &Facts, text: String, reads: Domain) -> Result<String, Halt> {
     let probed = facts.probe(Probe {
@@ -247,12 +243,12 @@ pub(super) struct Owners {
 
 /// The probe that gives the name of a user.
 fn user_probe(user: &str) -> String {
-    format!("id -un -- {}", quoted(user))
+    format!("id -un -- {}", quoted_always(user))
 }
 
 /// The probe that gives the name of a group.
 fn group_probe(group: &str) -> String {
-    let group = quoted(group);
+    let group = quoted_always(group);
     format!(
         "if command -v getent >/dev/null 2>&1; then getent group {group} | cut -d: -f1; \
          else awk -F: -v g={group} '$1 == g || $3 == g {{ print $1 }}' /etc/group; fi"

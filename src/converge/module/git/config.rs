@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::repository::{Access, git, target};
-use crate::converge::module::command::{act, done, old_new, one, quoted, texts};
+use crate::converge::module::command::{act, done, old_new, one, texts};
 use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
 use crate::host::fact::Domain;
+use crate::text::quoted;
 use crate::value::{Map, Value};
 
 /// Where settings are.

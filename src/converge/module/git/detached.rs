@@ -6,8 +6,9 @@ use super::repository::{
     Access, Local, Question, Remote, git, name, submodules, target, without_password,
 };
 use super::wish::joined;
-use crate::converge::module::command::{act, done, old_new, one, quoted};
+use crate::converge::module::command::{act, done, old_new, one};
 use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
+use crate::text::quoted;
 use crate::value::{Map, Value};
 
 /// The commit that a repository is kept at, and where it comes from.

@@ -3,8 +3,9 @@
 use super::repository::{Local, Remote, Revision, git, submodules, without_password};
 use super::update;
 use super::wish::{Upstream, Wish, joined};
-use crate::converge::module::command::{act, done, old_new, one, quoted};
+use crate::converge::module::command::{act, done, old_new, one};
 use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict};
+use crate::text::quoted;
 use crate::value::{Map, Value};
 
 /// Brings a repository to be there, at the newest commit.

@@ -3,8 +3,9 @@
 use super::latest::emptied;
 use super::repository::{Access, Local, Question, Repository, git, name, target, without_password};
 use super::wish::joined;
-use crate::converge::module::command::{act, done, old_new, one, quoted};
+use crate::converge::module::command::{act, done, old_new, one};
 use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
+use crate::text::quoted;
 use crate::value::Map;
 
 /// The address of a repository, which is the name of the state.

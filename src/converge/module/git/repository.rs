@@ -2,11 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::converge::module::command::{quoted, quoted_all};
 use crate::converge::{Call, Facts, Halt};
 use crate::host::change::{Change, Run};
 use crate::host::fact::{Domain, Probe, Setting};
-use crate::text::base64;
+use crate::text::{base64, quoted, quoted_all};
 use crate::value::Value;
 
 /// Who runs git, and with which keys.

@@ -6,9 +6,10 @@ use super::repository::{
     Kind, Local, Remote, Repository, Revision, git, submodules, without_password,
 };
 use super::wish::{Force, Upstream, Wish, joined, short, step};
-use crate::converge::module::command::{act_on_outputs, done, old_new, one, quoted, texts};
+use crate::converge::module::command::{act_on_outputs, done, old_new, one, texts};
 use crate::converge::{Facts, Halt, Outcome, Verdict};
 use crate::host::change::Change;
+use crate::text::quoted;
 use crate::value::Map;
 
 /// The exit code of a script that finds that something would be lost.

@@ -2,10 +2,11 @@
 
 use super::machine::Packages;
 use super::wish::{apt, apt_change, install_error, options};
-use crate::converge::module::command::{act, answer, asked, done, old_new, quoted, run};
+use crate::converge::module::command::{act, answer, asked, done, old_new, run};
 use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
 use crate::host::change::{Change, Like, Write};
 use crate::host::fact::Domain;
+use crate::text::quoted;
 use crate::value::{Map, Value};
 
 /// Where files of packages are put.

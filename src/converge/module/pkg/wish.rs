@@ -2,10 +2,11 @@
 
 use super::machine::Packages;
 use super::version::Wanted;
-use crate::converge::module::command::{quoted, quoted_all, run};
+use crate::converge::module::command::run;
 use crate::converge::{Call, Halt};
 use crate::host::change::Change;
 use crate::host::fact::Domain;
+use crate::text::{quoted, quoted_all};
 use crate::value::Value;
 
 /// A package as a state names it.

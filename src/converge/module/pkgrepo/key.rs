@@ -4,11 +4,12 @@ use std::path::Path;
 
 use super::files::write;
 use super::wish::Wish;
-use crate::converge::module::command::{quoted, run};
+use crate::converge::module::command::run;
 use crate::converge::module::pkg::download;
 use crate::converge::{Call, Facts, Halt};
 use crate::host::change::{Change, Like, Write};
 use crate::host::fact::Domain;
+use crate::text::quoted;
 
 /// Where the key that signs packages is.
 pub(super) fn key_path(wish: &Wish, url: Option<&str>) -> String {

@@ -1,9 +1,10 @@
 //! A user is removed.
 
 use crate::converge::module::accounts::{Groups, ask, check_name, user};
-use crate::converge::module::command::{act, done, one, quoted, run};
+use crate::converge::module::command::{act, done, one, run};
 use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
 use crate::host::fact::Domain;
+use crate::text::quoted;
 use crate::value::Map;
 
 /// Removes a user.

@@ -4,8 +4,9 @@ use super::hash::Password;
 use super::steps::{account_change, days_step, long_name, password_step};
 use super::wish::{self, HIDDEN, Wish};
 use crate::converge::module::accounts::{Groups, User, ask, user};
-use crate::converge::module::command::{act, quoted};
+use crate::converge::module::command::act;
 use crate::converge::{Halt, Outcome, Verdict};
+use crate::text::quoted;
 use crate::value::Map;
 
 /// Makes a user.

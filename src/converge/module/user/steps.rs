@@ -3,9 +3,10 @@
 use super::hash::Password;
 use super::wish::{self, Wish};
 use crate::converge::module::accounts::{GECOS, User};
-use crate::converge::module::command::{quoted, run};
+use crate::converge::module::command::run;
 use crate::host::change::{Change, Run};
 use crate::host::fact::Domain;
+use crate::text::quoted;
 
 /// A command that changes accounts.
 pub(super) fn account_change(text: String) -> Change {
