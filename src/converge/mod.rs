@@ -12,7 +12,6 @@ mod engine;
 mod execution;
 mod facts;
 mod function;
-mod glob;
 pub mod grains;
 mod host_run;
 mod merge;
@@ -33,7 +32,6 @@ pub use facts::{Facts, Halt};
 pub use function::{
     Call, Deed, Finish, Function, Mode, Module, ModuleTable, Outcome, Reverse, StateFn, Verdict,
 };
-pub use glob::Glob;
 pub use host_run::{Ground, HostRun, Preparation, Prepared};
 pub use merge::{NoOrder, Shared, merge};
 pub use module::{MODULES, find};

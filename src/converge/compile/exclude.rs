@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::high::{Exclusion, High};
-use crate::converge::glob::Glob;
+use crate::text::Glob;
 use crate::value::FoldSet;
 
 impl High {

@@ -9,9 +9,9 @@ use super::extend::BASE;
 use super::high::{Argument, Body, File, Given, High, State, Want, arguments_of};
 use super::names::{Word, is_keyword};
 use super::problem::Problem;
-use crate::converge::glob::Glob;
 use crate::converge::{Chunk, ChunkIndex, Link, Low, Ordering, Requisite, Target, find};
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
+use crate::text::Glob;
 use crate::value::{FoldMap, FoldSet, Map, Value};
 
 /// How far from the others those stand that come last.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use regex::Regex;
 
-use crate::converge::glob::Glob;
 use crate::converge::render::{Machine, looked_up};
+use crate::text::Glob;
 use crate::value::Value;
 
 /// How a target is read.

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use super::extend::BASE;
 use super::high::{Argument, Body, File, Given, High, Include, Item, Reader, Sls};
 use super::problem::Problem;
-use crate::converge::glob::Glob;
 use crate::converge::render::{Fault, Renderer, SlsName};
 use crate::converge::{Facts, RootsError};
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources, Span};
 use crate::host::fact::Fact;
+use crate::text::Glob;
 use crate::value::{FoldSet, Value};
 
 /// The number that the first state without an order gets (S3).

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::converge::{Chunk, Low, MODULES, Mode, ModuleTable};
+use crate::text::Glob;
 
 /// How the states of a machine are run.
 #[derive(Debug, Clone)]
@@ -44,7 +45,7 @@ impl Setup {
         let patterns = &self.disabled;
         let why = |chunk: &Chunk| {
             let full = format!("{}.{}", chunk.state, chunk.fun);
-            let pattern = patterns.iter().find(|it| glob(it, &full))?;
+            let pattern = patterns.iter().find(|it| Glob::new(it).matches(&full))?;
             Some(format!(
                 "The state function \"{full}\" is currently disabled by \"{pattern}\", to re-enable, \
              run state.enable {pattern}."
@@ -97,64 +98,6 @@ impl Stamp {
     }
 }
 
-/// Whether a text fits a pattern with `*`, `?` and `[…]`.
-pub(super) fn glob(pattern: &str, text: &str) -> bool {
-    let pattern: Vec<char> = pattern.chars().collect();
-    let text: Vec<char> = text.chars().collect();
-    let (mut at, mut place) = (0, 0);
-    let mut star: Option<(usize, usize)> = None;
-    while place < text.len() {
-        match one(&pattern[at..], text[place]) {
-            Some(0) => {
-                star = Some((at, place));
-                at += 1;
-            }
-            Some(length) => {
-                at += length;
-                place += 1;
-            }
-            None => match &mut star {
-                Some((from, taken)) => {
-                    *taken += 1;
-                    at = *from + 1;
-                    place = *taken;
-                }
-                None => return false,
-            },
-        }
-    }
-    pattern[at..].iter().all(|it| *it == '*')
-}
-
-/// How much of a pattern fits one character: nothing for a star, none if it does not fit.
-fn one(pattern: &[char], it: char) -> Option<usize> {
-    match pattern.first()? {
-        '*' => Some(0),
-        '?' => Some(1),
-        '[' => {
-            let negated = pattern.get(1) == Some(&'!');
-            let first = if negated { 2 } else { 1 };
-            let Some(end) = pattern.iter().skip(first + 1).position(|it| *it == ']') else {
-                return (it == '[').then_some(1);
-            };
-            let end = first + 1 + end;
-            let mut inside = false;
-            let mut at = first;
-            while at < end {
-                if pattern.get(at + 1) == Some(&'-') && at + 2 < end {
-                    inside |= (pattern[at]..=pattern[at + 2]).contains(&it);
-                    at += 3;
-                } else {
-                    inside |= pattern[at] == it;
-                    at += 1;
-                }
-            }
-            (inside != negated).then_some(end + 1)
-        }
-        plain => (*plain == it).then_some(1),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -166,17 +109,5 @@ mod tests {
         assert_eq!(Stamp(-1).time_of_day(), "23:59:59.999999");
         assert_eq!(noon.since(Stamp(7)), Duration::from_hours(12));
         assert_eq!(Stamp(0).since(noon), Duration::ZERO);
-    }
-
-    #[test]
-    fn a_pattern_fits_as_in_a_shell() {
-        assert!(glob("test.*", "test.nop"));
-        assert!(glob("*", ""));
-        assert!(glob("*.r?n", "cmd.run"));
-        assert!(glob("[a-c]md.[!x]un", "cmd.run"));
-        assert!(!glob("[!c]md", "cmd"));
-        assert!(!glob("test.", "test.nop"));
-        assert!(glob("*a*b", "xaxxb"));
-        assert!(glob("[", "["));
     }
 }

@@ -18,7 +18,6 @@ mod tosca;
 mod values;
 
 pub(super) use call::Call;
-pub(super) use env::glob;
 pub(super) use files::{absolute_path, directory, revealed};
 pub(super) use label::{Style, to_label};
 pub use schema::admits;

@@ -12,6 +12,7 @@ use crate::value::{List, Value};
 
 use super::lookup_lists::items_of;
 use crate::expr::lookup_options::{Options, lookup_error};
+use crate::text::Glob;
 
 type Result<T> = std::result::Result<T, Error>;
 
@@ -142,13 +143,12 @@ impl Files<'_> {
         self.evaluator
             .tracker()
             .read(Read::File(directory.to_owned()), None);
-        let glob =
-            functions::glob(&name.to_string_lossy()).map_err(|problem| self.fail(problem))?;
+        let glob = Glob::new(&name.to_string_lossy());
         let world = self.evaluator.world();
         let entries = world.list(directory).unwrap_or_default().into_iter();
         let matching = entries.filter(|entry| {
             let name = entry.file_name().unwrap_or_default().to_string_lossy();
-            glob.is_match(&name) && !world.is_dir(entry)
+            glob.matches(&name) && !world.is_dir(entry)
         });
         Ok(matching
             .map(|entry| entry.to_string_lossy().into_owned().into())

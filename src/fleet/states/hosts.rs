@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use regex::Regex;
-
 use crate::fleet::hosts::KnownHosts;
 use crate::fleet::{Error, ErrorKind};
 use crate::host::helpers::{Book as _, Lookup, Roles as _};
 use crate::host::{Action, Exit, Place, PlaceError, Request};
 use crate::runbook::Scope;
+use crate::text::Glob;
 use crate::value::{Map, Value};
 
 /// A machine that states are applied to.
@@ -82,8 +81,8 @@ fn limited(
         let found: Vec<&String> = if let Lookup::Hosts(hosts) = known.hosts_of(limit) {
             names.iter().filter(|name| hosts.contains(name)).collect()
         } else {
-            let pattern = glob(limit);
-            names.iter().filter(|name| pattern.is_match(name)).collect()
+            let pattern = Glob::without_sets(limit);
+            names.iter().filter(|name| pattern.matches(name)).collect()
         };
         if found.is_empty() {
             let message = format!("`--limit {limit}` matches none of the hosts");
@@ -95,13 +94,6 @@ fn limited(
         .into_iter()
         .filter(|name| chosen.contains(name))
         .collect())
-}
-
-/// A pattern in which `*` is any text and `?` any character.
-fn glob(pattern: &str) -> Regex {
-    let quoted = regex::escape(pattern);
-    let text = quoted.replace(r"\*", ".*").replace(r"\?", ".");
-    Regex::new(&format!("^(?s:{text})$")).expect("quoted text is a pattern")
 }
 
 /// The machine that this program runs on.
@@ -137,18 +129,5 @@ pub(super) fn lost(exit: &Exit) -> Option<String> {
         Exit::Code(_) | Exit::Signal(_) | Exit::TimedOut | Exit::NotFound(_) => None,
         Exit::Cancelled => Some("interrupted".to_owned()),
         Exit::Unreachable(_) | Exit::Failed(_) | Exit::Asked { .. } => Some(exit.to_string()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_limit_is_a_pattern_for_whole_names() {
-        assert!(glob("web*").is_match("web1"));
-        assert!(!glob("web").is_match("web1"));
-        assert!(glob("w?b.1").is_match("wab.1"));
-        assert!(!glob("w?b.1").is_match("wab-1"));
     }
 }

@@ -12,7 +12,7 @@ use russh::keys::{Certificate, HashAlg, PublicKey, PublicKeyOrCertificate};
 
 use crate::host::{DEFAULT_PORT, pattern};
 use crate::system::clock;
-use crate::text::base64;
+use crate::text::{Glob, base64};
 
 /// The largest file of known hosts that is read, in bytes.
 const LARGEST: u64 = 64 << 20;
@@ -159,7 +159,7 @@ impl Known {
         let is_named = names.is_empty()
             || names
                 .iter()
-                .any(|it| pattern::matches(name.host(), &it.to_lowercase()));
+                .any(|it| Glob::without_sets(&it.to_lowercase()).matches(name.host()));
         !is_revoked
             && is_named
             && certificate.cert_type() == CertType::Host

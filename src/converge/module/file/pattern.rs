@@ -4,6 +4,7 @@ use regex::bytes::{Captures, Regex, RegexBuilder};
 
 use super::work::refuse;
 use crate::converge::{Call, Halt};
+use crate::text::Glob;
 use crate::value::Value;
 
 /// How an expression is read, by the bits of Python's `re` flags.
@@ -265,50 +266,27 @@ pub(super) fn is_found(regex: &Regex, line: &str) -> bool {
     regex.is_match(line.as_bytes()) || regex.is_match(bare.as_bytes())
 }
 
-/// A shell pattern as an expression that the whole text must match; a slash is no border.
-fn globbed(pattern: &str) -> String {
-    let mut out = String::from("(?s)\\A");
-    let signs: Vec<char> = pattern.chars().collect();
-    let mut at = 0;
-    while let Some(&sign) = signs.get(at) {
-        at += 1;
-        match sign {
-            '*' => out.push_str(".*"),
-            '?' => out.push('.'),
-            '[' => {
-                let negated = usize::from(signs.get(at) == Some(&'!'));
-                let first = at + negated;
-                let end = signs
-                    .iter()
-                    .skip(first + 1)
-                    .position(|sign| *sign == ']')
-                    .map(|found| first + 1 + found);
-                let Some(end) = end else {
-                    out.push_str("\\[");
-                    continue;
-                };
-                out.push_str(if negated == 1 { "[^" } else { "[" });
-                for sign in &signs[first..end] {
-                    if matches!(sign, '[' | ']' | '\\' | '&' | '~' | '^') {
-                        out.push('\\');
-                    }
-                    out.push(*sign);
-                }
-                out.push(']');
-                at = end + 1;
-            }
-            other => out.push_str(&regex::escape(&other.to_string())),
+/// A pattern for paths, in which a slash is no border.
+#[derive(Debug)]
+enum PathPattern {
+    Glob(Glob),
+    Regex(Regex),
+}
+
+impl PathPattern {
+    fn fits(&self, path: &str) -> bool {
+        match self {
+            Self::Glob(glob) => glob.matches(path),
+            Self::Regex(regex) => regex.is_match(path.as_bytes()),
         }
     }
-    out.push_str("\\z");
-    out
 }
 
 /// Paths that are included and not excluded.
 #[derive(Debug)]
 pub(super) struct Filter {
-    include: Option<Vec<Regex>>,
-    exclude: Option<Vec<Regex>>,
+    include: Option<Vec<PathPattern>>,
+    exclude: Option<Vec<PathPattern>>,
 }
 
 impl Filter {
@@ -330,13 +308,13 @@ impl Filter {
 
     /// Whether a path passes.
     pub(super) fn passes(&self, path: &str) -> bool {
-        let any = |all: &[Regex]| all.iter().any(|one| one.is_match(path.as_bytes()));
+        let any = |all: &[PathPattern]| all.iter().any(|one| one.fits(path));
         self.include.as_deref().is_none_or(any) && !self.exclude.as_deref().is_some_and(any)
     }
 }
 
 /// The patterns of an argument: expressions after `E@`, shell patterns otherwise.
-fn patterns(call: &Call<'_>, key: &str) -> Result<Option<Vec<Regex>>, Halt> {
+fn patterns(call: &Call<'_>, key: &str) -> Result<Option<Vec<PathPattern>>, Halt> {
     if !call.arg(key).is_some_and(Value::is_truthy) {
         return Ok(None);
     }
@@ -344,10 +322,10 @@ fn patterns(call: &Call<'_>, key: &str) -> Result<Option<Vec<Regex>>, Halt> {
         .texts(key)?
         .into_iter()
         .map(|pattern| match pattern.strip_prefix("E@") {
-            Some(expression) => compile(expression, Flags::NONE),
-            None => Regex::new(&globbed(&pattern)).map_err(|error| {
-                Halt::Failed(format!("the pattern `{pattern}` cannot be used: {error}"))
-            }),
+            Some(expression) => compile(expression, Flags::NONE).map(PathPattern::Regex),
+            None => Ok(PathPattern::Glob(Glob::new(&pattern))),
         });
-    compiled.collect::<Result<Vec<Regex>, Halt>>().map(Some)
+    compiled
+        .collect::<Result<Vec<PathPattern>, Halt>>()
+        .map(Some)
 }

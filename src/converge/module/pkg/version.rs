@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use crate::text::Glob;
+
 /// Compares two versions by Debian's rules: epoch, upstream version, revision.
 pub(super) fn compare(one: &str, other: &str) -> Ordering {
     let (one, other) = (parts(one), parts(other));
@@ -166,7 +168,7 @@ fn meets(version: &str, sign: Sign, wanted: &str, ignore_epoch: bool) -> bool {
         _ => text,
     });
     if wanted.contains(['*', '?']) {
-        let is_like = matches_glob(wanted.as_bytes(), version.as_bytes());
+        let is_like = Glob::new(wanted).matches(version);
         return (sign != Sign::NotEqual) == is_like;
     }
     let order = compare(version, wanted);
@@ -178,33 +180,6 @@ fn meets(version: &str, sign: Sign, wanted: &str, ignore_epoch: bool) -> bool {
         Sign::More => order == Ordering::Greater,
         Sign::AtLeast => order != Ordering::Less,
     }
-}
-
-/// Whether a text is like a pattern with `*` and `?`, in time that does not explode.
-fn matches_glob(pattern: &[u8], text: &[u8]) -> bool {
-    let (mut at, mut place) = (0, 0);
-    let mut retry: Option<(usize, usize)> = None;
-    while place < text.len() {
-        match pattern.get(at) {
-            Some(b'*') => {
-                retry = Some((at, place));
-                at += 1;
-            }
-            Some(sign) if *sign == b'?' || *sign == text[place] => {
-                at += 1;
-                place += 1;
-            }
-            _ => {
-                let Some((star, start)) = retry else {
-                    return false;
-                };
-                retry = Some((star, start + 1));
-                at = star + 1;
-                place = start + 1;
-            }
-        }
-    }
-    pattern[at..].iter().all(|sign| *sign == b'*')
 }
 
 #[cfg(test)]

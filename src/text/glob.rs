@@ -1,0 +1,229 @@
+//! Patterns in which `*` stands for any text and `?` for any one character, over slashes and dots.
+
+/// A pattern.
+#[derive(Debug, Clone)]
+pub struct Glob(Vec<Piece>);
+
+#[derive(Debug, Clone, PartialEq)]
+enum Piece {
+    /// This character.
+    Is(char),
+    /// Any one character.
+    One,
+    /// Any number of characters.
+    Many,
+    /// One character that is in these ranges, or is not.
+    Class {
+        ranges: Vec<(char, char)>,
+        not: bool,
+    },
+}
+
+/// The signs of a pattern besides `*` and `?`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Signs {
+    /// None.
+    None,
+    /// `[seq]` and `[!seq]`.
+    Sets,
+    /// Those, `[^seq]`, and a backslash that takes a sign's meaning away.
+    SetsAndEscapes,
+}
+
+impl Glob {
+    /// Reads a pattern as Python's `fnmatch` does: `[seq]` is one of these characters, `[!seq]`
+    /// one of the others. Every text is a pattern.
+    pub fn new(pattern: &str) -> Self {
+        Self::read(pattern, Signs::Sets)
+    }
+
+    /// Reads a pattern as OpenSSH does: a bracket stands for itself.
+    pub fn without_sets(pattern: &str) -> Self {
+        Self::read(pattern, Signs::None)
+    }
+
+    /// Reads a pattern for a name in a folder as `glob(7)` does: `[^seq]` is as `[!seq]`, and a
+    /// sign after a backslash stands for itself.
+    pub fn of_name(pattern: &str) -> Self {
+        Self::read(pattern, Signs::SetsAndEscapes)
+    }
+
+    fn read(pattern: &str, signs: Signs) -> Self {
+        let text: Vec<char> = pattern.chars().collect();
+        let mut pieces = Vec::with_capacity(text.len());
+        let mut at = 0;
+        while let Some(character) = text.get(at) {
+            at += 1;
+            pieces.push(match character {
+                '*' if pieces.last() == Some(&Piece::Many) => continue,
+                '*' => Piece::Many,
+                '?' => Piece::One,
+                '[' if signs != Signs::None => match class(&text[at..], signs) {
+                    Some((piece, length)) => {
+                        at += length;
+                        piece
+                    }
+                    None => Piece::Is('['),
+                },
+                '\\' if signs == Signs::SetsAndEscapes && at < text.len() => {
+                    at += 1;
+                    Piece::Is(text[at - 1])
+                }
+                other => Piece::Is(*other),
+            });
+        }
+        Self(pieces)
+    }
+
+    /// Whether a text has characters that make it more than itself.
+    pub fn is_pattern(text: &str) -> bool {
+        text.contains(['*', '?', '['])
+    }
+
+    /// Whether all of a text fits. Takes time in proportion to the product of the lengths at worst.
+    pub fn matches(&self, text: &str) -> bool {
+        let (mut piece, mut rest) = (0, text.chars());
+        // The place after the last `*`, and the text from which that part is tried.
+        let mut star: Option<(usize, std::str::Chars<'_>)> = None;
+        while let Some(character) = rest.clone().next() {
+            match self.0.get(piece) {
+                Some(Piece::Many) => {
+                    piece += 1;
+                    star = Some((piece, rest.clone()));
+                }
+                Some(other) if other.fits(character) => {
+                    piece += 1;
+                    rest.next();
+                }
+                _ => {
+                    let Some((after, tried)) = &mut star else {
+                        return false;
+                    };
+                    tried.next();
+                    (piece, rest) = (*after, tried.clone());
+                }
+            }
+        }
+        self.0[piece..].iter().all(|piece| *piece == Piece::Many)
+    }
+}
+
+impl Piece {
+    fn fits(&self, character: char) -> bool {
+        match self {
+            Self::Is(own) => *own == character,
+            Self::One | Self::Many => true,
+            Self::Class { ranges, not } => {
+                let within = |(low, high): &(char, char)| (*low..=*high).contains(&character);
+                ranges.iter().any(within) != *not
+            }
+        }
+    }
+}
+
+/// The class that begins behind a `[`, and its length; none if nothing ends it.
+fn class(text: &[char], signs: Signs) -> Option<(Piece, usize)> {
+    let first = text.first()?;
+    let not = *first == '!' || (*first == '^' && signs == Signs::SetsAndEscapes);
+    let start = usize::from(not);
+    // A bracket that comes first is one of the characters.
+    let end = (start + 1..text.len()).find(|place| text[*place] == ']')?;
+    let mut ranges = Vec::new();
+    let mut inner = &text[start..end];
+    while let Some((first, rest)) = inner.split_first() {
+        if let ['-', last, after @ ..] = rest {
+            ranges.push((*first, *last));
+            inner = after;
+        } else {
+            ranges.push((*first, *first));
+            inner = rest;
+        }
+    }
+    Some((Piece::Class { ranges, not }, end + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(read: fn(&str) -> Glob, cases: &[(&str, &str, bool)]) {
+        for (pattern, text, expected) in cases {
+            assert_eq!(read(pattern).matches(text), *expected, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn patterns_match_as_in_python() {
+        let cases = [
+            ("w.*", "w.a.b", true),
+            ("", "", true),
+            ("", "A", false),
+            ("a", "A", false),
+            ("a?b", "a\u{e9}b", true),
+            ("*.r?n", "cmd.run", true),
+            ("[a-c]md.[!x]un", "cmd.run", true),
+            ("*_KEY", "AWS_KEY_KEY", true),
+            ("[]]", "]", true),
+            ("[z-a]", "m", false),
+            ("[a-]", "-", true),
+            ("[^a]", "^", true),
+            ("[^a]", "b", false),
+            ("\\*", "\\x", true),
+            ("test.", "test.nop", false),
+            ("[", "[", true),
+            ("*", "", true),
+            ("a?c", "abc", true),
+            ("a?c", "ac", false),
+            ("*/x/*", "a/b/x/c", true),
+            ("a*b*c", "aXbYbZc", true),
+            ("a*b*c", "aXbYbZ", false),
+            ("r[0-9]", "r5", true),
+            ("r[!0-9]", "r5", false),
+            ("[]x]", "]", true),
+            ("[x", "[x", true),
+            ("[!]", "[!]", true),
+            ("x**y", "xy", true),
+        ];
+        check(Glob::new, &cases);
+    }
+
+    #[test]
+    fn a_bracket_stands_for_itself_where_there_are_no_sets() {
+        let cases = [
+            ("[ab]", "a", false),
+            ("[ab]", "[ab]", true),
+            ("[::?]", "[::1]", true),
+            ("w?b.1", "wab.1", true),
+            ("w?b.1", "wab-1", false),
+            ("web*", "web1", true),
+            ("\\*", "\\x", true),
+        ];
+        check(Glob::without_sets, &cases);
+    }
+
+    #[test]
+    fn a_name_in_a_folder_knows_escapes_and_two_signs_for_other_characters() {
+        let cases = [
+            ("*.conf", "a.conf", true),
+            ("*.conf", "a.conf~", false),
+            ("[a-c]?", "b1", true),
+            ("[!a-c]?", "d1", true),
+            ("[^a-c]?", "d1", true),
+            ("[^a-c]?", "b1", false),
+            ("[]]", "]", true),
+            ("[", "[", true),
+            ("\\*", "*", true),
+            ("\\*", "a", false),
+            ("\\[a]", "[a]", true),
+            ("a\\", "a\\", true),
+        ];
+        check(Glob::of_name, &cases);
+    }
+
+    #[test]
+    fn a_pattern_of_many_stars_is_quick() {
+        let many = "*a".repeat(300);
+        assert!(!Glob::new(&many).matches(&"b".repeat(40_000)));
+        assert!(!Glob::new(&(many + "b")).matches(&"a".repeat(5_000)));
+    }
+}
