@@ -1,16 +1,15 @@
 //! Lets a configurator look at one task.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::evaluation::Evaluation;
 use super::task::{Task, TaskSpec};
 use crate::expr::{Context, Error, Evaluator, Reads};
 use crate::host::Variables;
 use crate::host::helpers::Helpers;
-use crate::project::{EnvRuleOptions, FilteredEnv, filter_env_with};
 use crate::task::{Environment, Machine, Settings, TaskView};
 use crate::topology::Kind;
-use crate::value::{Handle, Value};
+use crate::value::{EnvRuleOptions, Handle, Value, filter_env};
 
 impl Evaluation<'_> {
     /// Calls `look` with a view of a task; gives what it gave and what was read meanwhile.
@@ -144,7 +143,7 @@ impl TaskEnvironment<'_> {
                 });
                 let rules: Vec<(String, Value)> = rules.collect::<Result<_, Error>>()?;
                 let base = base.iter().cloned().collect();
-                of_rules(&rules, filter_env_with(&rules, &base, options))
+                of_rules(&rules, &base, options)
             }
         };
         self.add_relationship(&mut variables);
@@ -196,7 +195,14 @@ impl TaskEnvironment<'_> {
 }
 
 /// The variables that rules made, marked as secret where a rule was.
-fn of_rules(rules: &[(String, Value)], made: FilteredEnv) -> Variables {
+fn of_rules(
+    rules: &[(String, Value)],
+    base: &BTreeMap<String, String>,
+    options: EnvRuleOptions<'_>,
+) -> Variables {
+    let named = rules.iter().map(|(rule, value)| (rule.as_str(), value));
+    let mut made = filter_env(named, base, options);
+    made.variables.sort_unstable_keys();
     let mut variables = Variables::default();
     for (name, value) in made.variables {
         if made.sensitive.contains(&name) {
@@ -224,8 +230,7 @@ mod tests {
             ("USER".to_owned(), Value::from("joe")),
         ];
         let base = [("PATH".to_owned(), "/bin".to_owned())].into();
-        let made = filter_env_with(&rules, &base, EnvRuleOptions::default());
-        let variables = of_rules(&rules, made);
+        let variables = of_rules(&rules, &base, EnvRuleOptions::default());
         let all: Vec<_> = variables.iter().collect();
         let expected = [
             ("PATH", "sesame:/bin"),

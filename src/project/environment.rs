@@ -94,7 +94,7 @@ impl Environments {
 pub struct Environment {
     /// Its name, if it has one.
     pub name: Option<String>,
-    /// The rules for environment variables, in order, as [`super::filter_env`] takes them.
+    /// The rules for environment variables, in order, as [`crate::value::filter_env`] takes them.
     pub variables: Vec<(String, Value)>,
     /// Local values.
     pub locals: Map,

@@ -3,10 +3,8 @@
 mod clones;
 mod csar;
 mod embedded;
-mod env_rules;
 mod environment;
 mod error;
-mod glob;
 mod loader;
 mod locate;
 mod merge;
@@ -17,7 +15,6 @@ mod trust;
 
 pub use clones::folder_of as folder_of_clone;
 pub use csar::Csar;
-pub use env_rules::{EnvRuleOptions, FilteredEnv, filter_env, filter_env_with};
 pub use environment::{Environment, Environments};
 pub use error::Error;
 pub use loader::FileLoader;

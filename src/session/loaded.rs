@@ -12,11 +12,11 @@ use crate::diagnostic::{Diagnostics, Sources};
 use crate::ensemble::{Manifest, RecordedHistory};
 use crate::expr::{Context, Evaluator, Memo};
 use crate::name::ChangeId;
-use crate::project::{self, Environment};
+use crate::project::Environment;
 use crate::system::fs;
 use crate::topology::{Inputs, Topology};
 use crate::tosca::ServiceTemplate;
-use crate::value::{Map, Value};
+use crate::value::{EnvRuleOptions, Map, Value, filter_env};
 
 /// An ensemble that was read.
 #[derive(Debug)]
@@ -112,10 +112,10 @@ impl Session {
                 let message = format!("the variable `{name}` of the environment: {error}");
                 LoadError::new(LoadErrorKind::Invalid, message, None)
             })?;
-            rules.push((name.to_owned(), value));
+            rules.push((name, value));
         }
-        Ok(project::filter_env(&rules, self.found.env.all())
-            .into_iter()
-            .collect())
+        let rules = rules.iter().map(|(rule, value)| (rule.as_str(), value));
+        let env = filter_env(rules, self.found.env.all(), EnvRuleOptions::default());
+        Ok(env.into_iter().collect())
     }
 }

@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
+use indexmap::IndexMap;
 use regex::{Captures, Regex};
 
-use super::glob;
-use crate::value::Value;
+use super::{REDACTED, Value};
+use crate::text::Glob;
 
 /// Variables that a rule removes only if it names them exactly: without them most programs, and
 /// Unfurl itself, do not work.
-pub const REQUIRED_VARIABLES: &[&str] = &[
+const REQUIRED: &[&str] = &[
     "ASDF_DATA_DIR",
     "CURL_CA_BUNDLE",
     "HTTPS_PROXY",
@@ -62,8 +63,8 @@ pub struct EnvRuleOptions<'a> {
 /// An environment that rules made.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct FilteredEnv {
-    /// Its variables.
-    pub variables: BTreeMap<String, String>,
+    /// Its variables: those of the source that it began with, then others in the order of the rules.
+    pub variables: IndexMap<String, String>,
     /// The names of those that nobody may see.
     pub sensitive: BTreeSet<String>,
 }
@@ -72,14 +73,7 @@ impl std::fmt::Debug for FilteredEnv {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let shown = self.variables.iter().map(|(name, value)| {
             let secret = self.sensitive.contains(name);
-            (
-                name,
-                if secret {
-                    crate::value::REDACTED
-                } else {
-                    value
-                },
-            )
+            (name, if secret { REDACTED } else { value })
         });
         f.debug_map().entries(shown).finish()
     }
@@ -94,11 +88,37 @@ impl FilteredEnv {
             self.sensitive.remove(name);
         }
     }
+
+    fn set_by_rule(&mut self, name: &str, value: &Value, options: EnvRuleOptions<'_>) {
+        if !value.is_null() {
+            let text = self.text_of(value, options);
+            self.set(name, &text, value.has_sensitive());
+        }
+    }
+
+    /// The text of a value as an environment holds it: true is `true`, false is empty.
+    fn text_of(&self, value: &Value, options: EnvRuleOptions<'_>) -> String {
+        let text = match value.reveal() {
+            Value::Bool(true) => "true".to_owned(),
+            Value::Bool(false) => String::new(),
+            other => other.to_string(),
+        };
+        let Some(others) = options.substitute else {
+            return text;
+        };
+        let lookup = |name: &str| {
+            self.variables
+                .get(name)
+                .or_else(|| others.get(name))
+                .cloned()
+        };
+        substitute_variables(&text, lookup)
+    }
 }
 
 impl IntoIterator for FilteredEnv {
     type Item = (String, String);
-    type IntoIter = std::collections::btree_map::IntoIter<String, String>;
+    type IntoIter = indexmap::map::IntoIter<String, String>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.variables.into_iter()
@@ -108,24 +128,19 @@ impl IntoIterator for FilteredEnv {
 /// Applies rules to an environment, in their order: `NAME: v` sets, `+GLOB: default` copies from
 /// the source, `-GLOB` removes, `^NAME: v` prepends `v:`; `!` after the sign turns the pattern
 /// around; a null value sets nothing.
-pub fn filter_env(rules: &[(String, Value)], source: &BTreeMap<String, String>) -> FilteredEnv {
-    filter_env_with(rules, source, EnvRuleOptions::default())
-}
-
-/// Does what [`filter_env`] does, with options.
-pub fn filter_env_with(
-    rules: &[(String, Value)],
+pub fn filter_env<'r>(
+    rules: impl IntoIterator<Item = (&'r str, &'r Value)>,
     source: &BTreeMap<String, String>,
     options: EnvRuleOptions<'_>,
 ) -> FilteredEnv {
     let mut result = FilteredEnv::default();
     if !options.add_only {
-        result.variables.clone_from(source);
+        result.variables = source.clone().into_iter().collect();
     }
     for (rule, value) in rules {
         let sign = rule.chars().next().filter(|sign| "+-^".contains(*sign));
         let Some(sign) = sign else {
-            set(&mut result, rule, value, options);
+            result.set_by_rule(rule, value, options);
             continue;
         };
         let pattern = &rule[1..];
@@ -133,15 +148,17 @@ pub fn filter_env_with(
             Some(pattern) => (pattern, true),
             None => (pattern, false),
         };
-        let fits = |name: &str| glob::matches(pattern, name) != negated;
+        let glob = Glob::new(pattern);
+        let fits = |name: &str| glob.matches(name) != negated;
         if sign == '-' {
-            let exactly = REQUIRED_VARIABLES.contains(&pattern);
-            result.variables.retain(|name, _| {
-                !fits(name) || (REQUIRED_VARIABLES.contains(&name.as_str()) && !exactly)
-            });
+            let exactly = REQUIRED.contains(&pattern);
+            result
+                .variables
+                .retain(|name, _| !fits(name) || (REQUIRED.contains(&name.as_str()) && !exactly));
             continue;
         }
-        let prefix = (sign == '^' && value.is_truthy()).then(|| text_of(value));
+        let prefix = (sign == '^' && value.is_truthy()).then(|| result.text_of(value, options));
+        let prefix = prefix.filter(|prefix| !prefix.is_empty());
         let mut found = false;
         for (name, old) in source.iter().filter(|(name, _)| fits(name)) {
             found = true;
@@ -154,7 +171,7 @@ pub fn filter_env_with(
             }
         }
         if !found {
-            set(&mut result, pattern, value, options);
+            result.set_by_rule(pattern, value, options);
         }
     }
     result
@@ -163,36 +180,9 @@ pub fn filter_env_with(
     result
 }
 
-fn set(result: &mut FilteredEnv, name: &str, value: &Value, options: EnvRuleOptions<'_>) {
-    if value.is_null() {
-        return;
-    }
-    let mut text = text_of(value);
-    if let Some(others) = options.substitute {
-        let lookup = |name: &str| {
-            result
-                .variables
-                .get(name)
-                .or_else(|| others.get(name))
-                .cloned()
-        };
-        text = substitute_variables(&text, lookup);
-    }
-    result.set(name, &text, value.has_sensitive());
-}
-
-/// The text of a value as an environment holds it: true is `true`, false is empty.
-fn text_of(value: &Value) -> String {
-    match value.reveal() {
-        Value::Bool(true) => "true".to_owned(),
-        Value::Bool(false) => String::new(),
-        other => other.to_string(),
-    }
-}
-
 /// Replaces `${NAME}`, `${A|B}` (the first that is set) and `${NAME:default}`; `\${` stays, less
 /// one backslash.
-pub fn substitute_variables(text: &str, lookup: impl Fn(&str) -> Option<String>) -> String {
+fn substitute_variables(text: &str, lookup: impl Fn(&str) -> Option<String>) -> String {
     static VARIABLE: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"(\\+)?\$\{([\w|]+)(:.+?)?\}").expect("the pattern is a regular expression")
     });
@@ -224,11 +214,13 @@ mod tests {
             .collect()
     }
 
-    fn owned(rules: &[(&str, Value)]) -> Vec<(String, Value)> {
-        rules
-            .iter()
-            .map(|(rule, value)| ((*rule).to_owned(), value.clone()))
-            .collect()
+    fn filtered(
+        rules: &[(&str, Value)],
+        source: &[(&str, &str)],
+        options: EnvRuleOptions<'_>,
+    ) -> FilteredEnv {
+        let rules = rules.iter().map(|(rule, value)| (*rule, value));
+        filter_env(rules, &map(source), options)
     }
 
     fn apply(rules: &[(&str, Value)], source: &[(&str, &str)], add_only: bool) -> String {
@@ -236,9 +228,11 @@ mod tests {
             add_only,
             substitute: None,
         };
-        let result = filter_env_with(&owned(rules), &map(source), options);
+        let result = filtered(rules, source, options);
         let variables = result.variables.iter().map(|(k, v)| format!("{k}={v}"));
-        variables.collect::<Vec<_>>().join(" ")
+        let mut variables: Vec<String> = variables.collect();
+        variables.sort_unstable();
+        variables.join(" ")
     }
 
     #[test]
@@ -297,6 +291,44 @@ mod tests {
     }
 
     #[test]
+    fn what_is_prepended_may_hold_references_and_nothing_is_no_prefix() {
+        let rules = [
+            ("^PATH", Value::from("${HOME}/bin")),
+            ("^LANG", Value::from(0)),
+            ("^HOME", Value::from("${NONE}")),
+        ];
+        let source = [("HOME", "/me"), ("LANG", "C"), ("PATH", "/bin")];
+        let others = map(&source);
+        let options = EnvRuleOptions {
+            add_only: true,
+            substitute: Some(&others),
+        };
+        let result = filtered(&rules, &source, options);
+        let variables: Vec<_> = result.into_iter().collect();
+        let expected = [("PATH", "/me/bin:/bin"), ("LANG", "C"), ("HOME", "/me")];
+        assert_eq!(
+            variables,
+            expected.map(|(k, v)| (k.to_owned(), v.to_owned()))
+        );
+        let kept = apply(&[("^PATH", "${HOME}".into())], &source[2..], false);
+        assert_eq!(kept, "PATH=${HOME}:/bin");
+    }
+
+    #[test]
+    fn an_unclosed_bracket_in_a_rule_stands_for_itself() {
+        let source = [("A[", "x"), ("A1", "y"), ("B", "z")];
+        assert_eq!(apply(&[("+A[", Value::Null)], &source, true), "A[=x");
+        assert_eq!(apply(&[("+[!A]", Value::Null)], &source, true), "B=z");
+    }
+
+    #[test]
+    fn every_variable_that_is_required_survives() {
+        let source: Vec<_> = REQUIRED.iter().map(|name| (*name, "x")).collect();
+        let result = filtered(&[("-*", Value::Null)], &source, EnvRuleOptions::default());
+        assert_eq!(result.variables.len(), 37);
+    }
+
+    #[test]
     fn order_counts() {
         let rules = [("-*", Value::Null), ("+B", Value::Null), ("A", 1.into())];
         assert_eq!(apply(&rules, &[("B", "b"), ("C", "c")], false), "A=1 B=b");
@@ -310,7 +342,7 @@ mod tests {
             add_only: true,
             substitute: Some(&others),
         };
-        let result = filter_env_with(&owned(&rules), &BTreeMap::new(), options);
+        let result = filtered(&rules, &[], options);
         assert_eq!(result.variables["B"], "1ynone");
     }
 
@@ -331,7 +363,7 @@ mod tests {
             ("B", secret),
             ("-B", Value::Null),
         ];
-        let result = filter_env(&owned(&rules), &map(&[("PATH", "x")]));
+        let result = filtered(&rules, &[("PATH", "x")], EnvRuleOptions::default());
         assert_eq!(result.variables["A"], "hush");
         assert!(result.sensitive.iter().eq(["A", "PATH"]));
         assert!(!format!("{result:?}").contains("hush"));
