@@ -1,23 +1,29 @@
 //! Names that resemble a misspelt one.
 
-/// How many candidates are looked at, so that many mistakes among many names stay cheap.
-const MOST: usize = 2_000;
+use strsim::osa_distance;
 
-/// The candidate that is most like `name`, if one is like it at all.
+/// How many candidates are looked at, so that many mistakes among many names stay cheap.
+const MAX_CANDIDATES: usize = 2_000;
+
+/// The candidate that is most like `name`, if one is like it at all; the first one by name of those
+/// that are equally like it.
 fn most_similar<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let length = name.chars().count();
     if length < 2 {
         return None;
     }
     let allowed = (length / 3).max(1);
-    candidates
+    let name = name.to_lowercase();
+    let close = candidates
         .into_iter()
-        .take(MOST)
-        .filter(|candidate| candidate.len().abs_diff(name.len()) <= allowed * 4)
-        .map(|candidate| (distance(name, candidate, allowed), candidate))
-        .filter(|(distance, _)| *distance <= allowed)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
+        .take(MAX_CANDIDATES)
+        .filter_map(|candidate| {
+            // A text that is much longer or shorter needs no look at its characters.
+            let is_near = candidate.chars().count().abs_diff(length) <= 2 * allowed;
+            let distance = is_near.then(|| osa_distance(&name, &candidate.to_lowercase()))?;
+            (distance <= allowed).then_some((distance, candidate))
+        });
+    close.min().map(|(_, candidate)| candidate)
 }
 
 /// The words `did you mean` with the most similar candidate.
@@ -26,33 +32,6 @@ pub fn did_you_mean<'a>(
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<String> {
     most_similar(name, candidates).map(|found| format!("did you mean `{found}`?"))
-}
-
-/// How many characters must be put in, taken out, replaced or swapped; more than `most` may be
-/// any larger number.
-fn distance(left: &str, right: &str, most: usize) -> usize {
-    let left: Vec<char> = left.chars().flat_map(char::to_lowercase).collect();
-    let right: Vec<char> = right.chars().flat_map(char::to_lowercase).collect();
-    let mut before: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=right.len()).collect();
-    for (row, from) in left.iter().enumerate() {
-        let mut next = vec![row + 1];
-        for (column, to) in right.iter().enumerate() {
-            let replaced = last[column] + usize::from(from != to);
-            let mut best = replaced.min(last[column + 1] + 1).min(next[column] + 1);
-            let swapped =
-                row > 0 && column > 0 && *from == right[column - 1] && left[row - 1] == *to;
-            if swapped {
-                best = best.min(before[column - 1] + 1);
-            }
-            next.push(best);
-        }
-        if next.iter().min().is_some_and(|least| *least > most) {
-            return most + 1;
-        }
-        before = std::mem::replace(&mut last, next);
-    }
-    last[right.len()]
 }
 
 #[cfg(test)]
@@ -67,5 +46,18 @@ mod tests {
         assert_eq!(most_similar("capabilites", names), Some("capabilities"));
         assert_eq!(most_similar("nothing", names), None);
         assert_eq!(most_similar("dbs", ["bds", "x"]), Some("bds"));
+        assert_eq!(most_similar("WEBB", ["Web", "w"]), Some("Web"));
+        assert_eq!(most_similar("d", ["db"]), None);
+    }
+
+    #[test]
+    fn the_order_of_the_candidates_does_not_count() {
+        let names = ["Webc", "Weba", "Webs", "Web1"];
+        for first in 0..names.len() {
+            let mut turned = names;
+            turned.rotate_left(first);
+            assert_eq!(most_similar("Webx", turned), Some("Web1"));
+        }
+        assert_eq!(most_similar("Webx", ["Wb", "Weba", "webX"]), Some("webX"));
     }
 }

@@ -4,11 +4,13 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use indexmap::IndexMap;
+
 use crate::dag::find_cycle;
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Span};
 use crate::name::TypeName;
 use crate::text::did_you_mean;
-use crate::value::{FoldMap, FoldSet};
+use crate::value::{Fold, FoldMap, FoldSet};
 use crate::yaml::Node;
 
 use super::definition::{TypeKey, simple_kind};
@@ -25,9 +27,6 @@ pub(super) const BUILT_IN: u32 = 0;
 
 /// The namespace of the service template itself.
 pub(super) const ROOT: u32 = 1;
-
-/// How many names are compared to one that is not known.
-const MOST_CANDIDATES: usize = 2_000;
 
 /// For how many names that are not known similar ones are looked for.
 const MOST_HINTS: usize = 100;
@@ -90,7 +89,8 @@ pub(super) enum Resolved {
 /// The types that one file declares, and the files it imports.
 #[derive(Debug, Default)]
 pub(super) struct Namespace {
-    pub(super) names: FoldMap<Arc<str>, TypeKey>,
+    /// In the order of the file, so that the same names are looked through in each run.
+    pub(super) names: IndexMap<Arc<str>, TypeKey, Fold>,
     /// Types that share their name with a later one of another section.
     pub(super) shadowed: FoldMap<(Section, Arc<str>), TypeKey>,
     pub(super) imports: Vec<(u32, Option<Arc<str>>)>,
@@ -483,7 +483,7 @@ impl Types {
         let own = self.namespaces[namespace as usize].names.keys();
         let all = self.namespaces.iter().flat_map(|other| other.names.keys());
         let candidates = own.chain(all).map(|name| &**name);
-        let hint = did_you_mean(name, candidates.take(MOST_CANDIDATES));
+        let hint = did_you_mean(name, candidates);
         hints.insert(name.into(), hint.clone());
         hint
     }
