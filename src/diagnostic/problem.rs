@@ -119,6 +119,13 @@ impl Diagnostics {
         self.0.len()
     }
 
+    /// The message of the first one; empty if there are none.
+    pub fn first_message(&self) -> String {
+        self.0
+            .first()
+            .map_or_else(String::new, |first| first.message.clone())
+    }
+
     /// Each of them, in the order found.
     pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
         self.0.iter()

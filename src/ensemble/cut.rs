@@ -12,11 +12,10 @@ use super::jobs_tsv::{CUT_OFF, job_line};
 use super::journal::{Journal, JournalError};
 use super::manifest::Manifest;
 use super::record::{Changelogs, Record, changelog_text, discovered_section, job_file_name};
-use crate::diagnostic::Sources;
 use crate::name::{ChangeId, InterfaceName, Status};
 use crate::plan::Goal;
 use crate::value::{Map, Value};
-use crate::yaml::{self, Limits};
+use crate::yaml::{Schema, parse_text};
 
 /// What a task that never ended says of itself.
 const IN_DOUBT: &str = "its job was cut off: nobody knows whether it has done its work";
@@ -459,11 +458,6 @@ fn map_of(text: &str) -> Result<Map, CutOffError> {
 }
 
 fn value_of(text: &str) -> Result<Value, CutOffError> {
-    let mut sources = Sources::default();
-    let source = sources.add("journal", text, None);
-    let parsed = yaml::parse(&sources, source, &Limits::default());
-    parsed.map(|node| node.to_value()).map_err(|problems| {
-        let first = problems.iter().next();
-        CutOffError::Form(first.map_or_else(String::new, |it| it.message.clone()))
-    })
+    let node = parse_text(Schema::Core, text).map_err(CutOffError::Form)?;
+    Ok(node.to_value())
 }

@@ -6,12 +6,11 @@ use std::path::Path;
 
 use super::joblog::{JobLog, LoggedJob, LoggedTask, is_about};
 use super::records::RecordFile;
-use crate::diagnostic::Sources;
 use crate::name::ChangeId;
 use crate::system::fs;
 use crate::text::did_you_mean;
 use crate::value::Value;
-use crate::yaml::{self, Limits};
+use crate::yaml::{Schema, parse_text};
 
 /// Which part of a history is asked for.
 #[derive(Debug, Clone, Default)]
@@ -152,11 +151,9 @@ fn read_log(manifest: &Path, folder: &Path) -> JobLog {
         text.lines()
             .any(|line| line.starts_with(['c', '"', '\'', '{']))
     };
-    let root = text.filter(keeps).and_then(|text| {
-        let mut sources = Sources::default();
-        let source = sources.add(manifest, text, None);
-        yaml::parse(&sources, source, &Limits::default()).ok()
-    });
+    let root = text
+        .filter(keeps)
+        .and_then(|text| parse_text(Schema::Core, &text).ok());
     let value = |key: &str| Some(root.as_ref()?.get(key)?.to_value());
     let last_job = value("lastJob").unwrap_or_default();
     match value("changes") {

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources, Span};
+use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Span};
 use crate::tosca::service_template_keys;
 use crate::value::{Map, Value};
 use crate::yaml::{
-    self, Expanded, Key, Limits, Node, Patch, PatchError, Rest, Route, Shape, Table,
+    self, Expanded, Key, Node, Patch, PatchError, Rest, Route, Schema, Shape, Table,
 };
 
 /// The versions of the format that are understood.
@@ -230,9 +230,7 @@ impl Manifest {
     /// As [`Manifest::with_sections`], into a text that somebody wrote over this one meanwhile;
     /// none if the sections have no place in it.
     pub fn with_sections_in(&self, text: &str, sections: &[(String, Value)]) -> Option<String> {
-        let mut sources = Sources::default();
-        let source = sources.add(&self.path, text, None);
-        let raw = yaml::parse(&sources, source, &Limits::default()).ok()?;
+        let raw = yaml::parse_text(Schema::Core, text).ok()?;
         raw.as_map()?;
         let patches = sections.iter().map(|section| self.section_patch(section));
         yaml::apply(text, &raw, &patches.collect::<Vec<_>>()).ok()

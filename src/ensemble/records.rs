@@ -6,12 +6,11 @@ use std::ops::Range;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use crate::diagnostic::Sources;
 use crate::job::Recorded;
 use crate::name::ChangeId;
 use crate::system::fs;
 use crate::value::{Map, Value};
-use crate::yaml::{self, Limits};
+use crate::yaml::{Limits, Schema, parse_text};
 
 /// How the record of a task begins where files of records are written as this program does.
 const ITEM: &str = "- changeId: ";
@@ -272,12 +271,7 @@ pub(super) fn id_of(record: &Value) -> Option<ChangeId> {
 }
 
 fn parse(text: &str) -> Result<Value, UnreadableRecord> {
-    let mut sources = Sources::default();
-    let source = sources.add("records", text, None);
-    let root = yaml::parse(&sources, source, &Limits::default()).map_err(|problems| {
-        let first = problems.iter().next();
-        UnreadableRecord::Yaml(first.map_or_else(String::new, |problem| problem.message.clone()))
-    })?;
+    let root = parse_text(Schema::Core, text).map_err(UnreadableRecord::Yaml)?;
     Ok(root.to_value())
 }
 

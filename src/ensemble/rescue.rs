@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use super::manifest::Manifest;
 use super::record::Record;
-use crate::diagnostic::Sources;
 use crate::name::ChangeId;
 use crate::system::{env, fs};
 use crate::value::{Value, canonical_sha256};
@@ -194,9 +193,7 @@ impl Rescue {
             why,
         };
         let section = |(name, text): &(String, String)| {
-            let mut sources = Sources::default();
-            let source = sources.add(path, text.as_str(), None);
-            let node = yaml::parse(&sources, source, &yaml::Limits::default());
+            let node = yaml::parse_text(yaml::Schema::Core, text);
             let node = node.map_err(|_| form(format!("its section `{name}` cannot be read")))?;
             Ok((name.clone(), node.to_value()))
         };

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::Error;
 use crate::system::env::Env;
 use crate::system::process::{Helper, Output, run};
+use crate::text::without_logins;
 
 /// How long a call may take that goes to no network.
 const LOCAL_LIMIT: Duration = Duration::from_mins(2);
@@ -66,7 +67,7 @@ impl Call {
             path: self.folder,
             source,
         })?;
-        output.stderr = without_passwords(&String::from_utf8_lossy(&output.stderr)).into_bytes();
+        output.stderr = without_logins(&String::from_utf8_lossy(&output.stderr)).into_bytes();
         Ok(output)
     }
 }
@@ -126,36 +127,4 @@ fn surroundings(folder: &Path) -> Vec<(String, String)> {
         variables.push(("GIT_SSH_COMMAND".into(), "ssh -oBatchMode=yes".into()));
     }
     variables
-}
-
-/// The text with what stands before the `@` of URLs left out.
-pub(super) fn without_passwords(text: &str) -> String {
-    let mut clean = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find("://") {
-        let (before, after) = rest.split_at(at + 3);
-        clean.push_str(before);
-        let end = after
-            .find(|c: char| c == '/' || c.is_whitespace() || matches!(c, '\'' | '"'))
-            .unwrap_or(after.len());
-        let host = after[..end].rfind('@').map_or(0, |at| at + 1);
-        rest = &after[host..];
-    }
-    clean.push_str(rest);
-    clean
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn passwords_in_urls_are_left_out() {
-        let text = "could not reach 'https://me:s3cret@host/a.git' or ssh://git@host:22/b";
-        insta::assert_snapshot!(
-            without_passwords(text),
-            @"could not reach 'https://host/a.git' or ssh://host:22/b"
-        );
-        assert_eq!(without_passwords("git@host:a.git"), "git@host:a.git");
-    }
 }

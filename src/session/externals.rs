@@ -37,7 +37,7 @@ impl From<LoadError> for Unusable {
     fn from(failure: LoadError) -> Self {
         let first = failure.problems.iter().next();
         let place = first.and_then(|problem| failure.sources.place(problem.span()?));
-        let message = first.map_or_else(String::new, |problem| problem.message.clone());
+        let message = failure.problems.first_message();
         let help = first.and_then(|problem| problem.help.clone());
         let message = match place {
             Some(place) => format!("{message} ({place})"),

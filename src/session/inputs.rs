@@ -4,13 +4,13 @@
 use std::sync::Arc;
 
 use super::options::SessionOptions;
-use crate::diagnostic::{Diagnostic, Diagnostics, Sources, Span};
+use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::ensemble::Manifest;
 use crate::project::Environment;
 use crate::topology::Inputs;
 use crate::tosca::ServiceTemplate;
 use crate::value::{Map, Value};
-use crate::yaml::{self, Limits, Node};
+use crate::yaml::{self, Node, Schema};
 
 /// The inputs of the topology, with the places of those that are not left to their defaults:
 /// `--var input_x` goes before the environment's, these before the ensemble's own, these before
@@ -60,17 +60,7 @@ pub(super) fn inputs_of(
 }
 
 fn parse_value(text: &str) -> Result<Value, String> {
-    let mut sources = Sources::default();
-    let source = sources.add("--var", text, None);
-    let first = |problems: Diagnostics| {
-        problems
-            .iter()
-            .next()
-            .map_or_else(String::new, |problem| problem.message.clone())
-    };
-    yaml::parse(&sources, source, &Limits::default())
-        .map(|node| node.to_value())
-        .map_err(first)
+    Ok(yaml::parse_text(Schema::Core, text)?.to_value())
 }
 
 #[cfg(test)]
@@ -78,10 +68,11 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::diagnostic::SourceId;
+    use crate::diagnostic::{SourceId, Sources};
     use crate::ensemble::ManifestSource;
     use crate::project::Environments;
     use crate::tosca::{self, NoImports, ReadOptions};
+    use crate::yaml::Limits;
 
     const ENSEMBLE: &str = "apiVersion: unfurl/v1alpha1
 kind: Ensemble

@@ -169,10 +169,7 @@ fn lost(name: &TemplateName, file: &str, why: Option<&String>) -> String {
 
 fn parse(name: &str, text: &str, sources: &mut Sources) -> Result<Node, String> {
     let source = sources.add(name, text, None);
-    yaml::parse(sources, source, &Limits::default()).map_err(|problems| {
-        let first = problems.iter().next();
-        first.map_or_else(String::new, |problem| problem.message.clone())
-    })
+    yaml::parse(sources, source, &Limits::default()).map_err(|problems| problems.first_message())
 }
 
 /// Puts what fails with words in the place of secrets, which are not kept.

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
-use crate::diagnostic::Sources;
 use crate::exec::perform_effect;
 use crate::expr::{
     Answer, Clock, Effect, EffectError, Effects, Env, Place, Random, ReadError, ReadFiles, Yaml,
@@ -186,15 +185,7 @@ impl Random for RealWorld {
 
 impl Yaml for RealWorld {
     fn parse_yaml(&self, text: &str) -> Result<Value, YamlError> {
-        let mut sources = Sources::default();
-        let source = sources.add("template", text, None);
-        let root = yaml::parse(&sources, source, &yaml::Limits::default()).map_err(|problems| {
-            let first = problems
-                .iter()
-                .next()
-                .map(|problem| problem.message.clone());
-            YamlError(first.unwrap_or_else(|| "it is not YAML".to_owned()))
-        })?;
+        let root = yaml::parse_text(yaml::Schema::Core, text).map_err(YamlError)?;
         Ok(root.to_value())
     }
 

@@ -2,8 +2,8 @@
 
 use std::sync::OnceLock;
 
-use crate::diagnostic::{Sources, Span};
-use crate::yaml::{Entry, Kind, Limits, Mapping, Node, parse};
+use crate::diagnostic::Span;
+use crate::yaml::{Entry, Kind, Mapping, Node, Schema, parse_text};
 
 use super::section::Section;
 
@@ -71,9 +71,7 @@ fn types_in(text: &'static str) -> Vec<BuiltIn> {
 
 /// Parses a built-in type. Its nodes have no places, for no file of the user's says them.
 pub(super) fn parse_built_in(body: &str) -> Node {
-    let mut sources = Sources::default();
-    let source = sources.add("built-in types", body, None);
-    match parse(&sources, source, &Limits::default()) {
+    match parse_text(Schema::Core, body) {
         Ok(node) => without_places(&node),
         // A test parses every built-in type, so that none is ever unreadable here.
         Err(_) => Node::new(Kind::Null, Span::NONE, None),

@@ -28,7 +28,7 @@ pub use loader::{IncludeRequest, Loaded, Loader, NoLoader};
 pub use mapping::Mapping;
 pub use merge::{diff, merge};
 pub use node::{Entry, Kind, Node};
-pub use parse::{parse, parse_as};
+pub use parse::{parse, parse_as, parse_text};
 pub use patch::{PatchError, apply};
 pub use route::{Op, Patch, Route, Step};
 pub use schema::Schema;

@@ -18,6 +18,14 @@ pub fn parse(sources: &Sources, source: SourceId, limits: &Limits) -> Result<Nod
     parse_as(Schema::Core, sources, source, limits)
 }
 
+/// Reads a text that stands alone as one document; fails with the first problem, without its place.
+pub fn parse_text(schema: Schema, text: &str) -> Result<Node, String> {
+    let mut sources = Sources::default();
+    let source = sources.add("", text, None);
+    parse_as(schema, &sources, source, &Limits::default())
+        .map_err(|problems| problems.first_message())
+}
+
 /// Reads a text of `sources` as one document in which plain scalars mean what a schema says.
 pub fn parse_as(
     schema: Schema,

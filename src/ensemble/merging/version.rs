@@ -1,10 +1,7 @@
 //! One version of an ensemble's file, its records told from the rest.
 
-use std::path::PathBuf;
-
-use crate::diagnostic::Sources;
 use crate::value::Value;
-use crate::yaml::{self, Limits, Node, Patch, Route};
+use crate::yaml::{self, Node, Patch, Route, Schema};
 
 /// One version of an ensemble's file.
 pub(super) struct Version<'t> {
@@ -14,9 +11,7 @@ pub(super) struct Version<'t> {
 
 impl<'t> Version<'t> {
     pub(super) fn read(text: &'t str) -> Option<Self> {
-        let mut sources = Sources::default();
-        let source = sources.add(PathBuf::from("ensemble.yaml"), text, None);
-        let root = yaml::parse(&sources, source, &Limits::default()).ok()?;
+        let root = yaml::parse_text(Schema::Core, text).ok()?;
         root.as_map()?;
         Some(Self { text, root })
     }

@@ -8,6 +8,7 @@ use super::error::clean;
 use super::settings::Settings;
 use super::ssh::call;
 use crate::text::quoted_always;
+use crate::value::Secrets;
 
 /// Where the HTTP API is, and headers, which are secret.
 #[derive(Clone, PartialEq, Eq)]
@@ -32,7 +33,10 @@ pub(super) fn authenticate(settings: &Settings, to: &SshEndpoint) -> Result<Gran
     let output = call(settings, to, &words, Vec::new())?;
     let usual = to.over_http();
     if !output.is_ok() {
-        let said = clean(&String::from_utf8_lossy(&output.stderr), &[]);
+        let said = clean(
+            &String::from_utf8_lossy(&output.stderr),
+            &Secrets::default(),
+        );
         return Err(Error::NoServer(format!(
             "`{}` has neither `git-lfs-transfer` nor `git-lfs-authenticate`: {said}",
             to.shown()

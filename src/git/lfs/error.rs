@@ -1,5 +1,7 @@
 //! Why a server did not lock.
 
+use crate::value::Secrets;
+
 /// Why a server did not lock. `server` is its address without user and password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -102,7 +104,7 @@ impl Error {
     }
 
     /// Takes secrets out of what it tells, and what is not for a terminal.
-    pub(super) fn without(self, secrets: &[String]) -> Self {
+    pub(super) fn without(self, secrets: &Secrets) -> Self {
         let clean = |text: String| clean(&text, secrets);
         match self {
             Self::NoServer(reason) => Self::NoServer(clean(reason)),
@@ -145,11 +147,8 @@ impl Error {
 const MOST_SHOWN: usize = 300;
 
 /// What a server or program said, as one short line without control characters and secrets.
-pub(super) fn clean(text: &str, secrets: &[String]) -> String {
-    let mut text = text.to_owned();
-    for secret in secrets.iter().filter(|secret| !secret.is_empty()) {
-        text = text.replace(secret.as_str(), "<<REDACTED>>");
-    }
+pub(super) fn clean(text: &str, secrets: &Secrets) -> String {
+    let text = secrets.redact(text);
     let words: Vec<_> = text
         .split(|c: char| c.is_control() || c.is_whitespace())
         .filter(|word| !word.is_empty())
@@ -169,9 +168,14 @@ mod tests {
     fn what_a_server_says_is_shown_without_secrets_in_one_line() {
         let said = "bad token\u{1b}[31m s3cret\r\nfor you";
         insta::assert_snapshot!(
-            clean(said, &["s3cret".to_owned(), String::new()]),
+            clean(said, &["s3cret", "to", ""].into_iter().collect()),
             @"bad token [31m <<REDACTED>> for you"
         );
-        assert_eq!(clean(&"x".repeat(1000), &[]).chars().count(), 301);
+        assert_eq!(
+            clean(&"x".repeat(1000), &Secrets::default())
+                .chars()
+                .count(),
+            301
+        );
     }
 }

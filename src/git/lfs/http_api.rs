@@ -7,6 +7,7 @@ use super::lock::{Created, LfsLock};
 use super::reply::{Page, lock_in, message_in, page_in};
 use super::settings::{Settings, about_url};
 use crate::system::http::{self, Limits, Request, Response};
+use crate::value::Secrets;
 
 /// The form of what is sent and of what comes back.
 const FORM: &str = "application/vnd.git-lfs+json";
@@ -20,7 +21,7 @@ pub(super) struct HttpApi {
     limits: Limits,
     login: Option<Login>,
     /// What must not be shown.
-    secrets: Vec<String>,
+    secrets: Secrets,
 }
 
 impl std::fmt::Debug for HttpApi {
@@ -60,10 +61,12 @@ impl HttpApi {
             }),
             _ => None,
         };
-        let mut secrets: Vec<String> = Vec::new();
+        let mut secrets = Secrets::default();
         for (_, value) in &headers {
-            secrets.push(value.clone());
-            secrets.extend(value.split_once(' ').map(|(_, token)| token.to_owned()));
+            secrets.add(value);
+            if let Some((_, token)) = value.split_once(' ') {
+                secrets.add(token);
+            }
         }
         let mut api = Self {
             settings: settings.clone(),
@@ -78,7 +81,8 @@ impl HttpApi {
     }
 
     fn log_in(&mut self, login: Option<Login>) {
-        self.secrets.extend(login.iter().flat_map(Login::secrets));
+        let secrets = login.iter().flat_map(Login::secrets);
+        secrets.for_each(|secret| self.secrets.add(secret));
         self.login = login;
     }
 

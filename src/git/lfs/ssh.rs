@@ -9,6 +9,7 @@ use super::reply::{Page, lock_in_answer, page_in_answer};
 use super::settings::{Settings, SshCommand};
 use crate::system::process::{self, Helper, Output};
 use crate::text::quoted_always;
+use crate::value::Secrets;
 
 /// What SSH exits with when it could not connect.
 const NOT_CONNECTED: i32 = 255;
@@ -105,14 +106,14 @@ fn ask(
     let answer = answers.nth(1).filter(|it| it.status().is_some());
     answer.ok_or_else(|| {
         let said = String::from_utf8_lossy(&output.stderr);
-        let reason = format!("it ended early. {}", clean(&said, &[]));
+        let reason = format!("it ended early. {}", clean(&said, &Secrets::default()));
         garbled(to, reason.trim_end()).into()
     })
 }
 
 fn refused(to: &SshEndpoint, answer: &Answer) -> Error {
     let server = to.shown();
-    let message = clean(&answer.message(), &[]);
+    let message = clean(&answer.message(), &Secrets::default());
     match answer.status().unwrap_or_default() {
         401 => Error::Unauthorized { server, message },
         403 => Error::Forbidden { server, message },
@@ -141,7 +142,7 @@ pub(super) fn call(
 ) -> Result<Output, Error> {
     let unreachable = |reason: String, asked: bool| Error::Unreachable {
         server: to.shown(),
-        reason: clean(&reason, &[]),
+        reason: clean(&reason, &Secrets::default()),
         asked,
     };
     let helper = Helper {

@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use super::error::ExecutorError;
 use super::table::{BUILT_IN, OPTIONS, Trust, known};
-use crate::diagnostic::Sources;
 use crate::host::Secret;
 use crate::host::chain::{Become, Chain, Executor, Own, Spread};
 use crate::system::fs;
 use crate::value::{Map, Value};
-use crate::yaml::{self, Limits};
+use crate::yaml::{Schema, parse_text};
 
 /// The time over which hosts are spread unless told otherwise, in seconds (X14).
 const SPLAY_TIME: u32 = 300;
@@ -132,17 +131,12 @@ impl ChainSpec {
 }
 
 fn value_of(what: &'static str, text: &str) -> Result<Value, ExecutorError> {
-    let mut sources = Sources::default();
-    let source = sources.add(what, text, None);
-    let node = yaml::parse(&sources, source, &Limits::default());
+    let node = parse_text(Schema::Core, text);
     node.map(|node| node.to_value())
-        .map_err(|problems| ExecutorError::Text {
+        .map_err(|why| ExecutorError::Text {
             what,
             text: text.to_owned(),
-            why: problems
-                .iter()
-                .next()
-                .map_or_else(String::new, |problem| problem.message.clone()),
+            why,
         })
 }
 

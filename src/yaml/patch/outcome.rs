@@ -2,19 +2,16 @@
 
 use super::PatchError;
 use super::change::Change;
-use crate::diagnostic::Sources;
 use crate::value::{REDACTED, Value};
 use crate::yaml::emit::{emit_flow, visible};
-use crate::yaml::{Kind, Limits, Node, Route, parse};
+use crate::yaml::{Kind, Node, Route, Schema, parse_text};
 
 /// Reads an edited text again: whether it is what the change makes of the old tree.
 ///
 /// The event parser reads some texts that YAML forbids, such as `: [2] : f`; an edit that would be
 /// right in a valid text can break one of these. Takes as long as reading does.
 pub(super) fn is_as_meant(text: &str, old: &Node, change: &Change) -> Result<bool, PatchError> {
-    let mut sources = Sources::default();
-    let source = sources.add("edited", text, None);
-    let Ok(new) = parse(&sources, source, &Limits::default()) else {
+    let Ok(new) = parse_text(Schema::Core, text) else {
         return Ok(false);
     };
     let old = old.to_value();

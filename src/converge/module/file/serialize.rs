@@ -9,10 +9,9 @@ use super::place::{Body, Links, NewShown, Parents, Wish, place};
 use super::text::Shown;
 use super::work::{Owners, Work, absolute, need, refuse, to};
 use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
-use crate::diagnostic::Sources;
 use crate::expr::yaml_text;
 use crate::value::{Map, Value};
-use crate::yaml::{Limits, Schema, parse_as};
+use crate::yaml::{Schema, parse_text};
 
 /// How a value is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +36,7 @@ pub(super) fn serialize(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt>
     let mut written = plain(&dataset);
     if call.flag("merge_if_exists", false) && is_file {
         let bytes = facts.content(&path)?.unwrap_or_default();
-        let is = read(bytes, serializer, &path)?;
+        let is = read(bytes, serializer)?;
         if !is.is_null() {
             written = merged(&is, &written);
             if written == is {
@@ -139,21 +138,15 @@ fn plain(value: &Value) -> Value {
     }
 }
 
-fn read(bytes: &[u8], serializer: Serializer, path: &str) -> Result<Value, Halt> {
+fn read(bytes: &[u8], serializer: Serializer) -> Result<Value, Halt> {
     let fail = |why: String| Halt::Failed(format!("Failed to deserialize existing data: {why}"));
     let text = std::str::from_utf8(bytes).map_err(|error| fail(error.to_string()))?;
     let schema = match serializer {
         Serializer::Yaml => Schema::Salt,
         Serializer::Json => Schema::Core,
     };
-    let mut sources = Sources::default();
-    let source = sources.add(path, text, None);
-    parse_as(schema, &sources, source, &Limits::default())
-        .map(|node| node.to_value())
-        .map_err(|problems| {
-            let first = problems.iter().next();
-            fail(first.map_or_else(String::new, |problem| problem.message.clone()))
-        })
+    let node = parse_text(schema, text).map_err(fail)?;
+    Ok(node.to_value())
 }
 
 /// The options that a serializer is given: a map, or a list of maps.

@@ -2,13 +2,11 @@
 
 use super::latest::emptied;
 use super::other::address;
-use super::repository::{
-    Access, Local, Question, Remote, git, name, submodules, target, without_password,
-};
+use super::repository::{Access, Local, Question, Remote, git, name, submodules, target};
 use super::wish::joined;
 use crate::converge::module::command::{act, done, old_new, one};
 use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
-use crate::text::quoted;
+use crate::text::{quoted, with_login_redacted};
 use crate::value::{Map, Value};
 
 /// The commit that a repository is kept at, and where it comes from.
@@ -125,7 +123,7 @@ impl Pin {
             quoted(&self.url),
             quoted(&self.target)
         ));
-        let shown = without_password(&self.url);
+        let shown = with_login_redacted(&self.url);
         course
             .comments
             .push(format!("{shown} cloned to {}", self.target));
@@ -139,8 +137,8 @@ impl Pin {
         course
             .commands
             .push(git(target, ["remote", word, remote, &self.url]));
-        let is = without_password(is.unwrap_or("None"));
-        let shown = without_password(&self.url);
+        let is = with_login_redacted(is.unwrap_or("None"));
+        let shown = with_login_redacted(&self.url);
         course
             .comments
             .push(format!("Remote {remote} updated from '{is}' to '{shown}'"));
@@ -183,7 +181,7 @@ impl Pin {
         let mut expected = course.changes.clone();
         expected.extend(one("HEAD", old_new(course.old.clone(), new.as_str())));
         let would = if course.old.is_none() {
-            let shown = without_password(&self.url);
+            let shown = with_login_redacted(&self.url);
             format!("Repository {shown} would be cloned to {target}")
         } else {
             format!("Commit ID {new} would be checked out at {target}")

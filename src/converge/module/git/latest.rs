@@ -1,11 +1,11 @@
 //! A repository is cloned, and brought to the newest commit.
 
-use super::repository::{Local, Remote, Revision, git, submodules, without_password};
+use super::repository::{Local, Remote, Revision, git, submodules};
 use super::update;
 use super::wish::{Upstream, Wish, joined};
 use crate::converge::module::command::{act, done, old_new, one};
 use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict};
-use crate::text::quoted;
+use crate::text::{quoted, with_login_redacted};
 use crate::value::{Map, Value};
 
 /// Brings a repository to be there, at the newest commit.
@@ -57,7 +57,7 @@ pub(super) fn latest(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
 }
 
 fn would_clone(wish: &Wish) -> Outcome {
-    let (url, target) = (without_password(&wish.url), &wish.target);
+    let (url, target) = (with_login_redacted(&wish.url), &wish.target);
     Outcome::would(
         one("new", format!("{url} => {target}")),
         format!("Repository {url} would be cloned to {target}"),
@@ -75,7 +75,7 @@ fn clone(
     remote: &Remote,
     is_forced: bool,
 ) -> Result<Verdict, Halt> {
-    let (url, target) = (without_password(&wish.url), wish.target.clone());
+    let (url, target) = (with_login_redacted(&wish.url), wish.target.clone());
     let mut predicted = would_clone(&wish);
     let mut steps = Vec::new();
     if is_forced {

@@ -1,11 +1,11 @@
 //! Repositories are cloned once, or made empty.
 
 use super::latest::emptied;
-use super::repository::{Access, Local, Question, Repository, git, name, target, without_password};
+use super::repository::{Access, Local, Question, Repository, git, name, target};
 use super::wish::joined;
 use crate::converge::module::command::{act, done, old_new, one};
 use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
-use crate::text::quoted;
+use crate::text::{quoted, with_login_redacted};
 use crate::value::Map;
 
 /// The address of a repository, which is the name of the state.
@@ -26,7 +26,7 @@ fn clone(
     target: String,
     branch: Option<&str>,
 ) -> Result<Verdict, Halt> {
-    let shown = without_password(url);
+    let shown = with_login_redacted(url);
     let with = branch.map(|it| format!(" with branch '{it}'"));
     let with = with.unwrap_or_default();
     let option = branch.map(|it| format!(" --branch {}", quoted(it)));

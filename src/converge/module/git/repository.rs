@@ -93,20 +93,6 @@ pub(super) struct Answer {
     pub(super) complaint: String,
 }
 
-/// An address without the password in it.
-pub(super) fn without_password(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else {
-        return url.to_owned();
-    };
-    let end = rest.find('/').unwrap_or(rest.len());
-    match rest[..end].rsplit_once('@') {
-        Some((user, host)) if user.contains(':') => {
-            format!("{scheme}://<redacted>@{host}{}", &rest[end..])
-        }
-        _ => url.to_owned(),
-    }
-}
-
 /// The references of the repository that another comes from.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Remote {
@@ -424,19 +410,6 @@ pub(super) fn submodules(target: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn addresses_are_shown_without_passwords() {
-        assert_eq!(
-            without_password("https://a:b@x.example/r"),
-            "https://<redacted>@x.example/r"
-        );
-        assert_eq!(without_password("git@x.example:r"), "git@x.example:r");
-        assert_eq!(
-            without_password("ssh://git@x.example/r"),
-            "ssh://git@x.example/r"
-        );
-    }
 
     #[test]
     fn a_revision_is_a_branch_a_tag_or_a_commit() {

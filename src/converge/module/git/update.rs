@@ -2,14 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::repository::{
-    Kind, Local, Remote, Repository, Revision, git, submodules, without_password,
-};
+use super::repository::{Kind, Local, Remote, Repository, Revision, git, submodules};
 use super::wish::{Force, Upstream, Wish, joined, short, step};
 use crate::converge::module::command::{act_on_outputs, done, old_new, one, texts};
 use crate::converge::{Facts, Halt, Outcome, Verdict};
 use crate::host::change::Change;
-use crate::text::quoted;
+use crate::text::{quoted, with_login_redacted};
 use crate::value::Map;
 
 /// The exit code of a script that finds that something would be lost.
@@ -234,7 +232,7 @@ fn steps(
 ) -> (Vec<Change>, Vec<String>) {
     let target = wish.target.as_str();
     let (mut commands, mut comments) = (Vec::new(), Vec::new());
-    let url = without_password(&wish.url);
+    let url = with_login_redacted(&wish.url);
     match &plan.url {
         Url::Stays => {}
         Url::New => {
@@ -243,7 +241,7 @@ fn steps(
         }
         Url::Changes(old) => {
             commands.push(git(target, ["remote", "set-url", &wish.remote, &wish.url]));
-            let old = without_password(old);
+            let old = with_login_redacted(old);
             comments.push(format!(
                 "Remote '{}' changed from {old} to {url}",
                 wish.remote
@@ -360,7 +358,7 @@ fn move_there(
 fn predicted(wish: &Wish, wanted: &Revision, local: &Repository, plan: &Plan) -> Outcome {
     let mut changes = Map::new();
     let mut actions = Vec::new();
-    let url = without_password(&wish.url);
+    let url = with_login_redacted(&wish.url);
     let change = |old: &str| {
         let remote = &wish.remote;
         format!("Remote '{remote}' would be changed from {old} to {url}")
@@ -368,7 +366,7 @@ fn predicted(wish: &Wish, wanted: &Revision, local: &Repository, plan: &Plan) ->
     match &plan.url {
         Url::Stays => {}
         Url::New => actions.push(change("None")),
-        Url::Changes(old) => actions.push(change(&without_password(old))),
+        Url::Changes(old) => actions.push(change(&with_login_redacted(old))),
     }
     if plan.fetches {
         actions.push(format!("Remote '{}' would be fetched", wish.remote));
@@ -431,7 +429,7 @@ fn judge(
     let mut changes = Map::new();
     let target = &wish.target;
     if matches!(plan.url, Url::New) {
-        let url = without_password(&wish.url);
+        let url = with_login_redacted(&wish.url);
         changes.extend(one("new", format!("{url} => {}", wish.remote)));
     }
     for (key, tags) in [

@@ -1,0 +1,65 @@
+//! Logins in URLs, which nobody may see.
+
+/// A text with what stands before the `@` of URLs left out.
+pub fn without_logins(text: &str) -> String {
+    let ends = |c: char| c == '/' || c.is_whitespace() || matches!(c, '\'' | '"');
+    let mut clean = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("://") {
+        let (before, after) = rest.split_at(at + 3);
+        clean.push_str(before);
+        rest = split_login(after, ends).1;
+    }
+    clean.push_str(rest);
+    clean
+}
+
+/// A URL with `<redacted>` in the place of a login with a password, as Salt shows it.
+pub fn with_login_redacted(url: &str) -> String {
+    let split = url.split_once("://");
+    let split = split.map(|(scheme, rest)| (scheme, split_login(rest, |c| c == '/')));
+    match split {
+        Some((scheme, (Some(login), rest))) if login.contains(':') => {
+            format!("{scheme}://<redacted>@{rest}")
+        }
+        _ => url.to_owned(),
+    }
+}
+
+/// The login in what follows the `://` of a URL, if there is one, and the rest behind its `@`.
+fn split_login(text: &str, ends: impl FnMut(char) -> bool) -> (Option<&str>, &str) {
+    let end = text.find(ends).unwrap_or(text.len());
+    match text[..end].rfind('@') {
+        Some(at) => (Some(&text[..at]), &text[at + 1..]),
+        None => (None, text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logins_in_a_text_are_left_out() {
+        let text = "could not reach 'https://me:s3cret@host/a.git' or ssh://git@host:22/b";
+        insta::assert_snapshot!(
+            without_logins(text),
+            @"could not reach 'https://host/a.git' or ssh://host:22/b"
+        );
+        assert_eq!(without_logins("git@host:a.git"), "git@host:a.git");
+    }
+
+    #[test]
+    fn a_login_without_a_password_is_shown_where_only_passwords_are_hidden() {
+        let cases = [
+            ("https://a:b@x.example/r", "https://<redacted>@x.example/r"),
+            ("https://a:b@c@x.example", "https://<redacted>@x.example"),
+            ("git@x.example:r", "git@x.example:r"),
+            ("ssh://git@x.example/r", "ssh://git@x.example/r"),
+            ("https://x.example/a:b@c", "https://x.example/a:b@c"),
+        ];
+        for (url, shown) in cases {
+            assert_eq!(with_login_redacted(url), shown);
+        }
+    }
+}
