@@ -72,8 +72,21 @@ pub struct Job {
 pub struct Task {
     /// Its record; what the log says of it where there is none.
     pub record: Value,
-    /// What it set and what that was before: the key of the instance, the attribute, both values.
-    pub changes: Vec<(String, String, Option<Value>, Value)>,
+    /// The attributes that it set.
+    pub changes: Vec<AttributeChange>,
+}
+
+/// An attribute that a task set.
+#[derive(Debug, Clone)]
+pub struct AttributeChange {
+    /// The key of its instance.
+    pub of: String,
+    /// Its name.
+    pub name: String,
+    /// The value before, where that is on record.
+    pub old: Option<Value>,
+    /// The value after.
+    pub new: Value,
 }
 
 /// An error in a selection: nothing on record is meant by it.
@@ -343,10 +356,10 @@ fn with_changes(log: &JobLog, records: Vec<Value>) -> Vec<Task> {
     for record in records {
         let mut changes = Vec::new();
         for (key, of, name, new) in attributes_of(&record) {
-            let before = known.remove(&key);
-            let before = before.or_else(|| value_set(log, setters.remove(&key)?, &key));
+            let old = known.remove(&key);
+            let old = old.or_else(|| value_set(log, setters.remove(&key)?, &key));
             known.insert(key, new.clone());
-            changes.push((of, name, before, new));
+            changes.push(AttributeChange { of, name, old, new });
         }
         tasks.push(Task { record, changes });
     }

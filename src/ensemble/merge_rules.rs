@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::record_files::RecordFiles;
-use crate::git::{Error, MergeRule, Repository};
+use crate::git::{Error, MergeDriver, MergeRule, Repository};
 use crate::system::env;
 use crate::text::quoted_always;
 
@@ -42,8 +42,12 @@ pub(super) fn install(repository: &Repository, record: &RecordFiles) -> Result<(
         "{} merge-driver %O %A %B %P",
         quoted_always(&path.to_string_lossy()).replace('%', "%%")
     );
-    let driver = ("unfurl", "merges the records of ensembles", &*command);
-    repository.ensure_merged(driver, &rules)
+    let driver = MergeDriver {
+        name: "unfurl",
+        about: "merges the records of ensembles",
+        command: &command,
+    };
+    repository.ensure_merged(&driver, &rules)
 }
 
 /// The pattern of git's attributes for one file.

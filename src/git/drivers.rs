@@ -5,6 +5,17 @@ use super::program::Call;
 use super::repository::Repository;
 use crate::system::fs;
 
+/// A program that merges files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MergeDriver<'a> {
+    /// Its name in rules.
+    pub name: &'a str,
+    /// Its description.
+    pub about: &'a str,
+    /// The command that git runs.
+    pub command: &'a str,
+}
+
 /// A way to merge files, and which.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MergeRule<'a> {
@@ -20,19 +31,20 @@ impl Repository {
     /// Defines a merge driver and says which files are merged how, unless that is said already.
     pub fn ensure_merged(
         &self,
-        (driver, about, command): (&str, &str, &str),
+        driver: &MergeDriver<'_>,
         rules: &[MergeRule<'_>],
     ) -> Result<(), Error> {
         let failed = || self.failed("write its configuration");
         let config = self.inner.config().map_err(failed())?;
-        let name = format!("merge.{driver}.driver");
-        if config.get_string(&name).ok().as_deref() != Some(command) {
+        let section = format!("merge.{}", driver.name);
+        let key = format!("{section}.driver");
+        if config.get_string(&key).ok().as_deref() != Some(driver.command) {
             let mut own = config
                 .open_level(git2::ConfigLevel::Local)
                 .map_err(failed())?;
-            own.set_str(&format!("merge.{driver}.name"), about)
+            own.set_str(&format!("{section}.name"), driver.about)
                 .map_err(failed())?;
-            own.set_str(&name, command).map_err(failed())?;
+            own.set_str(&key, driver.command).map_err(failed())?;
         }
         let missing: Vec<&MergeRule<'_>> =
             rules.iter().filter(|rule| !self.follows(rule)).collect();

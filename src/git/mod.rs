@@ -16,7 +16,7 @@ mod remote;
 mod repository;
 
 pub use commit::Committed;
-pub use drivers::MergeRule;
+pub use drivers::{MergeDriver, MergeRule};
 pub use error::Error;
 pub use rebase::{Merged, Versions, merge_lines};
 pub use remote::{Distance, Pushed, Upstream};

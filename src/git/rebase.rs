@@ -72,7 +72,7 @@ impl Repository {
                 .find_commit(id)
                 .map_err(self.failed("find the commit"))?;
             self.check_movable(&commit, upstream, ours)?;
-            let tree = self.merged_tree(&commit, &onto, (upstream, &mut *merge))?;
+            let tree = self.merged_tree(&commit, &onto, upstream, &mut *merge)?;
             if tree == onto.tree_id() {
                 continue;
             }
@@ -134,7 +134,8 @@ impl Repository {
         &self,
         commit: &git2::Commit<'_>,
         onto: &git2::Commit<'_>,
-        (upstream, merge): (&Upstream, MergeFile<'_>),
+        upstream: &Upstream,
+        merge: MergeFile<'_>,
     ) -> Result<Oid, Error> {
         let failed = || self.failed("read the commit");
         let base = commit

@@ -18,7 +18,8 @@ const SECTION: &str = "executors";
 pub(super) fn chain_of(
     request: &JobRequest,
     session: &mut Session,
-    (topology, world): (&Arc<Topology>, &Arc<RealWorld>),
+    topology: &Arc<Topology>,
+    world: &Arc<RealWorld>,
     environment: &BTreeMap<String, String>,
 ) -> Result<Option<Arc<Chain>>, Failure> {
     let configuration = match session.section(SECTION, topology, world)? {

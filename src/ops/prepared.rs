@@ -78,7 +78,7 @@ pub(super) fn engine(
     let world = Arc::new(session.world(folders.planned_root().to_path_buf()));
     let topology = Arc::new(topology);
     let environment = session.variables(&topology, &world)?;
-    let chain = executors::chain_of(request, session, (&topology, &world), &environment)?;
+    let chain = executors::chain_of(request, session, &topology, &world, &environment)?;
     let mut world = Arc::into_inner(world)
         .unwrap_or_else(|| session.world(folders.planned_root().to_path_buf()));
     world.variables.clone_from(&environment);

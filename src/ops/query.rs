@@ -32,7 +32,7 @@ impl QueryRequest {
     /// Evaluates the expression in a job that was planned.
     pub(super) fn answer(&self, engine: &Engine, sources: &Sources) -> Result<Answer, Failure> {
         let answer = engine.query(&self.expression, self.depth);
-        self.answer_of(answer, (&engine.topology, sources))
+        self.answer_of(answer, &engine.topology, sources)
     }
 
     /// Evaluates the expression in a job that has ended.
@@ -43,13 +43,14 @@ impl QueryRequest {
         sources: &Sources,
     ) -> Result<Answer, Failure> {
         let answer = questions.query(report, &self.expression, self.depth);
-        self.answer_of(answer, (&report.topology, sources))
+        self.answer_of(answer, &report.topology, sources)
     }
 
     fn answer_of(
         &self,
         answer: Result<(Value, Vec<(String, Value)>), expr::Error>,
-        (topology, sources): (&Topology, &Sources),
+        topology: &Topology,
+        sources: &Sources,
     ) -> Result<Answer, Failure> {
         let (value, trace) = answer.map_err(|error| {
             let nowhere = |_: &str| Span::NONE;

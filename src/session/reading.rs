@@ -139,12 +139,13 @@ fn read(
     let mut attempts = 0;
     let mut model = loop {
         attempts += 1;
-        match read_model(
+        let reading = Reading {
             found,
-            (&manifest, &environment),
-            loader,
-            (options, departed),
-        ) {
+            manifest: &manifest,
+            environment: &environment,
+            options,
+        };
+        match reading.model(loader, departed) {
             Ok(model) => break model,
             Err(problems) => {
                 departed.give_up(&problems);
@@ -163,60 +164,75 @@ fn read(
     Ok((manifest, environment, model))
 }
 
-fn read_model(
-    found: &Found,
-    (manifest, environment): (&Manifest, &Environment),
-    loader: &mut FileLoader<'_>,
-    (options, departed): (&SessionOptions, &Departed),
-) -> Result<Model, Diagnostics> {
-    let located = &found.located;
-    let root = manifest.service_template().cloned();
-    let without = root.is_none();
-    let nothing = || Node::new(Kind::Null, manifest.root().span(), None);
-    let root = root.unwrap_or_else(nothing);
-    let of_spec = manifest.blueprints().cloned();
-    let mut chosen = Diagnostics::default();
-    let read_options = ReadOptions {
-        check_unused: options.check_unused,
-        blueprint: blueprint::choose(&root, of_spec.as_ref(), environment, &mut chosen),
-        blueprints: of_spec,
-        added: instances::templates(manifest.root().get("spec"), &root),
-        departed: departed.mapping(),
-        directories: directories_of_includes(loader.sources()),
-        ..ReadOptions::default()
-    };
-    let mut importer = FileImporter {
-        loader,
-        document: manifest.root().clone(),
-        limits: Limits::default(),
-        lenient: false,
-    };
-    let base = located.folder();
-    let (service, mut problems) =
-        read_service(&root, base, &mut importer, &read_options, &found.env);
-    problems.append(chosen);
-    problems.append(environment.lock_problems.clone());
-    let Some(service) = service.filter(|_| !problems.has_errors()) else {
-        return Err(problems);
-    };
-    if without {
-        let message = "the ensemble has no service template, so there is nothing to deploy";
-        let help = "describe what to deploy under `spec: {service_template: …}`";
-        problems.push(Diagnostic::warning(message).help(help));
+/// The sources of a model.
+struct Reading<'a> {
+    found: &'a Found,
+    manifest: &'a Manifest,
+    environment: &'a Environment,
+    options: &'a SessionOptions,
+}
+
+impl Reading<'_> {
+    fn model(
+        &self,
+        loader: &mut FileLoader<'_>,
+        departed: &Departed,
+    ) -> Result<Model, Diagnostics> {
+        let Self {
+            found,
+            manifest,
+            environment,
+            options,
+        } = *self;
+        let located = &found.located;
+        let root = manifest.service_template().cloned();
+        let without = root.is_none();
+        let nothing = || Node::new(Kind::Null, manifest.root().span(), None);
+        let root = root.unwrap_or_else(nothing);
+        let of_spec = manifest.blueprints().cloned();
+        let mut chosen = Diagnostics::default();
+        let read_options = ReadOptions {
+            check_unused: options.check_unused,
+            blueprint: blueprint::choose(&root, of_spec.as_ref(), environment, &mut chosen),
+            blueprints: of_spec,
+            added: instances::templates(manifest.root().get("spec"), &root),
+            departed: departed.mapping(),
+            directories: directories_of_includes(loader.sources()),
+            ..ReadOptions::default()
+        };
+        let mut importer = FileImporter {
+            loader,
+            document: manifest.root().clone(),
+            limits: Limits::default(),
+            lenient: false,
+        };
+        let base = located.folder();
+        let (service, mut problems) =
+            read_service(&root, base, &mut importer, &read_options, &found.env);
+        problems.append(chosen);
+        problems.append(environment.lock_problems.clone());
+        let Some(service) = service.filter(|_| !problems.has_errors()) else {
+            return Err(problems);
+        };
+        if without {
+            let message = "the ensemble has no service template, so there is nothing to deploy";
+            let help = "describe what to deploy under `spec: {service_template: …}`";
+            problems.push(Diagnostic::warning(message).help(help));
+        }
+        let inputs = inputs_of(manifest, environment, &service, options, &mut problems);
+        if !options.incomplete {
+            let found = tosca::check_inputs(&service.types, &service.topology, &inputs.values);
+            problems.append(found);
+        }
+        if problems.has_errors() {
+            return Err(problems);
+        }
+        Ok(Model {
+            service,
+            inputs,
+            problems,
+        })
     }
-    let inputs = inputs_of(manifest, environment, &service, options, &mut problems);
-    if !options.incomplete {
-        let found = tosca::check_inputs(&service.types, &service.topology, &inputs.values);
-        problems.append(found);
-    }
-    if problems.has_errors() {
-        return Err(problems);
-    }
-    Ok(Model {
-        service,
-        inputs,
-        problems,
-    })
 }
 
 /// The directories of the texts that other texts included, for the file names they contain.

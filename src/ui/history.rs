@@ -4,6 +4,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::change::{limited, shown_within, sides};
 use super::{Table, words};
+use crate::ensemble::history::AttributeChange;
 use crate::job::Side;
 use crate::value::{REDACTED, Value};
 
@@ -54,8 +55,8 @@ pub struct TaskLine {
     pub changed: Option<bool>,
     /// When it started and ended, as records write it.
     pub times: (Option<String>, Option<String>),
-    /// What it set: the key of the instance, the attribute, what it was and what it is.
-    pub changes: Vec<(String, String, Option<Value>, Value)>,
+    /// The attributes that it set.
+    pub changes: Vec<AttributeChange>,
     /// What went wrong, in words.
     pub messages: Vec<String>,
     /// Its inputs, where the task alone is shown.
@@ -282,8 +283,8 @@ impl TaskLine {
             );
         }
         let most = if single { usize::MAX } else { MOST_CHANGES };
-        for (of, name, old, new) in self.changes.iter().take(most) {
-            self.write_change(text, width, (of, name), (old.as_ref(), new));
+        for change in self.changes.iter().take(most) {
+            self.write_change(text, width, change);
         }
         if self.changes.len() > most {
             let more = words::count(self.changes.len() - most, "other change");
@@ -300,15 +301,10 @@ impl TaskLine {
         }
     }
 
-    fn write_change(
-        &self,
-        text: &mut String,
-        width: usize,
-        (of, name): (&str, &str),
-        (old, new): (Option<&Value>, &Value),
-    ) {
-        let other = (of != self.target).then(|| format!(" of {}", of.trim_start_matches(':')));
-        let what = match name {
+    fn write_change(&self, text: &mut String, width: usize, change: &AttributeChange) {
+        let AttributeChange { of, name, old, new } = change;
+        let other = (*of != self.target).then(|| format!(" of {}", of.trim_start_matches(':')));
+        let what = match name.as_str() {
             ".status" => "status".to_owned(),
             ".added" => "added".to_owned(),
             name => format!("attribute {name}"),
@@ -329,7 +325,7 @@ impl TaskLine {
         let changes: Vec<Json> = self
             .changes
             .iter()
-            .map(|(of, name, old, new)| {
+            .map(|AttributeChange { of, name, old, new }| {
                 let mut change = Map::new();
                 change.insert("of".to_owned(), of.as_str().into());
                 change.insert("name".to_owned(), name.as_str().into());

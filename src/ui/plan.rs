@@ -119,8 +119,12 @@ impl PlanView {
         for job in &self.external {
             line(&mut text, 0, &job.text());
         }
+        let shown = Shown {
+            workflow: &self.workflow,
+            width,
+        };
         for node in &self.nodes {
-            node.write(&mut text, 0, (&self.workflow, width));
+            node.write(&mut text, 0, shown);
         }
         if self.is_empty() {
             text.push_str("Nothing to do.\n");
@@ -172,12 +176,21 @@ impl ExternalJob {
     }
 }
 
+/// The surroundings of a part of a plan.
+#[derive(Clone, Copy)]
+struct Shown<'a> {
+    /// The workflow that is named above it.
+    workflow: &'a str,
+    /// How wide the screen is.
+    width: usize,
+}
+
 impl PlanNode {
     fn does_something(&self) -> bool {
         self.entries.iter().any(PlanEntry::does_something)
     }
 
-    fn write(&self, text: &mut String, indent: usize, within: (&str, usize)) {
+    fn write(&self, text: &mut String, indent: usize, shown: Shown<'_>) {
         if !self.does_something() {
             return;
         }
@@ -194,7 +207,7 @@ impl PlanNode {
         };
         line(text, indent, &heading);
         for entry in &self.entries {
-            entry.write(text, indent, within);
+            entry.write(text, indent, shown);
         }
     }
 
@@ -222,24 +235,27 @@ impl PlanEntry {
         }
     }
 
-    /// `outer` is the workflow that is shown already; `width` that of the screen.
-    fn write(&self, text: &mut String, indent: usize, (outer, width): (&str, usize)) {
+    fn write(&self, text: &mut String, indent: usize, shown: Shown<'_>) {
         match self {
             // The group of the workflow that the plan is for says nothing new.
             Self::Group { workflow, sequence } => {
                 let name = workflow.as_deref().unwrap_or("sequence");
-                let inner = if name == outer || !self.does_something() {
+                let inner = if name == shown.workflow || !self.does_something() {
                     indent
                 } else {
                     line(text, indent, &format!("- {}:", words::one_line(name)));
                     indent + 4
                 };
+                let shown = Shown {
+                    workflow: name,
+                    ..shown
+                };
                 for entry in sequence {
-                    entry.write(text, inner, (name, width));
+                    entry.write(text, inner, shown);
                 }
             }
-            Self::Task(task) => task.write(text, indent, width),
-            Self::Node(node) => node.write(text, indent, (outer, width)),
+            Self::Task(task) => task.write(text, indent, shown.width),
+            Self::Node(node) => node.write(text, indent, shown),
             Self::SetState(state) => line(text, indent, &format!("- set state {state}")),
         }
     }

@@ -97,7 +97,7 @@ pub(in crate::cli) fn fact(args: &FactArgs, global: &Global, output: &Output) ->
     if args.list {
         return list(is_json, output);
     }
-    let done = shown(args, is_json, (global, output));
+    let done = shown(args, is_json, global, output);
     done.unwrap_or_else(|failure| output.failure(&failure, is_json))
 }
 
@@ -124,15 +124,14 @@ fn list(is_json: bool, output: &Output) -> u8 {
     0
 }
 
-fn shown(args: &FactArgs, is_json: bool, around: (&Global, &Output)) -> Result<u8, Failure> {
-    let output = around.1;
+fn shown(args: &FactArgs, is_json: bool, global: &Global, output: &Output) -> Result<u8, Failure> {
     let query = Query::of(args)?;
     let options = TreeOptions::default();
     let hosts = Where {
         choice: &args.hosts,
         connection: &args.connection,
     };
-    let chosen = chosen(&options, hosts, around)?;
+    let chosen = chosen(&options, hosts, global, output)?;
     let over_hosts = chosen.is_some();
     let request = FactsRequest {
         facts: query.facts(),

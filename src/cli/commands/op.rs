@@ -21,7 +21,7 @@ pub(in crate::cli) fn op(args: &OpArgs, global: &Global, output: &Output) -> u8 
             sls: Vec::new(),
             tree: args.tree.clone(),
         };
-        let mut asked = request(&options, &args.run, hosts, (global, output))?;
+        let mut asked = request(&options, &args.run, hosts, global, output)?;
         asked.tree.what = what;
         Ok(asked)
     });

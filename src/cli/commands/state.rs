@@ -15,26 +15,25 @@ use crate::value::Value;
 
 /// Does what is asked of states; gives the exit code.
 pub(in crate::cli) fn state(args: &StateArgs, global: &Global, output: &Output) -> u8 {
-    let around = (global, output);
     match &args.action {
-        StateAction::Apply(args) => apply(args, args.run.dryrun, around),
-        StateAction::Test(args) => apply(args, true, around),
-        StateAction::ShowHigh(args) => show_compiled(args, View::High, around),
-        StateAction::ShowLow(args) => show_compiled(args, View::Low, around),
-        StateAction::ShowOrder(args) => show_compiled(args, View::Order, around),
-        StateAction::ShowTop(args) => show_compiled(args, View::Top, around),
-        StateAction::Graph(args) => show_compiled(args, View::Graph, around),
+        StateAction::Apply(args) => apply(args, args.run.dryrun, global, output),
+        StateAction::Test(args) => apply(args, true, global, output),
+        StateAction::ShowHigh(args) => show_compiled(args, View::High, global, output),
+        StateAction::ShowLow(args) => show_compiled(args, View::Low, global, output),
+        StateAction::ShowOrder(args) => show_compiled(args, View::Order, global, output),
+        StateAction::ShowTop(args) => show_compiled(args, View::Top, global, output),
+        StateAction::Graph(args) => show_compiled(args, View::Graph, global, output),
     }
 }
 
-fn apply(args: &ApplyArgs, test: bool, around: (&Global, &Output)) -> u8 {
+fn apply(args: &ApplyArgs, test: bool, global: &Global, output: &Output) -> u8 {
     let hosts = Where {
         choice: &args.hosts,
         connection: &args.connection,
     };
-    let asked = request_of_files(&args.what, &args.run, hosts, around)
+    let asked = request_of_files(&args.what, &args.run, hosts, global, output)
         .map(|asked| StatesRequest { test, ..asked });
-    run(asked, &args.run, around.1)
+    run(asked, &args.run, output)
 }
 
 /// Runs states and shows what came of them; gives the exit code.

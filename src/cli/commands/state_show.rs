@@ -38,21 +38,19 @@ impl View {
 }
 
 /// Shows what states are compiled to; gives the exit code.
-pub(in crate::cli) fn show(args: &ShowArgs, view: View, around: (&Global, &Output)) -> u8 {
+pub(in crate::cli) fn show(args: &ShowArgs, view: View, global: &Global, output: &Output) -> u8 {
     let is_json = args.output == HostOutput::Json;
-    let output = around.1;
-    let done = shown(args, view, around);
+    let done = shown(args, view, global, output);
     done.unwrap_or_else(|failure| output.failure(&failure, is_json))
 }
 
-fn shown(args: &ShowArgs, view: View, around: (&Global, &Output)) -> Result<u8, Failure> {
-    let output = around.1;
+fn shown(args: &ShowArgs, view: View, global: &Global, output: &Output) -> Result<u8, Failure> {
     let hosts = Where {
         choice: &args.hosts,
         connection: &args.connection,
     };
     let run = RunOptions::default();
-    let asked = request_of_files(&args.what, &run, hosts, around)?;
+    let asked = request_of_files(&args.what, &run, hosts, global, output)?;
     let over_hosts = asked.over_hosts;
     let mut screen = StatesScreen::new(output, asked.interrupts.clone());
     let machines = compile_all(&asked, &mut screen)?;

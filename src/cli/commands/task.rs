@@ -71,7 +71,7 @@ pub(in crate::cli) fn task(
         } else if let Some(name) = &args.details {
             details(&loaded, name, is_json, output)
         } else {
-            run(args, loaded, whole, (global, output))
+            run(args, loaded, whole, global, output)
         }
     });
     done.unwrap_or_else(|failure| output.failure(&failure, is_json))
@@ -81,7 +81,8 @@ fn run(
     args: &TaskArgs,
     loaded: LoadedTasks,
     whole: fn() -> clap::Command,
-    (global, output): (&Global, &Output),
+    global: &Global,
+    output: &Output,
 ) -> Result<u8, Failure> {
     let request = request(args, loaded, global, output)?;
     if request.calls.is_empty() && request.command.is_none() {

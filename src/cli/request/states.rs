@@ -35,7 +35,8 @@ pub(in crate::cli) fn request(
     what: &TreeOptions,
     run: &RunOptions,
     hosts: Where<'_>,
-    (global, output): (&Global, &Output),
+    global: &Global,
+    output: &Output,
 ) -> Result<StatesRequest, Failure> {
     let options = match &what.tree.config {
         Some(file) => map_of_file(file)?,
@@ -43,7 +44,7 @@ pub(in crate::cli) fn request(
     };
     let id = what.tree.id.clone();
     let id = id.or_else(|| text_of(&options, "id"));
-    let chosen = chosen(what, hosts, (global, output))?;
+    let chosen = chosen(what, hosts, global, output)?;
     let over_hosts = chosen.is_some();
     let hosts = match chosen {
         Some(hosts) => hosts,
@@ -132,9 +133,10 @@ pub(in crate::cli) fn request_of_files(
     what: &TreeOptions,
     run: &RunOptions,
     hosts: Where<'_>,
-    around: (&Global, &Output),
+    global: &Global,
+    output: &Output,
 ) -> Result<StatesRequest, Failure> {
-    let asked = request(what, run, hosts, around)?;
+    let asked = request(what, run, hosts, global, output)?;
     let mut roots = asked.tree.roots.iter();
     if let Some(missing) = roots.find(|root| !fs::is_dir(root)) {
         let message = format!(
@@ -156,7 +158,8 @@ fn text_of(options: &Map, key: &str) -> Option<String> {
 pub(in crate::cli) fn chosen(
     what: &TreeOptions,
     hosts: Where<'_>,
-    (global, output): (&Global, &Output),
+    global: &Global,
+    output: &Output,
 ) -> Result<Option<Vec<StateHost>>, Failure> {
     let Where { choice, connection } = hosts;
     let list = |option: &str, texts: &[String]| {

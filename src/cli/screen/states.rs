@@ -106,7 +106,8 @@ pub(in crate::cli) fn show(report: &StatesReport, shown: Shown, over_hosts: bool
             text.push_str(&state_lines(
                 &machine.name,
                 &lines,
-                (shown.detail, shown.verbose),
+                shown.detail,
+                shown.verbose,
             ));
         }
         rows.push((&machine.name, StateCounts::of(&lines), ended(machine)));

@@ -31,7 +31,8 @@ pub enum StateDetail {
 pub fn state_lines(
     machine: &str,
     states: &[StateLine<'_>],
-    (detail, verbose): (StateDetail, bool),
+    detail: StateDetail,
+    verbose: bool,
 ) -> String {
     let mut text = format!("{}:\n", one_line(machine));
     for state in states {
@@ -211,7 +212,7 @@ mod tests {
             line("b", Some(false), &none),
             line("c", Some(true), &none),
         ];
-        insta::assert_snapshot!(state_lines("web1", &states, (StateDetail::Changes, true)), @r"
+        insta::assert_snapshot!(state_lines("web1", &states, StateDetail::Changes, true), @r"
         web1:
         ----------
                   ID: a
