@@ -7,51 +7,27 @@ use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Span};
 use crate::tosca::service_template_keys;
 use crate::value::{Map, Value};
 use crate::yaml::{
-    self, Expanded, Key, Node, Patch, PatchError, Rest, Route, Schema, Shape, Table,
+    self, Expanded, Key, Limits, Node, Patch, PatchError, Rest, Route, Shape, Table, keys, tables,
 };
 
 /// The versions of the format that are understood.
 const VERSIONS: &[&str] = &["unfurl/v1alpha1", "unfurl/v1.0.0"];
 
-const fn key(name: &'static str, shape: Shape, about: &'static str) -> Key {
-    Key { name, shape, about }
-}
-
 /// The keys of an ensemble's file. `environment` is the shape of the section of that name.
 pub const fn manifest_keys(environment: Shape) -> [Key; 11] {
-    [
-        key(
-            "apiVersion",
-            Shape::Words(VERSIONS),
-            "The version of the file format",
-        ),
-        key(
-            "kind",
-            Shape::Words(&["Ensemble", "Manifest"]),
-            "What this file is",
-        ),
-        key("metadata", Shape::Map, "Facts about the ensemble"),
-        key("spec", Shape::Of(&SPEC_KEYS), "What should exist"),
-        key(
-            "environment",
-            environment,
-            "What goes under the environment that is deployed into",
-        ),
-        key("status", Shape::Map, "What exists; written by jobs"),
-        key("lastJob", Shape::Map, "The last job; written by jobs"),
-        key(
-            "changes",
-            Shape::Any,
-            "Records of changes, for ensembles that keep them here",
-        ),
-        key("jobsLog", Shape::Text, "The file that lists all jobs"),
-        key("changeLog", Shape::Text, "The file that lists all changes"),
-        key(
-            "lock",
-            Shape::Map,
-            "The revisions of repositories that were used",
-        ),
-    ]
+    keys! {
+        "apiVersion" Shape::Words(VERSIONS), "The version of the file format";
+        "kind" Shape::Words(&["Ensemble", "Manifest"]), "What this file is";
+        "metadata" Shape::Map, "Facts about the ensemble";
+        "spec" Shape::Of(&SPEC_KEYS), "What should exist";
+        "environment" environment, "What goes under the environment that is deployed into";
+        "status" Shape::Map, "What exists; written by jobs";
+        "lastJob" Shape::Map, "The last job; written by jobs";
+        "changes" Shape::Any, "Records of changes, for ensembles that keep them here";
+        "jobsLog" Shape::Text, "The file that lists all jobs";
+        "changeLog" Shape::Text, "The file that lists all changes";
+        "lock" Shape::Map, "The revisions of repositories that were used";
+    }
 }
 
 /// The keys of an ensemble's file, as far as ensembles know them.
@@ -63,37 +39,17 @@ pub static MANIFEST_KEYS: Table = Table {
     rest: Rest::Open,
 };
 
-/// The keys of `spec`.
-static SPEC_KEYS: Table = Table {
-    name: "spec",
-    about: "What should exist",
-    keys: &[
-        key(
-            "service_template",
-            Shape::Of(service_template_keys()),
-            "The TOSCA service template",
-        ),
-        key(
-            "tosca",
-            Shape::Of(service_template_keys()),
-            "Older name of `service_template`",
-        ),
-        key("inputs", Shape::Map, "Values of the topology's inputs"),
-        key(
-            "deployment_blueprints",
-            Shape::Map,
-            "Templates that replace others, by the name of a blueprint",
-        ),
-        key("resource_templates", Shape::Map, "More node templates"),
-        key(
-            "instances",
-            Shape::Map,
-            "Instances besides those of templates",
-        ),
-    ],
-    required: &[],
-    rest: Rest::Open,
-};
+tables! {
+    SPEC_KEYS open "spec" "What should exist" {
+        "service_template" Shape::Of(service_template_keys()), "The TOSCA service template";
+        "tosca" Shape::Of(service_template_keys()), "Older name of `service_template`";
+        "inputs" Shape::Map, "Values of the topology's inputs";
+        "deployment_blueprints" Shape::Map,
+            "Templates that replace others, by the name of a blueprint";
+        "resource_templates" Shape::Map, "More node templates";
+        "instances" Shape::Map, "Instances besides those of templates";
+    }
+}
 
 /// An ensemble's file: what its author described and what is recorded.
 #[derive(Debug, Clone)]

@@ -10,227 +10,73 @@ use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::lock::RemoteLockSettings;
 use crate::system::fs;
 use crate::value::Value;
-use crate::yaml::{Key, Kind, Limits, Mapping, Node, Rest, Shape, Table, expand};
+use crate::yaml::{Kind, Limits, Mapping, Node, Shape, expand, tables};
+
+use Shape::{Any, Flag, List, ListOf, Map, MapOf, Names, Of, Scalar, Text, Words};
 
 /// The versions of the file format.
 const API_VERSIONS: &[&str] = &["unfurl/v1alpha1", "unfurl/v1.0.0"];
 
-const fn key(name: &'static str, shape: Shape, about: &'static str) -> Key {
-    Key { name, shape, about }
+tables! {
+    pub PROJECT_KEYS closed "project" "A project: its ensembles and environments"
+        needs ["apiVersion", "kind"] {
+        "apiVersion" Words(API_VERSIONS), "The version of the file format";
+        "kind" Words(&["Project"]), "What this file is";
+        "ensembles" ListOf(&ENSEMBLE_KEYS), "The ensembles of the project";
+        "environments" MapOf(&ENVIRONMENT_KEYS), "Surroundings to deploy into, by name";
+        "default_environment" Text, "The environment of ensembles that name none";
+        "projects" MapOf(&OTHER_PROJECT_KEYS), "Other projects, by name";
+        "localRepositories" Map, "Clones of repositories, by their path";
+        "include_paths" Names, "Reserved";
+        "exclude_paths" Names, "Reserved";
+        "trusted" List, "Projects that may do more than read their files";
+    }
+    ENSEMBLE_KEYS open "ensemble" "An ensemble of the project" needs ["file"] {
+        "file" Text, "The path of its manifest from the project's folder";
+        "alias" Text, "Another name for it on the command line";
+        "default" Flag, "Whether it is taken if none is named";
+        "environment" Text, "The environment that it is deployed into";
+        "project" Text, "The project it is in, if not this one";
+        "managedBy" Text, "The project that manages it, if not this one";
+        "project_id" Scalar, "The number that a server gives its project";
+        "pipelines" List, "The runs of a server that deployed it";
+        "incremental_deploy" Flag, "Whether a server deploys it step by step";
+    }
+    pub ENVIRONMENT_KEYS open "environment" "Surroundings that ensembles are deployed into" {
+        "inputs" Map, "Inputs that go before those of the ensemble";
+        "variables" Map, "Rules for environment variables";
+        "locals" Map, "Local values";
+        "secrets" Map, "Secret values";
+        "connections" Map, "Relationship templates that connect to what is outside";
+        "instances" Map, "Node templates and instances that ensembles share";
+        "repositories" Map, "TOSCA repositories, by name";
+        "cloudmaps" Map, "Catalogues of repositories";
+        "external" Map, "Instances of other ensembles, by name";
+        "lfs_lock" Of(&LFS_LOCK_KEYS), "How ensembles are locked for all machines";
+        "executors" Any,
+            "What the commands of operations go through: names, or a map with `chain` and options";
+        "imports" List, "Files that templates of the environment need";
+        "deployment_blueprint" Text, "The blueprint that ensembles are deployed by";
+        "defaultProject" Text, "The project of names without one";
+        "name" Text, "Its name";
+    }
+    LFS_LOCK_KEYS open "lfs_lock" "How ensembles are locked for all machines, through git-lfs" {
+        "lock" Words(LOCK_WORDS), "Whether they are: not, if the server can, or always";
+        "name" Text, "The name of the lock; the lock file's path if none";
+        "url" Text, "The server; the repository's own if none";
+    }
 }
-
-/// The keys a project file may have.
-pub static PROJECT_KEYS: Table = Table {
-    name: "project",
-    about: "A project: its ensembles and environments",
-    keys: &[
-        key(
-            "apiVersion",
-            Shape::Words(API_VERSIONS),
-            "The version of the file format",
-        ),
-        key("kind", Shape::Words(&["Project"]), "What this file is"),
-        key(
-            "ensembles",
-            Shape::ListOf(&ENSEMBLE_KEYS),
-            "The ensembles of the project",
-        ),
-        key(
-            "environments",
-            Shape::MapOf(&ENVIRONMENT_KEYS),
-            "Surroundings to deploy into, by name",
-        ),
-        key(
-            "default_environment",
-            Shape::Text,
-            "The environment of ensembles that name none",
-        ),
-        key(
-            "projects",
-            Shape::MapOf(&OTHER_PROJECT_KEYS),
-            "Other projects, by name",
-        ),
-        key(
-            "localRepositories",
-            Shape::Map,
-            "Clones of repositories, by their path",
-        ),
-        key("include_paths", Shape::Names, "Reserved"),
-        key("exclude_paths", Shape::Names, "Reserved"),
-        key(
-            "trusted",
-            Shape::List,
-            "Projects that may do more than read their files",
-        ),
-    ],
-    required: &["apiVersion", "kind"],
-    rest: Rest::Refused,
-};
-
-/// The keys of an ensemble in a project file.
-static ENSEMBLE_KEYS: Table = Table {
-    name: "ensemble",
-    about: "An ensemble of the project",
-    keys: &[
-        key(
-            "file",
-            Shape::Text,
-            "The path of its manifest from the project's folder",
-        ),
-        key(
-            "alias",
-            Shape::Text,
-            "Another name for it on the command line",
-        ),
-        key(
-            "default",
-            Shape::Flag,
-            "Whether it is taken if none is named",
-        ),
-        key(
-            "environment",
-            Shape::Text,
-            "The environment that it is deployed into",
-        ),
-        key(
-            "project",
-            Shape::Text,
-            "The project it is in, if not this one",
-        ),
-        key(
-            "managedBy",
-            Shape::Text,
-            "The project that manages it, if not this one",
-        ),
-        key(
-            "project_id",
-            Shape::Scalar,
-            "The number that a server gives its project",
-        ),
-        key(
-            "pipelines",
-            Shape::List,
-            "The runs of a server that deployed it",
-        ),
-        key(
-            "incremental_deploy",
-            Shape::Flag,
-            "Whether a server deploys it step by step",
-        ),
-    ],
-    required: &["file"],
-    rest: Rest::Open,
-};
-
-/// The keys of an environment.
-pub static ENVIRONMENT_KEYS: Table = Table {
-    name: "environment",
-    about: "Surroundings that ensembles are deployed into",
-    keys: &[
-        key(
-            "inputs",
-            Shape::Map,
-            "Inputs that go before those of the ensemble",
-        ),
-        key("variables", Shape::Map, "Rules for environment variables"),
-        key("locals", Shape::Map, "Local values"),
-        key("secrets", Shape::Map, "Secret values"),
-        key(
-            "connections",
-            Shape::Map,
-            "Relationship templates that connect to what is outside",
-        ),
-        key(
-            "instances",
-            Shape::Map,
-            "Node templates and instances that ensembles share",
-        ),
-        key("repositories", Shape::Map, "TOSCA repositories, by name"),
-        key("cloudmaps", Shape::Map, "Catalogues of repositories"),
-        key(
-            "external",
-            Shape::Map,
-            "Instances of other ensembles, by name",
-        ),
-        key(
-            "lfs_lock",
-            Shape::Of(&LFS_LOCK_KEYS),
-            "How ensembles are locked for all machines",
-        ),
-        key(
-            "executors",
-            Shape::Any,
-            "What the commands of operations go through: names, or a map with `chain` and options",
-        ),
-        key(
-            "imports",
-            Shape::List,
-            "Files that templates of the environment need",
-        ),
-        key(
-            "deployment_blueprint",
-            Shape::Text,
-            "The blueprint that ensembles are deployed by",
-        ),
-        key(
-            "defaultProject",
-            Shape::Text,
-            "The project of names without one",
-        ),
-        key("name", Shape::Text, "Its name"),
-    ],
-    required: &[],
-    rest: Rest::Open,
-};
-
-/// The keys of `lfs_lock`.
-static LFS_LOCK_KEYS: Table = Table {
-    name: "lfs_lock",
-    about: "How ensembles are locked for all machines, through git-lfs",
-    keys: &[
-        key(
-            "lock",
-            Shape::Words(LOCK_WORDS),
-            "Whether they are: not, if the server can, or always",
-        ),
-        key(
-            "name",
-            Shape::Text,
-            "The name of the lock; the lock file's path if none",
-        ),
-        key(
-            "url",
-            Shape::Text,
-            "The server; the repository's own if none",
-        ),
-    ],
-    required: &[],
-    rest: Rest::Open,
-};
 
 /// The words for `lock`.
 const LOCK_WORDS: &[&str] = &["no", "try", "require"];
 
-/// The keys of another project.
-static OTHER_PROJECT_KEYS: Table = Table {
-    name: "other_project",
-    about: "Another project",
-    keys: &[
-        key("url", Shape::Text, "The repository that it is in"),
-        key(
-            "initial",
-            Shape::Text,
-            "The first commit of that repository",
-        ),
-        key(
-            "file",
-            Shape::Text,
-            "Its folder or its file within the repository",
-        ),
-    ],
-    required: &[],
-    rest: Rest::Open,
-};
+tables! {
+    OTHER_PROJECT_KEYS open "other_project" "Another project" {
+        "url" Text, "The repository that it is in";
+        "initial" Text, "The first commit of that repository";
+        "file" Text, "Its folder or its file within the repository";
+    }
+}
 
 /// Reads the tree of a project file in `root`.
 pub(super) fn read_project(
@@ -273,7 +119,7 @@ pub(super) fn read_project(
 /// Checks kind, version and the keys' names.
 fn check_head(document: &Node, map: &Mapping, problems: &mut Diagnostics) {
     for key in PROJECT_KEYS.keys {
-        let (key, Shape::Words(right)) = (key.name, key.shape) else {
+        let (key, Words(right)) = (key.name, key.shape) else {
             continue;
         };
         let help = format!("write `{key}: {}`", right.last().unwrap_or(&""));
@@ -431,11 +277,9 @@ impl Reader<'_> {
                 continue;
             };
             let wanted = match (key.shape, section.kind()) {
-                (_, Kind::Null)
-                | (Shape::List, Kind::Seq(_))
-                | (Shape::Map | Shape::Of(_), Kind::Map(_)) => continue,
-                (Shape::List, _) => "a list",
-                (Shape::Map | Shape::Of(_), _) => "a map",
+                (_, Kind::Null) | (List, Kind::Seq(_)) | (Map | Of(_), Kind::Map(_)) => continue,
+                (List, _) => "a list",
+                (Map | Of(_), _) => "a map",
                 _ => continue,
             };
             self.wrong(section, &format!("`{}`", key.name), wanted);

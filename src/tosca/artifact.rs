@@ -50,7 +50,7 @@ impl Scope<'_> {
             Some(_) => &empty,
             None => self.map(node, || what.to_owned())?,
         };
-        ARTIFACT.check(self.problems(), what, map);
+        self.problems().unknown_keys(&ARTIFACT, what, map);
         let base = base.filter(|_| map.get("file").is_none());
         let file = self.artifact_file(what, entry, base)?;
         let (type_name, artifact_type) = self.artifact_type(map, base, span)?;

@@ -114,11 +114,8 @@ impl Scope<'_> {
             self.problems().error(message, node.span());
             return None;
         };
-        IMPLEMENTATION.check(
-            self.problems(),
-            &format!("the implementation of {what}"),
-            map,
-        );
+        let whole = format!("the implementation of {what}");
+        self.problems().unknown_keys(&IMPLEMENTATION, &whole, map);
         let mut implementation = self.stated(what, node, map, artifacts)?;
         for source in [extras, Some(map)].into_iter().flatten() {
             self.fill(what, &mut implementation, source);

@@ -125,7 +125,9 @@ impl Merger<'_> {
             span: entry.key_span,
         });
         if name == "defaults" {
-            INTERFACE_DEFAULTS.check(self.scope.problems(), self.what, said);
+            self.scope
+                .problems()
+                .unknown_keys(&INTERFACE_DEFAULTS, self.what, said);
             self.common(&mut draft, said, true);
             return Some(draft);
         }
@@ -339,7 +341,7 @@ impl Merger<'_> {
 
     fn operation_map(&self, name: &str, map: &Mapping, said: &mut Said) {
         let what = format!("operation `{name}` of {}", self.what);
-        OPERATION.check(self.scope.problems(), &what, map);
+        self.scope.problems().unknown_keys(&OPERATION, &what, map);
         let text_at = |key| self.scope.text_at(map, key, || what.clone());
         self.shared(&mut said.own, map, true);
         match map.get("implementation") {

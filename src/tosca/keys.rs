@@ -1,40 +1,6 @@
 //! The keys that each kind of entity knows: one table for each.
 
-use crate::diagnostic::{Diagnostic, Severity};
-use crate::text::did_you_mean;
-use crate::yaml::{Key, Mapping, Rest, Shape, Table};
-
-use super::problems::Problems;
-
-/// The keys an entity knows, and how bad one is that it does not.
-#[derive(Debug)]
-pub(super) struct Keys {
-    pub(super) table: Table,
-    pub(super) unknown: Severity,
-}
-
-macro_rules! keys {
-    (@rest Error) => { Rest::Refused };
-    (@rest Warning) => { Rest::Open };
-    (@rest Error $rest:expr) => { Rest::Each($rest) };
-    ($($name:ident $unknown:ident $what:literal $about:literal $(each($rest:expr))? {
-        $($key:literal $shape:expr, $says:literal;)*
-    })*) => {
-        $(
-            #[doc = $about]
-            pub(super) static $name: Keys = Keys {
-                table: Table {
-                    name: $what,
-                    about: $about,
-                    keys: &[$(Key { name: $key, shape: $shape, about: $says }),*],
-                    required: &[],
-                    rest: keys!(@rest $unknown $($rest)?),
-                },
-                unknown: Severity::$unknown,
-            };
-        )*
-    };
-}
+use crate::yaml::{Shape, Table, tables};
 
 use Shape::{Any, Flag, Imports, List, ListOf, Map, MapOf, MapOfTextOr, Named, Names, Of, Scalar};
 use Shape::{Text, TextOr, Words};
@@ -54,51 +20,52 @@ pub(super) const VERSIONS: &[&str] = &[
 
 /// The keys of a service template, and all that stand below them.
 pub const fn service_template_keys() -> &'static Table {
-    &SERVICE_TEMPLATE.table
+    &SERVICE_TEMPLATE
 }
 
-keys! {
-    SERVICE_TEMPLATE Error "service_template" "What is to be deployed, and the types it uses" {
+tables! {
+    pub(super) SERVICE_TEMPLATE closed "service_template"
+        "What is to be deployed, and the types it uses" {
         "tosca_definitions_version" Words(VERSIONS), "The version of the language";
         "namespace" Text, "What names the types of this file everywhere";
         "metadata" Map, "Facts about the template, such as its name and author";
         "description" Text, "What it is for";
         "dsl_definitions" Any, "A place for anchors";
         "repositories" Map, "Where imported files and artifacts are, by name";
-        "imports" Imports(&IMPORT.table), "Files whose types and templates are used";
-        "artifact_types" MapOf(&ARTIFACT_TYPE.table), "Types of artifacts";
-        "data_types" MapOf(&DATA_TYPE.table), "Types of values";
-        "capability_types" MapOf(&CAPABILITY_TYPE.table), "Types of capabilities";
-        "interface_types" MapOf(&INTERFACE_TYPE.table), "Types of interfaces";
-        "relationship_types" MapOf(&RELATIONSHIP_TYPE.table), "Types of relationships";
-        "node_types" MapOf(&NODE_TYPE.table), "Types of nodes";
-        "group_types" MapOf(&GROUP_TYPE.table), "Types of groups";
-        "policy_types" MapOf(&POLICY_TYPE.table), "Types of policies";
+        "imports" Imports(&IMPORT), "Files whose types and templates are used";
+        "artifact_types" MapOf(&ARTIFACT_TYPE), "Types of artifacts";
+        "data_types" MapOf(&DATA_TYPE), "Types of values";
+        "capability_types" MapOf(&CAPABILITY_TYPE), "Types of capabilities";
+        "interface_types" MapOf(&INTERFACE_TYPE), "Types of interfaces";
+        "relationship_types" MapOf(&RELATIONSHIP_TYPE), "Types of relationships";
+        "node_types" MapOf(&NODE_TYPE), "Types of nodes";
+        "group_types" MapOf(&GROUP_TYPE), "Types of groups";
+        "policy_types" MapOf(&POLICY_TYPE), "Types of policies";
         "types" Map, "Types of any kind; what they derive from says of which";
-        "topology_template" Of(&TOPOLOGY.table), "What is to be deployed";
+        "topology_template" Of(&TOPOLOGY), "What is to be deployed";
         "template_name" Scalar, "The name of the template";
         "template_author" Scalar, "Who wrote it";
         "template_version" Scalar, "Its version";
-        "relationship_templates" MapOf(&RELATIONSHIP_TEMPLATE.table), "Relationships with a name";
+        "relationship_templates" MapOf(&RELATIONSHIP_TEMPLATE), "Relationships with a name";
         "decorators" Map, "Properties that match many templates";
         "deployment_blueprints" Map, "Templates that replace others, by the name of a blueprint";
         "input_values" Map, "Values of inputs";
         "inputs_values" Map, "Values of inputs";
     }
-    TOPOLOGY Error "topology_template" "What is to be deployed" {
+    pub(super) TOPOLOGY closed "topology_template" "What is to be deployed" {
         "description" Text, "What it is for";
-        "inputs" MapOf(&PARAMETER.table), "What the user can or must give";
-        "node_templates" MapOf(&NODE_TEMPLATE.table), "The nodes";
-        "relationship_templates" MapOf(&RELATIONSHIP_TEMPLATE.table), "Relationships with a name";
-        "outputs" MapOf(&PARAMETER.table), "What it gives back";
-        "groups" MapOf(&GROUP.table), "Groups of nodes";
-        "substitution_mappings" Of(&SUBSTITUTION.table), "What it can stand in for";
-        "policies" Named(&POLICY.table), "Policies over nodes and groups";
-        "workflows" MapOf(&WORKFLOW.table), "Workflows besides those built in";
-        "root" Of(&SUBSTITUTION.table), "The node that represents it outside";
+        "inputs" MapOf(&PARAMETER), "What the user can or must give";
+        "node_templates" MapOf(&NODE_TEMPLATE), "The nodes";
+        "relationship_templates" MapOf(&RELATIONSHIP_TEMPLATE), "Relationships with a name";
+        "outputs" MapOf(&PARAMETER), "What it gives back";
+        "groups" MapOf(&GROUP), "Groups of nodes";
+        "substitution_mappings" Of(&SUBSTITUTION), "What it can stand in for";
+        "policies" Named(&POLICY), "Policies over nodes and groups";
+        "workflows" MapOf(&WORKFLOW), "Workflows besides those built in";
+        "root" Of(&SUBSTITUTION), "The node that represents it outside";
         "metadata" Map, "Facts about it";
     }
-    IMPORT Error "import" "A file whose types and templates are used" {
+    pub(super) IMPORT closed "import" "A file whose types and templates are used" {
         "file" Text, "Its path from the folder of this file, or from its repository";
         "repository" Text, "The repository that it is in";
         "namespace_uri" Text, "What names its types everywhere";
@@ -106,113 +73,114 @@ keys! {
         "when" Any, "Whether to import it";
         "uri_prefix" Text, "What to put before the names of its types";
     }
-    NODE_TYPE Error "node_type" "A type of nodes" {
+    pub(super) NODE_TYPE closed "node_type" "A type of nodes" {
         "derived_from" Names, "The types it extends";
         "metadata" Map, "Facts about the type";
         "version" Scalar, "Its version";
         "description" Text, "What it is for";
-        "properties" MapOf(&PROPERTY.table), "What its nodes are configured with";
-        "attributes" MapOf(&PROPERTY.table), "What is known of its nodes once they exist";
-        "requirements" Named(&REQUIREMENT.table), "What its nodes need of others";
-        "capabilities" MapOfTextOr(&CAPABILITY.table), "What its nodes offer to others";
-        "interfaces" MapOf(&INTERFACE.table), "What can be done with its nodes";
-        "artifacts" MapOfTextOr(&ARTIFACT.table), "Files that its operations use";
+        "properties" MapOf(&PROPERTY), "What its nodes are configured with";
+        "attributes" MapOf(&PROPERTY), "What is known of its nodes once they exist";
+        "requirements" Named(&REQUIREMENT), "What its nodes need of others";
+        "capabilities" MapOfTextOr(&CAPABILITY), "What its nodes offer to others";
+        "interfaces" MapOf(&INTERFACE), "What can be done with its nodes";
+        "artifacts" MapOfTextOr(&ARTIFACT), "Files that its operations use";
         "instance_keys" Any, "What tells instances apart";
         "title" Text, "What people call it";
     }
-    RELATIONSHIP_TYPE Error "relationship_type" "A type of relationships" {
+    pub(super) RELATIONSHIP_TYPE closed "relationship_type" "A type of relationships" {
         "derived_from" Names, "The types it extends";
         "metadata" Map, "Facts about the type";
         "version" Scalar, "Its version";
         "description" Text, "What it is for";
-        "properties" MapOf(&PROPERTY.table), "What its relationships are configured with";
-        "attributes" MapOf(&PROPERTY.table), "What is known once they exist";
-        "interfaces" MapOf(&INTERFACE.table), "What can be done with them";
+        "properties" MapOf(&PROPERTY), "What its relationships are configured with";
+        "attributes" MapOf(&PROPERTY), "What is known once they exist";
+        "interfaces" MapOf(&INTERFACE), "What can be done with them";
         "valid_target_types" Names, "The capability types it can point at";
         "credential" Any, "What it takes to connect";
         "name" Text, "Its name";
         "title" Text, "What people call it";
     }
-    CAPABILITY_TYPE Warning "capability_type" "A type of capabilities" {
+    pub(super) CAPABILITY_TYPE open "capability_type" "A type of capabilities" {
         "derived_from" Names, "The types it extends";
         "metadata" Map, "Facts about the type";
         "version" Scalar, "Its version";
         "description" Text, "What it is for";
-        "properties" MapOf(&PROPERTY.table), "What capabilities are configured with";
-        "attributes" MapOf(&PROPERTY.table), "What is known once they exist";
+        "properties" MapOf(&PROPERTY), "What capabilities are configured with";
+        "attributes" MapOf(&PROPERTY), "What is known once they exist";
         "valid_source_types" Names, "The node types that may use it";
     }
-    INTERFACE_TYPE Warning "interface_type" "A type of interfaces" {
+    pub(super) INTERFACE_TYPE open "interface_type" "A type of interfaces" {
         "derived_from" Names, "The types it extends";
         "metadata" Map, "Facts about the type";
         "version" Scalar, "Its version";
         "description" Text, "What it is for";
         "inputs" Map, "Inputs of all its operations";
-        "operations" MapOfTextOr(&OPERATION.table), "Its operations";
+        "operations" MapOfTextOr(&OPERATION), "Its operations";
         "notifications" Map, "Its notifications";
     }
-    ARTIFACT_TYPE Error "artifact_type" "A type of artifacts" {
+    pub(super) ARTIFACT_TYPE closed "artifact_type" "A type of artifacts" {
         "derived_from" Names, "The types it extends";
         "metadata" Map, "Facts about the type";
         "version" Scalar, "Its version";
         "description" Text, "What it is for";
-        "properties" MapOf(&PROPERTY.table), "What artifacts are configured with";
-        "attributes" MapOf(&PROPERTY.table), "What is known once they exist";
-        "interfaces" MapOf(&INTERFACE.table), "What can be done with them";
+        "properties" MapOf(&PROPERTY), "What artifacts are configured with";
+        "attributes" MapOf(&PROPERTY), "What is known once they exist";
+        "interfaces" MapOf(&INTERFACE), "What can be done with them";
         "mime_type" Text, "The media type of the files";
         "file_ext" Names, "How the names of the files end";
     }
-    DATA_TYPE Warning "data_type" "A type of values" {
+    pub(super) DATA_TYPE open "data_type" "A type of values" {
         "derived_from" Names, "The type it extends or narrows";
         "metadata" Map, "Facts about the type";
         "version" Scalar, "Its version";
         "description" Text, "What it is for";
-        "properties" MapOf(&PROPERTY.table), "The fields of its values";
+        "properties" MapOf(&PROPERTY), "The fields of its values";
         "type" Text, "The simple type that it narrows";
         "constraints" List, "What its values must meet";
-        "key_schema" TextOr(&PROPERTY.table), "What the keys of a map must be";
-        "entry_schema" TextOr(&PROPERTY.table), "What the items of a list or a map must be";
+        "key_schema" TextOr(&PROPERTY), "What the keys of a map must be";
+        "entry_schema" TextOr(&PROPERTY), "What the items of a list or a map must be";
         "title" Text, "What people call it";
-        "attributes" MapOf(&PROPERTY.table), "Fields that are known later";
+        "attributes" MapOf(&PROPERTY), "Fields that are known later";
     }
-    GROUP_TYPE Error "group_type" "A type of groups" {
+    pub(super) GROUP_TYPE closed "group_type" "A type of groups" {
         "derived_from" Names, "The types it extends";
         "metadata" Map, "Facts about the type";
         "version" Scalar, "Its version";
         "description" Text, "What it is for";
-        "properties" MapOf(&PROPERTY.table), "What groups are configured with";
-        "attributes" MapOf(&PROPERTY.table), "What is known of groups";
+        "properties" MapOf(&PROPERTY), "What groups are configured with";
+        "attributes" MapOf(&PROPERTY), "What is known of groups";
         "members" Names, "The types that members may have";
-        "interfaces" MapOf(&INTERFACE.table), "What can be done with groups";
+        "interfaces" MapOf(&INTERFACE), "What can be done with groups";
         "capabilities" Map, "What groups offer to others";
         "requirements" Any, "What groups need of others";
     }
-    POLICY_TYPE Warning "policy_type" "A type of policies" {
+    pub(super) POLICY_TYPE open "policy_type" "A type of policies" {
         "derived_from" Names, "The types it extends";
         "metadata" Map, "Facts about the type";
         "version" Scalar, "Its version";
         "description" Text, "What it is for";
-        "properties" MapOf(&PROPERTY.table), "What policies are configured with";
+        "properties" MapOf(&PROPERTY), "What policies are configured with";
         "targets" Names, "The types that targets may have";
-        "triggers" Named(&TRIGGER.table), "What sets policies off";
+        "triggers" Named(&TRIGGER), "What sets policies off";
     }
-    ANY_TYPE Warning "type" "A type of any kind" {}
-    PROPERTY Warning "property" "A property, an attribute or a schema; tools add their own keys" {
+    pub(super) ANY_TYPE open "type" "A type of any kind" {}
+    pub(super) PROPERTY open "property"
+        "A property, an attribute or a schema; tools add their own keys" {
         "type" Text, "What its values are: string, integer, list, a data type, …";
         "description" Text, "What it is for";
         "required" Flag, "Whether a value must be given; true if it does not say";
         "default" Any, "The value when none is given";
         "status" Text, "supported, unsupported, experimental or deprecated";
         "constraints" List, "What its values must meet";
-        "key_schema" TextOr(&PROPERTY.table), "What the keys of a map must be";
-        "entry_schema" TextOr(&PROPERTY.table), "What the items of a list or a map must be";
+        "key_schema" TextOr(&PROPERTY), "What the keys of a map must be";
+        "entry_schema" TextOr(&PROPERTY), "What the items of a list or a map must be";
         "metadata" Map, "Facts such as `sensitive` and `user_settable`";
         "title" Text, "What people call it";
         "value" Any, "Its value";
         "external-schema" Any, "A schema of another language";
         "external_schema" Any, "A schema of another language";
     }
-    PARAMETER Error "parameter" "An input or an output" {
+    pub(super) PARAMETER closed "parameter" "An input or an output" {
         "type" Text, "What its values are: string, integer, list, a data type, …";
         "value" Any, "The value of an output, often an expression";
         "description" Text, "What it is for";
@@ -220,13 +188,13 @@ keys! {
         "constraints" List, "What its values must meet";
         "required" Flag, "Whether a value must be given; true if it does not say";
         "status" Text, "supported, unsupported, experimental or deprecated";
-        "key_schema" TextOr(&PROPERTY.table), "What the keys of a map must be";
-        "entry_schema" TextOr(&PROPERTY.table), "What the items of a list or a map must be";
+        "key_schema" TextOr(&PROPERTY), "What the keys of a map must be";
+        "entry_schema" TextOr(&PROPERTY), "What the items of a list or a map must be";
         "metadata" Map, "Facts such as `sensitive`";
         "title" Text, "What people call it";
         "sensitive" Flag, "Whether its value must not be shown";
     }
-    OUTPUT Warning "operation_output" "An output of an operation" {
+    pub(super) OUTPUT open "operation_output" "An output of an operation" {
         "type" Text, "What its values are: string, integer, list, a data type, …";
         "mapping" Any, "The attribute that it goes to";
         "description" Text, "What it is for";
@@ -235,24 +203,24 @@ keys! {
         "constraints" List, "What its values must meet";
         "required" Flag, "Whether a value must be given; true if it does not say";
         "status" Text, "supported, unsupported, experimental or deprecated";
-        "key_schema" TextOr(&PROPERTY.table), "What the keys of a map must be";
-        "entry_schema" TextOr(&PROPERTY.table), "What the items of a list or a map must be";
+        "key_schema" TextOr(&PROPERTY), "What the keys of a map must be";
+        "entry_schema" TextOr(&PROPERTY), "What the items of a list or a map must be";
         "metadata" Map, "Facts such as `sensitive`";
         "title" Text, "What people call it";
         "sensitive" Flag, "Whether its value must not be shown";
     }
-    NODE_TEMPLATE Error "node_template" "A node to be deployed" {
+    pub(super) NODE_TEMPLATE closed "node_template" "A node to be deployed" {
         "type" Text, "Its node type";
         "description" Text, "What it is for";
         "metadata" Map, "Facts about the node";
         "directives" Names, "How it is treated: select, substitute, protected, default, …";
         "properties" Any, "What it is configured with: values or expressions";
         "attributes" Map, "Values that its attributes begin with";
-        "requirements" Named(&REQUIREMENT.table), "Which nodes it needs, and how it relates to them";
-        "capabilities" MapOf(&CAPABILITY.table), "What it offers to others";
-        "interfaces" MapOf(&INTERFACE.table), "What can be done with it";
-        "artifacts" MapOfTextOr(&ARTIFACT.table), "Files that its operations use";
-        "node_filter" Of(&NODE_FILTER.table), "Which node to select or to substitute";
+        "requirements" Named(&REQUIREMENT), "Which nodes it needs, and how it relates to them";
+        "capabilities" MapOf(&CAPABILITY), "What it offers to others";
+        "interfaces" MapOf(&INTERFACE), "What can be done with it";
+        "artifacts" MapOfTextOr(&ARTIFACT), "Files that its operations use";
+        "node_filter" Of(&NODE_FILTER), "Which node to select or to substitute";
         "copy" Text, "The template that it begins as a copy of";
         "instance_keys" Any, "What tells instances apart";
         "imported" Text, "The instance of another ensemble that it stands for";
@@ -263,15 +231,17 @@ keys! {
         "occurrences" List, "How many instances it may have";
         "count" Any, "How many instances it has";
     }
-    RELATIONSHIP_TEMPLATE Error "relationship_template" "A relationship between two nodes" {
+    pub(super) RELATIONSHIP_TEMPLATE closed "relationship_template"
+        "A relationship between two nodes" {
         "type" Text, "Its relationship type";
         "description" Text, "What it is for";
         "metadata" Map, "Facts about the relationship";
         "properties" Any, "What it is configured with: values or expressions";
         "attributes" Map, "Values that its attributes begin with";
-        "interfaces" MapOf(&INTERFACE.table), "What can be done with it";
+        "interfaces" MapOf(&INTERFACE), "What can be done with it";
         "copy" Text, "The template that it begins as a copy of";
-        "default_for" Scalar, "What it is the connection of: ANY, SELF, a node, a type or a capability";
+        "default_for" Scalar,
+            "What it is the connection of: ANY, SELF, a node, a type or a capability";
         "directives" Names, "How it is treated";
         "derived_from" Names, "Left from a type";
         "requirements" Any, "As exports write them";
@@ -279,24 +249,25 @@ keys! {
         "name" Text, "Its name, as exports write it";
         "title" Text, "What people call it";
     }
-    REQUIREMENT Warning "requirement" "What a node needs of another" {
+    pub(super) REQUIREMENT open "requirement" "What a node needs of another" {
         "node" Text, "The node template or the node type of the target";
         "capability" Text, "The capability of the target, by name or by type";
-        "relationship" TextOr(&RELATIONSHIP_TEMPLATE.table), "The relationship: a type, a template, or one in place";
+        "relationship" TextOr(&RELATIONSHIP_TEMPLATE),
+            "The relationship: a type, a template, or one in place";
         "occurrences" List, "How many targets it needs: a lower and an upper bound";
-        "node_filter" Of(&NODE_FILTER.table), "What the target must be like";
+        "node_filter" Of(&NODE_FILTER), "What the target must be like";
         "description" Text, "What it is for";
         "metadata" Map, "Facts about the requirement";
         "title" Text, "What people call it";
     }
-    NODE_FILTER Error "node_filter" "What a node must be like" {
+    pub(super) NODE_FILTER closed "node_filter" "What a node must be like" {
         "properties" Any, "Constraints on its properties, or values that they get";
         "capabilities" Any, "Constraints on its capabilities";
         "requirements" Any, "Constraints on what it requires";
         "artifacts" Any, "Constraints on its artifacts";
         "match" List, "Templates or expressions that give them";
     }
-    CAPABILITY Error "capability" "What a node offers to others" {
+    pub(super) CAPABILITY closed "capability" "What a node offers to others" {
         "type" Text, "Its capability type";
         "description" Text, "What it is for";
         "properties" Map, "Its properties: definitions in a type, values in a template";
@@ -305,9 +276,10 @@ keys! {
         "occurrences" List, "How many may use it";
         "metadata" Map, "Facts about the capability";
     }
-    OPERATION Error "operation" "Something that can be done" {
+    pub(super) OPERATION closed "operation" "Something that can be done" {
         "description" Text, "What it is for";
-        "implementation" TextOr(&IMPLEMENTATION.table), "What runs: a command, a configurator or an artifact";
+        "implementation" TextOr(&IMPLEMENTATION),
+            "What runs: a command, a configurator or an artifact";
         "inputs" Map, "Its inputs: values or expressions";
         "outputs" Any, "Where its outputs go";
         "entry_state" Text, "The node state before it runs";
@@ -318,25 +290,27 @@ keys! {
         "operation_host" Text, "Where it runs: SELF, HOST, ORCHESTRATOR or a node";
         "environment" Any, "Rules for environment variables";
     }
-    INTERFACE Error "interface" "Operations, by name, and what they share" each(TextOr(&OPERATION.table)) {
+    pub(super) INTERFACE each(TextOr(&OPERATION)) "interface"
+        "Operations, by name, and what they share" {
         "type" Text, "Its interface type";
         "inputs" Map, "Inputs of all its operations";
         "operations" Any, "Its operations";
         "notifications" Map, "Its notifications";
         "description" Text, "What it is for";
-        "implementation" TextOr(&IMPLEMENTATION.table), "What runs where an operation does not say";
+        "implementation" TextOr(&IMPLEMENTATION), "What runs where an operation does not say";
         "requirements" Names, "The connections that its operations need";
         "derived_from" Names, "The types it extends";
         "metadata" Map, "Facts about the interface";
         "outputs" Any, "Where outputs go";
     }
-    INTERFACE_DEFAULTS Error "interface_defaults" "What the operations of all interfaces share" {
-        "implementation" TextOr(&IMPLEMENTATION.table), "What runs where an operation does not say";
+    pub(super) INTERFACE_DEFAULTS closed "interface_defaults"
+        "What the operations of all interfaces share" {
+        "implementation" TextOr(&IMPLEMENTATION), "What runs where an operation does not say";
         "inputs" Map, "Inputs of all operations";
         "outputs" Any, "Where outputs go";
     }
-    IMPLEMENTATION Error "implementation" "What runs when an operation is performed" {
-        "primary" TextOr(&ARTIFACT.table), "The command or the artifact that runs";
+    pub(super) IMPLEMENTATION closed "implementation" "What runs when an operation is performed" {
+        "primary" TextOr(&ARTIFACT), "The command or the artifact that runs";
         "dependencies" List, "Artifacts that must be there first";
         "timeout" Scalar, "How many seconds it may take";
         "className" Text, "The configurator that runs it";
@@ -345,7 +319,7 @@ keys! {
         "preConditions" Any, "A JSON schema that the target's attributes must meet";
         "invoke" Text, "The operation it stands for";
     }
-    ARTIFACT Error "artifact" "A file or an image that operations use" {
+    pub(super) ARTIFACT closed "artifact" "A file or an image that operations use" {
         "metadata" Map, "Facts about the artifact";
         "description" Text, "What it is for";
         "file" Any, "Its path or its name";
@@ -361,7 +335,7 @@ keys! {
         "contents" Any, "What it holds, instead of a file";
         "type" Text, "Its artifact type";
         "properties" Any, "What it is configured with";
-        "interfaces" MapOf(&INTERFACE.table), "What can be done with it";
+        "interfaces" MapOf(&INTERFACE), "What can be done with it";
         "dependencies" Any, "Artifacts that must be there first";
         "mime_type" Text, "Its media type";
         "file_extensions" Names, "How the names of its files end";
@@ -372,27 +346,27 @@ keys! {
         "attributes" Map, "Values that its attributes begin with";
         "artifact_version" Scalar, "Its version";
     }
-    GROUP Error "group" "A group of nodes" {
+    pub(super) GROUP closed "group" "A group of nodes" {
         "type" Text, "Its group type";
         "metadata" Map, "Facts about the group";
         "description" Text, "What it is for";
         "properties" Map, "What it is configured with";
         "attributes" Map, "Values that its attributes begin with";
         "members" Names, "Its nodes and groups";
-        "interfaces" MapOf(&INTERFACE.table), "What can be done with it";
+        "interfaces" MapOf(&INTERFACE), "What can be done with it";
         "title" Text, "What people call it";
     }
-    POLICY Error "policy" "A policy over nodes and groups" {
+    pub(super) POLICY closed "policy" "A policy over nodes and groups" {
         "type" Text, "Its policy type";
         "metadata" Map, "Facts about the policy";
         "description" Text, "What it is for";
         "properties" Map, "What it is configured with";
         "targets" Names, "The nodes and groups it applies to";
-        "triggers" Named(&TRIGGER.table), "What sets it off";
+        "triggers" Named(&TRIGGER), "What sets it off";
         "reservation" Any, "What it reserves";
         "title" Text, "What people call it";
     }
-    TRIGGER Warning "trigger" "What sets a policy off, and what happens then" {
+    pub(super) TRIGGER open "trigger" "What sets a policy off, and what happens then" {
         "description" Text, "What it is for";
         "event" Any, "The event that sets it off";
         "event_type" Any, "The type of that event";
@@ -407,16 +381,16 @@ keys! {
         "name" Text, "Its name";
         "metadata" Map, "Facts about the trigger";
     }
-    WORKFLOW Error "workflow" "Steps in an order" {
+    pub(super) WORKFLOW closed "workflow" "Steps in an order" {
         "metadata" Map, "Facts about the workflow";
         "description" Text, "What it is for";
-        "inputs" MapOf(&PARAMETER.table), "What the user can or must give";
-        "preconditions" ListOf(&PRECONDITION.table), "What must hold before it starts";
-        "steps" MapOf(&STEP.table), "Its steps";
+        "inputs" MapOf(&PARAMETER), "What the user can or must give";
+        "preconditions" ListOf(&PRECONDITION), "What must hold before it starts";
+        "steps" MapOf(&STEP), "Its steps";
         "implementation" Any, "What runs instead of steps";
         "outputs" Any, "What it gives back";
     }
-    STEP Error "step" "A step of a workflow" {
+    pub(super) STEP closed "step" "A step of a workflow" {
         "target" Text, "A node, a group or a node type";
         "target_relationship" Text, "The requirement whose relationship is meant";
         "operation_host" Text, "Where its operations run";
@@ -428,12 +402,12 @@ keys! {
         "metadata" Map, "Facts about the step";
         "inputs" Map, "Its inputs";
     }
-    PRECONDITION Error "precondition" "What must hold before a workflow starts" {
+    pub(super) PRECONDITION closed "precondition" "What must hold before a workflow starts" {
         "target" Text, "The node or the group";
         "target_relationship" Text, "The requirement whose relationship is meant";
         "condition" List, "The conditions";
     }
-    SUBSTITUTION Error "substitution_mappings" "What a topology can stand in for" {
+    pub(super) SUBSTITUTION closed "substitution_mappings" "What a topology can stand in for" {
         "node" Text, "The node that represents it outside";
         "node_type" Text, "The node type it stands for";
         "type" Text, "The node type it stands for";
@@ -444,31 +418,8 @@ keys! {
         "attributes" Any, "Its attributes outside, and whose they are";
         "interfaces" Any, "Its interfaces outside, and whose they are";
     }
-    SUBSTITUTION_FILTER Error "substitution_filter" "Which nodes a topology can stand in for" {
-        "node_filter" Of(&NODE_FILTER.table), "What the node must be like";
-    }
-}
-
-impl Keys {
-    /// Whether a key is known.
-    pub(super) fn knows(&self, key: &str) -> bool {
-        self.table.knows(key)
-    }
-
-    /// Reports each key that is not known; `what` names the entity.
-    pub(super) fn check(&self, problems: &Problems, what: &str, mapping: &Mapping) {
-        for (key, entry) in mapping {
-            if self.knows(key) {
-                continue;
-            }
-            let message = format!("{what} has no key `{key}`");
-            let mut diagnostic = match self.unknown {
-                Severity::Error => Diagnostic::error(message),
-                _ => Diagnostic::warning(message),
-            }
-            .label(entry.key_span, "");
-            diagnostic.help = did_you_mean(key, self.table.names());
-            problems.report(diagnostic);
-        }
+    pub(super) SUBSTITUTION_FILTER closed "substitution_filter"
+        "Which nodes a topology can stand in for" {
+        "node_filter" Of(&NODE_FILTER), "What the node must be like";
     }
 }

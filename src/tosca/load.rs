@@ -211,7 +211,9 @@ impl Loader<'_> {
 
 /// Checks the keys of a file and the version of its language.
 fn check_header(scope: Scope<'_>, map: &Mapping) {
-    SERVICE_TEMPLATE.check(scope.problems(), "a service template", map);
+    scope
+        .problems()
+        .unknown_keys(&SERVICE_TEMPLATE, "a service template", map);
     let Some(node) = map.get("tosca_definitions_version") else {
         return;
     };
@@ -255,7 +257,7 @@ fn wanted_file(scope: Scope<'_>, item: &Node) -> Option<Wanted> {
             return wanted_file(scope, node);
         }
     }
-    IMPORT.check(scope.problems(), "an import", map);
+    scope.problems().unknown_keys(&IMPORT, "an import", map);
     if map.get("when").is_some_and(is_off) {
         return None;
     }

@@ -62,7 +62,7 @@ impl<'a> NodeReader<'a> {
         } else {
             scope.map(node, || what.clone())?
         };
-        NODE_TEMPLATE.check(scope.problems(), &what, map);
+        scope.problems().unknown_keys(&NODE_TEMPLATE, &what, map);
         let copied = (self.siblings).and_then(|all| scope.copied(&what, map, all));
         let map = copied.as_ref().unwrap_or(map);
         let (type_name, node_type) = self.node_type(&what, map, span)?;

@@ -3,7 +3,9 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
+use crate::text::did_you_mean;
 use crate::value::FoldSet;
+use crate::yaml::{Mapping, Rest, Table};
 
 /// Collects problems. A definition is read again for each type that inherits it; its problems
 /// count once.
@@ -36,6 +38,24 @@ impl Problems {
     /// Adds a warning at a place.
     pub(super) fn warning(&self, message: impl ToString, span: Span) {
         self.report(Diagnostic::warning(message).label(span, ""));
+    }
+
+    /// Reports each key that a table does not list: an error where the table refuses it. `what`
+    /// names the entity.
+    pub(super) fn unknown_keys(&self, table: &Table, what: &str, mapping: &Mapping) {
+        for (key, entry) in mapping {
+            if table.knows(key) {
+                continue;
+            }
+            let message = format!("{what} has no key `{key}`");
+            let mut diagnostic = match table.rest {
+                Rest::Open => Diagnostic::warning(message),
+                Rest::Refused | Rest::Each(_) => Diagnostic::error(message),
+            }
+            .label(entry.key_span, "");
+            diagnostic.help = did_you_mean(key, table.names());
+            self.report(diagnostic);
+        }
     }
 
     /// Takes what was found since the last time.

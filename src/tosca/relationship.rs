@@ -67,7 +67,8 @@ impl Scope<'_> {
     ) -> Option<RelationshipTemplate> {
         let map = self.map(node, || what.to_owned())?;
         let span = node.span();
-        RELATIONSHIP_TEMPLATE.check(self.problems(), what, map);
+        self.problems()
+            .unknown_keys(&RELATIONSHIP_TEMPLATE, what, map);
         let key = match usual.filter(|_| map.get("type").is_none()) {
             Some(key) => key,
             None => self.template_type(what, map, Section::Relationship, span)?,

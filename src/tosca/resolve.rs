@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 use crate::diagnostic::Span;
 use crate::name::{OperationName, TypeName};
 use crate::value::{Map, Value};
-use crate::yaml::{Entry, Kind, Mapping, Node};
+use crate::yaml::{Entry, Kind, Mapping, Node, Table};
 
 use super::definition::{Defs, Schema, TypeKey, simple_kind};
 use super::entity::{
@@ -19,7 +19,7 @@ use super::interface::Speaker;
 use super::interface_draft::Interfaces;
 use super::keys::{
     ANY_TYPE, ARTIFACT_TYPE, CAPABILITY_TYPE, DATA_TYPE, GROUP_TYPE, INTERFACE, INTERFACE_TYPE,
-    Keys, NODE_TYPE, POLICY_TYPE, RELATIONSHIP_TYPE,
+    NODE_TYPE, POLICY_TYPE, RELATIONSHIP_TYPE,
 };
 use super::operation::ArtifactType;
 use super::scope::{Scope, description, values_at};
@@ -100,7 +100,7 @@ impl Types {
         let scope = self.scope_of(key);
         let what = format!("{} `{}`", section.noun(), decl.name);
         if let Some(map) = scope.map(decl.node(), || what.clone()) {
-            keys_of(section).check(&self.problems, &what, map);
+            self.problems.unknown_keys(keys_of(section), &what, map);
         }
         match section {
             Section::Node | Section::Any => Resolved::Node(Arc::new(self.resolve_node(key, &what))),
@@ -414,7 +414,7 @@ impl Scope<'_> {
     }
 }
 
-fn keys_of(section: Section) -> &'static Keys {
+fn keys_of(section: Section) -> &'static Table {
     match section {
         Section::Node => &NODE_TYPE,
         Section::Relationship => &RELATIONSHIP_TYPE,

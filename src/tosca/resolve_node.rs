@@ -129,7 +129,7 @@ impl Types {
                 continue;
             };
             let scope = self.scope_of(*ancestor);
-            CAPABILITY.check(&self.problems, &what, map);
+            self.problems.unknown_keys(&CAPABILITY, &what, map);
             let (defined, set) = split_properties(map);
             assigned.extend(set);
             scope.merge_defs(&mut properties, &defined, "properties", &what);
@@ -274,7 +274,7 @@ impl Scope<'_> {
             self.problems().error(message, entry.key_span);
             return None;
         };
-        REQUIREMENT.check(self.problems(), &what, map);
+        self.problems().unknown_keys(&REQUIREMENT, &what, map);
         let named = |key| {
             let node: Option<&Node> = map.get(key);
             if let Some(node) = node.filter(|node| node.as_str().is_none() && !node.is_null()) {
@@ -300,7 +300,8 @@ impl Scope<'_> {
     pub(super) fn node_filter(self, map: &Mapping, what: &str) -> Option<Node> {
         let node = map.get("node_filter").filter(|node| !node.is_null())?;
         let filter = self.map(node, || format!("`node_filter` of {what}"))?;
-        NODE_FILTER.check(self.problems(), &format!("`node_filter` of {what}"), filter);
+        self.problems()
+            .unknown_keys(&NODE_FILTER, &format!("`node_filter` of {what}"), filter);
         Some(node.clone())
     }
 

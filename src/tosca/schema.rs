@@ -5,11 +5,11 @@ use std::sync::Arc;
 use crate::diagnostic::{Diagnostic, Span};
 use crate::name::TypeName;
 use crate::value::Map;
-use crate::yaml::{Entry, Mapping, Node};
+use crate::yaml::{Entry, Mapping, Node, Table};
 
 use super::constraint::read_constraints;
 use super::definition::{Constraint, DataKind, PropertyDef, Schema, simple_kind};
-use super::keys::{Keys, PROPERTY};
+use super::keys::PROPERTY;
 use super::scope::{Scope, description, values_at};
 use super::section::Section;
 
@@ -35,7 +35,7 @@ impl Scope<'_> {
     /// Reads a definition whose keys a table lists.
     pub(super) fn definition(
         self,
-        keys: &Keys,
+        keys: &Table,
         what: &str,
         name: &Arc<str>,
         entry: &Entry,
@@ -49,7 +49,7 @@ impl Scope<'_> {
             self.problems().error(message, entry.key_span);
             return None;
         };
-        keys.check(self.problems(), what, map);
+        self.problems().unknown_keys(keys, what, map);
         let schema = self.schema(what, map, base.map(|base| &base.schema), entry.key_span)?;
         let default = map.get("default");
         let mut metadata = base.map(|base| base.metadata.clone()).unwrap_or_default();

@@ -36,7 +36,8 @@ impl Scope<'_> {
         let entry = stated("substitution_mappings").or_else(|| stated("root"))?;
         let what = || "`substitution_mappings`".to_owned();
         let said = self.map(&entry.value, what)?;
-        SUBSTITUTION.check(self.problems(), "`substitution_mappings`", said);
+        self.problems()
+            .unknown_keys(&SUBSTITUTION, "`substitution_mappings`", said);
         let type_node = said.get("node_type").or_else(|| said.get("type"));
         let key =
             type_node.and_then(|node| self.require(node.as_str()?, Section::Node, node.span()));
@@ -128,11 +129,12 @@ impl Scope<'_> {
         let mut map = self.map(node, || what.to_owned())?;
         let mut filter = node;
         if let Some(inner) = map.get("node_filter") {
-            SUBSTITUTION_FILTER.check(self.problems(), what, map);
+            self.problems()
+                .unknown_keys(&SUBSTITUTION_FILTER, what, map);
             map = self.map(inner, || format!("`node_filter` of {what}"))?;
             filter = inner;
         }
-        NODE_FILTER.check(self.problems(), what, map);
+        self.problems().unknown_keys(&NODE_FILTER, what, map);
         for key in ["properties", "capabilities"] {
             self.list_at(map, key, || what.to_owned());
         }

@@ -66,7 +66,8 @@ impl<'a> Scope<'a> {
         let map = node
             .and_then(|node| self.map(node, || "`topology_template`".to_owned()))
             .unwrap_or(&empty);
-        TOPOLOGY.check(self.problems(), "a topology template", map);
+        self.problems()
+            .unknown_keys(&TOPOLOGY, "a topology template", map);
         topology.inputs = self.parameters(map, "inputs", "the topology");
         self.check_defaults(&topology.inputs);
         topology.outputs = self.outputs(map);
@@ -265,7 +266,7 @@ impl<'a> Scope<'a> {
             let Some(said) = self.map(&entry.value, || what.clone()) else {
                 continue;
             };
-            GROUP.check(self.problems(), &what, said);
+            self.problems().unknown_keys(&GROUP, &what, said);
             let span = entry.key_span;
             let Some(key) = self.template_type(&what, said, Section::Group, span) else {
                 continue;
@@ -368,7 +369,7 @@ impl<'a> Scope<'a> {
     ) -> Option<Policy> {
         let what = format!("policy `{name}`");
         let said = self.map(&entry.value, || what.clone())?;
-        POLICY.check(self.problems(), &what, said);
+        self.problems().unknown_keys(&POLICY, &what, said);
         let key = self.template_type(&what, said, Section::Policy, entry.key_span)?;
         let policy_type = self.types.policy_type_of(key)?;
         let type_name = policy_type.name.clone();

@@ -45,7 +45,7 @@ impl Scope<'_> {
 
     fn trigger(self, what: &str, name: &Arc<str>, entry: &Entry) -> Option<Trigger> {
         let map = self.map(&entry.value, || what.to_owned())?;
-        TRIGGER.check(self.problems(), what, map);
+        self.problems().unknown_keys(&TRIGGER, what, map);
         let named = || what.to_owned();
         // Events have had other names in earlier drafts, and have been maps.
         let event = map.get("event").or_else(|| map.get("event_type"));

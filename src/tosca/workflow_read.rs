@@ -21,7 +21,7 @@ impl Scope<'_> {
     pub(super) fn workflow(self, name: &Arc<str>, entry: &Entry) -> Option<Workflow> {
         let what = format!("workflow `{name}`");
         let map = self.map(&entry.value, || what.clone())?;
-        WORKFLOW.check(self.problems(), &what, map);
+        self.problems().unknown_keys(&WORKFLOW, &what, map);
         let mut steps = IndexMap::new();
         for (step, entry) in self
             .map_at(map, "steps", || what.clone())
@@ -69,7 +69,7 @@ impl Scope<'_> {
     fn precondition(self, node: &Node, what: &str) -> Option<Precondition> {
         let what = format!("a precondition of {what}");
         let map = self.map(node, || what.clone())?;
-        PRECONDITION.check(self.problems(), &what, map);
+        self.problems().unknown_keys(&PRECONDITION, &what, map);
         let Some(target) = self.text_at(map, "target", || what.clone()) else {
             self.problems()
                 .error(format!("{what} has no `target`"), node.span());
@@ -86,7 +86,7 @@ impl Scope<'_> {
     fn step(self, name: &Arc<str>, entry: &Entry, owner: &str) -> Option<Step> {
         let what = format!("step `{name}` of {owner}");
         let map = self.map(&entry.value, || what.clone())?;
-        STEP.check(self.problems(), &what, map);
+        self.problems().unknown_keys(&STEP, &what, map);
         let Some(target) = self.text_at(map, "target", || what.clone()) else {
             let message = format!("{what} has no `target`");
             self.problems().error(message, entry.key_span);

@@ -33,6 +33,7 @@ pub use patch::{PatchError, apply};
 pub use route::{Op, Patch, Route, Step};
 pub use schema::Schema;
 pub use shape::{Key, Rest, Shape, Table};
+pub(crate) use shape::{keys, tables};
 pub use tags::TagReader;
 
 #[cfg(test)]

@@ -92,3 +92,35 @@ impl Table {
         self.keys.iter().map(|key| key.name)
     }
 }
+
+/// The rows of a table as an array of keys: `"name" Shape, "purpose";` for each.
+macro_rules! keys {
+    ($($key:literal $shape:expr, $about:literal;)*) => {
+        [$($crate::yaml::Key { name: $key, shape: $shape, about: $about }),*]
+    };
+}
+
+/// Declares tables: `closed` refuses other keys, `open` takes them, and `each(shape)` takes them as
+/// names of such a shape. Keys that must be there follow `needs`.
+macro_rules! tables {
+    (@rest closed) => { $crate::yaml::Rest::Refused };
+    (@rest open) => { $crate::yaml::Rest::Open };
+    (@rest each $shape:expr) => { $crate::yaml::Rest::Each($shape) };
+    ($(
+        $vis:vis $name:ident $rest:ident $(($each:expr))? $what:literal $about:literal
+        $(needs [$($required:literal),*])? { $($rows:tt)* }
+    )*) => {
+        $(
+            #[doc = $about]
+            $vis static $name: $crate::yaml::Table = $crate::yaml::Table {
+                name: $what,
+                about: $about,
+                keys: &$crate::yaml::keys! { $($rows)* },
+                required: &[$($($required),*)?],
+                rest: $crate::yaml::tables!(@rest $rest $($each)?),
+            };
+        )*
+    };
+}
+
+pub(crate) use {keys, tables};
