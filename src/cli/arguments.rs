@@ -3,10 +3,9 @@
 use clap::{Parser, Subcommand};
 
 use super::args::global::Global;
-use super::args::job::LookArgs;
+use super::args::job::{JobArgs, LookArgs, StopArgs, TeardownArgs};
 use super::args::state::{FactArgs, OpArgs, StateArgs};
 use super::commands::commit::CommitArgs;
-use super::commands::deploy::DeployArgs;
 use super::commands::explain::ExplainArgs;
 use super::commands::export::ExportArgs;
 use super::commands::forward::ForwardArgs;
@@ -25,9 +24,7 @@ use super::commands::run_hosts::RunHostsArgs;
 use super::commands::schema::SchemaArg;
 use super::commands::shell::ShellArgs;
 use super::commands::status::StatusArgs;
-use super::commands::stop::StopArgs;
 use super::commands::task::TaskArgs;
-use super::commands::teardown::TeardownArgs;
 use super::commands::validate::ValidateArgs;
 use super::route::RUN_HOSTS;
 
@@ -50,7 +47,7 @@ pub(super) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     /// Bring the ensemble to the state that its template describes
-    Deploy(DeployArgs),
+    Deploy(JobArgs),
     /// Remove what the ensemble has created
     #[command(alias = "undeploy")]
     Teardown(TeardownArgs),

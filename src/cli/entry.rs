@@ -2,17 +2,18 @@
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, Parser as _};
+use clap::{CommandFactory as _, FromArgMatches as _};
 
 use super::arguments::{Cli, Command};
 use super::commands::{
-    check, commit, completions, deploy, discover, explain, export, fact, forward, get, git,
-    git_status, history, lock, man, merge_driver, op, plan, put, reboot, recover, run, run_hosts,
-    schema, shell, state, status, stop, task, teardown, validate, version,
+    commit, completions, explain, export, fact, forward, get, git, git_status, history, job, lock,
+    man, merge_driver, op, plan, put, reboot, recover, run, run_hosts, schema, shell, state,
+    status, task, validate, version,
 };
-use super::output::Output;
+use super::output::{Context, Output};
 use super::route::route;
-use crate::ops::{GUARD_COMMAND, stand_guard};
+use crate::ops::{Failure, GUARD_COMMAND, stand_guard};
+use crate::plan::Workflow;
 use crate::system::env;
 
 /// Deep models need a deep stack; memory is used only where the stack really grows.
@@ -51,8 +52,8 @@ fn widen_heap() {
 fn start() -> ExitCode {
     widen_heap();
     let words = route(env::arguments());
-    let cli = match Cli::try_parse_from(words) {
-        Ok(cli) => cli,
+    let (cli, is_json) = match parsed(words) {
+        Ok(parsed) => parsed,
         Err(error) => {
             let code = if error.use_stderr() { 2 } else { 0 };
             // Where not even the usage can be shown, the exit code still tells.
@@ -60,48 +61,73 @@ fn start() -> ExitCode {
             return ExitCode::from(code);
         }
     };
-    let output = Output::new(&cli.global);
-    let global = &cli.global;
-    let code = match cli.command {
-        Command::Deploy(args) => deploy::deploy(args, global, &output),
-        Command::Teardown(args) => teardown::teardown(args, global, &output),
-        Command::Stop(args) => stop::stop(args, global, &output),
-        Command::Check(args) => check::check(args, global, &output),
-        Command::Discover(args) => discover::discover(args, global, &output),
-        Command::Plan(args) => plan::plan(args, global, &output),
-        Command::Run(args) => run::run(args, global, &output),
-        Command::RunHosts(args) => run_hosts::run_hosts(&args, global, &output),
-        Command::Put(args) => put::put(&args, global, &output),
-        Command::Get(args) => get::get(&args, global, &output),
-        Command::Reboot(args) => reboot::reboot(&args, global, &output),
-        Command::Shell(args) => shell::shell(&args, global, &output),
-        Command::Forward(args) => forward::forward(&args, global, &output),
-        Command::Task(args) => task::task(&args, Cli::command, global, &output),
-        Command::State(args) => state::state(&args, global, &output),
-        Command::Fact(args) => fact::fact(&args, global, &output),
-        Command::Op(args) => op::op(&args, global, &output),
-        Command::Explain(args) => explain::explain(args, global, &output),
-        Command::History(args) => history::history(&args, global, &output),
-        Command::Status(args) => status::status(&args, global, &output),
-        Command::Validate(args) => validate::validate(&args, global, &output),
-        Command::Export(args) => export::export(&args, global, &output),
-        Command::Commit(args) => commit::commit(&args, global, &output),
-        Command::Git(args) => git::git(&args, global, &output),
-        Command::GitStatus(args) => git_status::git_status(&args, global, &output),
-        Command::MergeDriver(args) => merge_driver::merge_driver(&args, &output),
-        Command::Schema { of } => schema::schema(of, &output),
-        Command::Lock { action } => lock::lock(&action, global, &output),
-        Command::Recover(args) => recover::recover(&args, global, &output),
-        Command::Version { semver } => version::version(semver, &output),
-        Command::Completions { shell } => {
-            completions::completions(shell, &mut Cli::command(), &output)
-        }
-        Command::Man => man::man(Cli::command(), &output),
+    let cx = &Context {
+        output: Output::new(&cli.global),
+        global: cli.global,
     };
+    let done = performed(cli.command, cx);
+    let code = done.unwrap_or_else(|failure| cx.output.failure(&failure, is_json));
     // What was asked for did not get out, whatever became of it.
-    ExitCode::from(if output.has_lost() && code == 0 {
+    ExitCode::from(if cx.output.has_lost() && code == 0 {
         70
     } else {
         code
     })
+}
+
+/// The command line of some words, and whether it asks for JSON.
+fn parsed(words: Vec<String>) -> Result<(Cli, bool), clap::Error> {
+    let mut matches = Cli::command().try_get_matches_from(words)?;
+    let mut own = &matches;
+    while let Some((_, below)) = own.subcommand() {
+        own = below;
+    }
+    let output = own.try_get_raw("output").ok().flatten();
+    let is_json = output.is_some_and(|mut words| words.any(|word| word == "json"));
+    let cli = Cli::from_arg_matches_mut(&mut matches);
+    Ok((
+        cli.map_err(|error| error.format(&mut Cli::command()))?,
+        is_json,
+    ))
+}
+
+/// Performs a command; gives the exit code.
+fn performed(command: Command, cx: &Context) -> Result<u8, Failure> {
+    match command {
+        Command::Deploy(args) => job::run(Workflow::Deploy, &args, cx),
+        Command::Teardown(args) => job::run(Workflow::Undeploy, &args.into(), cx),
+        Command::Stop(args) => job::run(Workflow::Stop, &args.into(), cx),
+        Command::Check(args) => job::run(Workflow::Check, &args.into(), cx),
+        Command::Discover(args) => job::run(Workflow::Discover, &args.into(), cx),
+        Command::Plan(args) => plan::plan(args, cx),
+        Command::Run(args) => run::run(args, cx),
+        Command::RunHosts(args) => run_hosts::run_hosts(&args, cx),
+        Command::Put(args) => put::put(&args, cx),
+        Command::Get(args) => get::get(&args, cx),
+        Command::Reboot(args) => reboot::reboot(&args, cx),
+        Command::Shell(args) => shell::shell(&args, cx),
+        Command::Forward(args) => forward::forward(&args, cx),
+        Command::Task(args) => task::task(&args, Cli::command, cx),
+        Command::State(args) => state::state(&args, cx),
+        Command::Fact(args) => fact::fact(&args, cx),
+        Command::Op(args) => op::op(&args, cx),
+        Command::Explain(args) => explain::explain(args, cx),
+        Command::History(args) => history::history(&args, cx),
+        Command::Status(args) => status::status(&args, cx),
+        Command::Validate(args) => validate::validate(&args, cx),
+        Command::Export(args) => export::export(&args, cx),
+        Command::Commit(args) => commit::commit(&args, cx),
+        Command::Git(args) => git::git(&args, cx),
+        Command::GitStatus(args) => git_status::git_status(&args, cx),
+        Command::MergeDriver(args) => merge_driver::merge_driver(&args, cx),
+        Command::Schema { of } => Ok(schema::schema(of, &cx.output)),
+        Command::Lock { action } => lock::lock(&action, cx),
+        Command::Recover(args) => recover::recover(&args, cx),
+        Command::Version { semver } => Ok(version::version(semver, &cx.output)),
+        Command::Completions { shell } => {
+            let mut whole = Cli::command();
+            Ok(completions::completions(shell, &mut whole, &cx.output))
+        }
+        Command::Man => Ok(man::man(Cli::command(), &cx.output)),
+    }
 }

@@ -11,6 +11,15 @@ use crate::ops::Failure;
 use crate::system::env::Env;
 use crate::ui::{Renderer, pretty};
 
+/// What every command is given.
+#[derive(Debug)]
+pub(super) struct Context {
+    /// The options that stand before the command.
+    pub(super) global: Global,
+    /// Where text goes.
+    pub(super) output: Output,
+}
+
 /// What is shown, and how.
 #[derive(Debug)]
 pub(super) struct Output {

@@ -223,44 +223,59 @@ pub(in crate::cli) struct WorkflowArg {
     pub(in crate::cli) workflow: Option<String>,
 }
 
-/// The options of `check` and `discover`.
-#[derive(Debug, Args)]
-pub(in crate::cli) struct LookArgs {
-    #[command(flatten)]
-    ensemble: EnsembleArg,
-    #[command(flatten)]
-    any: AnyJob,
-    #[command(flatten)]
-    control: Control,
-    #[command(flatten)]
-    narrow: Narrow,
-    #[command(flatten)]
-    compare: Compare,
-}
-
 /// The options of any job, those that its command does not take left at what they are if not
-/// given.
-#[derive(Debug, Default)]
+/// given. `deploy` takes all.
+#[derive(Debug, Default, Args)]
 pub(in crate::cli) struct JobArgs {
-    pub(in crate::cli) ensemble: String,
+    #[command(flatten)]
+    pub(in crate::cli) ensemble: EnsembleArg,
+    #[command(flatten)]
     pub(in crate::cli) any: AnyJob,
+    #[command(flatten)]
     pub(in crate::cli) control: Control,
+    #[command(flatten)]
     pub(in crate::cli) narrow: Narrow,
+    #[command(flatten)]
     pub(in crate::cli) compare: Compare,
+    #[command(flatten)]
     pub(in crate::cli) reach: Reach,
+    #[command(flatten)]
     pub(in crate::cli) removal: Removal,
-    pub(in crate::cli) workflow: Option<String>,
+    #[command(flatten)]
+    pub(in crate::cli) workflow: WorkflowArg,
 }
 
-impl From<LookArgs> for JobArgs {
-    fn from(args: LookArgs) -> Self {
-        Self {
-            ensemble: args.ensemble.ensemble,
-            any: args.any,
-            control: args.control,
-            narrow: args.narrow,
-            compare: args.compare,
-            ..Self::default()
+/// Declares the options of commands that take some of the groups of [`JobArgs`].
+macro_rules! some_job_options {
+    ($($(#[$about:meta])* $name:ident { $($group:ident: $kind:ident),* })*) => { $(
+        $(#[$about])*
+        #[derive(Debug, Args)]
+        pub(in crate::cli) struct $name {
+            $(#[command(flatten)] $group: $kind,)*
         }
+
+        impl From<$name> for JobArgs {
+            fn from(args: $name) -> Self {
+                Self { $($group: args.$group,)* ..Self::default() }
+            }
+        }
+    )* };
+}
+
+some_job_options! {
+    /// The options of `check` and `discover`.
+    LookArgs {
+        ensemble: EnsembleArg, any: AnyJob, control: Control, narrow: Narrow, compare: Compare
+    }
+    /// The options of `plan`, but for how it is shown.
+    PlannedArgs {
+        ensemble: EnsembleArg, any: AnyJob, narrow: Narrow, compare: Compare, reach: Reach,
+        removal: Removal, workflow: WorkflowArg
+    }
+    /// The options of `stop`.
+    StopArgs { ensemble: EnsembleArg, any: AnyJob, control: Control, narrow: Narrow }
+    /// The options of `teardown`.
+    TeardownArgs {
+        ensemble: EnsembleArg, any: AnyJob, control: Control, narrow: Narrow, removal: Removal
     }
 }

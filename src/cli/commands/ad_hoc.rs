@@ -3,9 +3,8 @@
 use std::rc::Rc;
 
 use crate::cli::args::format::HostOutput;
-use crate::cli::args::global::Global;
 use crate::cli::args::host::HostOptions;
-use crate::cli::output::Output;
+use crate::cli::output::Context;
 use crate::cli::screen::hosts::HostScreen;
 use crate::fleet::tasks::{AdHoc, RunbookRequest};
 use crate::ops::tasks::perform;
@@ -25,31 +24,25 @@ pub(in crate::cli) fn step(name: &'static str, deed: Deed) -> AdHoc {
 pub(in crate::cli) fn run_step(
     step: Result<AdHoc, Failure>,
     hosts: &HostOptions,
-    global: &Global,
-    output: &Output,
-) -> u8 {
-    let done = step.and_then(|step| {
-        let AdHoc::Step { name, .. } = step else {
-            return run_ad_hoc(step, hosts, global, output);
-        };
-        if hosts.order.sudo.is_some() {
-            let message = format!("`{name}` acts as the user who logs in, so it takes no `--sudo`");
-            return Err(Failure::new(FailureKind::Usage, message, None));
-        }
-        run_ad_hoc(step, hosts, global, output)
-    });
-    let is_json = hosts.output == HostOutput::Json;
-    done.unwrap_or_else(|failure| output.failure(&failure, is_json))
+    cx: &Context,
+) -> Result<u8, Failure> {
+    let step = step?;
+    if let AdHoc::Step { name, .. } = &step
+        && hosts.order.sudo.is_some()
+    {
+        let message = format!("`{name}` acts as the user who logs in, so it takes no `--sudo`");
+        return Err(Failure::new(FailureKind::Usage, message, None));
+    }
+    run_ad_hoc(step, hosts, cx)
 }
 
 /// Runs something that is no task on the hosts that the options choose; gives the exit code.
 pub(in crate::cli) fn run_ad_hoc(
     what: AdHoc,
     hosts: &HostOptions,
-    global: &Global,
-    output: &Output,
+    cx: &Context,
 ) -> Result<u8, Failure> {
-    let known = hosts.known_hosts(global, output)?;
+    let known = hosts.known_hosts(cx)?;
     let request = RunbookRequest {
         tasks: Tasks::default(),
         calls: Vec::new(),
@@ -57,12 +50,21 @@ pub(in crate::cli) fn run_ad_hoc(
         options: hosts.options()?,
         book: Rc::clone(&known) as _,
         roles: known,
-        chain: hosts.chain(output)?,
-        allowed: global.allow.clone(),
+        chain: hosts.chain(&cx.output)?,
+        allowed: cx.global.allow.clone(),
         interrupts: watch_signals(),
     };
-    let mut screen = HostScreen::new(output, hosts.output, request.interrupts.clone());
-    let report = perform(&request, &mut screen)?;
+    perform_shown(&request, hosts.output, cx)
+}
+
+/// Runs over hosts, and shows what happens; gives the exit code.
+pub(in crate::cli) fn perform_shown(
+    request: &RunbookRequest,
+    format: HostOutput,
+    cx: &Context,
+) -> Result<u8, Failure> {
+    let mut screen = HostScreen::new(&cx.output, format, request.interrupts.clone());
+    let report = perform(request, &mut screen)?;
     screen.end(&report);
     Ok(report.exit_code)
 }

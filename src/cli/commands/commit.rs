@@ -6,9 +6,8 @@ use clap::Args;
 use serde_json::json;
 
 use crate::cli::args::format::OutputFormat;
-use crate::cli::args::global::Global;
 use crate::cli::commits;
-use crate::cli::output::Output;
+use crate::cli::output::{Context, Output};
 use crate::cli::request::session::session_options;
 use crate::ensemble::Commits;
 use crate::ops::commit::CommitOptions;
@@ -58,12 +57,12 @@ struct Scope {
 }
 
 /// Commits.
-pub(in crate::cli) fn commit(args: &CommitArgs, global: &Global, output: &Output) -> u8 {
+pub(in crate::cli) fn commit(args: &CommitArgs, cx: &Context) -> Result<u8, Failure> {
     let json = args.output == OutputFormat::Json;
     let environment = args.use_environment.as_deref();
     let asks = !args.no_edit && !json && std::io::stdin().is_terminal();
     let options = CommitOptions {
-        session: session_options(&args.path, environment, global, output),
+        session: session_options(&args.path, environment, cx),
         message: args.message.clone(),
         staged_only: args.scope.skip_add,
         all_repositories: args.scope.all_repositories,
@@ -77,16 +76,15 @@ pub(in crate::cli) fn commit(args: &CommitArgs, global: &Global, output: &Output
             Ok(Some(default.to_owned()))
         }
     };
-    match ops::commit::commit(&options, &mut ask) {
-        Ok(Some(commits)) => {
-            tell_commits(args.output, &commits, output);
-            commits::exit_code(&commits, 0)
+    match ops::commit::commit(&options, &mut ask)? {
+        Some(commits) => {
+            tell_commits(args.output, &commits, &cx.output);
+            Ok(commits::exit_code(&commits, 0))
         }
-        Ok(None) => {
-            output.answer("Aborted commit\n");
-            1
+        None => {
+            cx.output.answer("Aborted commit\n");
+            Ok(1)
         }
-        Err(failure) => output.failure(&failure, json),
     }
 }
 

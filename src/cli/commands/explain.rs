@@ -3,17 +3,18 @@
 use clap::Args;
 
 use crate::cli::args::format::OutputFormat;
-use crate::cli::args::global::Global;
-use crate::cli::args::job::{AnyJob, Compare, Given, JobArgs, Narrow, Reach, Removal, WorkflowArg};
-use crate::cli::output::{Output, relative};
+use crate::cli::args::job::{
+    AnyJob, Compare, EnsembleArg, Given, JobArgs, Narrow, Reach, Removal, WorkflowArg,
+};
+use crate::cli::output::{Context, relative};
 use crate::cli::request::job::plan_request;
 use crate::cli::screen::job::Screen;
 use crate::cli::views::task_of_plan;
 use crate::diagnostic::Places;
 use crate::job::{Change, ProposedTask};
 use crate::name::{Priority, Status, TemplateName};
-use crate::ops;
 use crate::ops::explain::{Explained, Links};
+use crate::ops::{self, Failure};
 use crate::plan::{Reason, left_out};
 use crate::topology::Subject;
 use crate::topology::{Created, Kind};
@@ -60,13 +61,15 @@ impl ExplainArgs {
             ..AnyJob::default()
         };
         let job = JobArgs {
-            ensemble: self.ensemble,
+            ensemble: EnsembleArg {
+                ensemble: self.ensemble,
+            },
             any,
             narrow: self.narrow,
             compare: self.compare,
             reach: self.reach,
             removal: self.removal,
-            workflow: self.workflow.workflow,
+            workflow: self.workflow,
             ..JobArgs::default()
         };
         (self.instance, job)
@@ -74,28 +77,21 @@ impl ExplainArgs {
 }
 
 /// Explains an instance; gives the exit code.
-pub(in crate::cli) fn explain(args: ExplainArgs, global: &Global, output: &Output) -> u8 {
+pub(in crate::cli) fn explain(args: ExplainArgs, cx: &Context) -> Result<u8, Failure> {
     let (name, args) = args.into_job();
     let format = args.any.output;
-    let json = format == OutputFormat::Json;
-    let request = match plan_request(&args, global, output) {
-        Ok(request) => request,
-        Err(failure) => return output.failure(&failure, json),
-    };
-    let mut screen = Screen::new(output, true, request.interrupts.clone());
+    let request = plan_request(&args, cx)?;
+    let mut screen = Screen::new(&cx.output, true, request.interrupts.clone());
     let explained = ops::explain::explain(&request, &name, &mut screen);
     screen.done();
-    let explained = match explained {
-        Ok(explained) => explained,
-        Err(failure) => return output.failure(&failure, json),
-    };
+    let explained = explained?;
     let view = view(&explained);
     match format {
-        OutputFormat::Json => output.json(&view.json()),
-        OutputFormat::Text => output.answer(&view.text(output.width)),
+        OutputFormat::Json => cx.output.json(&view.json()),
+        OutputFormat::Text => cx.output.answer(&view.text(cx.output.width)),
         OutputFormat::None => {}
     }
-    0
+    Ok(0)
 }
 
 fn view(explained: &Explained) -> ExplainView {

@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use crate::cli::args::global::Global;
-use crate::cli::output::Output;
+use crate::cli::output::Context;
 use crate::cli::request::session::session_options;
 use crate::job::Level;
 use crate::ops::export::{ExportFormat, Overwrite};
@@ -82,14 +81,7 @@ enum OverwriteArg {
 }
 
 /// Exports an ensemble; gives the exit code.
-pub(in crate::cli) fn export(args: &ExportArgs, global: &Global, output: &Output) -> u8 {
-    match answer(args, global, output) {
-        Ok(()) => 0,
-        Err(failure) => output.failure(&failure, false),
-    }
-}
-
-fn answer(args: &ExportArgs, global: &Global, output: &Output) -> Result<(), Failure> {
+pub(in crate::cli) fn export(args: &ExportArgs, cx: &Context) -> Result<u8, Failure> {
     let is_python = Path::new(&args.path)
         .extension()
         .is_some_and(|end| end == "py");
@@ -102,19 +94,20 @@ fn answer(args: &ExportArgs, global: &Global, output: &Output) -> Result<(), Fai
         Format::Deployments => ExportFormat::Deployments,
         Format::ModelJson | Format::ModelYaml => ExportFormat::Model,
     };
-    let options = session_options(&args.path, args.use_environment.as_deref(), global, output);
-    let local_names = output
+    let options = session_options(&args.path, args.use_environment.as_deref(), cx);
+    let local_names = cx
+        .output
         .variable("UNFURL_EXPORT_LOCALNAMES")
         .is_some_and(|said| !said.is_empty());
     let export = ops::export::export(&options, format, local_names)?;
-    output.diagnostics(&export.warnings, &export.sources);
+    cx.output.diagnostics(&export.warnings, &export.sources);
     let text = match args.format {
         Format::ModelYaml => yaml(&export.answer),
         _ => format!("{}\n", pretty(&export.answer)),
     };
     let Some(file) = &args.file else {
-        output.answer(&text);
-        return Ok(());
+        cx.output.answer(&text);
+        return Ok(0);
     };
     let overwrite = match args.overwrite {
         OverwriteArg::Older => Overwrite::Older,
@@ -123,16 +116,17 @@ fn answer(args: &ExportArgs, global: &Global, output: &Output) -> Result<(), Fai
         OverwriteArg::Auto => Overwrite::Auto,
     };
     if export.write(&text, file, overwrite)? {
-        output.message(Level::Info, &format!("written to {}", file.display()));
+        cx.output
+            .message(Level::Info, &format!("written to {}", file.display()));
     } else {
         let file = file.display();
-        output.message(
+        cx.output.message(
             Level::Warning,
             &format!("`{file}` is kept; the answer is printed"),
         );
-        output.answer(&text);
+        cx.output.answer(&text);
     }
-    Ok(())
+    Ok(0)
 }
 
 /// What Unfurl does and this program does not.

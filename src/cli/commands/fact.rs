@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::{Map as JsonMap, Value as Json, json};
 
 use crate::cli::args::format::HostOutput;
-use crate::cli::args::global::Global;
 use crate::cli::args::state::{FactArgs, TreeOptions};
-use crate::cli::output::Output;
+use crate::cli::output::{Context, Output};
 use crate::cli::request::states::{Where, chosen};
 use crate::cli::screen::states::StatesScreen;
 use crate::converge::named::{self, Asked, NameError};
@@ -92,24 +91,24 @@ impl Query {
 }
 
 /// Shows facts; gives the exit code.
-pub(in crate::cli) fn fact(args: &FactArgs, global: &Global, output: &Output) -> u8 {
+pub(in crate::cli) fn fact(args: &FactArgs, cx: &Context) -> Result<u8, Failure> {
     let is_json = args.output == HostOutput::Json;
     if args.list {
-        return list(is_json, output);
+        list(is_json, &cx.output);
+        return Ok(0);
     }
-    let done = shown(args, is_json, global, output);
-    done.unwrap_or_else(|failure| output.failure(&failure, is_json))
+    shown(args, is_json, cx)
 }
 
 /// Shows which facts there are.
-fn list(is_json: bool, output: &Output) -> u8 {
+fn list(is_json: bool, output: &Output) {
     if is_json {
         let all = named::all().map(|fact| {
             let arguments = fact.arguments.iter().map(|(name, _)| *name);
             json!({"name": fact.name, "about": fact.about, "arguments": arguments.collect::<Vec<_>>()})
         });
         output.json(&json!({ "facts": all.collect::<Vec<_>>() }));
-        return 0;
+        return;
     }
     let mut table = Table::new(&["Fact", "Arguments", "Gives"]);
     for fact in named::all() {
@@ -121,17 +120,16 @@ fn list(is_json: bool, output: &Output) -> u8 {
         table.row([fact.name, &arguments.join(" "), fact.about]);
     }
     output.answer(&table.render(output.width));
-    0
 }
 
-fn shown(args: &FactArgs, is_json: bool, global: &Global, output: &Output) -> Result<u8, Failure> {
+fn shown(args: &FactArgs, is_json: bool, cx: &Context) -> Result<u8, Failure> {
     let query = Query::of(args)?;
     let options = TreeOptions::default();
     let hosts = Where {
         choice: &args.hosts,
         connection: &args.connection,
     };
-    let chosen = chosen(&options, hosts, global, output)?;
+    let chosen = chosen(&options, hosts, cx)?;
     let over_hosts = chosen.is_some();
     let request = FactsRequest {
         facts: query.facts(),
@@ -140,7 +138,7 @@ fn shown(args: &FactArgs, is_json: bool, global: &Global, output: &Output) -> Re
         sudo: args.sudo.clone(),
         interrupts: watch_signals(),
     };
-    let mut screen = StatesScreen::new(output, request.interrupts.clone());
+    let mut screen = StatesScreen::new(&cx.output, request.interrupts.clone());
     let read = read_facts(&request, &mut screen)?;
     drop(screen);
     let mut failed = false;
@@ -156,16 +154,17 @@ fn shown(args: &FactArgs, is_json: bool, global: &Global, output: &Output) -> Re
             }
             Err(reason) => {
                 failed = true;
-                output.message(Level::Error, &format!("[{name}] {reason}"));
+                cx.output
+                    .message(Level::Error, &format!("[{name}] {reason}"));
                 all.insert(name.to_string(), json!({ "error": reason }));
             }
         }
     }
     if is_json {
         let only = all.values().next().cloned().filter(|_| !over_hosts);
-        output.json(&only.unwrap_or(Json::Object(all)));
+        cx.output.json(&only.unwrap_or(Json::Object(all)));
     } else {
-        output.answer(&text);
+        cx.output.answer(&text);
     }
     Ok(match request.interrupts.first() {
         Some(signal) => u8::try_from(128 + signal).unwrap_or(130),

@@ -2,10 +2,10 @@
 
 use clap::{ArgAction, Args};
 
-use crate::cli::args::global::Global;
 use crate::cli::commands::one_host::{OneHost, visit};
-use crate::cli::output::Output;
+use crate::cli::output::Context;
 use crate::host::{Endpoint, Forward};
+use crate::ops::Failure;
 
 /// Where ports of this machine take connections, unless it is said.
 const LOOPBACK: &str = "127.0.0.1";
@@ -32,7 +32,7 @@ pub(in crate::cli) struct ForwardArgs {
 }
 
 /// Lets ports lead elsewhere; gives the exit code.
-pub(in crate::cli) fn forward(args: &ForwardArgs, global: &Global, output: &Output) -> u8 {
+pub(in crate::cli) fn forward(args: &ForwardArgs, cx: &Context) -> Result<u8, Failure> {
     let local = args.local.iter().cloned();
     let local = local.map(|(listen, target)| Forward::Local { listen, target });
     let remote = args.remote.iter().cloned();
@@ -40,13 +40,11 @@ pub(in crate::cli) fn forward(args: &ForwardArgs, global: &Global, output: &Outp
     let forwards: Vec<Forward> = local.chain(remote).collect();
     let host = &args.host.host;
     let mut told = |forward: &Forward, port: u16| {
-        if !output.quiet {
-            output.complain(&line_of(forward, port, host));
+        if !cx.output.quiet {
+            cx.output.complain(&line_of(forward, port, host));
         }
     };
-    let done = visit(&args.host, true, global, output)
-        .and_then(|visit| Ok(visit.forward(&forwards, &mut told)?));
-    done.unwrap_or_else(|failure| output.failure(&failure, false))
+    visit(&args.host, true, cx).and_then(|visit| Ok(visit.forward(&forwards, &mut told)?))
 }
 
 /// What is said of a port that leads elsewhere.

@@ -2,10 +2,9 @@
 
 use clap::Args;
 
-use crate::cli::args::global::Global;
 use crate::cli::args::host::HostOptions;
 use crate::cli::commands::ad_hoc::{run_step, step};
-use crate::cli::output::Output;
+use crate::cli::output::Context;
 use crate::ops::{Failure, FailureKind};
 use crate::runbook::{Deed, LocalPattern};
 
@@ -30,12 +29,12 @@ pub(in crate::cli) struct GetArgs {
 }
 
 /// Brings it; gives the exit code.
-pub(in crate::cli) fn get(args: &GetArgs, global: &Global, output: &Output) -> u8 {
+pub(in crate::cli) fn get(args: &GetArgs, cx: &Context) -> Result<u8, Failure> {
     let target = LocalPattern::parse(&args.local).map_err(|error| {
         let help = "only `%(host)s` and `%(path)s` are put in";
         Failure::new(FailureKind::Usage, error, Some(help.to_owned()))
     });
     let source = args.remote.clone();
     let step = target.map(|target| step("get", Deed::Fetch { source, target }));
-    run_step(step, &args.hosts, global, output)
+    run_step(step, &args.hosts, cx)
 }

@@ -2,10 +2,9 @@
 
 use clap::Args;
 
-use crate::cli::args::global::Global;
-use crate::cli::output::Output;
+use crate::cli::output::Context;
 use crate::cli::request::session::session_options;
-use crate::ops;
+use crate::ops::{self, Failure};
 
 /// Run git in every repository of an ensemble or project
 #[derive(Debug, Args)]
@@ -23,14 +22,12 @@ pub(in crate::cli) struct GitArgs {
 }
 
 /// Runs git; gives the last exit code that is not 0.
-pub(in crate::cli) fn git(args: &GitArgs, global: &Global, output: &Output) -> u8 {
-    let options = session_options(&args.dir, None, global, output);
-    let runs = match ops::git::run(&options, &args.words) {
-        Ok(runs) => runs,
-        Err(failure) => return output.failure(&failure, false),
-    };
+pub(in crate::cli) fn git(args: &GitArgs, cx: &Context) -> Result<u8, Failure> {
+    let options = session_options(&args.dir, None, cx);
+    let runs = ops::git::run(&options, &args.words)?;
     if runs.is_empty() {
-        output.answer("Can't run git command, no repositories found\n");
+        cx.output
+            .answer("Can't run git command, no repositories found\n");
     }
     let mut code = 0;
     for run in runs {
@@ -41,15 +38,16 @@ pub(in crate::cli) fn git(args: &GitArgs, global: &Global, output: &Output) -> u
             format!("./{place}")
         };
         let words = args.words.join(" ");
-        output.answer(&format!("*** Running 'git {words}' in '{place}'\n"));
-        output.answer(&format!("{}\n\n", run.output.text()));
+        cx.output
+            .answer(&format!("*** Running 'git {words}' in '{place}'\n"));
+        cx.output.answer(&format!("{}\n\n", run.output.text()));
         let complaint = String::from_utf8_lossy(&run.output.stderr).into_owned();
         if !complaint.trim().is_empty() {
-            output.complain(&format!("{}\n\n", complaint.trim_end()));
+            cx.output.complain(&format!("{}\n\n", complaint.trim_end()));
         }
         if !run.output.is_ok() {
             code = u8::try_from(run.output.code).unwrap_or(1);
         }
     }
-    code
+    Ok(code)
 }

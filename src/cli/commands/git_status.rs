@@ -4,12 +4,11 @@ use clap::Args;
 use serde_json::{Value as Json, json};
 
 use crate::cli::args::format::OutputFormat;
-use crate::cli::args::global::Global;
 use crate::cli::commits::names;
-use crate::cli::output::Output;
+use crate::cli::output::Context;
 use crate::cli::request::session::session_options;
-use crate::ops;
 use crate::ops::git::GitStatus;
+use crate::ops::{self, Failure};
 
 /// Show what is not committed in the repositories of an ensemble or project
 #[derive(Debug, Args)]
@@ -29,13 +28,10 @@ pub(in crate::cli) struct GitStatusArgs {
 }
 
 /// Shows what is not committed.
-pub(in crate::cli) fn git_status(args: &GitStatusArgs, global: &Global, output: &Output) -> u8 {
+pub(in crate::cli) fn git_status(args: &GitStatusArgs, cx: &Context) -> Result<u8, Failure> {
     let environment = args.use_environment.as_deref();
-    let options = session_options(&args.path, environment, global, output);
-    let statuses = match ops::git::status(&options, args.dirty) {
-        Ok(statuses) => statuses,
-        Err(failure) => return output.failure(&failure, args.output == OutputFormat::Json),
-    };
+    let options = session_options(&args.path, environment, cx);
+    let statuses = ops::git::status(&options, args.dirty)?;
     match args.output {
         OutputFormat::Json => {
             let all: Vec<Json> = statuses
@@ -49,16 +45,16 @@ pub(in crate::cli) fn git_status(args: &GitStatusArgs, global: &Global, output: 
                     })
                 })
                 .collect();
-            output.json(&Json::from(all));
+            cx.output.json(&Json::from(all));
         }
-        OutputFormat::Text if statuses.is_empty() => output.answer("No status to display.\n"),
+        OutputFormat::Text if statuses.is_empty() => cx.output.answer("No status to display.\n"),
         OutputFormat::Text => {
             let text: String = statuses.iter().map(status_text).collect();
-            output.answer(&text);
+            cx.output.answer(&text);
         }
         OutputFormat::None => {}
     }
-    0
+    Ok(0)
 }
 
 fn status_text(status: &GitStatus) -> String {

@@ -3,9 +3,9 @@
 use clap::Args;
 
 use crate::cli::args::format::OutputFormat;
-use crate::cli::args::global::Global;
+use crate::ops::Failure;
 
-use crate::cli::output::Output;
+use crate::cli::output::Context;
 use crate::cli::request::session::{session_options, tell_cut_off};
 use crate::ensemble::history::{History, Job, Selection, Task};
 use crate::job::Level;
@@ -45,9 +45,9 @@ pub(in crate::cli) struct HistoryArgs {
     output: OutputFormat,
 }
 
-fn options(args: &HistoryArgs, global: &Global, output: &Output) -> SessionOptions {
+fn options(args: &HistoryArgs, cx: &Context) -> SessionOptions {
     let environment = args.use_environment.as_deref();
-    session_options(&args.ensemble, environment, global, output)
+    session_options(&args.ensemble, environment, cx)
 }
 
 fn selection(args: &HistoryArgs) -> Selection {
@@ -63,14 +63,10 @@ fn selection(args: &HistoryArgs) -> Selection {
 }
 
 /// Shows what is on record; gives the exit code.
-pub(in crate::cli) fn history(args: &HistoryArgs, global: &Global, output: &Output) -> u8 {
-    let json = args.output == OutputFormat::Json;
-    let options = options(args, global, output);
-    tell_cut_off(&options, output);
-    let history = match history::history(&options, &selection(args)) {
-        Ok(history) => history,
-        Err(failure) => return output.failure(&failure, json),
-    };
+pub(in crate::cli) fn history(args: &HistoryArgs, cx: &Context) -> Result<u8, Failure> {
+    let options = options(args, cx);
+    tell_cut_off(&options, &cx.output);
+    let history = history::history(&options, &selection(args))?;
     let (json, text, problems) = match history {
         History::Jobs {
             jobs,
@@ -83,7 +79,7 @@ pub(in crate::cli) fn history(args: &HistoryArgs, global: &Global, output: &Outp
                 total,
                 problems,
             };
-            (view.json(), view.text(output.width), view.problems)
+            (view.json(), view.text(cx.output.width), view.problems)
         }
         History::Job {
             job,
@@ -102,18 +98,18 @@ pub(in crate::cli) fn history(args: &HistoryArgs, global: &Global, output: &Outp
                 single,
                 problems,
             };
-            (view.json(), view.text(output.width), view.problems)
+            (view.json(), view.text(cx.output.width), view.problems)
         }
     };
     for problem in &problems {
-        output.message(Level::Warning, problem);
+        cx.output.message(Level::Warning, problem);
     }
     match args.output {
-        OutputFormat::Json => output.json(&json),
-        OutputFormat::Text => output.answer(&text),
+        OutputFormat::Json => cx.output.json(&json),
+        OutputFormat::Text => cx.output.answer(&text),
         OutputFormat::None => {}
     }
-    0
+    Ok(0)
 }
 
 fn job_line(job: &Job) -> JobLine {

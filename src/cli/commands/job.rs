@@ -1,10 +1,9 @@
 //! Runs a job and shows what came of it, for the commands that run one.
 
 use crate::cli::args::format::OutputFormat;
-use crate::cli::args::global::Global;
 use crate::cli::args::job::{JobArgs, JobExitCode};
 use crate::cli::commits;
-use crate::cli::output::{Output, relative};
+use crate::cli::output::{Context, Output, relative};
 use crate::cli::request::job::{Deed, chosen, request};
 use crate::cli::screen::job::Screen;
 use crate::cli::views::{self, Audience};
@@ -14,46 +13,30 @@ use crate::plan::Workflow;
 use crate::ui::Query;
 
 /// Runs the workflow of a command, or the one that `--workflow` names; gives the exit code.
-pub(in crate::cli) fn run(
-    workflow: Workflow,
-    args: &JobArgs,
-    global: &Global,
-    output: &Output,
-) -> u8 {
-    match chosen(workflow, args) {
-        Ok(deed) => perform(deed, args, global, output),
-        Err(failure) => output.failure(&failure, args.any.output == OutputFormat::Json),
-    }
+pub(in crate::cli) fn run(workflow: Workflow, args: &JobArgs, cx: &Context) -> Result<u8, Failure> {
+    perform(chosen(workflow, args)?, args, cx)
 }
 
 /// Runs a job; gives the exit code.
-pub(in crate::cli) fn perform(deed: Deed, args: &JobArgs, global: &Global, output: &Output) -> u8 {
-    let json = args.any.output == OutputFormat::Json;
+pub(in crate::cli) fn perform(deed: Deed, args: &JobArgs, cx: &Context) -> Result<u8, Failure> {
     let approve = args.control.approve || deed.workflow == Workflow::Check;
-    let mut request = match request(deed, args, global, output) {
-        Ok(request) => request,
-        Err(failure) => return output.failure(&failure, json),
-    };
+    let mut request = request(deed, args, cx)?;
     request.interrupts = watch_signals();
-    let mut screen = Screen::new(output, approve, request.interrupts.clone());
+    let mut screen = Screen::new(&cx.output, approve, request.interrupts.clone());
     let report = ops::deploy::deploy(&request, &mut screen);
     screen.done();
-    match report {
-        Ok(report) => {
-            let (query, failure) = answered(report.query.as_ref(), output);
-            show(args, &report, query, failure.as_ref(), output);
-            commits::told(&report.commits, output);
-            let code = exit_code(args.control.jobexitcode, &report);
-            let code = commits::exit_code(&report.commits, code);
-            let code = failure
-                .filter(|_| code == 0)
-                .map_or(code, |it| it.kind.exit_code());
-            // The process ends now: taking the job apart piece by piece would only cost time.
-            std::mem::forget(report);
-            code
-        }
-        Err(failure) => output.failure(&or_interrupted(failure, &request), json),
-    }
+    let report = report.map_err(|failure| or_interrupted(failure, &request))?;
+    let (query, failure) = answered(report.query.as_ref(), &cx.output);
+    show(args, &report, query, failure.as_ref(), &cx.output);
+    commits::told(&report.commits, &cx.output);
+    let code = exit_code(args.control.jobexitcode, &report);
+    let code = commits::exit_code(&report.commits, code);
+    let code = failure
+        .filter(|_| code == 0)
+        .map_or(code, |it| it.kind.exit_code());
+    // The process ends now: taking the job apart piece by piece would only cost time.
+    std::mem::forget(report);
+    Ok(code)
 }
 
 /// What failed since somebody asked for an end is told as that.

@@ -4,10 +4,10 @@ use clap::{Args, Subcommand};
 use serde_json::{Value as Json, json};
 
 use crate::cli::args::format::OutputFormat;
-use crate::cli::args::global::Global;
-use crate::cli::output::{Output, shown_path};
+use crate::cli::output::{Context, shown_path};
 use crate::cli::request::session::session_options;
 use crate::lock::{LockState, RemoteListed};
+use crate::ops::Failure;
 use crate::ops::lock::{Listed, break_it, list};
 use crate::ui::Table;
 
@@ -44,32 +44,24 @@ pub(in crate::cli) struct BreakArgs {
 }
 
 /// Looks at locks or breaks one; gives the exit code.
-pub(in crate::cli) fn lock(action: &LockCommand, global: &Global, output: &Output) -> u8 {
+pub(in crate::cli) fn lock(action: &LockCommand, cx: &Context) -> Result<u8, Failure> {
     match action {
-        LockCommand::List(args) => show(args, global, output),
-        LockCommand::Break(args) => break_one(args, global, output),
+        LockCommand::List(args) => show(args, cx),
+        LockCommand::Break(args) => break_one(args, cx),
     }
 }
 
-fn break_one(args: &BreakArgs, global: &Global, output: &Output) -> u8 {
-    let options = session_options(&args.ensemble, None, global, output);
-    match break_it(&options, args.force) {
-        Ok(text) => {
-            output.answer(&text);
-            0
-        }
-        Err(failure) => output.failure(&failure, false),
-    }
+fn break_one(args: &BreakArgs, cx: &Context) -> Result<u8, Failure> {
+    let options = session_options(&args.ensemble, None, cx);
+    cx.output.answer(&break_it(&options, args.force)?);
+    Ok(0)
 }
 
-fn show(args: &ListArgs, global: &Global, output: &Output) -> u8 {
-    let options = session_options(&args.ensemble, None, global, output);
-    let listed = match list(&options) {
-        Ok(listed) => listed,
-        Err(failure) => return output.failure(&failure, args.output == OutputFormat::Json),
-    };
+fn show(args: &ListArgs, cx: &Context) -> Result<u8, Failure> {
+    let options = session_options(&args.ensemble, None, cx);
+    let listed = list(&options)?;
     match args.output {
-        OutputFormat::Json => output.json(&listed.iter().map(json_of).collect()),
+        OutputFormat::Json => cx.output.json(&listed.iter().map(json_of).collect()),
         OutputFormat::Text => {
             let mut table = Table::new(&["Ensemble", "State", "Lock"]);
             for each in &listed {
@@ -83,11 +75,11 @@ fn show(args: &ListArgs, global: &Global, output: &Output) -> u8 {
                     table.row([String::new(), state, remote.words()]);
                 }
             }
-            output.answer(&table.render(output.width));
+            cx.output.answer(&table.render(cx.output.width));
         }
         OutputFormat::None => {}
     }
-    0
+    Ok(0)
 }
 
 /// How a lock is, in one word.

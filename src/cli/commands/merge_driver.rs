@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::cli::output::Output;
-use crate::ops;
+use crate::cli::output::Context;
 use crate::ops::merge_driver::MergeFiles;
+use crate::ops::{self, Failure};
 
 /// Merge two people's records of one ensemble, for git: `unfurl merge-driver %O %A %B %P`
 #[derive(Debug, Args)]
@@ -22,22 +22,20 @@ pub(in crate::cli) struct MergeDriverArgs {
 }
 
 /// Merges for git, which wants 1 for a conflict.
-pub(in crate::cli) fn merge_driver(args: &MergeDriverArgs, output: &Output) -> u8 {
+pub(in crate::cli) fn merge_driver(args: &MergeDriverArgs, cx: &Context) -> Result<u8, Failure> {
     let files = MergeFiles {
         base: &args.base,
         ours: &args.ours,
         theirs: &args.theirs,
     };
-    match ops::merge_driver::merge(&files) {
-        Ok(conflicts) if conflicts.is_empty() => 0,
-        Ok(conflicts) => {
-            let path = args.path.as_ref().unwrap_or(&args.ours).display();
-            output.complain(&format!(
-                "error: both sides have changed {} in `{path}`\n",
-                conflicts.join(", ")
-            ));
-            1
-        }
-        Err(failure) => output.failure(&failure, false),
+    let conflicts = ops::merge_driver::merge(&files)?;
+    if conflicts.is_empty() {
+        return Ok(0);
     }
+    let path = args.path.as_ref().unwrap_or(&args.ours).display();
+    cx.output.complain(&format!(
+        "error: both sides have changed {} in `{path}`\n",
+        conflicts.join(", ")
+    ));
+    Ok(1)
 }

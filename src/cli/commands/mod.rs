@@ -1,11 +1,8 @@
 //! The commands, each in a file, and the parts that some of them share.
 
 pub(super) mod ad_hoc;
-pub(super) mod check;
 pub(super) mod commit;
 pub(super) mod completions;
-pub(super) mod deploy;
-pub(super) mod discover;
 pub(super) mod explain;
 pub(super) mod export;
 pub(super) mod fact;
@@ -31,8 +28,6 @@ pub(super) mod shell;
 pub(super) mod state;
 pub(super) mod state_show;
 pub(super) mod status;
-pub(super) mod stop;
 pub(super) mod task;
-pub(super) mod teardown;
 pub(super) mod validate;
 pub(super) mod version;

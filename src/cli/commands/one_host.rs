@@ -5,9 +5,8 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args};
 
 use crate::cli::args::format::HostOutput;
-use crate::cli::args::global::Global;
 use crate::cli::args::host::HostConnection;
-use crate::cli::output::Output;
+use crate::cli::output::Context;
 use crate::cli::screen::hosts::HostScreen;
 use crate::fleet::hosts::HostVisit;
 use crate::fleet::tasks::HostsView as _;
@@ -30,13 +29,12 @@ pub(in crate::cli) struct OneHost {
 pub(in crate::cli) fn visit(
     args: &OneHost,
     is_asked: bool,
-    global: &Global,
-    output: &Output,
+    cx: &Context,
 ) -> Result<HostVisit, Failure> {
     let connection = &args.connection;
-    let known = connection.known_hosts(&args.hosts_file, global, output)?;
+    let known = connection.known_hosts(&args.hosts_file, cx)?;
     let interrupts = watch_signals();
-    let mut screen = HostScreen::new(output, HostOutput::Text, interrupts.clone());
+    let mut screen = HostScreen::new(&cx.output, HostOutput::Text, interrupts.clone());
     let mut ask = |question: &_| is_asked.then(|| screen.ask(question)).flatten();
     let host = (args.host.as_str(), connection.user.as_deref());
     Ok(HostVisit::begin(host, &known, &interrupts, &mut ask)?)

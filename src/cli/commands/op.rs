@@ -1,9 +1,8 @@
 //! `op`.
 
-use crate::cli::args::global::Global;
 use crate::cli::args::state::{OpArgs, TreeOptions};
 use crate::cli::commands::state::run;
-use crate::cli::output::Output;
+use crate::cli::output::Context;
 use crate::cli::request::maps::map_of;
 use crate::cli::request::states::{Where, request};
 use crate::fleet::states::What;
@@ -11,21 +10,19 @@ use crate::ops::{Failure, FailureKind};
 use crate::value::{Map, Value};
 
 /// Brings hosts to one state; gives the exit code.
-pub(in crate::cli) fn op(args: &OpArgs, global: &Global, output: &Output) -> u8 {
+pub(in crate::cli) fn op(args: &OpArgs, cx: &Context) -> Result<u8, Failure> {
     let hosts = Where {
         choice: &args.hosts,
         connection: &args.connection,
     };
-    let asked = one(&args.function, &args.arguments).and_then(|what| {
-        let options = TreeOptions {
-            sls: Vec::new(),
-            tree: args.tree.clone(),
-        };
-        let mut asked = request(&options, &args.run, hosts, global, output)?;
-        asked.tree.what = what;
-        Ok(asked)
-    });
-    run(asked, &args.run, output)
+    let what = one(&args.function, &args.arguments)?;
+    let options = TreeOptions {
+        sls: Vec::new(),
+        tree: args.tree.clone(),
+    };
+    let mut asked = request(&options, &args.run, hosts, cx)?;
+    asked.tree.what = what;
+    run(&asked, &args.run, cx)
 }
 
 /// The state that was typed.

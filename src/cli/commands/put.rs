@@ -4,10 +4,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::cli::args::global::Global;
 use crate::cli::args::host::HostOptions;
 use crate::cli::commands::ad_hoc::{run_step, step};
-use crate::cli::output::Output;
+use crate::cli::output::Context;
 use crate::ops::{Failure, FailureKind};
 use crate::runbook::{Deed, Text, Transfer};
 use crate::system::fs;
@@ -36,9 +35,9 @@ pub(in crate::cli) struct PutArgs {
 }
 
 /// Takes it there; gives the exit code.
-pub(in crate::cli) fn put(args: &PutArgs, global: &Global, output: &Output) -> u8 {
+pub(in crate::cli) fn put(args: &PutArgs, cx: &Context) -> Result<u8, Failure> {
     let step = transfer(args).map(|transfer| step("put", Deed::Put(transfer)));
-    run_step(step, &args.hosts, global, output)
+    run_step(step, &args.hosts, cx)
 }
 
 /// What is taken where. What is not here is told before anything connects.

@@ -5,12 +5,11 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::cli::args::duration::duration;
-use crate::cli::args::format::HostOutput;
-use crate::cli::args::global::Global;
 use crate::cli::args::host::HostOptions;
 use crate::cli::commands::ad_hoc::run_ad_hoc;
-use crate::cli::output::Output;
+use crate::cli::output::Context;
 use crate::fleet::tasks::AdHoc;
+use crate::ops::Failure;
 use crate::runbook::{Deed, How, Text};
 
 /// Restart hosts and wait until they are there again
@@ -31,7 +30,7 @@ pub(in crate::cli) struct RebootArgs {
 }
 
 /// Restarts the hosts; gives the exit code.
-pub(in crate::cli) fn reboot(args: &RebootArgs, global: &Global, output: &Output) -> u8 {
+pub(in crate::cli) fn reboot(args: &RebootArgs, cx: &Context) -> Result<u8, Failure> {
     let text = Text::plain(args.command.as_str());
     let deed = match &args.hosts.order.sudo {
         None => Deed::Run(text),
@@ -48,7 +47,5 @@ pub(in crate::cli) fn reboot(args: &RebootArgs, global: &Global, output: &Output
             ..How::default()
         }),
     };
-    let is_json = args.hosts.output == HostOutput::Json;
-    run_ad_hoc(step, &args.hosts, global, output)
-        .unwrap_or_else(|failure| output.failure(&failure, is_json))
+    run_ad_hoc(step, &args.hosts, cx)
 }

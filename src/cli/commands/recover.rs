@@ -4,10 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::cli::args::global::Global;
-use crate::cli::output::Output;
+use crate::cli::output::Context;
 use crate::cli::request::session::home;
-use crate::ops::{self, SessionOptions};
+use crate::ops::{self, Failure, SessionOptions};
 
 /// The options of `recover`.
 #[derive(Debug, Args)]
@@ -21,7 +20,7 @@ pub(in crate::cli) struct RecoverArgs {
 }
 
 /// Takes back what could not be saved.
-pub(in crate::cli) fn recover(args: &RecoverArgs, global: &Global, output: &Output) -> u8 {
+pub(in crate::cli) fn recover(args: &RecoverArgs, cx: &Context) -> Result<u8, Failure> {
     // A file alone is one of the ensemble here.
     let is_file = args.file.is_none() && args.ensemble.ends_with(".rescue");
     let (ensemble, file) = if is_file {
@@ -31,14 +30,13 @@ pub(in crate::cli) fn recover(args: &RecoverArgs, global: &Global, output: &Outp
     };
     let options = SessionOptions {
         ensemble,
-        home: home(global, output),
+        home: home(cx),
         ..SessionOptions::default()
     };
-    match ops::rescue::recover(&options, file.as_deref(), "unfurl recover") {
-        Ok(text) => {
-            output.answer(&text);
-            0
-        }
-        Err(failure) => output.failure(&failure, false),
-    }
+    cx.output.answer(&ops::rescue::recover(
+        &options,
+        file.as_deref(),
+        "unfurl recover",
+    )?);
+    Ok(0)
 }

@@ -2,11 +2,9 @@
 
 use clap::Args;
 
-use crate::cli::args::format::OutputFormat;
-use crate::cli::args::global::Global;
-use crate::cli::args::job::{AnyJob, Control, JobArgs};
+use crate::cli::args::job::{AnyJob, Control, EnsembleArg, JobArgs};
 use crate::cli::commands::job;
-use crate::cli::output::Output;
+use crate::cli::output::Context;
 use crate::cli::request::job::Deed;
 use crate::name::InstanceName;
 use crate::ops::{Failure, FailureKind};
@@ -49,18 +47,17 @@ pub(in crate::cli) struct RunArgs {
 }
 
 /// Runs what was asked for; gives the exit code.
-pub(in crate::cli) fn run(args: RunArgs, global: &Global, output: &Output) -> u8 {
-    let deed = match deed(&args) {
-        Ok(deed) => deed,
-        Err(failure) => return output.failure(&failure, args.any.output == OutputFormat::Json),
-    };
+pub(in crate::cli) fn run(args: RunArgs, cx: &Context) -> Result<u8, Failure> {
+    let deed = deed(&args)?;
     let args = JobArgs {
-        ensemble: args.ensemble,
+        ensemble: EnsembleArg {
+            ensemble: args.ensemble,
+        },
         any: args.any,
         control: args.control,
         ..JobArgs::default()
     };
-    job::perform(deed, &args, global, output)
+    job::perform(deed, &args, cx)
 }
 
 /// The one thing of the three that `run` can do which was asked for.

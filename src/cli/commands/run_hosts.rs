@@ -2,11 +2,9 @@
 
 use clap::Args;
 
-use crate::cli::args::format::HostOutput;
-use crate::cli::args::global::Global;
 use crate::cli::args::host::HostOptions;
 use crate::cli::commands::ad_hoc::run_ad_hoc;
-use crate::cli::output::Output;
+use crate::cli::output::Context;
 use crate::fleet::tasks::AdHoc;
 use crate::ops::{Failure, FailureKind};
 
@@ -27,10 +25,8 @@ pub(in crate::cli) struct RunHostsArgs {
 }
 
 /// Runs the command; gives the exit code.
-pub(in crate::cli) fn run_hosts(args: &RunHostsArgs, global: &Global, output: &Output) -> u8 {
-    let done = command(args).and_then(|command| run_ad_hoc(command, &args.hosts, global, output));
-    let is_json = args.hosts.output == HostOutput::Json;
-    done.unwrap_or_else(|failure| output.failure(&failure, is_json))
+pub(in crate::cli) fn run_hosts(args: &RunHostsArgs, cx: &Context) -> Result<u8, Failure> {
+    run_ad_hoc(command(args)?, &args.hosts, cx)
 }
 
 fn command(args: &RunHostsArgs) -> Result<AdHoc, Failure> {

@@ -4,9 +4,9 @@ use std::io::IsTerminal as _;
 
 use clap::Args;
 
-use crate::cli::args::global::Global;
 use crate::cli::commands::one_host::{OneHost, visit};
-use crate::cli::output::Output;
+use crate::cli::output::Context;
+use crate::ops::Failure;
 
 /// Open a shell on a host
 ///
@@ -19,11 +19,9 @@ pub(in crate::cli) struct ShellArgs {
 }
 
 /// Opens a shell; gives the exit code.
-pub(in crate::cli) fn shell(args: &ShellArgs, global: &Global, output: &Output) -> u8 {
+pub(in crate::cli) fn shell(args: &ShellArgs, cx: &Context) -> Result<u8, Failure> {
     // What is piped in is for the shell, and answers nothing.
     let is_asked = std::io::stdin().is_terminal();
-    let kind = output.variable("TERM").filter(|kind| !kind.is_empty());
-    let done = visit(&args.host, is_asked, global, output)
-        .and_then(|visit| Ok(visit.shell(kind.unwrap_or("dumb"))?));
-    done.unwrap_or_else(|failure| output.failure(&failure, false))
+    let kind = cx.output.variable("TERM").filter(|kind| !kind.is_empty());
+    visit(&args.host, is_asked, cx).and_then(|visit| Ok(visit.shell(kind.unwrap_or("dumb"))?))
 }

@@ -1,10 +1,9 @@
 //! `state`.
 
 use crate::cli::args::format::HostOutput;
-use crate::cli::args::global::Global;
 use crate::cli::args::state::{ApplyArgs, RunOptions, StateAction, StateArgs};
 use crate::cli::commands::state_show::{View, show as show_compiled};
-use crate::cli::output::Output;
+use crate::cli::output::Context;
 use crate::cli::request::states::{Where, request_of_files};
 use crate::cli::screen::states::{Shown, StatesScreen, for_machines, show};
 use crate::fleet::states::StatesRequest;
@@ -14,49 +13,45 @@ use crate::ui::StateDetail;
 use crate::value::Value;
 
 /// Does what is asked of states; gives the exit code.
-pub(in crate::cli) fn state(args: &StateArgs, global: &Global, output: &Output) -> u8 {
+pub(in crate::cli) fn state(args: &StateArgs, cx: &Context) -> Result<u8, Failure> {
     match &args.action {
-        StateAction::Apply(args) => apply(args, args.run.dryrun, global, output),
-        StateAction::Test(args) => apply(args, true, global, output),
-        StateAction::ShowHigh(args) => show_compiled(args, View::High, global, output),
-        StateAction::ShowLow(args) => show_compiled(args, View::Low, global, output),
-        StateAction::ShowOrder(args) => show_compiled(args, View::Order, global, output),
-        StateAction::ShowTop(args) => show_compiled(args, View::Top, global, output),
-        StateAction::Graph(args) => show_compiled(args, View::Graph, global, output),
+        StateAction::Apply(args) => apply(args, args.run.dryrun, cx),
+        StateAction::Test(args) => apply(args, true, cx),
+        StateAction::ShowHigh(args) => show_compiled(args, View::High, cx),
+        StateAction::ShowLow(args) => show_compiled(args, View::Low, cx),
+        StateAction::ShowOrder(args) => show_compiled(args, View::Order, cx),
+        StateAction::ShowTop(args) => show_compiled(args, View::Top, cx),
+        StateAction::Graph(args) => show_compiled(args, View::Graph, cx),
     }
 }
 
-fn apply(args: &ApplyArgs, test: bool, global: &Global, output: &Output) -> u8 {
+fn apply(args: &ApplyArgs, test: bool, cx: &Context) -> Result<u8, Failure> {
     let hosts = Where {
         choice: &args.hosts,
         connection: &args.connection,
     };
-    let asked = request_of_files(&args.what, &args.run, hosts, global, output)
-        .map(|asked| StatesRequest { test, ..asked });
-    run(asked, &args.run, output)
+    let mut asked = request_of_files(&args.what, &args.run, hosts, cx)?;
+    asked.test = test;
+    run(&asked, &args.run, cx)
 }
 
 /// Runs states and shows what came of them; gives the exit code.
 pub(in crate::cli) fn run(
-    asked: Result<StatesRequest, Failure>,
+    asked: &StatesRequest,
     options: &RunOptions,
-    output: &Output,
-) -> u8 {
-    let is_json = options.shown.output == HostOutput::Json;
-    let done = asked.and_then(|asked| {
-        let mut screen = StatesScreen::new(output, asked.interrupts.clone());
-        let report = perform(&asked, &mut screen);
-        drop(screen);
-        let report = report?;
-        if is_json {
-            output.json(&for_machines(&report, asked.over_hosts));
-        } else {
-            let shown = shown(&asked, options);
-            show(&report, shown, asked.over_hosts, output);
-        }
-        Ok(report.exit_code)
-    });
-    done.unwrap_or_else(|failure| output.failure(&failure, is_json))
+    cx: &Context,
+) -> Result<u8, Failure> {
+    let mut screen = StatesScreen::new(&cx.output, asked.interrupts.clone());
+    let report = perform(asked, &mut screen);
+    drop(screen);
+    let report = report?;
+    if options.shown.output == HostOutput::Json {
+        cx.output.json(&for_machines(&report, asked.over_hosts));
+    } else {
+        let shown = shown(asked, options);
+        show(&report, shown, asked.over_hosts, &cx.output);
+    }
+    Ok(report.exit_code)
 }
 
 /// How results are shown: as the command line says, else as the configuration does.

@@ -3,9 +3,8 @@
 use serde_json::{Map as JsonMap, Value as Json, json};
 
 use crate::cli::args::format::HostOutput;
-use crate::cli::args::global::Global;
 use crate::cli::args::state::{RunOptions, ShowArgs};
-use crate::cli::output::Output;
+use crate::cli::output::Context;
 use crate::cli::request::states::{Where, request_of_files};
 use crate::cli::screen::states::StatesScreen;
 use crate::converge::Compiled;
@@ -38,29 +37,24 @@ impl View {
 }
 
 /// Shows what states are compiled to; gives the exit code.
-pub(in crate::cli) fn show(args: &ShowArgs, view: View, global: &Global, output: &Output) -> u8 {
-    let is_json = args.output == HostOutput::Json;
-    let done = shown(args, view, global, output);
-    done.unwrap_or_else(|failure| output.failure(&failure, is_json))
-}
-
-fn shown(args: &ShowArgs, view: View, global: &Global, output: &Output) -> Result<u8, Failure> {
+pub(in crate::cli) fn show(args: &ShowArgs, view: View, cx: &Context) -> Result<u8, Failure> {
     let hosts = Where {
         choice: &args.hosts,
         connection: &args.connection,
     };
     let run = RunOptions::default();
-    let asked = request_of_files(&args.what, &run, hosts, global, output)?;
+    let asked = request_of_files(&args.what, &run, hosts, cx)?;
     let over_hosts = asked.over_hosts;
-    let mut screen = StatesScreen::new(output, asked.interrupts.clone());
+    let mut screen = StatesScreen::new(&cx.output, asked.interrupts.clone());
     let machines = compile_all(&asked, &mut screen)?;
     drop(screen);
     if args.output == HostOutput::Json {
-        output.json(&for_machines(&machines, view, over_hosts));
+        cx.output.json(&for_machines(&machines, view, over_hosts));
         return Ok(0);
     }
     for CompiledMachine { name, compiled } in &machines {
-        output.answer(&for_people(name, compiled, view, output.width));
+        cx.output
+            .answer(&for_people(name, compiled, view, cx.output.width));
     }
     Ok(0)
 }

@@ -3,10 +3,9 @@
 use clap::Args;
 
 use crate::cli::args::format::OutputFormat;
-use crate::cli::args::global::Global;
-use crate::cli::output::Output;
+use crate::cli::output::Context;
 use crate::cli::request::session::{session_options, tell_cut_off};
-use crate::ops;
+use crate::ops::{self, Failure};
 use crate::topology::{Created, Topology};
 use crate::ui::{StatusLine, status_text};
 use crate::value::{Handle, Value};
@@ -29,36 +28,31 @@ pub(in crate::cli) struct StatusArgs {
 }
 
 /// Shows what is recorded; gives the exit code.
-pub(in crate::cli) fn status(args: &StatusArgs, global: &Global, output: &Output) -> u8 {
+pub(in crate::cli) fn status(args: &StatusArgs, cx: &Context) -> Result<u8, Failure> {
     let json = args.output == OutputFormat::Json;
-    let options = session_options(
-        &args.ensemble,
-        args.use_environment.as_deref(),
-        global,
-        output,
-    );
-    tell_cut_off(&options, output);
-    match ops::status::status(&options, args.query.as_deref()) {
-        Ok((_, Some(result))) => {
+    let options = session_options(&args.ensemble, args.use_environment.as_deref(), cx);
+    tell_cut_off(&options, &cx.output);
+    match ops::status::status(&options, args.query.as_deref())? {
+        (_, Some(result)) => {
             let query = args.query.clone().unwrap_or_default();
             if json {
-                output.json(&serde_json::json!({ "query": query, "result": result }));
+                cx.output
+                    .json(&serde_json::json!({ "query": query, "result": result }));
             } else {
-                output.answer(&format!("Query: {query}\nResult:\n{}\n", result.redacted()));
+                cx.output
+                    .answer(&format!("Query: {query}\nResult:\n{}\n", result.redacted()));
             }
-            0
         }
-        Ok((topology, None)) => {
+        (topology, None) => {
             let lines = lines(&topology);
             match args.output {
-                OutputFormat::Json => output.json(&tree(&topology)),
-                OutputFormat::Text => output.answer(&status_text(&lines)),
+                OutputFormat::Json => cx.output.json(&tree(&topology)),
+                OutputFormat::Text => cx.output.answer(&status_text(&lines)),
                 OutputFormat::None => {}
             }
-            0
         }
-        Err(failure) => output.failure(&failure, json),
     }
+    Ok(0)
 }
 
 fn lines(topology: &Topology) -> Vec<StatusLine> {

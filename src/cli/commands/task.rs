@@ -7,14 +7,13 @@ use clap::Args;
 use serde_json::{Value as Json, json};
 
 use crate::cli::args::format::HostOutput;
-use crate::cli::args::global::Global;
 use crate::cli::args::host::HostOptions;
-use crate::cli::output::{Output, relative, shown_path};
+use crate::cli::commands::ad_hoc::perform_shown;
+use crate::cli::output::{Context, Output, relative, shown_path};
 use crate::cli::request::hosts::set_variables;
-use crate::cli::screen::hosts::HostScreen;
 use crate::diagnostic::Sources;
 use crate::fleet::tasks::{AdHoc, LoadedTasks, RunbookRequest};
-use crate::ops::tasks::{load, perform};
+use crate::ops::tasks::load;
 use crate::ops::watch_signals;
 use crate::ops::{Failure, FailureKind};
 use crate::runbook::{Call, Order, Task};
@@ -60,48 +59,36 @@ pub(in crate::cli) struct TaskArgs {
 pub(in crate::cli) fn task(
     args: &TaskArgs,
     whole: fn() -> clap::Command,
-    global: &Global,
-    output: &Output,
-) -> u8 {
+    cx: &Context,
+) -> Result<u8, Failure> {
     let is_json = args.hosts.output == HostOutput::Json;
-    let done = load(args.file.as_deref()).and_then(|loaded| {
-        if args.list {
-            list(&loaded, is_json, output);
-            Ok(0)
-        } else if let Some(name) = &args.details {
-            details(&loaded, name, is_json, output)
-        } else {
-            run(args, loaded, whole, global, output)
-        }
-    });
-    done.unwrap_or_else(|failure| output.failure(&failure, is_json))
+    let loaded = load(args.file.as_deref())?;
+    if args.list {
+        list(&loaded, is_json, &cx.output);
+        Ok(0)
+    } else if let Some(name) = &args.details {
+        details(&loaded, name, is_json, &cx.output)
+    } else {
+        run(args, loaded, whole, cx)
+    }
 }
 
 fn run(
     args: &TaskArgs,
     loaded: LoadedTasks,
     whole: fn() -> clap::Command,
-    global: &Global,
-    output: &Output,
+    cx: &Context,
 ) -> Result<u8, Failure> {
-    let request = request(args, loaded, global, output)?;
+    let request = request(args, loaded, cx)?;
     if request.calls.is_empty() && request.command.is_none() {
-        output.complain(&help(whole()));
+        cx.output.complain(&help(whole()));
         return Ok(1);
     }
-    let mut screen = HostScreen::new(output, args.hosts.output, request.interrupts.clone());
-    let report = perform(&request, &mut screen)?;
-    screen.end(&report);
-    Ok(report.exit_code)
+    perform_shown(&request, args.hosts.output, cx)
 }
 
 /// What is asked for.
-fn request(
-    args: &TaskArgs,
-    loaded: LoadedTasks,
-    global: &Global,
-    output: &Output,
-) -> Result<RunbookRequest, Failure> {
+fn request(args: &TaskArgs, loaded: LoadedTasks, cx: &Context) -> Result<RunbookRequest, Failure> {
     let mut calls = Vec::new();
     for text in &args.calls {
         calls.push(Call::parse(text).map_err(usage)?);
@@ -118,7 +105,7 @@ fn request(
     let mut options = args.hosts.options()?;
     options.vars = set_variables(&args.set).map_err(usage)?;
     options.switches.skip_unknown_tasks = args.skip_unknown_tasks;
-    let known = args.hosts.known_hosts(global, output)?;
+    let known = args.hosts.known_hosts(cx)?;
     Ok(RunbookRequest {
         tasks: loaded.tasks,
         calls,
@@ -126,8 +113,8 @@ fn request(
         options,
         book: Rc::clone(&known) as _,
         roles: known,
-        chain: args.hosts.chain(output)?,
-        allowed: global.allow.clone(),
+        chain: args.hosts.chain(&cx.output)?,
+        allowed: cx.global.allow.clone(),
         interrupts: watch_signals(),
     })
 }

@@ -3,11 +3,10 @@
 use clap::Args;
 
 use crate::cli::args::format::ProblemFormat;
-use crate::cli::args::global::Global;
-use crate::cli::output::Output;
+use crate::cli::output::Context;
 use crate::cli::request::session::session_options;
-use crate::ops;
 use crate::ops::validate::Checked;
+use crate::ops::{self, Failure};
 use crate::ui::sarif;
 
 /// The options of `validate`.
@@ -25,27 +24,23 @@ pub(in crate::cli) struct ValidateArgs {
 }
 
 /// Checks what a path names; gives the exit code.
-pub(in crate::cli) fn validate(args: &ValidateArgs, global: &Global, output: &Output) -> u8 {
-    let json = args.output == ProblemFormat::Json;
-    let options = session_options(&args.path, args.use_environment.as_deref(), global, output);
-    let checked = match ops::validate::validate(&options) {
-        Ok(checked) => checked,
-        Err(failure) => return output.failure(&failure, json),
-    };
+pub(in crate::cli) fn validate(args: &ValidateArgs, cx: &Context) -> Result<u8, Failure> {
+    let options = session_options(&args.path, args.use_environment.as_deref(), cx);
+    let checked = ops::validate::validate(&options)?;
     let failed = checked.iter().any(|one| one.problems.has_errors());
     let mut all = Vec::new();
     let for_machines = matches!(args.output, ProblemFormat::Json | ProblemFormat::Sarif);
     for Checked { problems, sources } in &checked {
-        output.diagnostics(problems, sources);
+        cx.output.diagnostics(problems, sources);
         if for_machines {
-            all.extend(output.json_of(problems, sources));
+            all.extend(cx.output.json_of(problems, sources));
         }
     }
     match args.output {
-        ProblemFormat::Json => output.json(&serde_json::json!({ "errors": all })),
-        ProblemFormat::Sarif => output.json(&sarif(&all)),
-        ProblemFormat::Text if !failed => output.answer("No errors were found.\n"),
+        ProblemFormat::Json => cx.output.json(&serde_json::json!({ "errors": all })),
+        ProblemFormat::Sarif => cx.output.json(&sarif(&all)),
+        ProblemFormat::Text if !failed => cx.output.answer("No errors were found.\n"),
         ProblemFormat::Text | ProblemFormat::None => {}
     }
-    u8::from(failed)
+    Ok(u8::from(failed))
 }

@@ -5,9 +5,8 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::cli::args::global::Global;
 use crate::cli::args::host::{HostConnection, HostOptions};
-use crate::cli::output::Output;
+use crate::cli::output::{Context, Output};
 use crate::cli::request::session::home;
 use crate::fleet::hosts::KnownHosts;
 use crate::host::book::{Agent, DefaultKeys, Login};
@@ -23,7 +22,7 @@ use crate::value::{Map, Value};
 
 impl HostConnection {
     /// What these options say about all hosts (F46 to F48, F55 to F60).
-    fn request(&self, inventories: &[PathBuf], global: &Global, output: &Output) -> HostsRequest {
+    fn request(&self, inventories: &[PathBuf], cx: &Context) -> HostsRequest {
         let said = self;
         let ssh_config = match &said.ssh_config_path {
             _ if said.no_ssh_config => Files::Nothing,
@@ -61,8 +60,8 @@ impl HostConnection {
             ssh_config,
             inventories: inventories.to_vec(),
             session: SessionOptions {
-                home: home(global, output),
-                allowed: global.allow.clone(),
+                home: home(cx),
+                allowed: cx.global.allow.clone(),
                 ..SessionOptions::default()
             },
         }
@@ -72,17 +71,16 @@ impl HostConnection {
     pub(in crate::cli) fn known_hosts(
         &self,
         inventories: &[PathBuf],
-        global: &Global,
-        output: &Output,
+        cx: &Context,
     ) -> Result<Rc<KnownHosts>, Failure> {
         let keys = &self.identity;
         if let Some(missing) = keys.iter().find(|file| !fs::is_file(file)) {
             let message = format!("there is no key file `{}`", missing.display());
             return Err(Failure::new(FailureKind::Usage, message, None));
         }
-        let known = known_hosts(&self.request(inventories, global, output))?;
+        let known = known_hosts(&self.request(inventories, cx))?;
         for (warnings, sources) in &known.warnings {
-            output.diagnostics(warnings, sources);
+            cx.output.diagnostics(warnings, sources);
         }
         Ok(Rc::new(known))
     }
@@ -115,13 +113,9 @@ impl HostOptions {
     }
 
     /// The hosts that can be named, and the ways to them. What is doubtful is shown.
-    pub(in crate::cli) fn known_hosts(
-        &self,
-        global: &Global,
-        output: &Output,
-    ) -> Result<Rc<KnownHosts>, Failure> {
+    pub(in crate::cli) fn known_hosts(&self, cx: &Context) -> Result<Rc<KnownHosts>, Failure> {
         let inventories = &self.choice.hosts_file;
-        self.connection.known_hosts(inventories, global, output)
+        self.connection.known_hosts(inventories, cx)
     }
 
     /// What a run over hosts is told by these options; variables and what it needs to know of this

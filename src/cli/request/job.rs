@@ -2,9 +2,8 @@
 
 use std::num::NonZeroUsize;
 
-use crate::cli::args::global::Global;
 use crate::cli::args::job::{DirtyArg, JobArgs, Keep};
-use crate::cli::output::Output;
+use crate::cli::output::Context;
 use crate::cli::request::session::session_options;
 use crate::ensemble::CommitRequest;
 use crate::host::ChainSpec;
@@ -68,24 +67,24 @@ impl Keep {
 
 /// The workflow that `--workflow` names, or else that of the command.
 pub(in crate::cli) fn chosen(workflow: Workflow, args: &JobArgs) -> Result<Deed, Failure> {
-    Deed::of(args.workflow.as_deref().map_or(workflow, Workflow::parse))
+    Deed::of(
+        args.workflow
+            .workflow
+            .as_deref()
+            .map_or(workflow, Workflow::parse),
+    )
 }
 
 /// The job that is planned: a deploy unless another workflow is named.
-pub(in crate::cli) fn plan_request(
-    args: &JobArgs,
-    global: &Global,
-    output: &Output,
-) -> Result<JobRequest, Failure> {
-    request(chosen(Workflow::Deploy, args)?, args, global, output)
+pub(in crate::cli) fn plan_request(args: &JobArgs, cx: &Context) -> Result<JobRequest, Failure> {
+    request(chosen(Workflow::Deploy, args)?, args, cx)
 }
 
 /// The job that is to be run.
 pub(in crate::cli) fn request(
     deed: Deed,
     args: &JobArgs,
-    global: &Global,
-    output: &Output,
+    cx: &Context,
 ) -> Result<JobRequest, Failure> {
     refuse_prune(&deed.workflow, args)?;
     refuse_other_goal(args)?;
@@ -97,12 +96,12 @@ pub(in crate::cli) fn request(
     Ok(JobRequest {
         session: SessionOptions {
             vars,
-            logfile: global.logfile.clone(),
-            ..session_options(&args.ensemble, environment, global, output)
+            logfile: cx.global.logfile.clone(),
+            ..session_options(&args.ensemble.ensemble, environment, cx)
         },
-        recorded_options: recorded(args, global),
+        recorded_options: recorded(args, cx),
         // Others may read it, so it does not repeat what was given with `--var`.
-        command: format!("unfurl {} {}", deed.workflow, args.ensemble)
+        command: format!("unfurl {} {}", deed.workflow, args.ensemble.ensemble)
             .trim_end()
             .to_owned(),
         save: SaveSettings {
@@ -112,14 +111,15 @@ pub(in crate::cli) fn request(
                 DirtyArg::Ok => false,
                 DirtyArg::Auto => args.control.keep.request().is_some(),
             },
-            check_upstream: global.upstream.check_upstream || !global.upstream.skip_upstream_check,
+            check_upstream: cx.global.upstream.check_upstream
+                || !cx.global.upstream.skip_upstream_check,
             commit: args.control.keep.request(),
         },
         run: RunSettings {
             executors: ChainSpec::parse(names.as_deref(), options.as_deref())?,
             grace: args.control.grace,
             parallel: args.any.parallel.map_or(4 * cores, NonZeroUsize::get),
-            echo: !output.quiet,
+            echo: !cx.output.quiet,
         },
         resume: args.control.resume,
         query: query.map(|expression| QueryRequest {
@@ -223,7 +223,7 @@ fn variables(flat: &[String]) -> Result<Vec<(String, String)>, Failure> {
 }
 
 /// The options that the user set, as the record keeps them.
-fn recorded(args: &JobArgs, global: &Global) -> Map {
+fn recorded(args: &JobArgs, Context { global, .. }: &Context) -> Map {
     let mut options = Map::new();
     if global.quiet {
         options.insert("verbose".into(), Value::Int(-1));

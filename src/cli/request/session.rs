@@ -2,33 +2,31 @@
 
 use std::path::PathBuf;
 
-use crate::cli::args::global::Global;
-use crate::cli::output::Output;
+use crate::cli::output::{Context, Output};
 use crate::ops::{self, SessionOptions};
 
 /// Which ensemble a command is about, and in which surroundings.
 pub(in crate::cli) fn session_options(
     ensemble: &str,
     environment: Option<&str>,
-    global: &Global,
-    output: &Output,
+    cx: &Context,
 ) -> SessionOptions {
     SessionOptions {
         ensemble: ensemble.to_owned(),
         environment: environment.map(str::to_owned),
-        home: home(global, output),
-        allowed: global.allow.clone(),
+        home: home(cx),
+        allowed: cx.global.allow.clone(),
         ..SessionOptions::default()
     }
 }
 
 /// The home project: that of the option or the environment, else `~/.unfurl_home` where it exists.
-pub(in crate::cli) fn home(global: &Global, output: &Output) -> Option<PathBuf> {
-    match global.home.as_deref() {
+pub(in crate::cli) fn home(cx: &Context) -> Option<PathBuf> {
+    match cx.global.home.as_deref() {
         Some("") => None,
         Some(path) => Some(PathBuf::from(path)),
         None => {
-            let home = PathBuf::from(output.variable("HOME")?).join(".unfurl_home");
+            let home = PathBuf::from(cx.output.variable("HOME")?).join(".unfurl_home");
             crate::system::fs::is_dir(&home).then_some(home)
         }
     }

@@ -4,10 +4,9 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use crate::cli::args::global::Global;
 use crate::cli::args::host::{HostChoice, HostConnection};
 use crate::cli::args::state::{OrderingArg, RunOptions, TreeOptions};
-use crate::cli::output::Output;
+use crate::cli::output::Context;
 use crate::cli::request::hosts::items;
 use crate::cli::request::maps::{map_of, map_of_file};
 use crate::converge::Ordering;
@@ -35,8 +34,7 @@ pub(in crate::cli) fn request(
     what: &TreeOptions,
     run: &RunOptions,
     hosts: Where<'_>,
-    global: &Global,
-    output: &Output,
+    cx: &Context,
 ) -> Result<StatesRequest, Failure> {
     let options = match &what.tree.config {
         Some(file) => map_of_file(file)?,
@@ -44,7 +42,7 @@ pub(in crate::cli) fn request(
     };
     let id = what.tree.id.clone();
     let id = id.or_else(|| text_of(&options, "id"));
-    let chosen = chosen(what, hosts, global, output)?;
+    let chosen = chosen(what, hosts, cx)?;
     let over_hosts = chosen.is_some();
     let hosts = match chosen {
         Some(hosts) => hosts,
@@ -133,10 +131,9 @@ pub(in crate::cli) fn request_of_files(
     what: &TreeOptions,
     run: &RunOptions,
     hosts: Where<'_>,
-    global: &Global,
-    output: &Output,
+    cx: &Context,
 ) -> Result<StatesRequest, Failure> {
-    let asked = request(what, run, hosts, global, output)?;
+    let asked = request(what, run, hosts, cx)?;
     let mut roots = asked.tree.roots.iter();
     if let Some(missing) = roots.find(|root| !fs::is_dir(root)) {
         let message = format!(
@@ -158,8 +155,7 @@ fn text_of(options: &Map, key: &str) -> Option<String> {
 pub(in crate::cli) fn chosen(
     what: &TreeOptions,
     hosts: Where<'_>,
-    global: &Global,
-    output: &Output,
+    cx: &Context,
 ) -> Result<Option<Vec<StateHost>>, Failure> {
     let Where { choice, connection } = hosts;
     let list = |option: &str, texts: &[String]| {
@@ -185,7 +181,7 @@ pub(in crate::cli) fn chosen(
         }
         return Ok(None);
     }
-    let known = connection.known_hosts(&choice.hosts_file, global, output)?;
+    let known = connection.known_hosts(&choice.hosts_file, cx)?;
     let known: Rc<_> = known;
     let user = connection.user.as_deref();
     let hosts = choose(&scope, &what.tree.limit, &known, user)?;
