@@ -2,6 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
+use super::args::format::one_of;
 use super::args::global::Global;
 use super::args::job::{JobArgs, LookArgs, StopArgs, TeardownArgs};
 use super::args::state::{FactArgs, OpArgs, StateArgs};
@@ -21,12 +22,12 @@ use super::commands::reboot::RebootArgs;
 use super::commands::recover::RecoverArgs;
 use super::commands::run::RunArgs;
 use super::commands::run_hosts::RunHostsArgs;
-use super::commands::schema::SchemaArg;
 use super::commands::shell::ShellArgs;
 use super::commands::status::StatusArgs;
 use super::commands::task::TaskArgs;
 use super::commands::validate::ValidateArgs;
 use super::route::RUN_HOSTS;
+use crate::ops::schema::SchemaOf;
 
 /// Bring systems to the state that a TOSCA model describes, and keep the record in git
 #[derive(Debug, Parser)]
@@ -86,8 +87,8 @@ pub(super) enum Command {
     /// Print the JSON Schema of a file, for editors
     Schema {
         /// Of which file
-        #[arg(value_enum)]
-        of: SchemaArg,
+        #[arg(value_parser = one_of::<SchemaOf>())]
+        of: SchemaOf,
     },
     /// Look at the locks of ensembles, or break one
     Lock {

@@ -7,12 +7,12 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 use super::arguments::{Cli, Command};
 use super::commands::{
     commit, completions, explain, export, fact, forward, get, git, git_status, history, job, lock,
-    man, merge_driver, op, plan, put, reboot, recover, run, run_hosts, schema, shell, state,
-    status, task, validate, version,
+    man, merge_driver, op, plan, put, reboot, recover, run, run_hosts, shell, state, status, task,
+    validate, version,
 };
 use super::output::{Context, Output};
 use super::route::route;
-use crate::ops::{Failure, GUARD_COMMAND, stand_guard};
+use crate::ops::{Failure, GUARD_COMMAND, schema, stand_guard};
 use crate::plan::Workflow;
 use crate::system::env;
 
@@ -120,7 +120,10 @@ fn performed(command: Command, cx: &Context) -> Result<u8, Failure> {
         Command::Git(args) => git::git(&args, cx),
         Command::GitStatus(args) => git_status::git_status(&args, cx),
         Command::MergeDriver(args) => merge_driver::merge_driver(&args, cx),
-        Command::Schema { of } => Ok(schema::schema(of, &cx.output)),
+        Command::Schema { of } => {
+            cx.output.json(&schema::schema(of));
+            Ok(0)
+        }
         Command::Lock { action } => lock::lock(&action, cx),
         Command::Recover(args) => recover::recover(&args, cx),
         Command::Version { semver } => Ok(version::version(semver, &cx.output)),
@@ -129,5 +132,37 @@ fn performed(command: Command, cx: &Context) -> Result<u8, Failure> {
             Ok(completions::completions(shell, &mut whole, &cx.output))
         }
         Command::Man => Ok(man::man(Cli::command(), &cx.output)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asks_for_json(line: &str) -> bool {
+        let words = line.split(' ').map(str::to_owned).collect();
+        parsed(words).unwrap().1
+    }
+
+    #[test]
+    fn a_command_line_says_whether_it_asks_for_json() {
+        for line in [
+            "unfurl deploy --output json",
+            "unfurl lock list --output=json",
+            "unfurl state apply --output json",
+            "unfurl validate --output json here",
+        ] {
+            assert!(asks_for_json(line), "{line}");
+        }
+        for line in [
+            "unfurl deploy",
+            "unfurl plan --output none",
+            "unfurl validate --output sarif",
+            "unfurl git log --output json",
+            "unfurl export --format model-json",
+            "unfurl version",
+        ] {
+            assert!(!asks_for_json(line), "{line}");
+        }
     }
 }

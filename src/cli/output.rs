@@ -99,14 +99,7 @@ impl Output {
         if level < self.level {
             return;
         }
-        let word = match level {
-            Level::Error => "error",
-            Level::Warning => "warning",
-            Level::Info => "info",
-            Level::Verbose => "verbose",
-            Level::Debug => "debug",
-        };
-        self.complain(&format!("{word}: {text}\n"));
+        self.complain(&format!("{}: {text}\n", level.as_str()));
     }
 
     /// Prints to the error output, whatever the level.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::diagnostic::{Diagnostic, Sources};
-use crate::job::{Event, Level, TargetState, TaskRecord};
+use crate::job::{Event, TargetState, TaskRecord};
 use crate::name::{NodeState, Status};
 use crate::system::{clock, env, fs};
 
@@ -50,7 +50,7 @@ impl LogFile {
     /// Adds what an event says.
     pub(crate) fn event(&mut self, event: &Event) {
         match event {
-            Event::Message { level, text } => self.line(word(*level), text),
+            Event::Message { level, text } => self.line(&level.as_str().to_ascii_uppercase(), text),
             Event::Problem(problem) => self.line("ERROR", &problem.message),
             Event::TaskStarted(task) => {
                 let (operation, target) = (&task.operation, &task.target.key);
@@ -122,16 +122,5 @@ impl Drop for LogFile {
         if !self.kept {
             fs::remove_file_if_exists(&self.path).ok();
         }
-    }
-}
-
-/// The word of a level in logs.
-fn word(level: Level) -> &'static str {
-    match level {
-        Level::Debug => "DEBUG",
-        Level::Verbose => "VERBOSE",
-        Level::Info => "INFO",
-        Level::Warning => "WARNING",
-        Level::Error => "ERROR",
     }
 }

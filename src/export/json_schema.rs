@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value as Json, json};
 
 use crate::ensemble::{MANIFEST_KEYS, manifest_keys};
+use crate::name::Words;
 use crate::project::{ENVIRONMENT_KEYS, PROJECT_KEYS};
 use crate::runbook::TASKS_KEYS;
 use crate::yaml::{Rest, Shape, Table};
@@ -33,6 +34,14 @@ pub enum SchemaOf {
     Project,
     /// `tasks.yaml`.
     Tasks,
+}
+
+impl Words for SchemaOf {
+    const WORDS: &'static [(Self, &'static str, &'static str)] = &[
+        (Self::Ensemble, "ensemble", "`ensemble.yaml`"),
+        (Self::Project, "project", "`unfurl.yaml`"),
+        (Self::Tasks, "tasks", "`tasks.yaml`"),
+    ];
 }
 
 /// The schema of a file.

@@ -25,6 +25,19 @@ pub enum Level {
     Error,
 }
 
+impl Level {
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Debug => "debug",
+            Self::Verbose => "verbose",
+            Self::Info => "info",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
 /// What a job's record says besides its tasks, as far as it is known when the job begins.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct JobFacts {

@@ -9,6 +9,7 @@ use serde_json::{Value as Json, json};
 use super::failure::{Failure, FailureKind};
 use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
 use crate::export::{Exported, Loaded, deployment_paths, model};
+use crate::name::Words;
 use crate::project::Located;
 use crate::session::SessionOptions;
 use crate::session::{self, Session};
@@ -40,6 +41,15 @@ pub enum Overwrite {
     Always,
     /// Yes; Unfurl distinguishes more for the sources that it writes.
     Auto,
+}
+
+impl Words for Overwrite {
+    const WORDS: &'static [(Self, &'static str, &'static str)] = &[
+        (Self::Older, "older", "If the ensemble was written after it"),
+        (Self::Never, "never", "Never"),
+        (Self::Always, "always", "Always"),
+        (Self::Auto, "auto", "Always, but sources in Python"),
+    ];
 }
 
 /// What was exported.

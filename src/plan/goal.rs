@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::name::{InstanceName, OperationRef, Status, TemplateName};
+use crate::name::{InstanceName, OperationRef, Status, TemplateName, Words};
 
 /// What kind of change a job makes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -90,23 +90,12 @@ pub enum Repair {
     Degraded,
 }
 
-impl Repair {
-    /// All of them, the usual one first.
-    pub const ALL: [Self; 3] = [Self::Error, Self::Degraded, Self::None];
-
-    /// The word for it on the command line and in what is kept.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Error => "error",
-            Self::Degraded => "degraded",
-        }
-    }
-
-    /// The repair that a word stands for.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.as_str() == word)
-    }
+impl Words for Repair {
+    const WORDS: &'static [(Self, &'static str, &'static str)] = &[
+        (Self::Error, "error", "Instances in error"),
+        (Self::Degraded, "degraded", "Degraded ones, too"),
+        (Self::None, "none", "Nothing"),
+    ];
 }
 
 /// Whether instances that work are compared with the model.
@@ -121,23 +110,12 @@ pub enum ChangeDetection {
     Always,
 }
 
-impl ChangeDetection {
-    /// All of them, the usual one last.
-    pub const ALL: [Self; 3] = [Self::Skip, Self::Always, Self::Evaluate];
-
-    /// The word for it on the command line and in what is kept.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Skip => "skip",
-            Self::Evaluate => "evaluate",
-            Self::Always => "always",
-        }
-    }
-
-    /// The change detection that a word stands for.
-    pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.as_str() == word)
-    }
+impl Words for ChangeDetection {
+    const WORDS: &'static [(Self, &'static str, &'static str)] = &[
+        (Self::Skip, "skip", "No"),
+        (Self::Always, "always", "All of them"),
+        (Self::Evaluate, "evaluate", "Those that were not customised"),
+    ];
 }
 
 macro_rules! kept_as_a_word {
@@ -355,12 +333,15 @@ mod tests {
 
     #[test]
     fn words_stand_for_what_they_are_written_for() {
-        for repair in Repair::ALL {
-            assert_eq!(Repair::parse(repair.as_str()), Some(repair));
+        for (repair, word, _) in Repair::WORDS {
+            assert_eq!(Repair::parse(word), Some(*repair));
+            assert_eq!(repair.as_str(), *word);
         }
-        for detection in ChangeDetection::ALL {
-            assert_eq!(ChangeDetection::parse(detection.as_str()), Some(detection));
+        for (detection, word, _) in ChangeDetection::WORDS {
+            assert_eq!(ChangeDetection::parse(word), Some(*detection));
+            assert_eq!(detection.as_str(), *word);
         }
+        assert_eq!(Repair::parse("all"), None);
     }
 
     #[test]

@@ -1,6 +1,16 @@
 //! The forms in which answers are printed.
 
 use clap::ValueEnum;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+
+use crate::name::Words;
+
+/// Reads one of the words of an enum that lower layers define.
+pub(in crate::cli) fn one_of<T: Words>() -> impl TypedValueParser<Value = T> {
+    let words = T::WORDS.iter();
+    let words = words.map(|(_, word, help)| PossibleValue::new(*word).help(*help));
+    PossibleValuesParser::new(words).try_map(|word| T::parse(&word).ok_or("an unknown word"))
+}
 
 /// How a result is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]

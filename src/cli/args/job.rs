@@ -4,11 +4,10 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use clap::builder::PossibleValue;
 use clap::{ArgAction, Args, ValueEnum};
 
 use crate::cli::args::duration::duration;
-use crate::cli::args::format::OutputFormat;
+use crate::cli::args::format::{OutputFormat, one_of};
 use crate::name::{InstanceName, TemplateName};
 use crate::plan::{ChangeDetection, Repair};
 
@@ -22,34 +21,6 @@ pub(in crate::cli) enum JobExitCode {
     Degraded,
     /// Never
     Never,
-}
-
-impl ValueEnum for Repair {
-    fn value_variants<'a>() -> &'a [Self] {
-        &Self::ALL
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(PossibleValue::new(self.as_str()).help(match self {
-            Self::Error => "Instances in error",
-            Self::Degraded => "Degraded ones, too",
-            Self::None => "Nothing",
-        }))
-    }
-}
-
-impl ValueEnum for ChangeDetection {
-    fn value_variants<'a>() -> &'a [Self] {
-        &Self::ALL
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(PossibleValue::new(self.as_str()).help(match self {
-            Self::Skip => "No",
-            Self::Always => "All of them",
-            Self::Evaluate => "Those that were not customised",
-        }))
-    }
 }
 
 /// What becomes of a job where something is not committed.
@@ -185,7 +156,7 @@ pub(in crate::cli) struct Compare {
     #[arg(long)]
     pub(in crate::cli) skip_new: bool,
     /// Whether to compare instances with the model
-    #[arg(long, value_enum, default_value = "evaluate")]
+    #[arg(long, value_parser = one_of::<ChangeDetection>(), default_value = "evaluate")]
     pub(in crate::cli) change_detection: ChangeDetection,
 }
 
@@ -193,7 +164,7 @@ pub(in crate::cli) struct Compare {
 #[derive(Debug, Default, Args)]
 pub(in crate::cli) struct Reach {
     /// What to repair
-    #[arg(long, value_enum, default_value = "error")]
+    #[arg(long, value_parser = one_of::<Repair>(), default_value = "error")]
     pub(in crate::cli) repair: Repair,
     /// Check new instances before creating them
     #[arg(long)]

@@ -2,10 +2,13 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 
-use crate::cli::args::format::HostOutput;
+use crate::cli::args::format::{HostOutput, one_of};
 use crate::cli::args::host::{HostChoice, HostConnection};
+use crate::converge::Ordering;
+use crate::name::Words;
+use crate::ui::StateDetail;
 
 /// Bring hosts to the state that state files describe
 ///
@@ -68,23 +71,14 @@ pub(in crate::cli) struct Tree {
     #[arg(long, value_name = "FILE")]
     pub(in crate::cli) config: Option<PathBuf>,
     /// How requisites and orders make the order of states
-    #[arg(long, value_enum)]
-    pub(in crate::cli) ordering: Option<OrderingArg>,
+    #[arg(long, value_parser = one_of::<Ordering>())]
+    pub(in crate::cli) ordering: Option<Ordering>,
     /// Run the states of instances of the ensemble, by their names; their properties are pillar
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(in crate::cli) instance: Vec<String>,
     /// Only these of the hosts: names of roles, or patterns such as `web*`
     #[arg(long, value_name = "PATTERN")]
     pub(in crate::cli) limit: Vec<String>,
-}
-
-/// How an order is made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(in crate::cli) enum OrderingArg {
-    /// As Salt does up to 3007
-    Classic,
-    /// As Salt does from 3008
-    Dag,
 }
 
 /// How states are applied.
@@ -131,24 +125,18 @@ pub(in crate::cli) struct RunOptions {
 #[command(next_help_heading = "Output")]
 pub(in crate::cli) struct ShownOptions {
     /// How much of each state is shown
-    #[arg(long, value_enum)]
-    pub(in crate::cli) state_output: Option<DetailArg>,
+    #[arg(long, value_parser = one_of::<StateDetail>())]
+    pub(in crate::cli) state_output: Option<StateDetail>,
     /// How to show what happens
     #[arg(long, value_enum, default_value = "text")]
     pub(in crate::cli) output: HostOutput,
 }
 
-/// How much of each state is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(in crate::cli) enum DetailArg {
-    /// All
-    Full,
-    /// A line each
-    Terse,
-    /// All of those that failed, a line for others
-    Mixed,
-    /// All of those that failed or changed something, a line for others
-    Changes,
+impl Words for Ordering {
+    const WORDS: &'static [(Self, &'static str, &'static str)] = &[
+        (Self::Classic, "classic", "As Salt does up to 3007"),
+        (Self::Dag, "dag", "As Salt does from 3008"),
+    ];
 }
 
 /// What is shown of states.

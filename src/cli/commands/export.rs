@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
+use crate::cli::args::format::one_of;
 use crate::cli::output::Context;
 use crate::cli::request::session::session_options;
 use crate::job::Level;
@@ -38,11 +39,11 @@ pub(in crate::cli) struct ExportArgs {
     /// it does not, the answer is printed
     #[arg(
         long,
-        value_enum,
+        value_parser = one_of::<Overwrite>(),
         default_value = "auto",
         env = "UNFURL_OVERWRITE_POLICY"
     )]
-    overwrite: OverwriteArg,
+    overwrite: Overwrite,
     /// For `--format python`, which is left out
     #[arg(long, value_name = "VERSION", hide = true)]
     python_target: Option<String>,
@@ -65,19 +66,6 @@ enum Format {
     ModelJson,
     /// The resolved model as YAML
     ModelYaml,
-}
-
-/// Whether a file that is there gives way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum OverwriteArg {
-    /// If the ensemble was written after it
-    Older,
-    /// Never
-    Never,
-    /// Always
-    Always,
-    /// Always, but sources in Python
-    Auto,
 }
 
 /// Exports an ensemble; gives the exit code.
@@ -109,13 +97,7 @@ pub(in crate::cli) fn export(args: &ExportArgs, cx: &Context) -> Result<u8, Fail
         cx.output.answer(&text);
         return Ok(0);
     };
-    let overwrite = match args.overwrite {
-        OverwriteArg::Older => Overwrite::Older,
-        OverwriteArg::Never => Overwrite::Never,
-        OverwriteArg::Always => Overwrite::Always,
-        OverwriteArg::Auto => Overwrite::Auto,
-    };
-    if export.write(&text, file, overwrite)? {
+    if export.write(&text, file, args.overwrite)? {
         cx.output
             .message(Level::Info, &format!("written to {}", file.display()));
     } else {

@@ -23,7 +23,6 @@ pub(super) mod reboot;
 pub(super) mod recover;
 pub(super) mod run;
 pub(super) mod run_hosts;
-pub(super) mod schema;
 pub(super) mod shell;
 pub(super) mod state;
 pub(super) mod state_show;

@@ -7,6 +7,7 @@ use crate::cli::output::Context;
 use crate::cli::request::states::{Where, request_of_files};
 use crate::cli::screen::states::{Shown, StatesScreen, for_machines, show};
 use crate::fleet::states::StatesRequest;
+use crate::name::Words as _;
 use crate::ops::Failure;
 use crate::ops::states::perform;
 use crate::ui::StateDetail;
@@ -58,16 +59,11 @@ pub(in crate::cli) fn run(
 fn shown(asked: &StatesRequest, options: &RunOptions) -> Shown {
     let configured = &asked.tree.options;
     let word = configured.get("state_output").and_then(Value::as_str);
-    let detail = match (options.shown.state_output, word) {
-        (Some(detail), _) => detail.into(),
-        (None, Some("terse")) => StateDetail::Terse,
-        (None, Some("mixed")) => StateDetail::Mixed,
-        (None, Some("changes")) => StateDetail::Changes,
-        (None, _) => StateDetail::Full,
-    };
+    let detail = options.shown.state_output;
+    let detail = detail.or_else(|| word.and_then(StateDetail::parse));
     let verbose = configured.get("state_verbose").map(Value::reveal);
     Shown {
-        detail,
+        detail: detail.unwrap_or_default(),
         verbose: verbose.is_none_or(Value::is_truthy),
     }
 }

@@ -7,7 +7,7 @@ use crate::cli::output::Context;
 use crate::cli::request::session::session_options;
 use crate::ensemble::CommitRequest;
 use crate::host::ChainSpec;
-use crate::name::{InstanceName, OperationRef, TemplateName};
+use crate::name::{InstanceName, OperationRef, TemplateName, Words as _};
 use crate::ops::{
     Failure, FailureKind, JobRequest, QueryRequest, RunSettings, SaveSettings, SessionOptions,
 };

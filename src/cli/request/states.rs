@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use crate::cli::args::host::{HostChoice, HostConnection};
-use crate::cli::args::state::{OrderingArg, RunOptions, TreeOptions};
+use crate::cli::args::state::{RunOptions, TreeOptions};
 use crate::cli::output::Context;
 use crate::cli::request::hosts::items;
 use crate::cli::request::maps::{map_of, map_of_file};
 use crate::converge::Ordering;
 use crate::fleet::states::{Pace, StateHost, StatesRequest, Tree, What, choose, this_machine};
+use crate::name::Words as _;
 use crate::ops::watch_signals;
 use crate::ops::{Failure, FailureKind};
 use crate::runbook::Scope;
@@ -73,15 +74,13 @@ fn tree(what: &TreeOptions, options: Map) -> Result<Tree, Failure> {
         None => Ok(Map::new()),
     };
     let ordering = match tree.ordering {
-        Some(OrderingArg::Classic) => Ordering::Classic,
-        Some(OrderingArg::Dag) => Ordering::Dag,
-        None => match text_of(&options, "ordering").as_deref() {
-            Some("dag") => Ordering::Dag,
-            Some("classic") | None => Ordering::Classic,
-            Some(other) => {
-                let message = format!("`ordering: {other}` is neither `classic` nor `dag`");
-                return Err(Failure::new(FailureKind::Usage, message, None));
-            }
+        Some(ordering) => ordering,
+        None => match text_of(&options, "ordering") {
+            None => Ordering::default(),
+            Some(word) => Ordering::parse(&word).ok_or_else(|| {
+                let message = format!("`ordering: {word}` is neither `classic` nor `dag`");
+                Failure::new(FailureKind::Usage, message, None)
+            })?,
         },
     };
     let mut grains = match options.get("grains").and_then(Value::as_map) {

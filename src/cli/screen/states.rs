@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use serde_json::{Map as JsonMap, Value as Json, json};
 
 use crate::cli::args::format::HostOutput;
-use crate::cli::args::state::DetailArg;
 use crate::cli::output::Output;
 use crate::cli::screen::hosts::HostScreen;
 use crate::converge::{StateResult, to_value};
@@ -64,17 +63,6 @@ pub(in crate::cli) struct Shown {
     pub(in crate::cli) detail: StateDetail,
     /// Whether those are shown that are as described and were not changed.
     pub(in crate::cli) verbose: bool,
-}
-
-impl From<DetailArg> for StateDetail {
-    fn from(detail: DetailArg) -> Self {
-        match detail {
-            DetailArg::Full => Self::Full,
-            DetailArg::Terse => Self::Terse,
-            DetailArg::Mixed => Self::Mixed,
-            DetailArg::Changes => Self::Changes,
-        }
-    }
 }
 
 /// Shows what came of states, for people.

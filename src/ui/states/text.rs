@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::line::StateLine;
 use super::nested::nested;
 use super::summary::StateCounts;
+use crate::name::Words;
 use crate::ui::words::one_line;
 use crate::value::Value;
 
@@ -24,6 +25,23 @@ pub enum StateDetail {
     Mixed,
     /// All of those that failed or changed something, and a line for the others.
     Changes,
+}
+
+impl Words for StateDetail {
+    const WORDS: &'static [(Self, &'static str, &'static str)] = &[
+        (Self::Full, "full", "All"),
+        (Self::Terse, "terse", "A line each"),
+        (
+            Self::Mixed,
+            "mixed",
+            "All of those that failed, a line for others",
+        ),
+        (
+            Self::Changes,
+            "changes",
+            "All of those that failed or changed something, a line for others",
+        ),
+    ];
 }
 
 /// The states of a machine under its name, with the summary. States that are as described and
