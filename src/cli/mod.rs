@@ -2,7 +2,6 @@
 
 mod args;
 mod arguments;
-mod changes;
 mod commands;
 mod commits;
 mod entry;

@@ -1,15 +1,16 @@
 //! A plan and a report of a job as the views that `ui` shows.
 
-use super::changes;
+use std::collections::HashMap;
+
 use crate::diagnostic::{Places, Sources};
-use crate::job::{Proposal, ProposedTask, ReportedTask, TaskRecord};
+use crate::job::{Comparison, Difference, Proposal, ProposedTask, ReportedTask, Side, TaskRecord};
 use crate::name::{InstanceName, Status};
 use crate::ops::JobReport;
 use crate::plan::{Activity, Group, Item, Target, When};
 use crate::topology::{Created, Orphan, Topology};
 use crate::ui::{
-    LeftAlone, OrphanLine, PlanEntry, PlanNode, PlanTask, PlanView, Query, SummaryView, TaskEnd,
-    TaskRow,
+    ChangeView, LeftAlone, OrphanLine, PlanEntry, PlanNode, PlanTask, PlanView, Query, SummaryView,
+    TaskEnd, TaskRow,
 };
 use crate::value::{Handle, Value};
 
@@ -167,7 +168,7 @@ pub(super) fn task_of_plan(task: &ProposedTask, places: &Places<'_>) -> PlanTask
         && !task.is_skipped()
         && let Some(comparison) = &task.comparison
     {
-        changes::add(comparison, places, &mut shown);
+        add_changes(comparison, places, &mut shown);
     }
     shown
 }
@@ -253,4 +254,38 @@ fn output(record: &TaskRecord) -> Value {
         Value::Null if !errors.is_empty() => Value::from(errors.join("; ")),
         other => other.clone(),
     }
+}
+
+/// Adds to a task of a plan what has changed since its operation ran last.
+fn add_changes(comparison: &Comparison, places: &Places<'_>, task: &mut PlanTask) {
+    task.changes = changes(comparison, places);
+    task.candidates.clone_from(&comparison.candidates);
+    let told = |difference: &Difference| difference.old != Side::Unknown;
+    if !comparison.differences.iter().any(told) {
+        task.unknown.clone_from(&comparison.unknown);
+    }
+}
+
+fn changes(comparison: &Comparison, places: &Places<'_>) -> Vec<ChangeView> {
+    let all = &comparison.differences;
+    let names: HashMap<&str, &str> = all
+        .iter()
+        .map(|difference| (difference.key.as_str(), difference.name.as_str()))
+        .collect();
+    let view = |difference: &Difference| ChangeView {
+        kind: difference.kind,
+        key: difference.key.clone(),
+        name: difference.name.clone(),
+        of: difference.of.clone(),
+        old: difference.old.clone(),
+        new: difference.new.clone(),
+        secret: difference.secret,
+        place: places.of(difference.place),
+        follows: difference
+            .follows
+            .iter()
+            .map(|key| (*names.get(key.as_str()).unwrap_or(&key.as_str())).to_owned())
+            .collect(),
+    };
+    all.iter().map(view).collect()
 }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::asking::{Asking, Step};
-use super::error::Error;
 use super::limits::Limits;
 use super::local::Local;
+use super::perform::Error;
 use super::perform::{Heard, OutputSink, Perform};
 use crate::host::{
     ActionResult, Become, Chain, Executor, Exit, Note, Place, Question, Request, Secret, Stream,

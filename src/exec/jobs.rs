@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::driver::{Driver, Machine, Next, OnInterrupt, drive};
-use super::error::Error;
+use super::perform::Error;
 use crate::host::{ActionResult, Note, Request};
 use crate::job::{self, Engine, Ports, Progress, TaskIndex};
 

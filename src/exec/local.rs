@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::{JoinError, JoinSet};
 
-use super::error::Error;
 use super::guard::Guard;
 use super::limits::Limits;
+use super::perform::Error;
 use super::perform::{Heard, OutputSink, Perform};
 use super::running::{Echo, Ends, Piece, over};
 use super::session::Session;

@@ -4,7 +4,6 @@
 mod answer;
 mod asking;
 mod driver;
-mod error;
 mod expression_effects;
 mod guard;
 mod jobs;
@@ -20,16 +19,13 @@ mod visit;
 mod watch;
 
 pub use asking::Asking;
-#[cfg(test)]
-pub use driver::News;
-pub use driver::{Driver, Machine, Next, OnInterrupt, Output, drive};
-pub use error::Error;
+pub use driver::{Driver, Machine, News, Next, OnInterrupt, Output, drive};
 pub use expression_effects::perform_effect;
 pub use guard::{GUARD_COMMAND, Guarding, stand_guard};
 pub use jobs::run_job;
 pub use limits::Limits;
 pub use local::Local;
-pub use perform::{Heard, OutputSink, Perform};
+pub use perform::{Error, Heard, OutputSink, Perform};
 pub use visit::Visit;
 pub use watch::watch_signals;
 

@@ -3,7 +3,6 @@
 
 use std::time::Instant;
 
-use super::error::Error;
 use crate::host::{ActionResult, Note, Request, Stream};
 use crate::system::signals::{Interrupts, Listening};
 
@@ -44,4 +43,15 @@ pub enum Heard {
 pub trait OutputSink: Send {
     /// Takes the next bytes that the command of an effect wrote.
     fn output(&mut self, id: u64, stream: Stream, bytes: &[u8]);
+}
+
+/// Why actions cannot be performed any more.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The system gave it no thread or no event queue.
+    #[error("could not start the local runner: {0}")]
+    Start(#[from] std::io::Error),
+    /// Its thread ended.
+    #[error("the local runner has ended")]
+    Gone,
 }

@@ -1,23 +1,23 @@
 //! The coordinator: owns the topology and the tasks of a job, and is the only one to change them.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use super::error::Error;
 use super::evaluation::{Choose, Evaluation, Surroundings};
 use super::event::{Event, InstanceChange, JobFacts, JobStart, Level};
-use super::execution::Execution;
 use super::history::History;
 use super::ledger::Ledger;
 use super::options::{JobOptions, Recording};
 use super::plan_steps::{JobSteps, StepTable};
 use super::problem::explain;
-use super::schedule::Scheduler;
-use super::task::TaskIndex;
+use super::schedule::{Exclusive, Scheduler};
+use super::task::{Task, TaskIndex};
 use super::world::{FolderKey, Keys, Places};
 use crate::expr::World;
 use crate::name::{ChangeId, Priority, Status};
 use crate::plan::{Activity, Plan, StepId, Target};
+use crate::task::Effect;
 use crate::topology::{Topology, snapshot};
 use crate::value::{Handle, Map, Value};
 
@@ -373,5 +373,22 @@ fn add_drafts(topology: &mut Topology, plan: &Plan) {
         if let Some(handle) = topology.find(name.as_str()) {
             topology.set_local(handle, Some(*status));
         }
+    }
+}
+
+/// The tasks that run.
+#[derive(Debug, Default)]
+pub(super) struct Execution {
+    /// The tasks whose effects are performed.
+    pub(super) running: BTreeSet<TaskIndex>,
+    /// The effects that are to be performed next.
+    pub(super) effects: VecDeque<(TaskIndex, Box<Effect>)>,
+    pub(super) exclusive: Exclusive,
+}
+
+impl Execution {
+    /// How many tasks run or are about to.
+    pub(super) fn count(&self) -> usize {
+        self.running.len() + self.effects.len()
     }
 }

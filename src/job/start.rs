@@ -2,22 +2,23 @@
 
 use std::sync::Arc;
 
-use super::condition::Condition;
 use super::engine::Engine;
 use super::error::Error;
+use super::evaluation::Evaluation;
 use super::event::{Event, Level};
 use super::gate::Gate;
 use super::render::NO_CHANGE;
 use super::schedule::{Admission, Awaited, Steps as _};
 use super::stage::{Entry, Running, Stage};
-use super::task::{TargetState, TaskIndex};
+use super::task::{TargetState, Task, TaskIndex};
 use super::world::Folders;
+use crate::expr::{Reads, Scope as _, admits};
 use crate::host::{ActionResult, Exit};
 use crate::name::{NodeState, Priority, Status};
 use crate::plan::{Activity, StepId, Workflow};
 use crate::task::{Effect, EffectResult, Outcome, Part, Progress, Rendered};
 use crate::topology::Created;
-use crate::value::Value;
+use crate::value::{Handle, Map, Value};
 
 /// What a step asks for after it was started or continued.
 #[derive(Debug)]
@@ -462,5 +463,53 @@ impl Engine {
                 format!("`{word}` is neither a node state nor a status"),
             );
         }
+    }
+}
+
+/// Whether a target meets the conditions of an operation.
+pub(super) enum Condition {
+    /// It does; these were read.
+    Met(Reads),
+    /// It does not, and why.
+    Unmet(String),
+}
+
+impl Evaluation<'_> {
+    /// Compares a target with the `preConditions` of a task's operation; none if it has none.
+    pub(super) fn condition(&self, task: &Task) -> Option<Condition> {
+        let implementation = task.spec.operation.implementation.as_ref()?;
+        let schema = implementation.pre_conditions.as_ref()?;
+        let target = task.spec.target;
+        let evaluator = self.evaluator_for(task);
+        let attributes = match self.attributes_of(&evaluator, target) {
+            Ok(attributes) => attributes,
+            Err(error) => {
+                let why = format!("its preConditions cannot be looked at: {error}");
+                return Some(Condition::Unmet(why));
+            }
+        };
+        Some(match admits(&attributes, schema) {
+            Ok(true) => Condition::Met(evaluator.take_reads()),
+            Ok(false) => {
+                let of = &self.topology.entity(target).name;
+                Condition::Unmet(format!("`{of}` does not meet the preConditions {schema}"))
+            }
+            Err(why) => Condition::Unmet(format!("invalid preConditions: {why}")),
+        })
+    }
+
+    /// All attributes and properties of an entity, evaluated.
+    fn attributes_of(
+        &self,
+        evaluator: &crate::expr::Evaluator,
+        of: Handle,
+    ) -> Result<Value, crate::expr::Error> {
+        let mut attributes = Map::new();
+        for name in self.topology.attribute_names(of) {
+            if let Some(value) = evaluator.attribute(of, &name)? {
+                attributes.insert(name, value);
+            }
+        }
+        Ok(Value::from(attributes))
     }
 }

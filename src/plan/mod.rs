@@ -10,7 +10,6 @@ mod operation;
 mod order;
 mod planner;
 mod reconnect;
-mod repeat;
 mod run;
 mod sequence;
 mod step;

@@ -2,7 +2,6 @@
 //! see of them. Decides nothing and runs nothing.
 
 mod artifact;
-mod declared;
 mod endpoint;
 mod entity;
 mod foreign;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::artifact;
-use super::declared::declared;
+use super::artifact::declared;
 use super::entity::{Created, Entity, Kind};
 use super::topology::Topology;
 use crate::expr::{Attribute, Error, Scope};

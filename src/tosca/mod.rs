@@ -19,7 +19,6 @@ mod known;
 #[cfg(test)]
 mod lenient_tests;
 mod load;
-mod lone;
 mod matching;
 mod nesting;
 mod node_template;
@@ -52,7 +51,6 @@ mod trigger_read;
 mod type_info;
 mod types;
 mod unmet;
-mod unused;
 mod version;
 mod workflow;
 mod workflow_read;

@@ -5,22 +5,26 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 
-use crate::diagnostic::{Diagnostic, Diagnostics, Span};
-use crate::name::TemplateName;
-use crate::value::Map;
-use crate::yaml::{Mapping, Node};
-
 use super::check::check;
 use super::import::Importer;
+use super::known::Known;
 use super::load::{Loaded, LoadedFile, load};
+use super::matching::Index;
 use super::nesting::flatten;
+use super::node_template::{NodeReader, Unmatched};
 use super::options::ReadOptions;
 use super::overlay::{decorators, overrides, stated};
 use super::references::dangling;
+use super::relationship::Plain;
+use super::requirement::Resolver;
 use super::scope::{Scope, description, values_at};
-use super::template::{ServiceTemplate, TopologyTemplate};
+use super::template::{NodeTemplate, ServiceTemplate, TopologyTemplate};
 use super::topology::{Draft, More};
 use super::types::{ROOT, Types};
+use crate::diagnostic::{Diagnostic, Diagnostics, Span};
+use crate::name::TemplateName;
+use crate::value::{FoldMap, Map};
+use crate::yaml::{Mapping, Node};
 
 /// Reads a service template; gives it, unless it makes no sense at all, and every problem found.
 /// With an error among the problems, parts of it are missing.
@@ -161,7 +165,7 @@ pub fn read_node_template(
     service: &ServiceTemplate,
     name: &TemplateName,
     node: &Node,
-) -> (Option<super::template::NodeTemplate>, Diagnostics) {
+) -> (Option<NodeTemplate>, Diagnostics) {
     let scope = Scope {
         types: &service.types,
         namespace: ROOT,
@@ -184,6 +188,46 @@ pub fn read_relationship_template(
     let what = format!("relationship template `{name}`");
     let template = scope.relationship_template(&what, Some(name.clone()), node, None);
     (template, service.types.take_problems())
+}
+
+impl Scope<'_> {
+    /// Reads a template whose requirements may name templates of a topology.
+    pub(super) fn lone_template(
+        self,
+        name: &TemplateName,
+        node: &Node,
+        topology: &TopologyTemplate,
+    ) -> Option<NodeTemplate> {
+        let mut reader = NodeReader::new(self);
+        let unmatched = reader.read(&name.shared(), node, node.span())?;
+        let named = unmatched.stated.iter().filter_map(|def| def.node.as_ref());
+        let mut all: Vec<Unmatched> = named
+            .filter_map(|node| topology.nodes.get(&*node.name))
+            .filter(|template| template.name != *name)
+            .map(|template| Unmatched {
+                template: NodeTemplate::clone(template),
+                stated: Vec::new(),
+            })
+            .collect();
+        let place = all.len();
+        all.push(unmatched);
+        let requirements = {
+            let mut resolver = Resolver {
+                types: self.types,
+                index: Index::new(self.types, &all),
+                relationships: &topology.relationships,
+                plain: Plain::default(),
+                match_declared: false,
+                assignments: Vec::new(),
+                given: &FoldMap::default(),
+                known: Known::default(),
+            };
+            resolver.requirements(place)
+        };
+        let mut template = all.pop()?.template;
+        template.requirements = requirements;
+        Some(template)
+    }
 }
 
 #[cfg(test)]

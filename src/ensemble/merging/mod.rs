@@ -1,7 +1,6 @@
 //! Brings two people's records of one ensemble together: instance by instance and job by job. What
 //! people wrote around the records is merged line by line.
 
-mod deeds;
 mod merge;
 mod merger;
 mod three;

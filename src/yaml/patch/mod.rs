@@ -4,7 +4,6 @@ mod change;
 mod edit;
 mod list;
 mod mapping;
-mod outcome;
 mod page;
 #[cfg(test)]
 mod tests;
