@@ -6,9 +6,8 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 
 use super::arguments::{Cli, Command};
 use super::commands::{
-    commit, completions, explain, export, fact, forward, get, git, git_status, history, job, lock,
-    man, merge_driver, op, plan, put, reboot, recover, run, run_hosts, shell, state, status, task,
-    validate, version,
+    commit, explain, export, fact, forward, get, git, git_status, history, job, lock, merge_driver,
+    op, plan, put, reboot, recover, run, run_hosts, shell, state, status, task, validate,
 };
 use super::output::{Context, Output};
 use super::route::route;
@@ -18,6 +17,9 @@ use crate::system::env;
 
 /// Deep models need a deep stack; memory is used only where the stack really grows.
 const STACK_SIZES: [usize; 3] = [1 << 30, 256 << 20, 32 << 20];
+
+/// The version of Unfurl whose formats are followed.
+const FOLLOWED: &str = "1.2.0";
 
 /// Parses the command line, runs the command and gives the exit code.
 pub fn main() -> ExitCode {
@@ -126,12 +128,45 @@ fn performed(command: Command, cx: &Context) -> Result<u8, Failure> {
         }
         Command::Lock { action } => lock::lock(&action, cx),
         Command::Recover(args) => recover::recover(&args, cx),
-        Command::Version { semver } => Ok(version::version(semver, &cx.output)),
+        Command::Version { semver } => Ok(version(semver, &cx.output)),
         Command::Completions { shell } => {
             let mut whole = Cli::command();
-            Ok(completions::completions(shell, &mut whole, &cx.output))
+            Ok(completions(shell, &mut whole, &cx.output))
         }
-        Command::Man => Ok(man::man(Cli::command(), &cx.output)),
+        Command::Man => Ok(man(Cli::command(), &cx.output)),
+    }
+}
+
+/// Prints the version.
+fn version(semver: bool, output: &Output) -> u8 {
+    if semver {
+        output.answer(&format!("{FOLLOWED}\n"));
+    } else {
+        let own = env!("CARGO_PKG_VERSION");
+        output.answer(&format!(
+            "unfurl version {own} (compatible with {FOLLOWED})\n"
+        ));
+    }
+    0
+}
+
+/// Prints a completion script.
+fn completions(shell: clap_complete::Shell, command: &mut clap::Command, output: &Output) -> u8 {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, command, "unfurl", &mut script);
+    output.answer(&String::from_utf8_lossy(&script));
+    0
+}
+
+/// Prints the manual page.
+fn man(command: clap::Command, output: &Output) -> u8 {
+    let mut page = Vec::new();
+    match clap_mangen::Man::new(command).render(&mut page) {
+        Ok(()) => {
+            output.answer(&String::from_utf8_lossy(&page));
+            0
+        }
+        Err(_) => 70,
     }
 }
 

@@ -240,17 +240,15 @@ fn check_root(root: &Node, problems: &mut Diagnostics) {
                 problems.push(Diagnostic::error(message).label(node.span(), "this is not known"));
             }
             Shape::Map | Shape::Of(_) if node.as_map().is_none() => {
-                let message = format!("`{name}` must be a map, not {}", node.kind_name());
-                problems.push(Diagnostic::error(message).label(node.span(), ""));
+                problems.push(node.must_be(format_args!("`{name}`"), "a map"));
             }
             _ => {}
         }
     }
     let instances = map.get("status").and_then(|status| status.get("instances"));
     if let Some(node) = instances.filter(|node| !node.is_null() && node.as_map().is_none()) {
-        let message = format!("`status.instances` must be a map, not {}", node.kind_name());
         let help = "restore it from git: a job would take what it holds for gone";
-        problems.push(Diagnostic::error(message).label(node.span(), "").help(help));
+        problems.push(node.must_be("`status.instances`", "a map").help(help));
     }
 }
 

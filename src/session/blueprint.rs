@@ -23,11 +23,7 @@ pub(crate) fn choose(
         if let Some(name) = node.as_str() {
             return Some((name.into(), node.span()));
         }
-        let message = format!(
-            "`deployment_blueprint` must be a name, not {}",
-            node.kind_name()
-        );
-        problems.push(Diagnostic::error(message).label(node.span(), ""));
+        problems.push(node.must_be("`deployment_blueprint`", "a name"));
         return None;
     }
     let is_named = environment

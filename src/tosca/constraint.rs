@@ -38,11 +38,7 @@ pub(super) fn read_constraints(node: &Node, what: &str, problems: &Problems) -> 
         return Vec::new();
     }
     let Some(items) = node.as_seq() else {
-        let message = format!(
-            "`constraints` of {what} must be a list, not {}",
-            node.kind_name()
-        );
-        problems.error(message, node.span());
+        problems.report(node.must_be(format_args!("`constraints` of {what}"), "a list"));
         return Vec::new();
     };
     let read = |item| match read_constraint(item) {

@@ -107,11 +107,10 @@ impl Scope<'_> {
             return Some(implementation);
         }
         let Some(map) = node.as_map() else {
-            let message = format!(
-                "the implementation of {what} must be a string or a map, not {}",
-                node.kind_name()
-            );
-            self.problems().error(message, node.span());
+            self.problems().report(node.must_be(
+                format_args!("the implementation of {what}"),
+                "a string or a map",
+            ));
             return None;
         };
         let whole = format!("the implementation of {what}");
@@ -213,11 +212,8 @@ impl Scope<'_> {
     /// Reads an artifact that is stated in place.
     fn inline_artifact(self, what: &str, node: &Node) -> Option<Arc<Artifact>> {
         if node.as_map().is_none() {
-            let message = format!(
-                "an artifact of {what} must be a name or a map, not {}",
-                node.kind_name()
-            );
-            self.problems().error(message, node.span());
+            self.problems()
+                .report(node.must_be(format_args!("an artifact of {what}"), "a name or a map"));
             return None;
         }
         let name: Arc<str> = node.get("file").and_then(Node::as_str).unwrap_or("").into();

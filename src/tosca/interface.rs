@@ -328,12 +328,10 @@ impl Merger<'_> {
             said.takes_shared = false;
             said.own.implementation = Some(self.text(node));
         } else {
-            let message = format!(
-                "operation `{name}` of {} must be a string or a map, not {}",
-                self.what,
-                node.kind_name()
-            );
-            self.scope.problems().error(message, node.span());
+            self.scope.problems().report(node.must_be(
+                format_args!("operation `{name}` of {}", self.what),
+                "a string or a map",
+            ));
             return None;
         }
         Some(said)

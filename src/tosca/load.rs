@@ -132,12 +132,9 @@ impl Loader<'_> {
             };
             let Some(types) = node.as_map() else {
                 if !node.is_null() {
-                    let message = format!(
-                        "`{}` must be a map, not {}",
-                        section.key(),
-                        node.kind_name()
-                    );
-                    self.types.problems.error(message, node.span());
+                    self.types
+                        .problems
+                        .report(node.must_be(format_args!("`{}`", section.key()), "a map"));
                 }
                 continue;
             };

@@ -38,7 +38,7 @@ pub fn read(
     let map = match root.as_map() {
         Some(map) => map,
         None if root.is_null() => &empty,
-        None => return (None, no_map(root)),
+        None => return (None, root.must_be("a service template", "a map").into()),
     };
     let Loaded {
         mut types,
@@ -86,12 +86,6 @@ pub fn read(
     };
     let problems = unused.ease(template.types.take_problems(), root.span().source);
     (Some(template), problems)
-}
-
-/// The problem of a service template that is no map.
-fn no_map(root: &Node) -> Diagnostics {
-    let message = format!("a service template must be a map, not {}", root.kind_name());
-    Diagnostic::error(message).label(root.span(), "").into()
 }
 
 /// The repositories that the files declare.

@@ -278,8 +278,8 @@ impl Scope<'_> {
         let named = |key| {
             let node: Option<&Node> = map.get(key);
             if let Some(node) = node.filter(|node| node.as_str().is_none() && !node.is_null()) {
-                let message = format!("`{key}` of {what} must be a name, not {}", node.kind_name());
-                self.problems().error(message, node.span());
+                self.problems()
+                    .report(node.must_be(format_args!("`{key}` of {what}"), "a name"));
             }
             node.and_then(|node| self.reference(node))
         };

@@ -210,11 +210,8 @@ impl Scope<'_> {
 
     fn data_type_at(self, what: &str, node: &Node) -> Option<(TypeName, DataKind)> {
         let Some(name) = node.as_str() else {
-            let message = format!(
-                "the type of {what} must be a name, not {}",
-                node.kind_name()
-            );
-            self.problems().error(message, node.span());
+            self.problems()
+                .report(node.must_be(format_args!("the type of {what}"), "a name"));
             return None;
         };
         let kind = self.data_kind(name, node.span())?;

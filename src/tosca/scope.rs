@@ -79,8 +79,7 @@ impl<'a> Scope<'a> {
             return Some(map);
         }
         if !node.is_null() {
-            let message = format!("{} must be a map, not {}", what(), node.kind_name());
-            self.problems().error(message, node.span());
+            self.problems().report(node.must_be(what(), "a map"));
         }
         None
     }
@@ -110,12 +109,8 @@ impl<'a> Scope<'a> {
             return items;
         }
         if !node.is_null() {
-            let message = format!(
-                "`{key}` of {} must be a list, not {}",
-                what(),
-                node.kind_name()
-            );
-            self.problems().error(message, node.span());
+            self.problems()
+                .report(node.must_be(format_args!("`{key}` of {}", what()), "a list"));
         }
         &[]
     }
@@ -132,12 +127,8 @@ impl<'a> Scope<'a> {
             return Some(text.into());
         }
         if !node.is_null() {
-            let message = format!(
-                "`{key}` of {} must be a string, not {}",
-                what(),
-                node.kind_name()
-            );
-            self.problems().error(message, node.span());
+            self.problems()
+                .report(node.must_be(format_args!("`{key}` of {}", what()), "a string"));
         }
         None
     }

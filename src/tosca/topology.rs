@@ -119,8 +119,8 @@ impl<'a> Scope<'a> {
         let node = map.get(key).filter(|node| !node.is_null());
         let section = node.and_then(Node::as_map);
         if let Some(node) = node.filter(|_| section.is_none()) {
-            let message = format!("`{key}` must be a map, not {}", node.kind_name());
-            self.problems().error(message, node.span());
+            self.problems()
+                .report(node.must_be(format_args!("`{key}`"), "a map"));
         }
         section.into_iter().flatten()
     }

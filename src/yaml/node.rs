@@ -1,9 +1,10 @@
 //! The tree: nodes that know their place in the text.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use super::Mapping;
-use crate::diagnostic::Span;
+use crate::diagnostic::{Diagnostic, Span};
 use crate::value::{Map, Value};
 
 /// One node of a document. Clones share what they point to.
@@ -215,6 +216,12 @@ impl Node {
             Kind::Seq(_) => "a list",
             Kind::Map(_) => "a map",
         }
+    }
+
+    /// The problem that something else has to stand here: `what` must be as expected.
+    pub fn must_be(&self, what: impl Display, expected: &str) -> Diagnostic {
+        let message = format!("{what} must be {expected}, not {}", self.kind_name());
+        Diagnostic::error(message).label(self.span(), "")
     }
 
     /// The value without its places. `!sensitive` marks it as sensitive; other tags are dropped.

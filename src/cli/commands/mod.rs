@@ -2,7 +2,6 @@
 
 pub(super) mod ad_hoc;
 pub(super) mod commit;
-pub(super) mod completions;
 pub(super) mod explain;
 pub(super) mod export;
 pub(super) mod fact;
@@ -13,7 +12,6 @@ pub(super) mod git_status;
 pub(super) mod history;
 pub(super) mod job;
 pub(super) mod lock;
-pub(super) mod man;
 pub(super) mod merge_driver;
 pub(super) mod one_host;
 pub(super) mod op;
@@ -29,4 +27,3 @@ pub(super) mod state_show;
 pub(super) mod status;
 pub(super) mod task;
 pub(super) mod validate;
-pub(super) mod version;

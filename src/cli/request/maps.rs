@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
+use crate::diagnostic::Sources;
 use crate::ops::{Failure, FailureKind};
 use crate::system::fs;
 use crate::value::Map;
@@ -36,14 +36,8 @@ fn read(name: &str, text: &str) -> Result<Map, Failure> {
     if let Some(map) = root.to_value().as_map() {
         return Ok(map.clone());
     }
-    let message = format!("this must be a map, not {}", root.kind_name());
-    let problem = Diagnostic::error(message).label(root.span(), "");
-    let kind = FailureKind::Usage;
-    Err(Failure::with_places(
-        kind,
-        Diagnostics::from(problem),
-        sources,
-    ))
+    let problem = root.must_be("this", "a map");
+    Err(Failure::with_places(FailureKind::Usage, problem, sources))
 }
 
 #[cfg(test)]
