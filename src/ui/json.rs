@@ -10,25 +10,7 @@ pub fn pretty(value: &serde_json::Value) -> String {
 
 /// Writes JSON as YAML in blocks.
 pub fn yaml(value: &serde_json::Value) -> String {
-    emit(&dynamic(value), 0)
-}
-
-fn dynamic(value: &serde_json::Value) -> Value {
-    match value {
-        serde_json::Value::Null => Value::Null,
-        serde_json::Value::Bool(truth) => (*truth).into(),
-        serde_json::Value::Number(number) => match (number.as_i64(), number.as_f64()) {
-            (Some(whole), _) => Value::Int(whole),
-            (None, Some(float)) if number.is_f64() => Value::Float(float),
-            _ => Value::Big(number.to_string().into()),
-        },
-        serde_json::Value::String(text) => Value::str(text.as_str()),
-        serde_json::Value::Array(items) => Value::list(items.iter().map(dynamic)),
-        serde_json::Value::Object(map) => Value::map(
-            map.iter()
-                .map(|(key, value)| (key.as_str(), dynamic(value))),
-        ),
-    }
+    emit(&Value::from(value.clone()), 0)
 }
 
 #[cfg(test)]

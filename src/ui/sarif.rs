@@ -1,8 +1,8 @@
 //! Diagnostics as SARIF 2.1.0, which code hosts and editors show beside the text.
 
-use std::fmt::Write as _;
-
 use serde_json::{Value as Json, json};
+
+use crate::value::encode_percent;
 
 /// A log of one run from diagnostics as the renderer's JSON has them.
 pub fn sarif(problems: &[Json]) -> Json {
@@ -58,16 +58,8 @@ fn location(label: &Json) -> Json {
 
 /// A path as a URI reference: absolute ones with their scheme, bytes that are special encoded.
 fn uri(path: &str) -> String {
-    let mut uri = String::from(if path.starts_with('/') { "file://" } else { "" });
-    for byte in path.bytes() {
-        if byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte) {
-            uri.push(char::from(byte));
-        } else {
-            // Writing to a string cannot fail.
-            write!(uri, "%{byte:02X}").ok();
-        }
-    }
-    uri
+    let scheme = if path.starts_with('/') { "file://" } else { "" };
+    format!("{scheme}{}", encode_percent(path, b"/"))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 
 mod digest;
 mod duration;
-mod env_rules;
+mod json;
 mod percent;
 mod secret;
 pub mod units;
@@ -15,7 +15,6 @@ pub use foldhash::{HashMap as FoldMap, HashSet as FoldSet};
 
 pub use digest::{Absorb, Canonical, canonical_sha256, hex, upstream_digest, upstream_json};
 pub use duration::{DurationError, seconds};
-pub use env_rules::{EnvRuleOptions, FilteredEnv, filter_env};
-pub use percent::decode_percent;
+pub use percent::{decode_percent, encode_percent};
 pub use secret::{Redactor, Secrets};
 pub use value::{External, ExternalKind, Handle, List, Map, REDACTED, Value};

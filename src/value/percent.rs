@@ -1,5 +1,7 @@
 //! Text in which some bytes are written as `%` and two digits.
 
+use super::digest::hex;
+
 /// The text with `%` and two hexadecimal digits read as the byte they stand for; other `%` stand for
 /// themselves, and what is no UTF-8 then is replaced.
 pub fn decode_percent(text: &str) -> String {
@@ -23,9 +25,29 @@ pub fn decode_percent(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
+/// The text with each byte as `%` and two hexadecimal digits that is neither a letter, a digit, one
+/// of `-._~`, nor one of those that are safe where it stands.
+pub fn encode_percent(text: &str, safe: &[u8]) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) || safe.contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.extend(["%", &hex(&[byte]).to_uppercase()]);
+        }
+    }
+    encoded
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bytes_are_encoded_unless_they_are_safe() {
+        assert_eq!(encode_percent("a b/c~é", b""), "a%20b%2Fc~%C3%A9");
+        assert_eq!(encode_percent("a b/c", b"/"), "a%20b/c");
+    }
 
     #[test]
     fn bytes_are_read_and_what_is_no_byte_stays() {

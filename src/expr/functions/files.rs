@@ -247,26 +247,12 @@ fn encoded(
             Ok(lines.join("\n").into_bytes())
         }
         (_, Value::Null) => Ok(Vec::new()),
-        _ => json(call, &sorted(&plain)),
+        _ => json(call, &plain.sorted()),
     }
 }
 
 fn json(call: &Call<'_>, value: &Value) -> Result<Vec<u8>, Error> {
     serde_json::to_vec_pretty(value).map_err(|error| call.fail(error.to_string()))
-}
-
-/// The value with the keys of its maps in order.
-fn sorted(value: &Value) -> Value {
-    match value {
-        Value::List(items) => Value::list(items.iter().map(sorted)),
-        Value::Map(map) => {
-            let mut entries: Vec<_> = map.iter().collect();
-            entries.sort_by_key(|(key, _)| Arc::clone(key));
-            let sorted = |(key, item): (&Arc<str>, &Value)| (Arc::clone(key), sorted(item));
-            Value::map(entries.into_iter().map(sorted))
-        }
-        other => other.clone(),
-    }
 }
 
 /// The value with all marks of sensitivity taken away: only for what goes where it is protected.

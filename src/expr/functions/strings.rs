@@ -2,8 +2,7 @@
 
 use crate::expr::error::Error;
 use crate::expr::item::Item;
-use crate::value::Value;
-use crate::value::hex;
+use crate::value::{Value, encode_percent};
 
 use super::call::Call;
 use super::label::{Style, to_label};
@@ -20,12 +19,11 @@ pub(super) fn concat(call: &Call<'_>) -> Result<Item, Error> {
 
 pub(super) fn token(call: &Call<'_>) -> Result<Item, Error> {
     let args = call.values()?;
-    let [text, separator, place] = args.as_slice() else {
-        return Err(call.fail("takes a text, a separator and the place of a part"));
+    let parts = match args.as_slice() {
+        [text, separator, place] => (text.as_str(), separator.as_str(), place.as_int()),
+        _ => (None, None, None),
     };
-    let (Some(text), Some(separator), Some(place)) =
-        (text.as_str(), separator.as_str(), place.as_int())
-    else {
+    let (Some(text), Some(separator), Some(place)) = parts else {
         return Err(call.fail("takes a text, a separator and the place of a part"));
     };
     if separator.is_empty() {
@@ -79,31 +77,17 @@ pub(super) fn urljoin(call: &Call<'_>) -> Result<Item, Error> {
         if !place.is_empty() && !path.starts_with('/') {
             url.push('/');
         }
-        url += &escaped(&path, b"/");
+        url += &encode_percent(&path, b"/");
     }
     if let Some(query) = query {
         url.push('?');
-        url.push_str(&escaped(&query, b" ").replace(' ', "+"));
+        url.push_str(&encode_percent(&query, b" ").replace(' ', "+"));
     }
     if let Some(fragment) = fragment {
         url.push('#');
-        url.push_str(&escaped(&fragment, b"/"));
+        url.push_str(&encode_percent(&fragment, b"/"));
     }
     Ok(Item::Value(url.into()))
-}
-
-/// Percent-encodes all but letters, digits, `_.-~` and what is safe.
-fn escaped(text: &str, safe: &[u8]) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"_.-~".contains(&byte) || safe.contains(&byte) {
-            escaped.push(char::from(byte));
-        } else {
-            escaped.push('%');
-            escaped.push_str(&hex(&[byte]).to_uppercase());
-        }
-    }
-    escaped
 }
 
 pub(super) fn label(call: &Call<'_>) -> Result<Item, Error> {

@@ -7,7 +7,7 @@ use super::lock::{Created, LfsLock};
 use super::reply::{Page, lock_in, message_in, page_in};
 use super::settings::{Settings, about_url};
 use crate::system::http::{self, Limits, Request, Response};
-use crate::value::Secrets;
+use crate::value::encode_percent;
 
 /// The form of what is sent and of what comes back.
 const FORM: &str = "application/vnd.git-lfs+json";
@@ -111,11 +111,11 @@ impl HttpApi {
         let mut query = String::from("?limit=100");
         for (name, value) in [("path", path), ("cursor", cursor)] {
             if let Some(value) = value {
-                query.extend(["&", name, "=", &encoded(value)]);
+                query.extend(["&", name, "=", &encode_percent(value, b"")]);
             }
         }
         if let Some(reference) = &self.settings.reference {
-            query.extend(["&refspec=", &encoded(reference)]);
+            query.extend(["&refspec=", &encode_percent(reference, b"")]);
         }
         let response = self.ask(&format!("/locks{query}"), None)?;
         if response.status != 200 {
@@ -128,7 +128,7 @@ impl HttpApi {
     pub(super) fn unlock(&mut self, lock: &LfsLock, force: bool) -> Result<bool, Error> {
         let mut body = serde_json::json!({ "force": force });
         self.add_reference(&mut body);
-        let path = format!("/locks/{}/unlock", encoded(&lock.id));
+        let path = format!("/locks/{}/unlock", encode_percent(&lock.id, b""));
         let response = self.ask(&path, Some(&body))?;
         match response.status {
             200 | 204 => Ok(true),
@@ -244,25 +244,12 @@ impl HttpApi {
     }
 }
 
-/// A value as it stands in a URL.
-fn encoded(value: &str) -> String {
-    let mut text = String::new();
-    for byte in value.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            text.push(char::from(byte));
-        } else {
-            text.extend(["%", &format!("{byte:02X}")]);
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_value_cannot_leave_its_place_in_a_url() {
-        assert_eq!(encoded("../a b&c=ä"), "..%2Fa%20b%26c%3D%C3%A4");
+        assert_eq!(encode_percent("../a b&c=ä", b""), "..%2Fa%20b%26c%3D%C3%A4");
     }
 }
