@@ -16,6 +16,12 @@ use super::variables::Variables;
 /// A filter: gets what it is called with, gives a value for the engine.
 pub(super) type Filter = fn(&Arguments<'_>) -> Result<JinjaValue>;
 
+/// Filters: the name of each, its parameters, and what it does.
+pub(super) type Filters = &'static [(&'static str, &'static [&'static str], Filter)];
+
+/// What may stand before the name of a filter, a test or a lookup.
+pub(super) const PREFIXES: [&str; 3] = ["", "ansible.builtin.", "ansible.legacy."];
+
 /// Says that a filter takes any number of arguments by place; the others it takes by name.
 pub(super) const ANY: &str = "*";
 
@@ -44,17 +50,14 @@ pub(super) struct Arguments<'a> {
     pub(super) named: Map,
 }
 
-/// Adds a filter under its name and those that Ansible gives its own.
-pub(super) fn add(
-    environment: &mut Environment<'_>,
-    name: &'static str,
-    parameters: &'static [&'static str],
-    filter: Filter,
-) {
-    for prefix in ["", "ansible.builtin.", "ansible.legacy."] {
-        environment.add_filter(
-            format!("{prefix}{name}"),
-            move |state: &State, subject: &JinjaValue, places: Rest<JinjaValue>, names: Kwargs| {
+/// Adds filters, each under its name and those that Ansible gives its own.
+pub(super) fn add(environment: &mut Environment<'_>, filters: Filters) {
+    for &(name, parameters, filter) in filters {
+        for prefix in PREFIXES {
+            let run = move |state: &State,
+                            subject: &JinjaValue,
+                            places: Rest<JinjaValue>,
+                            names: Kwargs| {
                 let variables = Variables::of(state)?;
                 let given = Given { places, names };
                 let answer = filter(&Arguments::new(
@@ -62,8 +65,9 @@ pub(super) fn add(
                 )?)?;
                 limits::text_of(answer.as_str().map_or(0, str::len))?;
                 Ok::<_, minijinja::Error>(answer)
-            },
-        );
+            };
+            environment.add_filter(format!("{prefix}{name}"), run);
+        }
     }
 }
 
@@ -176,6 +180,14 @@ impl<'a> Arguments<'a> {
         Ok(self.subject()?.to_string())
     }
 
+    /// The map before the `|`.
+    pub(super) fn subject_map(&self) -> Result<Arc<Map>> {
+        match self.subject()? {
+            Value::Map(map) => Ok(map),
+            other => Err(self.fail(format!("takes a map, not {}", other.kind()))),
+        }
+    }
+
     /// What stands before the `|`, as a list.
     pub(super) fn subject_list(&self) -> Result<List> {
         self.list(&self.subject()?)
@@ -212,10 +224,5 @@ impl<'a> Arguments<'a> {
     pub(super) fn give_list(&self, items: List) -> Result<JinjaValue> {
         limits::items_of(items.len())?;
         self.give(items)
-    }
-
-    /// A map of values for the engine.
-    pub(super) fn give_map(&self, map: Map) -> Result<JinjaValue> {
-        self.give(map)
     }
 }

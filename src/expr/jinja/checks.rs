@@ -10,9 +10,9 @@ use crate::expr::ports::LocalContext;
 use crate::expr::reads::Read;
 use crate::value::Value;
 
-use super::arguments::{Arguments, Given};
+use super::arguments::{Arguments, Given, PREFIXES};
 use super::error::Result;
-use super::regexes::regex;
+use super::regexes::given_regex;
 use super::variables::Variables;
 use crate::expr::lookup_options::truth_of;
 
@@ -23,103 +23,89 @@ const REGEX: &[&str] = &["pattern", "ignorecase", "multiline", "match_type"];
 const VERSION: &[&str] = &["version", "operator", "strict", "version_type"];
 const SCHEMES: &[&str] = &["schemes"];
 
-const TESTS: &[(&str, &[&str], Test)] = &[
-    ("match", REGEX, |args| matches(args, "match")),
-    ("search", REGEX, |args| matches(args, "search")),
-    ("regex", REGEX, |args| matches(args, "")),
-    ("contains", &["item"], contains),
-    ("subset", &["of"], |args| subset(args, false)),
-    ("issubset", &["of"], |args| subset(args, false)),
-    ("superset", &["of"], |args| subset(args, true)),
-    ("issuperset", &["of"], |args| subset(args, true)),
-    ("truthy", &["convert_bool"], truthy),
-    ("falsy", &["convert_bool"], |args| Ok(!truthy(args)?)),
-    ("all", &[], |args| {
+const TESTS: &[(&[&str], &[&str], Test)] = &[
+    (&["match"], REGEX, |args| matches(args, "match")),
+    (&["search"], REGEX, |args| matches(args, "search")),
+    (&["regex"], REGEX, |args| matches(args, "")),
+    (&["contains"], &["item"], contains),
+    (&["subset", "issubset"], &["of"], |args| subset(args, false)),
+    (&["superset", "issuperset"], &["of"], |args| {
+        subset(args, true)
+    }),
+    (&["truthy"], &["convert_bool"], truthy),
+    (&["falsy"], &["convert_bool"], |args| Ok(!truthy(args)?)),
+    (&["all"], &[], |args| {
         Ok(args.subject_list()?.iter().all(Value::is_truthy))
     }),
-    ("any", &[], |args| {
+    (&["any"], &[], |args| {
         Ok(args.subject_list()?.iter().any(Value::is_truthy))
     }),
-    ("nan", &[], is_nan),
-    ("isnan", &[], is_nan),
-    ("version", VERSION, version),
-    ("version_compare", VERSION, version),
-    ("exists", &[], |args| {
+    (&["nan", "isnan"], &[], is_nan),
+    (&["version", "version_compare"], VERSION, version),
+    (&["exists"], &[], |args| {
         at(args, |world, path| world.exists(path))
     }),
-    ("directory", &[], |args| {
+    (&["directory", "is_dir"], &[], |args| {
         at(args, |world, path| world.is_dir(path))
     }),
-    ("is_dir", &[], |args| {
-        at(args, |world, path| world.is_dir(path))
+    (&["file", "is_file"], &[], |args| {
+        at(args, |world, path| {
+            world.exists(path) && !world.is_dir(path)
+        })
     }),
-    ("file", &[], |args| at(args, is_file)),
-    ("is_file", &[], |args| at(args, is_file)),
-    ("link", &[], |args| {
+    (&["link", "is_link"], &[], |args| {
         at(args, |world, path| world.is_link(path))
     }),
-    ("is_link", &[], |args| {
-        at(args, |world, path| world.is_link(path))
-    }),
-    ("link_exists", &[], |args| {
+    (&["link_exists"], &[], |args| {
         at(args, |world, path| {
             world.exists(path) || world.is_link(path)
         })
     }),
-    ("mount", &[], |args| {
+    (&["mount", "is_mount"], &[], |args| {
         at(args, |world, path| world.is_mount(path))
     }),
-    ("is_mount", &[], |args| {
-        at(args, |world, path| world.is_mount(path))
-    }),
-    ("same_file", &["path"], same_file),
-    ("is_same_file", &["path"], same_file),
-    ("abs", &[], |args| Ok(args.subject_text()?.starts_with('/'))),
-    ("is_abs", &[], |args| {
-        Ok(args.subject_text()?.starts_with('/'))
-    }),
-    ("uri", SCHEMES, |args| Ok(scheme(args)?.is_some())),
-    ("url", SCHEMES, |args| {
+    (&["same_file", "is_same_file"], &["path"], same_file),
+    (&["abs", "is_abs"], &[], |args| begins(args, "/")),
+    (&["uri"], SCHEMES, |args| Ok(scheme(args)?.is_some())),
+    (&["url"], SCHEMES, |args| {
         Ok(scheme(args)?.is_some_and(|rest| !rest.is_empty()))
     }),
-    ("urn", &[], |args| {
+    (&["urn"], &[], |args| {
         Ok(args.subject_text()?.to_lowercase().starts_with("urn:"))
     }),
-    ("vault_encrypted", &[], |args| {
-        Ok(args.subject_text()?.starts_with("$ANSIBLE_VAULT;"))
+    (&["vault_encrypted"], &[], |args| {
+        begins(args, "$ANSIBLE_VAULT;")
     }),
-    ("failed", &[], |args| says(args, "failed")),
-    ("failure", &[], |args| says(args, "failed")),
-    ("success", &[], |args| Ok(!says(args, "failed")?)),
-    ("succeeded", &[], |args| Ok(!says(args, "failed")?)),
-    ("successful", &[], |args| Ok(!says(args, "failed")?)),
-    ("changed", &[], changed),
-    ("change", &[], changed),
-    ("skipped", &[], |args| says(args, "skipped")),
-    ("skip", &[], |args| says(args, "skipped")),
-    ("unreachable", &[], |args| says(args, "unreachable")),
-    ("reachable", &[], |args| Ok(!says(args, "unreachable")?)),
-    ("started", &[], |args| says(args, "started")),
-    ("finished", &[], |args| says(args, "finished")),
+    (&["failed", "failure"], &[], |args| says(args, "failed")),
+    (&["success", "succeeded", "successful"], &[], |args| {
+        Ok(!says(args, "failed")?)
+    }),
+    (&["changed", "change"], &[], changed),
+    (&["skipped", "skip"], &[], |args| says(args, "skipped")),
+    (&["unreachable"], &[], |args| says(args, "unreachable")),
+    (&["reachable"], &[], |args| Ok(!says(args, "unreachable")?)),
+    (&["started"], &[], |args| says(args, "started")),
+    (&["finished"], &[], |args| says(args, "finished")),
 ];
 
 /// Adds the tests to an environment.
 pub(super) fn add(environment: &mut Environment<'_>) {
-    for &(name, parameters, test) in TESTS {
-        for prefix in ["", "ansible.builtin.", "ansible.legacy."] {
-            environment.add_test(
-                format!("{prefix}{name}"),
-                move |state: &State,
-                      subject: &JinjaValue,
-                      places: Rest<JinjaValue>,
-                      names: Kwargs| {
-                    let variables = Variables::of(state)?;
-                    let given = Given { places, names };
-                    test(&Arguments::new(
-                        variables, name, parameters, subject, &given,
-                    )?)
-                },
-            );
+    let rows = TESTS.iter().flat_map(|(names, parameters, test)| {
+        names.iter().map(move |name| (*name, *parameters, *test))
+    });
+    for (name, parameters, test) in rows {
+        for prefix in PREFIXES {
+            let run = move |state: &State,
+                            subject: &JinjaValue,
+                            places: Rest<JinjaValue>,
+                            names: Kwargs| {
+                let variables = Variables::of(state)?;
+                let given = Given { places, names };
+                test(&Arguments::new(
+                    variables, name, parameters, subject, &given,
+                )?)
+            };
+            environment.add_test(format!("{prefix}{name}"), run);
         }
     }
     environment.add_test("callable", |value: &JinjaValue| {
@@ -139,15 +125,15 @@ pub(super) fn add(environment: &mut Environment<'_>) {
 
 type Holds = fn(&dyn LocalContext, &Path) -> bool;
 
-fn is_file(world: &dyn LocalContext, path: &Path) -> bool {
-    world.exists(path) && !world.is_dir(path)
-}
-
 fn at(args: &Arguments<'_>, holds: Holds) -> Result<bool> {
     let path = PathBuf::from(args.subject_text()?);
     let evaluator = args.evaluator();
     evaluator.tracker().read(Read::File(path.clone()), None);
     Ok(holds(evaluator.world(), &path))
+}
+
+fn begins(args: &Arguments<'_>, start: &str) -> Result<bool> {
+    Ok(args.subject_text()?.starts_with(start))
 }
 
 fn same_file(args: &Arguments<'_>) -> Result<bool> {
@@ -174,19 +160,11 @@ fn matches(args: &Arguments<'_>, kind: &str) -> Result<bool> {
         "search" | "" => pattern,
         other => return Err(args.fail(format!("there is no `match_type` `{other}`"))),
     };
-    let (ignore_case, multiline) = (
-        args.flag("ignorecase", false)?,
-        args.flag("multiline", false)?,
-    );
-    Ok(regex(&pattern, ignore_case, multiline)?.is_match(&text))
+    Ok(given_regex(args, &pattern)?.is_match(&text))
 }
 
 fn contains(args: &Arguments<'_>) -> Result<bool> {
-    let item = args
-        .raw("item")
-        .map(|item| args.variables.open(item))
-        .transpose()?
-        .unwrap_or_default();
+    let item = args.get("item")?.unwrap_or_default();
     Ok(match args.subject()? {
         Value::List(items) => items.contains(&item),
         Value::Map(map) => map.contains_key(item.to_string().as_str()),
@@ -272,9 +250,9 @@ fn version(args: &Arguments<'_>) -> Result<bool> {
     let strict = args.flag("strict", false)?;
     let kind = args.text("version_type")?;
     let order = match kind.as_deref() {
-        None if strict => released(&own, &other, 3),
+        None if strict => released(&own, &other),
         None | Some("loose") => compare_versions(&own, &other),
-        Some("strict" | "semver" | "semantic" | "pep440") => released(&own, &other, usize::MAX),
+        Some("strict" | "semver" | "semantic" | "pep440") => released(&own, &other),
         Some(other) => return Err(args.fail(format!("there is no `version_type` `{other}`"))),
     };
     match args.text("operator")?.as_deref().unwrap_or("eq") {
@@ -290,7 +268,7 @@ fn version(args: &Arguments<'_>) -> Result<bool> {
 
 /// Compares versions of which one before a release, such as `1.0rc1`, is less than the release;
 /// what follows a `+` does not count, nor do zeros at the end.
-fn released(left: &str, right: &str, _most: usize) -> Ordering {
+fn released(left: &str, right: &str) -> Ordering {
     let split = |version: &str| {
         let version = version.trim().trim_start_matches(['v', 'V']);
         let version = version.split('+').next().unwrap_or_default().to_owned();

@@ -7,12 +7,11 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use minijinja::Environment;
 use minijinja::value::Value as JinjaValue;
 
 use crate::value::{List, Map, Value};
 
-use super::arguments::{ANY, Arguments, add as filter};
+use super::arguments::{ANY, Arguments, Filters};
 use super::error::{Result, failed};
 use super::layout::part;
 use super::limits;
@@ -20,60 +19,38 @@ use super::limits;
 /// How deep maps may nest that are combined, and lists that are flattened.
 const DEPTH: usize = 100;
 
-/// Adds the filters to an environment.
-pub(super) fn add(environment: &mut Environment<'_>) {
-    let merge = &[ANY, "recursive", "list_merge"];
-    filter(environment, "combine", merge, combine);
-    let names = &["key_name", "value_name"];
-    filter(environment, "dict2items", names, dict2items);
-    filter(environment, "items2dict", names, items2dict);
-    filter(environment, "flatten", &["levels", "skip_nulls"], flatten);
-    filter(environment, "union", &["b"], union);
-    filter(environment, "intersect", &["b"], intersect);
-    filter(environment, "difference", &["b"], difference);
-    filter(
-        environment,
-        "symmetric_difference",
-        &["b"],
-        symmetric_difference,
-    );
-    filter(
-        environment,
-        "unique",
-        &["case_sensitive", "attribute"],
-        unique,
-    );
-    filter(environment, "extract", &["container", "morekeys"], extract);
-    filter(
-        environment,
-        "subelements",
-        &["subelements", "skip_missing"],
-        subelements,
-    );
-    filter(
-        environment,
-        "rekey_on_member",
-        &["key", "duplicates"],
-        rekey_on_member,
-    );
-    filter(environment, "zip", &[ANY], zip);
-    filter(environment, "zip_longest", &[ANY, "fillvalue"], zip_longest);
-    filter(environment, "batch", &["linecount", "fill_with"], batch);
-    filter(environment, "slice", &["slices", "fill_with"], slice);
-    filter(
-        environment,
-        "dictsort",
-        &["case_sensitive", "by", "reverse"],
-        dictsort,
-    );
-    filter(
-        environment,
-        "groupby",
-        &["attribute", "default", "case_sensitive"],
-        groupby,
-    );
-    filter(environment, "sum", &["attribute", "start"], sum);
-}
+const COMBINE: &[&str] = &[ANY, "recursive", "list_merge"];
+const NAMES: &[&str] = &["key_name", "value_name"];
+const UNIQUE: &[&str] = &["case_sensitive", "attribute"];
+const SUBELEMENTS: &[&str] = &["subelements", "skip_missing"];
+const REKEY: &[&str] = &["key", "duplicates"];
+const DICTSORT: &[&str] = &["case_sensitive", "by", "reverse"];
+const GROUPBY: &[&str] = &["attribute", "default", "case_sensitive"];
+
+/// The filters on lists and maps.
+pub(super) const FILTERS: Filters = &[
+    ("combine", COMBINE, combine),
+    ("dict2items", NAMES, dict2items),
+    ("items2dict", NAMES, items2dict),
+    ("flatten", &["levels", "skip_nulls"], flatten),
+    ("union", &["b"], union),
+    ("intersect", &["b"], intersect),
+    ("difference", &["b"], difference),
+    ("symmetric_difference", &["b"], symmetric_difference),
+    ("unique", UNIQUE, unique),
+    ("extract", &["container", "morekeys"], extract),
+    ("subelements", SUBELEMENTS, subelements),
+    ("rekey_on_member", REKEY, rekey_on_member),
+    ("zip", &[ANY], |args| zipped(args, false)),
+    ("zip_longest", &[ANY, "fillvalue"], |args| {
+        zipped(args, true)
+    }),
+    ("batch", &["linecount", "fill_with"], batch),
+    ("slice", &["slices", "fill_with"], slice),
+    ("dictsort", DICTSORT, dictsort),
+    ("groupby", GROUPBY, groupby),
+    ("sum", &["attribute", "start"], sum),
+];
 
 fn combine(args: &Arguments<'_>) -> Result<JinjaValue> {
     let recursive = args.flag("recursive", false)?;
@@ -106,7 +83,7 @@ fn combine(args: &Arguments<'_>) -> Result<JinjaValue> {
         };
         result = merged(result, map, recursive, lists, 0)?;
     }
-    args.give_map(result)
+    args.give(result)
 }
 
 fn merged(mut base: Map, over: &Map, recursive: bool, lists: &str, depth: usize) -> Result<Map> {
@@ -191,10 +168,7 @@ fn once(items: impl IntoIterator<Item = Value>, of: impl Fn(&Value) -> String) -
 }
 
 fn dict2items(args: &Arguments<'_>) -> Result<JinjaValue> {
-    let value = args.subject()?;
-    let Value::Map(map) = &value else {
-        return Err(args.fail(format!("takes a map, not {}", value.kind())));
-    };
+    let map = args.subject_map()?;
     let (key_name, value_name) = names(args)?;
     let items = map.iter().map(|(key, value)| {
         Value::map([
@@ -221,7 +195,7 @@ fn items2dict(args: &Arguments<'_>) -> Result<JinjaValue> {
         };
         map.insert(key.to_string().into(), value.clone());
     }
-    args.give_map(map)
+    args.give(map)
 }
 
 fn flatten(args: &Arguments<'_>) -> Result<JinjaValue> {
@@ -398,15 +372,7 @@ fn rekey_on_member(args: &Arguments<'_>) -> Result<JinjaValue> {
         }
         map.insert(name, item);
     }
-    args.give_map(map)
-}
-
-fn zip(args: &Arguments<'_>) -> Result<JinjaValue> {
-    zipped(args, false)
-}
-
-fn zip_longest(args: &Arguments<'_>) -> Result<JinjaValue> {
-    zipped(args, true)
+    args.give(map)
 }
 
 fn zipped(args: &Arguments<'_>, longest: bool) -> Result<JinjaValue> {
@@ -469,10 +435,7 @@ fn slice(args: &Arguments<'_>) -> Result<JinjaValue> {
 }
 
 fn dictsort(args: &Arguments<'_>) -> Result<JinjaValue> {
-    let subject = args.subject()?;
-    let Value::Map(map) = &subject else {
-        return Err(args.fail(format!("takes a map, not {}", subject.kind())));
-    };
+    let map = args.subject_map()?;
     let by_value = match args.text("by")?.as_deref() {
         None | Some("key") => false,
         Some("value") => true,

@@ -1,12 +1,12 @@
 //! Filters that combine, choose and shuffle.
 
-use minijinja::Environment;
+use itertools::{Either, Itertools as _};
 use minijinja::value::Value as JinjaValue;
 
 use crate::expr::reads::Read;
 use crate::value::{List, Value};
 
-use super::arguments::{ANY, Arguments, add as filter};
+use super::arguments::{ANY, Arguments, Filters};
 use super::error::Result;
 use super::limits;
 use super::twister::Twister;
@@ -14,85 +14,58 @@ use super::twister::Twister;
 /// How many combinations there may be.
 const MOST: usize = 100_000;
 
-/// Adds the filters to an environment.
-pub(super) fn add(environment: &mut Environment<'_>) {
-    filter(environment, "product", &[ANY, "repeat"], product);
-    filter(environment, "permutations", &["r"], permutations);
-    filter(environment, "combinations", &["r"], combinations);
-    filter(environment, "random", &["start", "step", "seed"], random);
-    filter(environment, "shuffle", &["seed"], shuffle);
-}
+/// The filters that combine, choose and shuffle.
+pub(super) const FILTERS: Filters = &[
+    ("product", &[ANY, "repeat"], product),
+    ("permutations", &["r"], |args| arrangements(args, false)),
+    ("combinations", &["r"], |args| arrangements(args, true)),
+    ("random", &["start", "step", "seed"], random),
+    ("shuffle", &["seed"], shuffle),
+];
 
 fn product(args: &Arguments<'_>) -> Result<JinjaValue> {
     let mut lists = vec![args.subject_list()?];
     lists.extend(args.rest_lists()?);
     let repeat = args.size("repeat")?.unwrap_or(1);
-    let total = lists.len().saturating_mul(repeat);
-    if total > 64 {
+    if lists.len().saturating_mul(repeat) > 64 {
         return Err(args.fail("there are too many lists"));
     }
-    let every = std::iter::repeat_n(&lists, repeat).flatten();
-    let mut rows = vec![List::new()];
-    for items in every {
-        if rows.len().saturating_mul(items.len()) > MOST {
-            return Err(args.fail("there are too many combinations"));
+    let every: Vec<&List> = std::iter::repeat_n(&lists, repeat).flatten().collect();
+    args.give_list(cartesian(&every).map_err(|problem| args.fail(problem))?)
+}
+
+/// Each way to take an item of each list, that of the last one changing first.
+pub(super) fn cartesian(lists: &[&List]) -> std::result::Result<List, &'static str> {
+    let mut count = 1_usize;
+    for items in lists {
+        count = count.saturating_mul(items.len());
+        if count > MOST {
+            return Err("there are too many combinations");
         }
-        let with = |row: &List, item: &Value| row.iter().chain([item]).cloned().collect();
-        rows = rows
-            .iter()
-            .flat_map(|row| items.iter().map(move |item| with(row, item)))
-            .collect();
     }
-    args.give_list(rows.into_iter().map(Value::from).collect())
-}
-
-fn permutations(args: &Arguments<'_>) -> Result<JinjaValue> {
-    arrangements(args, false)
-}
-
-fn combinations(args: &Arguments<'_>) -> Result<JinjaValue> {
-    arrangements(args, true)
+    let lists = lists.iter().map(|items| items.iter().cloned());
+    Ok(lists.multi_cartesian_product().map(Value::from).collect())
 }
 
 /// The ways to take `r` items: with `sorted`, each set of them once.
 fn arrangements(args: &Arguments<'_>, sorted: bool) -> Result<JinjaValue> {
     let items = args.subject_list()?;
     let length = args.size("r")?.unwrap_or(items.len());
-    let mut rows = List::new();
-    if length > items.len() {
-        return args.give(rows);
-    }
-    if length > 64 {
+    if length > 64 && length <= items.len() {
         return Err(args.fail("there are too many ways"));
     }
-    // The place of each chosen item; the last one counts up.
-    let mut chosen: Vec<usize> = Vec::new();
-    let mut next = 0;
-    loop {
-        if chosen.len() == length {
-            rows.push(Value::list(
-                chosen.iter().map(|place| items[*place].clone()),
-            ));
-            if rows.len() > MOST {
-                return Err(args.fail("there are too many ways"));
-            }
-        } else {
-            while next < items.len() && !sorted && chosen.contains(&next) {
-                next += 1;
-            }
-            // With too few items left, nothing comes of it.
-            let enough = !sorted || items.len() - next >= length - chosen.len();
-            if next < items.len() && enough {
-                chosen.push(next);
-                next = if sorted { next + 1 } else { 0 };
-                continue;
-            }
-        }
-        match chosen.pop() {
-            Some(last) => next = last + 1,
-            None => return args.give(rows),
-        }
+    let count = items.len();
+    let items = items.into_iter();
+    let ways = match sorted {
+        _ if length > count => return args.give(List::new()),
+        true => Either::Left(items.combinations(length)),
+        false => Either::Right(items.permutations(length)),
+    };
+    let rows: List = ways.take(MOST + 1).map(Value::from).collect();
+    if rows.len() > MOST {
+        return Err(args.fail("there are too many ways"));
     }
+    args.give(rows)
 }
 
 /// The generator of a seed, or of bytes nobody can guess.

@@ -5,21 +5,20 @@ use std::fmt::Formatter;
 use std::sync::Arc;
 
 use jiff::civil::DateTime;
+use minijinja::State;
 use minijinja::value::{Kwargs, Object, ObjectRepr, Value as JinjaValue};
-use minijinja::{Environment, State};
 
 use crate::expr::reads::Read;
 
-use super::arguments::{Arguments, add as filter};
+use super::arguments::{Arguments, Filters};
 use super::error::{Result, failed};
 use super::variables::Variables;
 
-/// Adds the filters and functions to an environment.
-pub(super) fn add(environment: &mut Environment<'_>) {
-    environment.add_function("now", now);
-    filter(environment, "to_datetime", &["format"], to_datetime);
-    filter(environment, "strftime", &["second", "utc"], strftime);
-}
+/// The filters on times.
+pub(super) const FILTERS: Filters = &[
+    ("to_datetime", &["format"], to_datetime),
+    ("strftime", &["second", "utc"], strftime),
+];
 
 /// A time of day on a date.
 #[derive(Debug)]
@@ -108,7 +107,7 @@ fn shown(format: &str, time: DateTime) -> Result<String> {
     clippy::needless_pass_by_value,
     reason = "the engine hands arguments over by value"
 )]
-fn now(state: &State, options: Kwargs) -> Result<JinjaValue> {
+pub(super) fn now(state: &State, options: Kwargs) -> Result<JinjaValue> {
     let variables = Variables::of(state)?;
     variables.evaluator.tracker().read(Read::Volatile, None);
     let now = variables.evaluator.world().now();

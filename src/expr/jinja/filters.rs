@@ -14,7 +14,8 @@ use crate::value::{List, Map, Value};
 use super::error::{Result, failed};
 use super::variables::{CHECK, Variables};
 use super::{
-    collections, combinatorics, dates, layout, limits, lookup, paths, regexes, serial, text,
+    arguments, collections, combinatorics, dates, layout, limits, lookup, paths, regexes, serial,
+    text,
 };
 
 /// Adds the filters and functions to an environment.
@@ -25,23 +26,41 @@ pub(super) fn add(environment: &mut Environment<'_>) {
     environment.add_filter("map_value", map_value);
     environment.add_filter("mapValue", map_value);
     environment.add_filter("sensitive", sensitive);
-    environment.add_filter("to_label", plain_label);
-    environment.add_filter("to_dns_label", dns_label);
-    environment.add_filter("to_kubernetes_label", kubernetes_label);
-    environment.add_filter("to_googlecloud_label", googlecloud_label);
+    for name in [
+        "to_label",
+        "to_dns_label",
+        "to_kubernetes_label",
+        "to_googlecloud_label",
+    ] {
+        let run = move |state: &State, value: &JinjaValue, options: Kwargs| {
+            label(state, value, &options, name)
+        };
+        environment.add_filter(name, run);
+    }
     environment.add_filter("scalar", scalar);
     environment.add_function("dict", dict);
     environment.add_function("undef", undef);
     environment.add_function(CHECK, limits::checked);
-    lookup::add(environment);
-    dates::add(environment);
-    regexes::add(environment);
-    combinatorics::add(environment);
-    paths::add(environment);
-    serial::add(environment);
-    text::add(environment);
-    layout::add(environment);
-    collections::add(environment);
+    environment.add_function("lookup", lookup::one);
+    environment.add_function("query", lookup::all);
+    environment.add_function("q", lookup::all);
+    environment.add_function("now", dates::now);
+    environment.add_filter("abspath", paths::abspath);
+    environment.add_filter("get_dir", paths::get_dir);
+    environment.add_filter("which", paths::which);
+    environment.add_filter("string", serial::string);
+    for filters in [
+        dates::FILTERS,
+        regexes::FILTERS,
+        combinatorics::FILTERS,
+        paths::FILTERS,
+        serial::FILTERS,
+        text::FILTERS,
+        layout::FILTERS,
+        collections::FILTERS,
+    ] {
+        arguments::add(environment, filters);
+    }
 }
 
 /// A map of pairs, or of another map, and of names.
@@ -123,18 +142,6 @@ fn sensitive(state: &State, value: &JinjaValue) -> Result<JinjaValue> {
 fn scalar(state: &State, value: &JinjaValue) -> Result<JinjaValue> {
     Variables::of(state)?.call("scalar", std::slice::from_ref(value))
 }
-
-macro_rules! label {
-    ($name:ident, $function:literal) => {
-        fn $name(state: &State, value: &JinjaValue, options: Kwargs) -> Result<JinjaValue> {
-            label(state, value, &options, $function)
-        }
-    };
-}
-label!(plain_label, "to_label");
-label!(dns_label, "to_dns_label");
-label!(kubernetes_label, "to_kubernetes_label");
-label!(googlecloud_label, "to_googlecloud_label");
 
 fn label(
     state: &State,

@@ -1,65 +1,50 @@
 //! Filters that lay text out.
-#![expect(
-    clippy::format_push_string,
-    reason = "what is formatted is short, and cannot fail this way"
-)]
 #![expect(clippy::single_match_else, reason = "both cases have the same weight")]
 
-use minijinja::Environment;
 use minijinja::value::Value as JinjaValue;
 
-use crate::value::{List, Value};
+use crate::value::{List, Value, decode_percent, encode_percent};
 
-use super::arguments::{ANY, Arguments, NAMED, add as filter};
+use super::arguments::{ANY, Arguments, Filters, NAMED};
 use super::error::Result;
 use super::{limits, percent};
 
-/// Adds the filters to an environment.
-pub(super) fn add(environment: &mut Environment<'_>) {
-    filter(environment, "wordcount", &[], wordcount);
-    filter(environment, "center", &["width"], center);
-    filter(environment, "indent", &["width", "first", "blank"], indent);
-    filter(environment, "replace", &["old", "new", "count"], replace);
-    filter(environment, "join", &["d", "attribute"], join);
-    filter(environment, "format", &[ANY, NAMED], format);
-    filter(environment, "pprint", &[], |a| {
-        Ok(format!("{:?}", a.subject()?).into())
-    });
-    filter(environment, "urlencode", &[], urlencode);
-    filter(environment, "urldecode", &[], |a| {
-        Ok(urldecode(&a.subject_text()?).into())
-    });
-    filter(environment, "xmlattr", &["autospace"], xmlattr);
-    filter(
-        environment,
-        "urlize",
-        &[
-            "trim_url_limit",
-            "nofollow",
-            "target",
-            "rel",
-            "extra_schemes",
-        ],
-        urlize,
-    );
-    filter(
-        environment,
-        "truncate",
-        &["length", "killwords", "end", "leeway"],
-        truncate,
-    );
-    filter(
-        environment,
-        "wordwrap",
-        &[
-            "width",
-            "break_long_words",
-            "wrapstring",
-            "break_on_hyphens",
-        ],
-        wordwrap,
-    );
-}
+const URLIZE: &[&str] = &[
+    "trim_url_limit",
+    "nofollow",
+    "target",
+    "rel",
+    "extra_schemes",
+];
+const TRUNCATE: &[&str] = &["length", "killwords", "end", "leeway"];
+const WORDWRAP: &[&str] = &[
+    "width",
+    "break_long_words",
+    "wrapstring",
+    "break_on_hyphens",
+];
+
+/// The filters that lay text out.
+pub(super) const FILTERS: Filters = &[
+    ("wordcount", &[], wordcount),
+    ("center", &["width"], center),
+    ("indent", &["width", "first", "blank"], indent),
+    ("replace", &["old", "new", "count"], replace),
+    ("join", &["d", "attribute"], join),
+    ("format", &[ANY, NAMED], format),
+    ("pprint", &[], |args| {
+        Ok(format!("{:?}", args.subject()?).into())
+    }),
+    ("urlencode", &[], urlencode),
+    ("urldecode", &[], |args| {
+        let text = args.subject_text()?.replace('+', " ");
+        Ok(decode_percent(&text).into())
+    }),
+    ("xmlattr", &["autospace"], xmlattr),
+    ("urlize", URLIZE, urlize),
+    ("truncate", TRUNCATE, truncate),
+    ("wordwrap", WORDWRAP, wordwrap),
+];
 
 fn wordcount(args: &Arguments<'_>) -> Result<JinjaValue> {
     Ok(args.subject_text()?.split_whitespace().count().into())
@@ -180,13 +165,8 @@ fn format(args: &Arguments<'_>) -> Result<JinjaValue> {
 
 /// Percent-encodes a text, or the pairs of a map or list as a query.
 fn urlencode(args: &Arguments<'_>) -> Result<JinjaValue> {
-    let pair = |key: &Value, value: &Value| {
-        format!(
-            "{}={}",
-            quoted(&key.to_string(), true),
-            quoted(&value.to_string(), true)
-        )
-    };
+    let part = |value: &Value| encode_percent(&value.to_string(), b" ").replace(' ', "+");
+    let pair = |key: &Value, value: &Value| format!("{}={}", part(key), part(value));
     let pairs: Vec<String> = match args.subject()? {
         Value::Map(map) => (map.iter())
             .map(|(key, value)| pair(&Value::Str(key.clone()), value))
@@ -197,47 +177,9 @@ fn urlencode(args: &Arguments<'_>) -> Result<JinjaValue> {
                 _ => Err(args.fail("takes a text, a map or a list of pairs")),
             })
             .collect::<Result<_>>()?,
-        other => vec![quoted(&other.to_string(), false)],
+        other => vec![encode_percent(&other.to_string(), b"/")],
     };
     Ok(pairs.join("&").into())
-}
-
-fn quoted(text: &str, in_query: bool) -> String {
-    let mut encoded = String::new();
-    for byte in text.bytes() {
-        match byte {
-            b' ' if in_query => encoded.push('+'),
-            b'/' if !in_query => encoded.push('/'),
-            b'_' | b'.' | b'-' | b'~' => encoded.push(char::from(byte)),
-            _ if byte.is_ascii_alphanumeric() => encoded.push(char::from(byte)),
-            _ => encoded += &format!("%{byte:02X}"),
-        }
-    }
-    encoded
-}
-
-fn urldecode(text: &str) -> String {
-    let mut bytes = Vec::new();
-    let mut rest = text.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let digits = after
-            .get(..2)
-            .and_then(|digits| std::str::from_utf8(digits).ok());
-        let byte = digits
-            .filter(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()))
-            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        match (first, byte) {
-            (b'%', Some(byte)) => {
-                bytes.push(byte);
-                rest = &after[2..];
-                continue;
-            }
-            (b'+', _) => bytes.push(b' '),
-            _ => bytes.push(*first),
-        }
-        rest = after;
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 fn escaped(text: &str) -> String {
@@ -256,10 +198,7 @@ fn escaped(text: &str) -> String {
 }
 
 fn xmlattr(args: &Arguments<'_>) -> Result<JinjaValue> {
-    let subject = args.subject()?;
-    let Value::Map(map) = &subject else {
-        return Err(args.fail(format!("takes a map, not {}", subject.kind())));
-    };
+    let map = args.subject_map()?;
     if let Some(bad) = map
         .keys()
         .find(|key| key.contains([' ', '/', '>', '=', '\n', '\t']))

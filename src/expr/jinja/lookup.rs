@@ -7,8 +7,8 @@
 
 use std::sync::Arc;
 
+use minijinja::State;
 use minijinja::value::{Kwargs, Rest, Value as JinjaValue};
-use minijinja::{Environment, State};
 
 use crate::expr::error::Error;
 use crate::expr::evaluator::Evaluator;
@@ -17,19 +17,18 @@ use crate::expr::ports::Effect;
 use crate::expr::reads::Read;
 use crate::value::{List, Value};
 
+use super::arguments::PREFIXES;
 use super::error::Result;
 use super::variables::Variables;
 use super::{lookup_files, lookup_lists};
 use crate::expr::lookup_options::{Options, lookup_error};
 
-/// Adds the functions to an environment.
-pub(super) fn add(environment: &mut Environment<'_>) {
-    environment.add_function("lookup", one);
-    environment.add_function("query", all);
-    environment.add_function("q", all);
-}
-
-fn one(state: &State, name: String, args: Rest<JinjaValue>, options: Kwargs) -> Result<JinjaValue> {
+pub(super) fn one(
+    state: &State,
+    name: String,
+    args: Rest<JinjaValue>,
+    options: Kwargs,
+) -> Result<JinjaValue> {
     let variables = Variables::of(state)?;
     let Some((mut results, wants_list)) = run(&variables, &name, &args, &options)? else {
         return Ok(JinjaValue::from(()));
@@ -44,7 +43,12 @@ fn one(state: &State, name: String, args: Rest<JinjaValue>, options: Kwargs) -> 
     Ok(variables.give(Item::Value(item)))
 }
 
-fn all(state: &State, name: String, args: Rest<JinjaValue>, options: Kwargs) -> Result<JinjaValue> {
+pub(super) fn all(
+    state: &State,
+    name: String,
+    args: Rest<JinjaValue>,
+    options: Kwargs,
+) -> Result<JinjaValue> {
     let variables = Variables::of(state)?;
     let results = run(&variables, &name, &args, &options)?;
     let results = results.map(|(results, _)| results).unwrap_or_default();
@@ -107,10 +111,8 @@ impl Evaluator {
         options: &Options,
         scene: &Scene,
     ) -> std::result::Result<List, Error> {
-        let name = ["ansible.builtin.", "ansible.legacy."]
-            .iter()
-            .find_map(|prefix| name.strip_prefix(prefix))
-            .unwrap_or(name);
+        let short = PREFIXES[1..].iter().find_map(|it| name.strip_prefix(it));
+        let name = short.unwrap_or(name);
         let texts = || terms.iter().map(|term| term.reveal().to_string());
         let failed = |problem: String| lookup_error(name, problem);
         match name {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::value::{List, Value};
 
-use super::{collections, limits, percent};
+use super::{collections, combinatorics, limits, percent};
 use crate::expr::lookup_options::Options;
 
 /// What a lookup gives.
@@ -32,7 +32,11 @@ pub(super) fn run(name: &str, terms: &[Value], options: &Options) -> Result<List
             let lists: Vec<List> = terms.iter().map(items_of).collect();
             collections::rows(&lists, true, &Value::Null).map_err(told)
         }
-        "nested" => nested(terms),
+        "nested" => {
+            let lists: Vec<List> = terms.iter().map(items_of).collect();
+            let lists: Vec<&List> = lists.iter().collect();
+            combinatorics::cartesian(&lists).map_err(str::to_owned)
+        }
         "subelements" => subelements(terms),
         "sequence" => sequence(terms, options),
         _ => Ok(terms.iter().flat_map(items_of).collect()),
@@ -64,22 +68,6 @@ fn pairs_of(term: &Value) -> List {
         ])
     };
     term.as_map().into_iter().flatten().map(pair).collect()
-}
-
-fn nested(terms: &[Value]) -> Result<List, String> {
-    let mut rows = vec![List::new()];
-    for term in terms {
-        let items = items_of(term);
-        if rows.len().saturating_mul(items.len()) > 100_000 {
-            return Err("there are too many combinations".to_owned());
-        }
-        let with = |row: &List, item: &Value| row.iter().chain([item]).cloned().collect();
-        rows = rows
-            .iter()
-            .flat_map(|row| items.iter().map(move |item| with(row, item)))
-            .collect();
-    }
-    Ok(rows.into_iter().map(Value::from).collect())
 }
 
 fn subelements(terms: &[Value]) -> Result<List, String> {

@@ -7,8 +7,8 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use minijinja::State;
 use minijinja::value::Value as JinjaValue;
-use minijinja::{Environment, State};
 
 use crate::expr::functions;
 use crate::expr::item::Item;
@@ -16,38 +16,35 @@ use crate::expr::lookup_options::Options;
 use crate::expr::reads::Read;
 use crate::value::Value;
 
-use super::arguments::{Arguments, add as filter};
+use super::arguments::{Arguments, Filters};
 use super::error::Result;
 use super::variables::Variables;
 
-/// Adds the filters to an environment.
-pub(super) fn add(environment: &mut Environment<'_>) {
-    environment.add_filter("abspath", abspath);
-    environment.add_filter("get_dir", get_dir);
-    environment.add_filter("which", which);
-    filter(environment, "basename", &[], |args| {
+/// The filters on paths that take their arguments as all others do.
+pub(super) const FILTERS: Filters = &[
+    ("basename", &[], |args| {
         Ok(basename(&args.subject_text()?, '/').into())
-    });
-    filter(environment, "dirname", &[], |args| {
+    }),
+    ("dirname", &[], |args| {
         Ok(dirname(&args.subject_text()?).into())
-    });
-    filter(environment, "splitext", &[], splitext);
-    filter(environment, "path_join", &[], path_join);
-    filter(environment, "realpath", &[], realpath);
-    filter(environment, "normpath", &[], |args| {
+    }),
+    ("splitext", &[], splitext),
+    ("path_join", &[], path_join),
+    ("realpath", &[], realpath),
+    ("normpath", &[], |args| {
         Ok(normal(&args.subject_text()?).into())
-    });
-    filter(environment, "relpath", &["start"], relpath);
-    filter(environment, "commonpath", &[], commonpath);
-    filter(environment, "expanduser", &[], expanduser);
-    filter(environment, "expandvars", &[], expandvars);
-    filter(environment, "fileglob", &[], fileglob);
-    filter(environment, "win_basename", &[], win_basename);
-    filter(environment, "win_dirname", &[], win_dirname);
-    filter(environment, "win_splitdrive", &[], win_splitdrive);
-}
+    }),
+    ("relpath", &["start"], relpath),
+    ("commonpath", &[], commonpath),
+    ("expanduser", &[], expanduser),
+    ("expandvars", &[], expandvars),
+    ("fileglob", &[], fileglob),
+    ("win_basename", &[], win_basename),
+    ("win_dirname", &[], win_dirname),
+    ("win_splitdrive", &[], win_splitdrive),
+];
 
-fn abspath(
+pub(super) fn abspath(
     state: &State,
     path: &JinjaValue,
     location: Option<String>,
@@ -61,7 +58,11 @@ fn abspath(
     Ok(variables.give(Item::Value(path.map_err(|error| variables.fail(error))?)))
 }
 
-fn get_dir(state: &State, location: &JinjaValue, create: Option<bool>) -> Result<JinjaValue> {
+pub(super) fn get_dir(
+    state: &State,
+    location: &JinjaValue,
+    create: Option<bool>,
+) -> Result<JinjaValue> {
     let variables = Variables::of(state)?;
     let location = variables.open(location)?.to_string();
     let (evaluator, scene) = (&variables.evaluator, &variables.scene);
@@ -70,7 +71,7 @@ fn get_dir(state: &State, location: &JinjaValue, create: Option<bool>) -> Result
     Ok(variables.give(Item::Value(path.map_err(|error| variables.fail(error))?)))
 }
 
-fn which(state: &State, name: String) -> Result<JinjaValue> {
+pub(super) fn which(state: &State, name: String) -> Result<JinjaValue> {
     let variables = Variables::of(state)?;
     let path = variables.evaluator.world().which(&name);
     Ok(path.map_or(JinjaValue::from(""), |path| {

@@ -1,36 +1,32 @@
 //! Filters with regular expressions, in Python's writing as far as they are regular.
 
-use minijinja::Environment;
 use minijinja::value::Value as JinjaValue;
 use regex::{Captures, Regex, RegexBuilder};
 
 use crate::value::{List, Value};
 
-use super::arguments::{ANY, Arguments, add as filter};
+use super::arguments::{ANY, Arguments, Filters};
 use super::error::{Result, failed};
 use super::limits;
 
-/// Adds the filters to an environment.
-pub(super) fn add(environment: &mut Environment<'_>) {
-    let replace = &[
-        "pattern",
-        "replacement",
-        "ignorecase",
-        "multiline",
-        "count",
-        "mandatory_count",
-    ];
-    filter(environment, "regex_replace", replace, regex_replace);
-    filter(
-        environment,
-        "regex_search",
-        &[ANY, "ignorecase", "multiline"],
-        regex_search,
-    );
-    let find = &["regex", "multiline", "ignorecase"];
-    filter(environment, "regex_findall", find, regex_findall);
-    filter(environment, "regex_escape", &["re_type"], regex_escape);
-}
+const REPLACE: &[&str] = &[
+    "pattern",
+    "replacement",
+    "ignorecase",
+    "multiline",
+    "count",
+    "mandatory_count",
+];
+const SEARCH: &[&str] = &[ANY, "ignorecase", "multiline"];
+const FIND_ALL: &[&str] = &["regex", "multiline", "ignorecase"];
+
+/// The filters with regular expressions.
+pub(super) const FILTERS: Filters = &[
+    ("regex_replace", REPLACE, regex_replace),
+    ("regex_search", SEARCH, regex_search),
+    ("regex_findall", FIND_ALL, regex_findall),
+    ("regex_escape", &["re_type"], regex_escape),
+];
 
 /// A regular expression in Python's writing, as far as it is regular.
 pub(super) fn regex(pattern: &str, ignore_case: bool, multiline: bool) -> Result<Regex> {
@@ -43,6 +39,12 @@ pub(super) fn regex(pattern: &str, ignore_case: bool, multiline: bool) -> Result
         .map_err(|error| failed(format!("cannot use the regular expression: {error}")))
 }
 
+/// A regular expression with the flags that a filter or test is called with.
+pub(super) fn given_regex(args: &Arguments<'_>, pattern: &str) -> Result<Regex> {
+    let ignore_case = args.flag("ignorecase", false)?;
+    regex(pattern, ignore_case, args.flag("multiline", false)?)
+}
+
 fn regex_replace(args: &Arguments<'_>) -> Result<JinjaValue> {
     let text = args.subject_text()?;
     let pattern = args.text("pattern")?.unwrap_or_default();
@@ -51,11 +53,7 @@ fn regex_replace(args: &Arguments<'_>) -> Result<JinjaValue> {
         .size("count")?
         .filter(|count| *count > 0)
         .unwrap_or(usize::MAX);
-    let regex = regex(
-        &pattern,
-        args.flag("ignorecase", false)?,
-        args.flag("multiline", false)?,
-    )?;
+    let regex = given_regex(args, &pattern)?;
     let mut done = String::new();
     let (mut last, mut places) = (0, 0);
     for found in regex.captures_iter(&text).take(count) {
@@ -125,11 +123,7 @@ fn regex_search(args: &Arguments<'_>) -> Result<JinjaValue> {
         .next()
         .ok_or_else(|| args.fail("takes a regular expression"))?;
     let pattern = args.variables.open(pattern)?.to_string();
-    let regex = regex(
-        &pattern,
-        args.flag("ignorecase", false)?,
-        args.flag("multiline", false)?,
-    )?;
+    let regex = given_regex(args, &pattern)?;
     let Some(found) = regex.captures(&text) else {
         return Ok(JinjaValue::from(()));
     };
@@ -160,11 +154,7 @@ fn regex_search(args: &Arguments<'_>) -> Result<JinjaValue> {
 fn regex_findall(args: &Arguments<'_>) -> Result<JinjaValue> {
     let text = args.subject_text()?;
     let pattern = args.text("regex")?.unwrap_or_default();
-    let regex = regex(
-        &pattern,
-        args.flag("ignorecase", false)?,
-        args.flag("multiline", false)?,
-    )?;
+    let regex = given_regex(args, &pattern)?;
     let text_of = |found: &Captures<'_>, group| {
         Value::from(found.get(group).map_or("", |group| group.as_str()))
     };

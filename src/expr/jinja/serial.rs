@@ -5,8 +5,8 @@
 )]
 
 use md5::Md5;
+use minijinja::State;
 use minijinja::value::Value as JinjaValue;
-use minijinja::{Environment, State};
 use serde::Serialize as _;
 use sha1::Sha1;
 use sha2::{Digest as _, Sha224, Sha256, Sha384, Sha512};
@@ -15,7 +15,7 @@ use crate::expr::encoding;
 use crate::text::base64;
 use crate::value::{List, Value, hex};
 
-use super::arguments::{Arguments, add as filter};
+use super::arguments::{Arguments, Filters};
 use super::dump::{Style, dump};
 use super::error::{Result, failed};
 use super::variables::Variables;
@@ -51,66 +51,55 @@ const YAML: &[&str] = &[
     "encoding",
 ];
 
-/// Adds the filters to an environment.
-pub(super) fn add(environment: &mut Environment<'_>) {
-    filter(environment, "to_json", JSON, to_json);
-    filter(environment, "tojson", &["indent"], html_json);
-    filter(environment, "to_nice_json", JSON, to_nice_json);
-    filter(environment, "to_yaml", YAML, |args| to_yaml(args, None, 2));
-    filter(environment, "to_nice_yaml", YAML, |args| {
-        to_yaml(args, Some(false), 4)
-    });
-    filter(environment, "from_json", &[], from_json);
-    filter(environment, "from_yaml", &[], from_yaml);
-    filter(environment, "from_yaml_all", &[], from_yaml_all);
-    environment.add_filter("string", string);
-    filter(environment, "b64encode", &["encoding"], b64encode);
-    filter(environment, "b64decode", &["encoding"], b64decode);
-    filter(environment, "hash", &["hashtype"], hash);
-    filter(environment, "checksum", &[], |args| digest(args, "sha1"));
-    filter(environment, "sha1", &[], |args| digest(args, "sha1"));
-    filter(environment, "md5", &[], |args| digest(args, "md5"));
-    filter(environment, "to_uuid", &["namespace"], to_uuid);
-    let password: &[&str] = &[
-        "hashtype",
-        "salt",
-        "salt_size",
-        "rounds",
-        "encrypt",
-        "ident",
-    ];
-    filter(environment, "password_hash", password, password_hash);
-    let vault: &[&str] = &["secret", "salt", "vault_id", "wrap_object", "vaultid"];
-    filter(environment, "vault", vault, vault_here);
-    filter(environment, "unvault", vault, vault_here);
-}
+const PASSWORD: &[&str] = &[
+    "hashtype",
+    "salt",
+    "salt_size",
+    "rounds",
+    "encrypt",
+    "ident",
+];
+const VAULT: &[&str] = &["secret", "salt", "vault_id", "wrap_object", "vaultid"];
+
+/// The filters between values and their texts.
+pub(super) const FILTERS: Filters = &[
+    ("to_json", JSON, |args| to_json(args, None, false)),
+    ("tojson", &["indent"], html_json),
+    ("to_nice_json", JSON, |args| to_json(args, Some(4), true)),
+    ("to_yaml", YAML, |args| to_yaml(args, None, 2)),
+    ("to_nice_yaml", YAML, |args| to_yaml(args, Some(false), 4)),
+    ("from_json", &[], from_json),
+    ("from_yaml", &[], from_yaml),
+    ("from_yaml_all", &[], from_yaml_all),
+    ("b64encode", &["encoding"], b64encode),
+    ("b64decode", &["encoding"], b64decode),
+    ("hash", &["hashtype"], hash),
+    ("checksum", &[], |args| digest(args, "sha1")),
+    ("sha1", &[], |args| digest(args, "sha1")),
+    ("md5", &[], |args| digest(args, "md5")),
+    ("to_uuid", &["namespace"], to_uuid),
+    ("password_hash", PASSWORD, password_hash),
+    ("vault", VAULT, vault_here),
+    ("unvault", VAULT, vault_here),
+];
 
 /// Text that stays text, whatever it looks like.
 fn text(text: String) -> JinjaValue {
     JinjaValue::from_safe_string(text)
 }
 
-fn to_json(args: &Arguments<'_>) -> Result<JinjaValue> {
+/// JSON as Python writes it; `indent` and `is_sorted` are the options that are not given.
+fn to_json(args: &Arguments<'_>, indent: Option<usize>, is_sorted: bool) -> Result<JinjaValue> {
     let value = args.subject()?;
-    let value = if args.flag("sort_keys", false)? {
-        sorted(&value)
-    } else {
-        value
-    };
-    let json = match args.size("indent")? {
-        Some(indent) => indented(&value, indent)?,
-        None => spaced(&value)?,
-    };
+    let is_sorted = args.flag("sort_keys", is_sorted)?;
+    let value = if is_sorted { value.sorted() } else { value };
+    let json = json_text(&value, args.size("indent")?.or(indent))?;
     Ok(text(ascii(json, args.flag("ensure_ascii", true)?)))
 }
 
 /// As Jinja2 has it: safe within HTML.
 fn html_json(args: &Arguments<'_>) -> Result<JinjaValue> {
-    let value = sorted(&args.subject()?);
-    let json = match args.size("indent")? {
-        Some(indent) => indented(&value, indent)?,
-        None => spaced(&value)?,
-    };
+    let json = json_text(&args.subject()?.sorted(), args.size("indent")?)?;
     let mut safe = ascii(json, true);
     for (character, escape) in [
         ('<', "\\u003c"),
@@ -121,17 +110,6 @@ fn html_json(args: &Arguments<'_>) -> Result<JinjaValue> {
         safe = safe.replace(character, escape);
     }
     Ok(text(safe))
-}
-
-fn to_nice_json(args: &Arguments<'_>) -> Result<JinjaValue> {
-    let value = args.subject()?;
-    let value = if args.flag("sort_keys", true)? {
-        sorted(&value)
-    } else {
-        value
-    };
-    let json = indented(&value, args.size("indent")?.unwrap_or(4))?;
-    Ok(text(ascii(json, args.flag("ensure_ascii", true)?)))
 }
 
 /// What is not ASCII as escapes, which Python's encoder writes.
@@ -152,10 +130,19 @@ fn ascii(json: String, wanted: bool) -> String {
     escaped
 }
 
-/// With a space after commas and colons, as Python writes it.
-fn spaced(value: &Value) -> Result<String> {
+/// The JSON of a value: indented, or with a space after commas and colons, as Python writes it.
+fn json_text(value: &Value, indent: Option<usize>) -> Result<String> {
+    let Some(indent) = indent else {
+        return written(value, Spaced);
+    };
+    let indent = vec![b' '; indent.min(64)];
+    let formatter = serde_json::ser::PrettyFormatter::with_indent(&indent);
+    written(value, formatter)
+}
+
+fn written(value: &Value, formatter: impl serde_json::ser::Formatter) -> Result<String> {
     let mut bytes = Vec::new();
-    let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, Spaced);
+    let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, formatter);
     value
         .serialize(&mut serializer)
         .map_err(|error| failed(error.to_string()))?;
@@ -189,33 +176,6 @@ impl serde_json::ser::Formatter for Spaced {
     }
 }
 
-fn indented(value: &Value, indent: usize) -> Result<String> {
-    let indent = vec![b' '; indent.min(64)];
-    let formatter = serde_json::ser::PrettyFormatter::with_indent(&indent);
-    let mut bytes = Vec::new();
-    let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, formatter);
-    value
-        .serialize(&mut serializer)
-        .map_err(|error| failed(error.to_string()))?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-fn sorted(value: &Value) -> Value {
-    match value {
-        Value::Map(map) => {
-            let mut entries: Vec<_> = map.iter().collect();
-            entries.sort_by_key(|(key, _)| *key);
-            Value::map(
-                entries
-                    .into_iter()
-                    .map(|(key, item)| (key.clone(), sorted(item))),
-            )
-        }
-        Value::List(items) => Value::list(items.iter().map(sorted)),
-        other => other.clone(),
-    }
-}
-
 fn to_yaml(args: &Arguments<'_>, brackets: Option<bool>, indent: usize) -> Result<JinjaValue> {
     let brackets = match args.raw("default_flow_style") {
         Some(given) if given.is_none() => None,
@@ -240,24 +200,7 @@ fn from_json(args: &Arguments<'_>) -> Result<JinjaValue> {
     };
     let parsed: serde_json::Value =
         serde_json::from_str(json).map_err(|error| failed(format!("this is no JSON: {error}")))?;
-    args.give(from_serde(parsed))
-}
-
-fn from_serde(value: serde_json::Value) -> Value {
-    match value {
-        serde_json::Value::Null => Value::Null,
-        serde_json::Value::Bool(truth) => truth.into(),
-        serde_json::Value::Number(number) => match (number.as_i64(), number.as_f64()) {
-            (Some(int), _) => int.into(),
-            (None, _) if number.is_u64() => Value::Big(number.to_string().into()),
-            (None, float) => float.into(),
-        },
-        serde_json::Value::String(text) => text.into(),
-        serde_json::Value::Array(items) => Value::list(items.into_iter().map(from_serde)),
-        serde_json::Value::Object(map) => {
-            Value::map(map.into_iter().map(|(key, item)| (key, from_serde(item))))
-        }
-    }
+    args.give(Value::from(parsed))
 }
 
 fn from_yaml(args: &Arguments<'_>) -> Result<JinjaValue> {
@@ -307,7 +250,7 @@ fn from_yaml_all(args: &Arguments<'_>) -> Result<JinjaValue> {
     args.give_list(parsed.collect::<Result<List>>()?)
 }
 
-fn string(state: &State, value: &JinjaValue) -> Result<JinjaValue> {
+pub(super) fn string(state: &State, value: &JinjaValue) -> Result<JinjaValue> {
     if value.is_undefined() {
         return Ok(value.clone());
     }

@@ -1,91 +1,66 @@
 //! Filters on text and numbers.
 
-use minijinja::Environment;
+use std::f64::consts::E;
+
 use minijinja::value::Value as JinjaValue;
 
 use crate::text::quote_for_shell;
 use crate::value::Value;
 
-use super::arguments::{ANY, Arguments, add as filter};
+use super::arguments::{ANY, Arguments, Filters};
 use super::error::Result;
 use super::{limits, percent};
 
-/// Adds the filters to an environment.
-pub(super) fn add(environment: &mut Environment<'_>) {
-    filter(environment, "quote", &[], quote);
-    filter(environment, "split", &["sep", "maxsplit"], split);
-    filter(environment, "bool", &[], to_bool);
-    filter(environment, "urlsplit", &["query"], urlsplit);
-    let decoration = &[
-        "style",
-        "newline",
-        "beginning",
-        "prefix",
-        "prefix_count",
-        "decoration",
-        "postfix",
-        "postfix_count",
-        "end",
-    ];
-    filter(environment, "comment", decoration, comment);
-    filter(environment, "type_debug", &[], type_debug);
-    filter(environment, "mandatory", &["msg"], mandatory);
-    filter(
-        environment,
-        "default",
-        &["default_value", "boolean"],
-        default,
-    );
-    filter(environment, "d", &["default_value", "boolean"], default);
-    filter(
-        environment,
-        "ternary",
-        &["true_val", "false_val", "none_val"],
-        ternary,
-    );
-    filter(environment, "undef", &[ANY], |args| {
-        Err(args.fail("is a function: `undef(hint='…')`"))
-    });
-    add_numbers(environment);
-}
+const COMMENT: &[&str] = &[
+    "style",
+    "newline",
+    "beginning",
+    "prefix",
+    "prefix_count",
+    "decoration",
+    "postfix",
+    "postfix_count",
+    "end",
+];
+const DEFAULT: &[&str] = &["default_value", "boolean"];
+const TERNARY: &[&str] = &["true_val", "false_val", "none_val"];
+const HUMAN: &[&str] = &["default_unit", "isbits"];
 
-/// Adds the filters on numbers.
-fn add_numbers(environment: &mut Environment<'_>) {
-    filter(environment, "int", &["default", "base"], to_int);
-    filter(environment, "float", &["default"], to_float);
-    filter(
-        environment,
-        "human_to_bytes",
-        &["default_unit", "isbits"],
-        human_to_bytes,
-    );
-    filter(
-        environment,
-        "human_readable",
-        &["isbits", "unit"],
-        human_readable,
-    );
-    filter(environment, "pow", &["y"], |args| {
-        powers(args, "y", 1.0, f64::powf)
-    });
-    filter(environment, "root", &["base"], |args| {
+/// The filters on texts and numbers.
+pub(super) const FILTERS: Filters = &[
+    ("quote", &[], quote),
+    ("split", &["sep", "maxsplit"], split),
+    ("bool", &[], to_bool),
+    ("urlsplit", &["query"], urlsplit),
+    ("comment", COMMENT, comment),
+    ("type_debug", &[], type_debug),
+    ("mandatory", &["msg"], mandatory),
+    ("default", DEFAULT, default),
+    ("d", DEFAULT, default),
+    ("ternary", TERNARY, ternary),
+    ("undef", &[ANY], |args| {
+        Err(args.fail("is a function: `undef(hint='…')`"))
+    }),
+    ("int", &["default", "base"], to_int),
+    ("float", &["default"], to_float),
+    ("human_to_bytes", HUMAN, human_to_bytes),
+    ("human_readable", &["isbits", "unit"], human_readable),
+    ("pow", &["y"], |args| powers(args, "y", 1.0, f64::powf)),
+    ("root", &["base"], |args| {
         powers(args, "base", 2.0, |value, base| {
             value.powf(1.0 / base).clean()
         })
-    });
-    filter(environment, "log", &["base"], |args| {
-        powers(
-            args,
-            "base",
-            std::f64::consts::E,
-            |value, base| match base {
-                2.0 => value.log2(),
-                10.0 => value.log10(),
-                std::f64::consts::E => value.ln(),
-                base => value.ln() / base.ln(),
-            },
-        )
-    });
+    }),
+    ("log", &["base"], |args| powers(args, "base", E, logarithm)),
+];
+
+fn logarithm(value: f64, base: f64) -> f64 {
+    match base {
+        2.0 => value.log2(),
+        10.0 => value.log10(),
+        E => value.ln(),
+        base => value.ln() / base.ln(),
+    }
 }
 
 trait Clean {
