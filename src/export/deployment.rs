@@ -7,17 +7,33 @@ use serde_json::{Value as Json, json};
 
 use super::blueprint::{self, Primary, Templates};
 use super::environment::{self, Instances};
-use super::loaded::Loaded;
 use super::names::{self, Names};
 use super::resources;
 use super::types::Catalog;
 use super::values::{self, Object};
+use crate::diagnostic::Sources;
+use crate::ensemble::Manifest;
 use crate::git::Repository;
 use crate::name::TemplateName;
-use crate::project::Environment;
+use crate::project::{Environment, Located};
 use crate::topology::Topology;
-use crate::tosca::{self, NodeTemplate};
+use crate::tosca::{self, NodeTemplate, ServiceTemplate};
 use crate::yaml::Node;
+
+/// An ensemble that is loaded, with the place where it was found.
+#[derive(Debug, Clone, Copy)]
+pub struct Loaded<'a> {
+    /// The manifest.
+    pub manifest: &'a Manifest,
+    /// The model.
+    pub service: &'a ServiceTemplate,
+    /// The environment.
+    pub environment: &'a Environment,
+    /// The texts that the ensemble was read from.
+    pub sources: &'a Sources,
+    /// The place of the ensemble, and its project.
+    pub located: &'a Located,
+}
 
 /// The name that ensembles give the blueprint that they include.
 const BLUEPRINT_FILE: &str = "ensemble-template.yaml";

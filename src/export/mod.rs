@@ -5,7 +5,6 @@ mod blueprint;
 mod deployment;
 mod environment;
 pub mod json_schema;
-mod loaded;
 mod model;
 mod model_types;
 mod names;
@@ -16,7 +15,6 @@ mod templates;
 mod types;
 mod values;
 
-pub use deployment::Exported;
-pub use environment::deployment_paths;
-pub use loaded::Loaded;
+pub use deployment::{Exported, Loaded};
+pub use environment::{DeploymentPath, deployment_paths};
 pub use model::model;

@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use crate::expr::Evaluator;
+use crate::expr::{Evaluator, port_spec};
 use crate::tosca::{DataKind, PropertyDef, ScalarKind};
 use crate::value::{REDACTED, Value, units};
 
@@ -99,7 +99,7 @@ pub(super) fn of_property(def: Option<&PropertyDef>, value: &Value) -> Json {
     if is_port_spec(def.schema.type_name.as_str())
         && let Some(parts) = value.as_map()
     {
-        return port_spec(&Value::from(parts.clone())).into();
+        return port_spec(parts).into();
     }
     let unit = def.metadata.get("default_unit").and_then(Value::as_str);
     if let (DataKind::Scalar(kind), Some(unit)) = (def.schema.kind, unit)
@@ -112,33 +112,6 @@ pub(super) fn of_property(def: Option<&PropertyDef>, value: &Value) -> Json {
 
 fn is_port_spec(type_name: &str) -> bool {
     matches!(type_name, "PortSpec" | "tosca.datatypes.network.PortSpec")
-}
-
-/// A port specification as text: `source`, `target:source` and the protocol if it is not TCP.
-fn port_spec(parts: &Value) -> String {
-    let end = |name: &str| {
-        let range = parts.get(&format!("{name}_range"));
-        match range.and_then(Value::as_list).map(Vec::as_slice) {
-            Some([from, to]) => format!("{from}-{to}"),
-            _ => match parts.get(name) {
-                None | Some(Value::Null) => String::new(),
-                Some(port) => port.to_string(),
-            },
-        }
-    };
-    let (source, target) = (end("source"), end("target"));
-    let mut text = if target.is_empty() || source == target {
-        source
-    } else {
-        format!("{target}:{source}")
-    };
-    if let Some(protocol) = parts.get("protocol").and_then(Value::as_str)
-        && protocol != "tcp"
-    {
-        text.push('/');
-        text.push_str(protocol);
-    }
-    text
 }
 
 /// How many base units a number with a unit stands for; frequencies count in gigahertz.

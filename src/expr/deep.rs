@@ -363,10 +363,7 @@ impl Evaluator {
 
     /// The value that results become: none null, one itself, more a list.
     fn collect(&self, form: &Form<'_>, results: Vec<Item>) -> Result<Value, Error> {
-        let mut values = results
-            .into_iter()
-            .map(|item| self.value_of(item))
-            .collect::<Result<List, Error>>()?;
+        let mut values = self.list_of(results)?;
         let demand = |demand| Error::Required {
             expression: format!("{:?}", form.source),
             demand,

@@ -39,9 +39,7 @@ impl Evaluator {
                 if form.foreach.is_none() {
                     return Ok(results);
                 }
-                let values = (results.into_iter().map(|item| self.value_of(item)))
-                    .collect::<Result<List, Error>>()?;
-                return Ok(vec![Item::Value(values.into())]);
+                return Ok(vec![Item::Value(self.list_of(results)?.into())]);
             }
             return Err(Error::UnknownFunction {
                 expression: format!("{source:?}"),
@@ -73,16 +71,21 @@ impl Evaluator {
 
     /// What functions do with their arguments: the one result, or all as a list.
     pub(super) fn one(&self, source: &Value, scene: &Scene) -> Result<Item, Error> {
-        let mut results = self.results(source, scene)?;
-        match results.len() {
-            0 => Ok(Item::Value(Value::Null)),
-            1 => Ok(results.swap_remove(0)),
-            _ => {
-                let values = (results.into_iter().map(|item| self.value_of(item)))
-                    .collect::<Result<List, Error>>()?;
-                Ok(Item::Value(values.into()))
-            }
-        }
+        let results = self.results(source, scene)?;
+        Ok(self.together(results)?.unwrap_or(Item::Value(Value::Null)))
+    }
+
+    /// Results as one item: none, the only one, or a list of them.
+    pub(super) fn together(&self, mut results: Vec<Item>) -> Result<Option<Item>, Error> {
+        Ok(match results.len() {
+            0 | 1 => results.pop(),
+            _ => Some(Item::Value(self.list_of(results)?.into())),
+        })
+    }
+
+    /// The values of items.
+    pub(super) fn list_of(&self, items: Vec<Item>) -> Result<List, Error> {
+        items.into_iter().map(|item| self.value_of(item)).collect()
     }
 
     /// Applies `foreach` or `select` to results: to the items of the only result if it is a list.
@@ -133,15 +136,9 @@ impl Evaluator {
                 Some(key) => Some(self.value_of(key)?.to_string()),
                 None => None,
             };
-            let mut results = self.results_of_each(value_of, &round)?;
-            let result = match results.len() {
-                0 => continue,
-                1 => results.swap_remove(0),
-                _ => {
-                    let values = (results.into_iter().map(|item| self.value_of(item)))
-                        .collect::<Result<List, Error>>()?;
-                    Item::Value(values.into())
-                }
+            let results = self.results_of_each(value_of, &round)?;
+            let Some(result) = self.together(results)? else {
+                continue;
             };
             match (result, key) {
                 (Item::Break, _) => break,
@@ -162,8 +159,7 @@ impl Evaluator {
     fn looping(&self, items: &[(Value, Item)], scene: &Scene) -> Result<Scene, Error> {
         let mut base = scene.clone();
         base.looping = true;
-        let collection = (items.iter().map(|(_, item)| self.value_of(item.clone())))
-            .collect::<Result<List, Error>>()?;
+        let collection = self.list_of(items.iter().map(|(_, item)| item.clone()).collect())?;
         let vars = &mut base.context.vars;
         vars.set("collection", Value::from(collection));
         vars.set("break", Var::Bound(Bound(Item::Break)));

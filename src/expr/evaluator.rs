@@ -1,6 +1,7 @@
 //! The way in.
 
 use std::fmt::{Debug, Formatter};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::value::{Handle, Value};
@@ -194,11 +195,7 @@ impl Evaluator {
         let _run = self.tracker().run();
         let scene = Scene::new(context.clone());
         let form = form::Form::of_query(expression);
-        let results = self.resolve(&form, &scene)?;
-        results
-            .into_iter()
-            .map(|item| self.value_of(item))
-            .collect()
+        self.list_of(self.resolve(&form, &scene)?)
     }
 
     /// Renders a Jinja2 template; gives a native value.
@@ -325,6 +322,11 @@ impl Evaluator {
     /// Has an effect performed, which was allowed.
     pub(super) fn perform(&self, effect: &Effect) -> Result<Answer, EffectError> {
         self.0.world.perform(effect)
+    }
+
+    /// Notes that a file is read.
+    pub(super) fn reads_file(&self, path: &Path) {
+        self.tracker().read(Read::File(path.to_owned()), None);
     }
 
     pub(super) fn scope(&self) -> &dyn Scope {

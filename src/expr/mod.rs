@@ -35,7 +35,7 @@ pub use context::{Context, Inputs, Var, Vars};
 pub use error::{Error, Site};
 pub use evaluator::Evaluator;
 pub use form::is_stand_alone;
-pub use functions::admits;
+pub use functions::{admits, port_spec};
 pub use jinja::{Document, Documents, Flaw, Library, yaml_text};
 pub use memo::Memo;
 pub use ports::{

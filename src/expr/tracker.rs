@@ -219,6 +219,11 @@ impl Tracker {
         change(&mut self.state().notes);
     }
 
+    /// Notes that something sensitive was read.
+    pub(super) fn note_sensitive(&self) {
+        self.state().notes.sensitive = true;
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -63,9 +63,7 @@ impl Evaluator {
                 let start = self.ancestors(scene.entity());
                 let start = match segments[0].key {
                     Key::Index(_) => {
-                        let values = start.into_iter().map(|item| self.value_of(item));
-                        let values = values.collect::<Result<Vec<_>, Error>>()?;
-                        vec![Item::Value(values.into())]
+                        vec![Item::Value(self.list_of(start)?.into())]
                     }
                     _ => start,
                 };

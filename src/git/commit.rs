@@ -132,6 +132,12 @@ impl Repository {
         }
     }
 
+    /// A commit by its id.
+    pub(super) fn commit_of(&self, id: Oid) -> Result<git2::Commit<'_>, Error> {
+        let commit = self.inner.find_commit(id);
+        commit.map_err(self.failed("find the commit"))
+    }
+
     fn is_empty(&self, tree: Oid) -> bool {
         self.inner.find_tree(tree).is_ok_and(|tree| tree.is_empty())
     }
@@ -252,14 +258,8 @@ impl Repository {
             ));
         };
         let name = format!("--path={name}");
-        let output = Call::new(self.root(), ["hash-object", "-w", &name, "--", file]).run()?;
-        if !output.is_ok() {
-            return Err(Error::refused(
-                "take in a file",
-                self.root(),
-                &said(&output),
-            ));
-        }
+        let call = Call::new(self.root(), ["hash-object", "-w", &name, "--", file]);
+        let output = call.done("take in a file")?;
         Oid::from_str(&output.text()).map_err(self.failed("take in a file"))
     }
 

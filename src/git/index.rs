@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use git2::{ErrorCode, Oid};
 
 use super::Error;
-use super::program::{Call, said};
+use super::program::Call;
 use super::repository::Repository;
 
 impl Repository {
@@ -88,15 +88,8 @@ impl Repository {
             "-z",
             "--stdin",
         ];
-        let output = Call::new(self.root(), words).reads(&list).run()?;
-        if output.is_ok() {
-            return Ok(());
-        }
-        Err(Error::refused(
-            "update the index",
-            self.root(),
-            &said(&output),
-        ))
+        let call = Call::new(self.root(), words).reads(&list);
+        call.done("update the index").map(drop)
     }
 }
 

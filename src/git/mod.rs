@@ -8,7 +8,6 @@ mod error;
 mod hooks;
 mod index;
 pub mod lfs;
-mod past;
 mod program;
 mod ready;
 mod rebase;

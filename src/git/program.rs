@@ -70,6 +70,16 @@ impl Call {
         output.stderr = without_logins(&String::from_utf8_lossy(&output.stderr)).into_bytes();
         Ok(output)
     }
+
+    /// Makes the call, which fails if git could not do `action`.
+    pub(super) fn done(self, action: &'static str) -> Result<Output, Error> {
+        let folder = self.folder.clone();
+        let output = self.run()?;
+        if output.is_ok() {
+            return Ok(output);
+        }
+        Err(Error::refused(action, &folder, &said(&output)))
+    }
 }
 
 /// What git said when it failed, in one line.

@@ -61,16 +61,10 @@ impl Repository {
             });
         };
         let own = self.own_commits(tip.id(), there)?;
-        let mut onto = self
-            .inner
-            .find_commit(there)
-            .map_err(self.failed("find the commit"))?;
+        let mut onto = self.commit_of(there)?;
         let mut commits = 0;
         for id in own {
-            let commit = self
-                .inner
-                .find_commit(id)
-                .map_err(self.failed("find the commit"))?;
+            let commit = self.commit_of(id)?;
             self.check_movable(&commit, upstream, ours)?;
             let tree = self.merged_tree(&commit, &onto, upstream, &mut *merge)?;
             if tree == onto.tree_id() {
@@ -80,10 +74,7 @@ impl Repository {
             let base = onto.tree().map_err(self.failed("read the commit"))?;
             let files = self.differences(Some(&base), tree)?;
             self.make_durable(new, tree, &files);
-            onto = self
-                .inner
-                .find_commit(new)
-                .map_err(self.failed("find the commit"))?;
+            onto = self.commit_of(new)?;
             commits += 1;
         }
         let files = self.move_to(onto.id(), &format!("unfurl: rebase onto {upstream}"))?;

@@ -259,11 +259,8 @@ impl Repository {
             None => return Ok(()),
         };
         let new = tree.id().to_string();
-        let output = Call::new(self.root(), ["read-tree", "-m", "-u", &old, &new]).run()?;
-        if output.is_ok() {
-            return Ok(());
-        }
-        Err(Error::refused("check out", self.root(), &said(&output)))
+        let call = Call::new(self.root(), ["read-tree", "-m", "-u", &old, &new]);
+        call.done("check out").map(drop)
     }
 
     /// Pushes the branch that is checked out. A remote that has other commits is told, not forced.

@@ -8,6 +8,24 @@ use git2::{ErrorCode, StatusOptions};
 use super::Error;
 use crate::system::fs;
 
+/// What git knows of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PathState {
+    /// It is committed and unchanged; a folder, everything in it.
+    Clean,
+    /// It, or something in it, is changed, removed or new since the commit.
+    Changed,
+    /// Git does not know it.
+    Untracked,
+    /// Git is told to ignore it.
+    Ignored,
+    /// There is no such path, here or in the commit.
+    Missing,
+}
+
+/// The largest file of a commit that is read.
+const LARGEST: usize = 256 << 20;
+
 /// A git repository that has a working tree.
 pub struct Repository {
     pub(super) inner: git2::Repository,
@@ -177,14 +195,7 @@ impl Repository {
             }
             options.pathspec(&relative);
         }
-        let statuses = self
-            .inner
-            .statuses(Some(&mut options))
-            .map_err(self.failed("compare"))?;
-        let paths = statuses
-            .iter()
-            .map(|entry| PathBuf::from(std::ffi::OsStr::from_bytes(entry.path_bytes())));
-        Ok(paths.collect())
+        self.compared(&mut options)
     }
 
     /// As [`Self::changes`], without repositories of their own in there, which are no part of it.
@@ -198,7 +209,12 @@ impl Repository {
     pub fn uncommitted(&self) -> Result<Vec<PathBuf>, Error> {
         let mut options = StatusOptions::new();
         options.include_untracked(false).include_ignored(false);
-        let statuses = self.inner.statuses(Some(&mut options));
+        self.compared(&mut options)
+    }
+
+    /// The paths that differ from the commit, as far as the options tell.
+    fn compared(&self, options: &mut StatusOptions) -> Result<Vec<PathBuf>, Error> {
+        let statuses = self.inner.statuses(Some(options));
         let statuses = statuses.map_err(self.failed("compare"))?;
         let paths = statuses
             .iter()
@@ -277,6 +293,31 @@ impl Repository {
         fs::create_dir_all(&self.inner.commondir().join("info"))?;
         fs::write_atomic(&file, text.as_bytes(), None)?;
         Ok(true)
+    }
+
+    /// The ids of the commits of the history that is checked out, the newest first.
+    pub fn commits(&self, most: usize) -> Vec<String> {
+        let commits = self.history().into_iter().flatten().take(most);
+        commits.map(|commit| commit.id().to_string()).collect()
+    }
+
+    /// The id of the file that a commit has at a path of the working tree.
+    pub fn id_at(&self, commit: &str, path: &Path) -> Option<String> {
+        self.entry_at(commit, path).map(|id| id.to_string())
+    }
+
+    /// The text of the file that a commit has at a path of the working tree.
+    pub fn text_at(&self, commit: &str, path: &Path) -> Option<String> {
+        let blob = self.inner.find_blob(self.entry_at(commit, path)?).ok()?;
+        let bytes = blob.content();
+        (bytes.len() <= LARGEST).then(|| String::from_utf8_lossy(bytes).into_owned())
+    }
+
+    fn entry_at(&self, commit: &str, path: &Path) -> Option<git2::Oid> {
+        let id = git2::Oid::from_str(commit).ok()?;
+        let tree = self.inner.find_commit(id).ok()?.tree().ok()?;
+        let entry = tree.get_path(&self.relative(path)?).ok()?;
+        (entry.kind() == Some(git2::ObjectType::Blob)).then(|| entry.id())
     }
 }
 

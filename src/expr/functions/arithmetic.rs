@@ -80,7 +80,7 @@ pub(super) fn div(call: &Call<'_>) -> Result<Item, Error> {
 
 pub(super) fn floordiv(call: &Call<'_>) -> Result<Item, Error> {
     let pair = both(call)?;
-    nonzero(call, divisor(&pair))?;
+    nonzero(call, floats(pair).1)?;
     let floor = |a: i64, b: i64| {
         let quotient = a.checked_div(b)?;
         Some(quotient - i64::from(a % b != 0 && (a < 0) != (b < 0)))
@@ -90,7 +90,7 @@ pub(super) fn floordiv(call: &Call<'_>) -> Result<Item, Error> {
 
 pub(super) fn modulo(call: &Call<'_>) -> Result<Item, Error> {
     let pair = both(call)?;
-    nonzero(call, divisor(&pair))?;
+    nonzero(call, floats(pair).1)?;
     let modulo = |a: i64, b: i64| {
         let rest = a.checked_rem(b)?;
         Some(if rest != 0 && (rest < 0) != (b < 0) {
@@ -164,14 +164,6 @@ fn floats(pair: Pair) -> (f64, f64) {
     match pair {
         Pair::Ints(left, right) => (left as f64, right as f64),
         Pair::Floats(left, right) => (left, right),
-    }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "only zero matters")]
-fn divisor(pair: &Pair) -> f64 {
-    match pair {
-        Pair::Ints(_, right) => *right as f64,
-        Pair::Floats(_, right) => *right,
     }
 }
 

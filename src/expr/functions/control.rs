@@ -6,8 +6,7 @@ use std::sync::Arc;
 use crate::expr::error::Error;
 use crate::expr::item::Item;
 use crate::expr::lookup_options::Options;
-use crate::expr::reads::Read;
-use crate::value::{List, Value};
+use crate::value::Value;
 
 use super::call::Call;
 use super::schema;
@@ -26,10 +25,7 @@ pub(super) fn foreach(call: &Call<'_>) -> Result<Item, Error> {
         },
     };
     let results = call.evaluator.for_each_of(call.raw, items, call.scene)?;
-    let values = results
-        .into_iter()
-        .map(|item| call.evaluator.value_of(item));
-    Ok(Item::Value(values.collect::<Result<List, Error>>()?.into()))
+    Ok(Item::Value(call.evaluator.list_of(results)?.into()))
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "all functions have the same type")]
@@ -73,7 +69,7 @@ fn from_path(call: &Call<'_>, source: &Value) -> Result<String, Error> {
         .world()
         .read(&path)
         .map_err(|error| call.fail(format!("cannot read `{}`: {error}", path.display())))?;
-    call.evaluator.tracker().read(Read::File(path), None);
+    call.evaluator.reads_file(&path);
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

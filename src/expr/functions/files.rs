@@ -8,7 +8,6 @@ use crate::expr::error::Error;
 use crate::expr::evaluator::Evaluator;
 use crate::expr::item::{Item, Scene};
 use crate::expr::ports::Effect;
-use crate::expr::reads::Read;
 use crate::value::{External, ExternalKind, Map, Value, hex};
 
 use super::call::Call;
@@ -29,10 +28,6 @@ pub(super) fn abspath(call: &Call<'_>) -> Result<Item, Error> {
         create,
     )
     .map(Item::Value)
-}
-
-pub(super) fn path(call: &Call<'_>) -> Result<Item, Error> {
-    abspath(call)
 }
 
 pub(super) fn get_dir(call: &Call<'_>) -> Result<Item, Error> {
@@ -130,7 +125,7 @@ fn failed(function: &str, problem: &dyn Display) -> Error {
 
 fn path_value(evaluator: &Evaluator, path: &Path, base: &Path, location: Option<&str>) -> Value {
     let path = normal(path);
-    evaluator.tracker().read(Read::File(path.clone()), None);
+    evaluator.reads_file(&path);
     let text = Value::from(path.to_string_lossy().into_owned());
     let world = evaluator.world();
     let below = path.strip_prefix(normal(base)).unwrap_or(&path);
@@ -194,9 +189,7 @@ fn file_value(
     expression: Value,
     encoding: Option<String>,
 ) -> Value {
-    call.evaluator
-        .tracker()
-        .read(Read::File(path.to_owned()), None);
+    call.evaluator.reads_file(path);
     let digest = match call.evaluator.world().read(path) {
         Ok(bytes) => decoded(&bytes, encoding.as_deref()),
         Err(_) => Value::Null,
@@ -302,7 +295,7 @@ impl Evaluator {
             .get("path")
             .map(|path| PathBuf::from(path.to_string()));
         let path = path.unwrap_or_default();
-        self.tracker().read(Read::File(path.clone()), None);
+        self.reads_file(&path);
         let encoding = external.parts.get("encoding").and_then(Value::as_str);
         match self.world().read(&path) {
             Ok(bytes) => Ok(decoded(&bytes, encoding)),

@@ -20,5 +20,6 @@ mod values;
 pub(super) use call::Call;
 pub(super) use files::{absolute_path, directory, revealed};
 pub(super) use label::{Style, to_label};
+pub use port::port_spec;
 pub use schema::admits;
 pub(super) use table::find;

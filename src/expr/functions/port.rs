@@ -40,7 +40,7 @@ pub(super) fn portspec(call: &Call<'_>) -> Result<Item, Error> {
     for part in PARTS {
         parts.entry(part.into()).or_default();
     }
-    let text = spec(&parts);
+    let text = port_spec(&parts);
     let mut shown = parts.clone();
     shown.insert("spec".into(), text.into());
     Ok(Item::Value(Value::External(Arc::new(External {
@@ -80,7 +80,7 @@ fn parse(call: &Call<'_>, text: &str) -> Result<Map, Error> {
 }
 
 /// The short form, target first, as containers are told.
-fn spec(parts: &Map) -> String {
+pub fn port_spec(parts: &Map) -> String {
     let side = |name: &str| {
         let range = parts
             .get(format!("{name}_range").as_str())

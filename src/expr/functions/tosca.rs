@@ -2,7 +2,7 @@
 
 use crate::expr::error::Error;
 use crate::expr::item::{Item, Scene};
-use crate::value::{List, Value};
+use crate::value::Value;
 
 use super::call::Call;
 use super::files::absolute_path;
@@ -60,16 +60,8 @@ pub(super) fn get_attribute(call: &Call<'_>) -> Result<Item, Error> {
             }
         }
     }
-    match results.len() {
-        0 => Ok(Item::Value(Value::Null)),
-        1 => Ok(results.swap_remove(0)),
-        _ => {
-            let values = results
-                .into_iter()
-                .map(|item| call.evaluator.value_of(item));
-            Ok(Item::Value(values.collect::<Result<List, Error>>()?.into()))
-        }
-    }
+    let found = call.evaluator.together(results)?;
+    Ok(found.unwrap_or(Item::Value(Value::Null)))
 }
 
 fn find_in(

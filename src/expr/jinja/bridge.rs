@@ -64,9 +64,7 @@ impl Variables {
                 Err(_) => digits.into(),
             },
             Value::Sensitive(inner) => {
-                self.evaluator
-                    .tracker()
-                    .note(|notes| notes.sensitive = true);
+                self.evaluator.tracker().note_sensitive();
                 self.give(Item::Value(Value::clone(&inner)))
             }
             Value::External(ref external) => {
@@ -108,9 +106,7 @@ impl Variables {
     pub(super) fn open(&self, value: &JinjaValue) -> Result<Value, JinjaError> {
         let value = self.take(value)?;
         if value.has_sensitive() {
-            self.evaluator
-                .tracker()
-                .note(|notes| notes.sensitive = true);
+            self.evaluator.tracker().note_sensitive();
         }
         Ok(revealed(&value))
     }

@@ -7,7 +7,6 @@ use minijinja::value::{Kwargs, Rest, Value as JinjaValue, ValueKind};
 use minijinja::{Environment, State};
 
 use crate::expr::ports::LocalContext;
-use crate::expr::reads::Read;
 use crate::value::Value;
 
 use super::arguments::{Arguments, Given, PREFIXES};
@@ -128,7 +127,7 @@ type Holds = fn(&dyn LocalContext, &Path) -> bool;
 fn at(args: &Arguments<'_>, holds: Holds) -> Result<bool> {
     let path = PathBuf::from(args.subject_text()?);
     let evaluator = args.evaluator();
-    evaluator.tracker().read(Read::File(path.clone()), None);
+    evaluator.reads_file(&path);
     Ok(holds(evaluator.world(), &path))
 }
 
@@ -141,9 +140,7 @@ fn same_file(args: &Arguments<'_>) -> Result<bool> {
     let other = args.text("path")?.unwrap_or_default();
     let paths = [args.subject_text()?, other].map(PathBuf::from);
     let [own, other] = paths.map(|path| {
-        args.evaluator()
-            .tracker()
-            .read(Read::File(path.clone()), None);
+        args.evaluator().reads_file(&path);
         world.exists(&path).then(|| world.real_path(&path))
     });
     Ok(own.is_some() && own == other)

@@ -17,7 +17,7 @@ use super::layout::part;
 use super::limits;
 
 /// How deep maps may nest that are combined, and lists that are flattened.
-const DEPTH: usize = 100;
+pub(super) const DEPTH: usize = 100;
 
 const COMBINE: &[&str] = &[ANY, "recursive", "list_merge"];
 const NAMES: &[&str] = &["key_name", "value_name"];
@@ -170,13 +170,18 @@ fn once(items: impl IntoIterator<Item = Value>, of: impl Fn(&Value) -> String) -
 fn dict2items(args: &Arguments<'_>) -> Result<JinjaValue> {
     let map = args.subject_map()?;
     let (key_name, value_name) = names(args)?;
-    let items = map.iter().map(|(key, value)| {
+    args.give(items(&map, &key_name, &value_name))
+}
+
+/// Each entry of a map, as a map with two names for its key and its value.
+pub(super) fn items(map: &Map, key_name: &str, value_name: &str) -> List {
+    let item = |(key, value): (&Arc<str>, &Value)| {
         Value::map([
-            (key_name.clone(), Value::Str(Arc::clone(key))),
-            (value_name.clone(), value.clone()),
+            (key_name, Value::Str(Arc::clone(key))),
+            (value_name, value.clone()),
         ])
-    });
-    args.give(Value::list(items))
+    };
+    map.iter().map(item).collect()
 }
 
 fn names(args: &Arguments<'_>) -> Result<(String, String)> {
@@ -206,7 +211,12 @@ fn flatten(args: &Arguments<'_>) -> Result<JinjaValue> {
     args.give_list(flat)
 }
 
-fn flatten_into(items: &List, levels: usize, skip_nulls: bool, flat: &mut List) -> Result<()> {
+pub(super) fn flatten_into(
+    items: &[Value],
+    levels: usize,
+    skip_nulls: bool,
+    flat: &mut List,
+) -> Result<()> {
     for item in items {
         match item {
             Value::List(inner) if levels > 0 => {

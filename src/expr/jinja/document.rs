@@ -18,10 +18,11 @@ use crate::expr::ports::World;
 use crate::expr::scope::Scope;
 use crate::value::{Handle, Map, Value};
 
+use super::engine::environment;
 use super::error::failed;
 use super::source::{Backslashes, Delimiters, prepared_as};
 use super::variables::{Functions, Variables};
-use super::{checks, filters, limits, methods, own};
+use super::{limits, own};
 
 /// How many steps a rendering may take.
 const FUEL: u64 = 50_000_000;
@@ -89,17 +90,10 @@ impl Documents {
         let evaluator = Evaluator::safe(scope, world, memo);
         let scene = Scene::new(Context::new(Handle(0)));
         let variables = Variables::new(evaluator, scene);
-        let mut environment = Environment::new();
-        environment.set_undefined_behavior(UndefinedBehavior::Strict);
-        environment.set_fuel(Some(FUEL));
+        let mut environment = environment(UndefinedBehavior::Strict, FUEL);
         environment.set_recursion_limit(DEPTH);
-        environment.set_debug(false);
-        environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
-        environment.set_unknown_method_callback(methods::call);
         environment.set_formatter(format);
         environment.set_path_join_callback(|name, parent| join(name, parent).into());
-        filters::add(&mut environment);
-        checks::add(&mut environment);
         environment.add_function(own::OWN, own::own);
         let loader = Arc::clone(library);
         environment.set_loader(move |path| {

@@ -61,7 +61,7 @@ struct Emitted {
 impl Engine {
     fn new(undefined: UndefinedBehavior) -> Self {
         let compiled = Arc::new(AtomicUsize::new(0));
-        let mut environment = environment(undefined);
+        let mut environment = environment(undefined, FUEL);
         let count = Arc::clone(&compiled);
         environment.set_loader(move |name| {
             count.fetch_add(1, Ordering::Relaxed);
@@ -83,10 +83,10 @@ impl Engine {
     }
 }
 
-fn environment(undefined: UndefinedBehavior) -> Environment<'static> {
+pub(super) fn environment(undefined: UndefinedBehavior, fuel: u64) -> Environment<'static> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(undefined);
-    environment.set_fuel(Some(FUEL));
+    environment.set_fuel(Some(fuel));
     environment.set_debug(false);
     environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
     environment.set_unknown_method_callback(methods::call);
@@ -160,7 +160,7 @@ fn render(text: &str, variables: &Arc<Variables>) -> Result<Value, JinjaError> {
     let (other_syntax, text) = header::split(text).map_err(syntax)?;
     if let Some((syntax, delimiters)) = other_syntax {
         let text = prepared(text, &delimiters);
-        let mut environment = environment(UndefinedBehavior::Strict);
+        let mut environment = environment(UndefinedBehavior::Strict, FUEL);
         environment.set_syntax(syntax);
         let template = environment.template_from_str(&text)?;
         return result(&template.render_captured(context)?, variables);

@@ -9,7 +9,7 @@ use minijinja::{Environment, State};
 
 use crate::expr::functions::{Style, to_label};
 use crate::expr::item::Item;
-use crate::value::{List, Map, Value};
+use crate::value::{Map, Value};
 
 use super::error::{Result, failed};
 use super::variables::{CHECK, Variables};
@@ -109,10 +109,8 @@ fn eval(state: &State, expression: &JinjaValue, options: Kwargs) -> Result<Jinja
     let want_list = options.get::<Option<bool>>("wantList")?.unwrap_or_default();
     let is_loop = expression.get("foreach").is_some_and(Value::is_truthy);
     if want_list || is_loop || results.len() > 1 {
-        let values = (results.into_iter())
-            .map(|item| variables.evaluator.value_of(item))
-            .collect::<std::result::Result<List, _>>()
-            .map_err(|error| variables.fail(error))?;
+        let values = variables.evaluator.list_of(results);
+        let values = values.map_err(|error| variables.fail(error))?;
         return Ok(variables.give(Item::Value(values.into())));
     }
     Ok(variables.give(results.pop().unwrap_or(Item::Value(Value::Null))))
@@ -132,10 +130,7 @@ fn map_value(state: &State, raw: &JinjaValue, options: Kwargs) -> Result<JinjaVa
 
 fn sensitive(state: &State, value: &JinjaValue) -> Result<JinjaValue> {
     let variables = Variables::of(state)?;
-    variables
-        .evaluator
-        .tracker()
-        .note(|notes| notes.sensitive = true);
+    variables.evaluator.tracker().note_sensitive();
     Ok(value.clone())
 }
 

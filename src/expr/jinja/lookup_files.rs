@@ -7,7 +7,6 @@ use crate::expr::evaluator::Evaluator;
 use crate::expr::functions;
 use crate::expr::item::Scene;
 use crate::expr::ports::Effect;
-use crate::expr::reads::Read;
 use crate::value::{List, Value};
 
 use super::lookup_lists::items_of;
@@ -82,9 +81,7 @@ impl Files<'_> {
 
     fn read(&self, path: &str) -> Result<String> {
         let path = self.path(path)?;
-        self.evaluator
-            .tracker()
-            .read(Read::File(path.clone()), None);
+        self.evaluator.reads_file(&path);
         match self.evaluator.world().read(&path) {
             Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
             Err(problem) => Err(self.fail(format!("cannot read `{}`: {problem}", path.display()))),
@@ -140,10 +137,9 @@ impl Files<'_> {
         let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else {
             return Ok(List::new());
         };
-        self.evaluator
-            .tracker()
-            .read(Read::File(directory.to_owned()), None);
-        let glob = Glob::new(&name.to_string_lossy());
+        self.evaluator.reads_file(directory);
+        let glob =
+            functions::glob(&name.to_string_lossy()).map_err(|problem| self.fail(problem))?;
         let world = self.evaluator.world();
         let entries = world.list(directory).unwrap_or_default().into_iter();
         let matching = entries.filter(|entry| {
@@ -194,9 +190,7 @@ impl Files<'_> {
         );
         for candidate in candidates {
             let path = self.path(&candidate)?;
-            self.evaluator
-                .tracker()
-                .read(Read::File(path.clone()), None);
+            self.evaluator.reads_file(&path);
             if self.evaluator.world().exists(&path) {
                 return Ok(vec![path.to_string_lossy().into_owned().into()]);
             }
@@ -278,9 +272,7 @@ impl Files<'_> {
         let (path, option) = self.term(term);
         let full = self.path(&path)?;
         let keeps = path != "/dev/null";
-        self.evaluator
-            .tracker()
-            .read(Read::File(full.clone()), None);
+        self.evaluator.reads_file(&full);
         if keeps && self.evaluator.world().exists(&full) {
             let text = self.read(&path)?;
             let password = text.lines().next().unwrap_or_default();

@@ -1,6 +1,5 @@
 //! Lookups that make lists of what they are given.
 
-use std::sync::Arc;
 
 use crate::value::{List, Value};
 
@@ -14,16 +13,15 @@ pub(super) fn run(name: &str, terms: &[Value], options: &Options) -> Result<List
         "list" => Ok(terms.to_vec()),
         "flattened" => {
             let mut flat = List::new();
-            for term in terms {
-                flatten(term, 0, &mut flat);
-            }
+            collections::flatten_into(terms, collections::DEPTH, false, &mut flat).map_err(told)?;
             Ok(flat)
         }
-        "dict" => Ok(terms
-            .iter()
-            .flat_map(items_of)
-            .flat_map(|term| pairs_of(&term))
-            .collect()),
+        "dict" => {
+            let items: List = terms.iter().flat_map(items_of).collect();
+            let maps = items.iter().filter_map(Value::as_map);
+            let pairs = maps.flat_map(|map| collections::items(map, "key", "value"));
+            Ok(pairs.collect())
+        }
         "indexed_items" => Ok((0_i64..)
             .zip(terms.iter().flat_map(items_of))
             .map(|(place, item)| Value::list([place.into(), item]))
@@ -49,25 +47,6 @@ pub(super) fn items_of(term: &Value) -> List {
         Value::List(items) => items.to_vec(),
         _ => vec![term.clone()],
     }
-}
-
-fn flatten(value: &Value, depth: usize, flat: &mut List) {
-    match value {
-        Value::List(items) if depth < 100 => {
-            items.iter().for_each(|item| flatten(item, depth + 1, flat));
-        }
-        other => flat.push(other.clone()),
-    }
-}
-
-fn pairs_of(term: &Value) -> List {
-    let pair = |(key, value): (&Arc<str>, &Value)| {
-        Value::map([
-            ("key", Value::Str(Arc::clone(key))),
-            ("value", value.clone()),
-        ])
-    };
-    term.as_map().into_iter().flatten().map(pair).collect()
 }
 
 fn subelements(terms: &[Value]) -> Result<List, String> {

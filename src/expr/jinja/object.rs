@@ -198,10 +198,7 @@ impl Object for Thing {
     fn render(self: &Arc<Self>, f: &mut Formatter<'_>) -> std::fmt::Result {
         let value = self.whole().unwrap_or_default();
         if value.has_sensitive() {
-            self.variables
-                .evaluator
-                .tracker()
-                .note(|notes| notes.sensitive = true);
+            self.variables.evaluator.tracker().note_sensitive();
         }
         match &revealed(&value) {
             Value::Entity(of) => f.write_str(&self.variables.evaluator.scope().key(*of)),

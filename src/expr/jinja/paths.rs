@@ -13,7 +13,6 @@ use minijinja::value::Value as JinjaValue;
 use crate::expr::functions;
 use crate::expr::item::Item;
 use crate::expr::lookup_options::Options;
-use crate::expr::reads::Read;
 use crate::value::Value;
 
 use super::arguments::{Arguments, Filters};
@@ -143,9 +142,7 @@ fn absolute(args: &Arguments<'_>, path: &str) -> Result<String> {
 
 fn realpath(args: &Arguments<'_>) -> Result<JinjaValue> {
     let path = PathBuf::from(absolute(args, &args.subject_text()?)?);
-    args.evaluator()
-        .tracker()
-        .read(Read::File(path.clone()), None);
+    args.evaluator().reads_file(&path);
     let real = args.evaluator().world().real_path(&path);
     Ok(real.to_string_lossy().into_owned().into())
 }
