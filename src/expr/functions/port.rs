@@ -108,3 +108,34 @@ pub fn port_spec(parts: &Map) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(parts: &[(&str, Value)]) -> String {
+        let parts = parts
+            .iter()
+            .map(|(name, part)| ((*name).into(), part.clone()));
+        port_spec(&parts.collect())
+    }
+
+    #[test]
+    fn a_port_specification_is_one_text() {
+        let port = |port: i64| Value::Int(port);
+        assert_eq!(spec(&[("source", port(80)), ("target", port(80))]), "80");
+        assert_eq!(
+            spec(&[("source", port(80)), ("target", port(8080))]),
+            "8080:80"
+        );
+        assert_eq!(
+            spec(&[("source", port(53)), ("protocol", "udp".into())]),
+            "53/udp"
+        );
+        let range = Value::list([port(1), port(9)]);
+        assert_eq!(
+            spec(&[("source_range", range), ("target", Value::Null)]),
+            "1-9"
+        );
+    }
+}

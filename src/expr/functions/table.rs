@@ -1,6 +1,7 @@
 //! The names of the functions.
 
 use crate::expr::error::Error;
+use crate::expr::evaluator::Evaluator;
 use crate::expr::item::Item;
 
 use super::call::{Call, Function};
@@ -10,6 +11,23 @@ use super::{
 
 /// The function of a name.
 pub(in crate::expr) fn find(name: &str) -> Option<Function> {
+    safe(name).or_else(|| outside(name))
+}
+
+impl Evaluator {
+    /// Refuses a function that is not for what nobody trusts.
+    pub(in crate::expr) fn admit(&self, function: &str) -> Result<(), Error> {
+        if self.is_safe() && safe(function).is_none() {
+            return Err(Error::Unsafe {
+                function: function.to_owned(),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// The functions that read nothing outside of the model.
+fn safe(name: &str) -> Option<Function> {
     let function: Function = match name {
         "if" => logic::if_else,
         "and" => logic::and,
@@ -33,11 +51,9 @@ pub(in crate::expr) fn find(name: &str) -> Option<Function> {
         "is_function_defined" => is_function_defined,
         "template" => control::template,
         "validate_json" => control::validate_json,
-        "lookup" => control::lookup,
         "get_input" => tosca::get_input,
         "get_property" | "get_attribute" => tosca::get_attribute,
         "get_nodes_of_type" => tosca::get_nodes_of_type,
-        "get_artifact" => tosca::get_artifact,
         "find_connection" => tosca::find_connection,
         "concat" => strings::concat,
         "token" => strings::token,
@@ -46,6 +62,20 @@ pub(in crate::expr) fn find(name: &str) -> Option<Function> {
             strings::label
         }
         "_generate" | "generate_string" => generate::generate,
+        "scalar" => scalar::scalar,
+        "scalar_value" => scalar::scalar_value,
+        "portspec" => port::portspec,
+        "sensitive" => values::sensitive,
+        _ => return None,
+    };
+    Some(function)
+}
+
+/// The functions that read more than the model, or are not for everybody.
+fn outside(name: &str) -> Option<Function> {
+    let function: Function = match name {
+        "lookup" => control::lookup,
+        "get_artifact" => tosca::get_artifact,
         "get_env" => env::get_env,
         "has_env" => env::has_env,
         "to_env" => env::to_env,
@@ -53,11 +83,7 @@ pub(in crate::expr) fn find(name: &str) -> Option<Function> {
         "tempfile" => files::temporary,
         "abspath" | "path" => files::abspath,
         "get_dir" => files::get_dir,
-        "scalar" => scalar::scalar,
-        "scalar_value" => scalar::scalar_value,
-        "portspec" => port::portspec,
         "container_image" => image::container_image,
-        "sensitive" => values::sensitive,
         "local" | "secret" => values::context_value,
         "external" => values::external,
         "get_ensemble_metadata" => values::metadata,

@@ -1,6 +1,5 @@
 //! Lookups that make lists of what they are given.
 
-
 use crate::value::{List, Value};
 
 use super::{collections, combinatorics, limits, percent};

@@ -4,13 +4,9 @@ use std::path::{Path, PathBuf};
 
 use crate::value::{Map, Value};
 
-use super::clock::Clock;
+use super::context::{Clock, Env, Place, Random, ReadFiles, Yaml, json_as_yaml};
 use super::effects::{Answer, Effect, Effects};
-use super::env::Env;
 use super::error::{EffectError, ReadError, YamlError};
-use super::random::Random;
-use super::read_files::{Place, ReadFiles};
-use super::yaml::{Yaml, json_as_yaml};
 
 /// A machine on which nothing is read and nothing happens. Time, chance and YAML come from `rest`.
 #[derive(Debug, Clone)]
