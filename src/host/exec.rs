@@ -99,7 +99,7 @@ impl Script {
     fn of(command: &Command) -> Result<Self, Exit> {
         let mark = format!("unfurl-{}", ulid::Ulid::generate());
         let mut text = String::new();
-        if let Some(folder) = folder(command) {
+        if let Some(folder) = command.cwd.to_str().and_then(batch::folder) {
             let fails = format!("{{ printf '%s d\\n' {mark} >&2; exit 127; }}");
             writeln!(text, "CDPATH= cd -- {folder} >/dev/null 2>&1 || {fails}").ok();
         }
@@ -110,7 +110,7 @@ impl Script {
         let own = [(VARIABLE, mark.as_str())];
         let given = command.env.iter();
         for (name, value) in given.chain(command.program.variable()).chain(own) {
-            if !is_name(name) {
+            if !batch::is_name(name) {
                 let why = format!("`{name}` is not the name of a variable");
                 return Err(Exit::Failed(why));
             }
@@ -131,26 +131,6 @@ impl Script {
             input: loaded(&text),
         })
     }
-}
-
-/// The folder to run in, as a shell reads it; none for the home.
-fn folder(command: &Command) -> Option<String> {
-    let folder = command.cwd.to_str()?;
-    match folder {
-        "" | "~" => None,
-        _ => Some(match folder.strip_prefix("~/") {
-            Some(rest) => format!("\"$HOME\"/{}", quoted(rest)),
-            None => quoted(folder),
-        }),
-    }
-}
-
-fn is_name(name: &str) -> bool {
-    let is_first = |sign: u8| sign.is_ascii_alphabetic() || sign == b'_';
-    name.bytes().next().is_some_and(is_first)
-        && name
-            .bytes()
-            .all(|sign| is_first(sign) || sign.is_ascii_digit())
 }
 
 /// A command that is gone along with.

@@ -17,13 +17,9 @@ pub(crate) fn inner_script(setting: &Setting, text: &str) -> String {
     if let Some(umask) = setting.umask {
         writeln!(script, "umask {umask:04o}").ok();
     }
-    match setting.cwd.as_deref() {
-        None | Some("" | "~") => script.push_str("cd 2>/dev/null || cd /\n"),
+    match setting.cwd.as_deref().and_then(folder) {
+        None => script.push_str("cd 2>/dev/null || cd /\n"),
         Some(folder) => {
-            let folder = match folder.strip_prefix("~/") {
-                Some(rest) => format!("\"$HOME\"/{}", quoted(rest)),
-                None => quoted(folder),
-            };
             writeln!(script, "CDPATH= cd -- {folder} || exit 126").ok();
         }
     }
@@ -60,6 +56,15 @@ pub(crate) fn inner_script(setting: &Setting, text: &str) -> String {
     script
 }
 
+/// The folder to run in, as a shell reads it; none for the home.
+pub(in crate::host) fn folder(path: &str) -> Option<String> {
+    match (path, path.strip_prefix("~/")) {
+        ("" | "~", _) => None,
+        (_, Some(rest)) => Some(format!("\"$HOME\"/{}", quoted(rest))),
+        (path, None) => Some(quoted(path)),
+    }
+}
+
 /// What runs a text in a script, as the user that its setting names, with its outputs in the
 /// temporary folder.
 pub(super) fn running(setting: &Setting, text: &str, stdin: Option<&[u8]>) -> String {
@@ -92,7 +97,8 @@ pub(super) fn running(setting: &Setting, text: &str, stdin: Option<&[u8]>) -> St
     )
 }
 
-fn is_name(name: &str) -> bool {
+/// Whether a shell takes a text as the name of a variable.
+pub(in crate::host) fn is_name(name: &str) -> bool {
     let is_first = |sign: u8| sign.is_ascii_alphabetic() || sign == b'_';
     name.bytes().next().is_some_and(is_first)
         && name

@@ -15,6 +15,7 @@ mod words;
 
 pub(super) use command::{command, result};
 pub(crate) use inner::inner_script;
+pub(super) use inner::{folder, is_name};
 
 #[cfg(test)]
 mod tests;

@@ -1,9 +1,12 @@
 //! The changes that there are.
 
-use serde::{Deserialize, Serialize};
+use std::fmt::{Debug, Formatter};
 
-use super::run::Run;
-use super::write::{Like, Write};
+use serde::ser::SerializeStruct as _;
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::host::fact::{Domain, Setting};
+use crate::value::REDACTED;
 
 /// One thing to change on a machine. Each is whole or has not happened: files are written beside
 /// and renamed.
@@ -112,5 +115,133 @@ mod tests {
         assert!(!json.contains("104,117,110"), "{json}");
         assert!(!format!("{changes:?}").contains("hunter2"));
         assert!(serde_json::from_str::<Vec<Change>>(&json).is_ok());
+    }
+}
+
+/// A file that is written. What nobody may see of it is never serialized.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+pub struct Write {
+    /// Where.
+    pub path: String,
+    /// What it contains.
+    pub bytes: Vec<u8>,
+    /// What it is like; a file that is there keeps what is not given.
+    pub like: Like,
+    /// Whether nobody may see what it contains.
+    pub secret: bool,
+}
+
+/// Permission bits and owners.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Like {
+    /// The permission bits.
+    pub mode: Option<u32>,
+    /// The owner: a name or a number.
+    pub user: Option<String>,
+    /// The group: a name or a number.
+    pub group: Option<String>,
+}
+
+impl Like {
+    /// Whether nothing is asked.
+    pub fn is_any(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Serialize for Write {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let bytes: &[u8] = if self.secret { &[] } else { &self.bytes };
+        let mut fields = serializer.serialize_struct("Write", 4)?;
+        fields.serialize_field("path", &self.path)?;
+        fields.serialize_field("bytes", bytes)?;
+        fields.serialize_field("like", &self.like)?;
+        fields.serialize_field("secret", &self.secret)?;
+        fields.end()
+    }
+}
+
+impl Debug for Write {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let mut shown = f.debug_struct("Write");
+        shown.field("path", &self.path);
+        if self.secret {
+            shown.field("bytes", &REDACTED);
+        } else {
+            shown.field("bytes", &String::from_utf8_lossy(&self.bytes));
+        }
+        shown.field("like", &self.like).finish_non_exhaustive()
+    }
+}
+
+/// A command that changes something. Of one that must not be seen, only what stands for it is
+/// serialized.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+pub struct Run {
+    /// The text for the shell.
+    pub text: String,
+    /// Who runs it, where, and for how long.
+    pub setting: Setting,
+    /// What it reads; nothing if none.
+    pub stdin: Option<Vec<u8>>,
+    /// What it changes.
+    pub touches: Vec<Domain>,
+    /// What stands for the text where people see it, if it must not be seen.
+    pub shown: Option<String>,
+    /// The exit codes that are no failure, beside 0.
+    pub good_codes: Vec<i32>,
+    /// Whether processes that it leaves behind live on.
+    pub keeps_background: bool,
+}
+
+impl Run {
+    /// A command that may change anything, for the default shell.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            setting: Setting::default(),
+            stdin: None,
+            touches: vec![Domain::All],
+            shown: None,
+            good_codes: Vec::new(),
+            keeps_background: false,
+        }
+    }
+
+    /// The same command, which changes only this.
+    #[must_use]
+    pub fn touching(mut self, touches: impl IntoIterator<Item = Domain>) -> Self {
+        self.touches = touches.into_iter().collect();
+        self
+    }
+}
+
+impl Serialize for Run {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut setting = self.setting.clone();
+        if self.shown.is_some() {
+            for (_, value) in &mut setting.env {
+                REDACTED.clone_into(value);
+            }
+        }
+        let stdin = self.stdin.as_ref().filter(|_| self.shown.is_none());
+        let mut fields = serializer.serialize_struct("Run", 7)?;
+        fields.serialize_field("text", self.shown.as_ref().unwrap_or(&self.text))?;
+        fields.serialize_field("setting", &setting)?;
+        fields.serialize_field("stdin", &stdin)?;
+        fields.serialize_field("touches", &self.touches)?;
+        fields.serialize_field("shown", &self.shown)?;
+        fields.serialize_field("good_codes", &self.good_codes)?;
+        fields.serialize_field("keeps_background", &self.keeps_background)?;
+        fields.end()
+    }
+}
+
+impl Debug for Run {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Run")
+            .field("text", self.shown.as_ref().unwrap_or(&self.text))
+            .field("touches", &self.touches)
+            .finish_non_exhaustive()
     }
 }

@@ -1,11 +1,7 @@
 //! What can be changed on a machine.
 
 mod change;
-mod run;
 mod shown;
-mod write;
 
-pub use change::Change;
 pub(crate) use change::subject;
-pub use run::Run;
-pub use write::{Like, Write};
+pub use change::{Change, Like, Run, Write};

@@ -2,10 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::change::Change;
-use super::run::Run;
-use super::write::{Like, Write};
-use crate::text::quoted;
+use super::change::{Change, Like, Run, Write};
+use crate::host::quoted;
 use crate::value::REDACTED;
 
 impl Change {

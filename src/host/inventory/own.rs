@@ -28,7 +28,7 @@ const SETTINGS: [(&str, &str); 6] = [
 pub(super) fn read(root: &Mapping, context: &mut Context<'_>) -> Inventory {
     let mut inventory = Inventory::default();
     if let Some(node) = root.get("data") {
-        let data = data(node, context);
+        let data = context.values(node, "data");
         inventory.add_group(ALL, data);
     }
     if let Some(node) = root.get("hosts") {
@@ -147,15 +147,6 @@ fn wrong(node: &Node, name: &str, expected: &'static str, context: &mut Context<
     context.error(problem, node.span());
 }
 
-fn data(node: &Node, context: &mut Context<'_>) -> Map {
-    let mut data = Map::new();
-    for (key, entry) in context.entries(node, "data").into_iter().flatten() {
-        let value = context.value(&entry.value);
-        data.insert(Arc::clone(key), value);
-    }
-    data
-}
-
 /// What is said of a host or a group, as variables.
 fn settings(node: &Node, name: &str, context: &mut Context<'_>) -> Map {
     let mut all = Map::new();
@@ -172,7 +163,7 @@ fn settings(node: &Node, name: &str, context: &mut Context<'_>) -> Map {
             continue;
         }
         match &**key {
-            "data" => all.extend(data(node, context)),
+            "data" => all.extend(context.values(node, "data")),
             "jump" => {
                 let jumps: Option<Vec<String>> = texts(node)
                     .into_iter()

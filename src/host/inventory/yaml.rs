@@ -59,6 +59,16 @@ impl Context<'_> {
         }
     }
 
+    /// The entries of a map as values; whoever has none gets none.
+    pub(super) fn values(&mut self, node: &Node, name: &str) -> Map {
+        let mut all = Map::new();
+        for (key, entry) in self.entries(node, name).into_iter().flatten() {
+            let value = self.value(&entry.value);
+            all.insert(Arc::clone(key), value);
+        }
+        all
+    }
+
     fn with_booleans(&self, node: &Node, value: Value) -> Value {
         match (node.kind(), &value) {
             (Kind::Str(text), Value::Str(_)) => {
@@ -138,11 +148,8 @@ fn group(
         let value = &entry.value;
         match &**key {
             "vars" => {
-                for (key, entry) in context.entries(value, "vars").into_iter().flatten() {
-                    let value = context.value(&entry.value);
-                    let data = Map::from_iter([(Arc::clone(key), value)]);
-                    inventory.add_group(Arc::clone(name), data);
-                }
+                let data = context.values(value, "vars");
+                inventory.add_group(Arc::clone(name), data);
             }
             "hosts" => hosts(inventory, name, value, context),
             "children" => {
@@ -176,10 +183,8 @@ fn hosts(inventory: &mut Inventory, group: &str, node: &Node, context: &mut Cont
         entries.map(|(name, entry)| (name.to_string(), Some(&entry.value), entry.key_span));
     for (pattern, value, span) in alone.into_iter().chain(entries) {
         let (names, mut data) = context.hosts(&pattern, span);
-        let variables = value.and_then(|value| context.entries(value, &pattern));
-        for (key, entry) in variables.into_iter().flatten() {
-            let value = context.value(&entry.value);
-            data.insert(Arc::clone(key), value);
+        if let Some(value) = value {
+            data.extend(context.values(value, &pattern));
         }
         for name in names {
             if let Err(problem) = inventory.add_host(name.as_str(), data.clone()) {

@@ -99,11 +99,24 @@ pub(super) struct Client {
     pub(super) ear: Ear,
 }
 
-/// Turns down a channel that a server wants to open and nobody asked for.
-async fn refuse(reply: ChannelOpenHandle) {
-    reply
-        .reject(ChannelOpenFailure::AdministrativelyProhibited)
-        .await;
+/// Goes on with a channel that a server opens, once there is what it leads to. A channel that
+/// nobody asked for is turned down as its handle is dropped.
+fn carry<S>(
+    channel: Channel<Msg>,
+    reply: ChannelOpenHandle,
+    connecting: impl Future<Output = std::io::Result<S>> + Send + 'static,
+) where
+    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin + Send + 'static,
+{
+    tokio::spawn(async move {
+        match connecting.await {
+            Ok(socket) => {
+                reply.accept().await;
+                join(channel, socket).await;
+            }
+            Err(_) => reply.reject(ChannelOpenFailure::ConnectFailed).await,
+        }
+    });
 }
 
 impl Handler for Client {
@@ -128,15 +141,7 @@ impl Handler for Client {
         let Some(agent) = self.agent.clone() else {
             return Ok(());
         };
-        tokio::spawn(async move {
-            match UnixStream::connect(agent).await {
-                Ok(socket) => {
-                    reply.accept().await;
-                    join(channel, socket).await;
-                }
-                Err(_) => reply.reject(ChannelOpenFailure::ConnectFailed).await,
-            }
-        });
+        carry(channel, reply, UnixStream::connect(agent));
         Ok(())
     }
 
@@ -151,18 +156,10 @@ impl Handler for Client {
         _session: &mut Session,
     ) -> Result<(), Self::Error> {
         let target = self.ear.lock().forwards.get(&connected_port).cloned();
-        let Some((host, port)) = target else {
+        let Some(target) = target else {
             return Ok(());
         };
-        tokio::spawn(async move {
-            match TcpStream::connect((host.as_str(), port)).await {
-                Ok(socket) => {
-                    reply.accept().await;
-                    join(channel, socket).await;
-                }
-                Err(_) => reply.reject(ChannelOpenFailure::ConnectFailed).await,
-            }
-        });
+        carry(channel, reply, TcpStream::connect(target));
         Ok(())
     }
 
@@ -171,10 +168,9 @@ impl Handler for Client {
         _channel: Channel<Msg>,
         _originator_address: &str,
         _originator_port: u32,
-        reply: ChannelOpenHandle,
+        _reply: ChannelOpenHandle,
         _session: &mut Session,
     ) -> Result<(), Self::Error> {
-        refuse(reply).await;
         Ok(())
     }
 
@@ -182,20 +178,18 @@ impl Handler for Client {
         &mut self,
         _channel: Channel<Msg>,
         _socket_path: &str,
-        reply: ChannelOpenHandle,
+        _reply: ChannelOpenHandle,
         _session: &mut Session,
     ) -> Result<(), Self::Error> {
-        refuse(reply).await;
         Ok(())
     }
 
     async fn server_channel_open_session(
         &mut self,
         _channel: Channel<Msg>,
-        reply: ChannelOpenHandle,
+        _reply: ChannelOpenHandle,
         _session: &mut Session,
     ) -> Result<(), Self::Error> {
-        refuse(reply).await;
         Ok(())
     }
 
@@ -206,10 +200,9 @@ impl Handler for Client {
         _port_to_connect: u32,
         _originator_address: &str,
         _originator_port: u32,
-        reply: ChannelOpenHandle,
+        _reply: ChannelOpenHandle,
         _session: &mut Session,
     ) -> Result<(), Self::Error> {
-        refuse(reply).await;
         Ok(())
     }
 
@@ -217,10 +210,9 @@ impl Handler for Client {
         &mut self,
         _channel: Channel<Msg>,
         _socket_path: &str,
-        reply: ChannelOpenHandle,
+        _reply: ChannelOpenHandle,
         _session: &mut Session,
     ) -> Result<(), Self::Error> {
-        refuse(reply).await;
         Ok(())
     }
 
