@@ -209,60 +209,61 @@ impl Error {
 
     /// Says what people can do about it, where something helps.
     pub fn hint(&self) -> Option<String> {
-        let text = match self {
-            Self::Owner { path } => format!(
-                "if you trust it, run `git config --global --add safe.directory {}`",
-                path.display()
-            ),
+        let fixed = match self {
+            Self::Owner { path } => {
+                let path = path.display();
+                return Some(format!(
+                    "if you trust it, run `git config --global --add safe.directory {path}`"
+                ));
+            }
             Self::File(error) => return error.hint(),
-            Self::Format { .. } => "repositories with SHA-1 objects and plain references can be \
+            Self::Unfinished { go_on, .. } => return Some(format!("end it first: `{go_on}`")),
+            Self::Locked { what, .. } => {
+                return Some(format!(
+                    "if no git is running there, delete `{what}.lock` in its `.git`"
+                ));
+            }
+            Self::Format { .. } => {
+                "repositories with SHA-1 objects and plain references can be \
                  committed to: `git init --object-format=sha1 --ref-format=files`"
-                .to_owned(),
-            Self::Unfinished { go_on, .. } => format!("end it first: `{go_on}`"),
+            }
             Self::NoIdentity { .. } => {
                 "tell it: `git config --global user.name \"Your Name\"` and \
                  `git config --global user.email you@example.com`"
-                    .to_owned()
             }
             Self::Detached { .. } => {
-                "check out a branch: `git switch NAME`, or `git switch -c NAME` \
-                 for a new one"
-                    .to_owned()
+                "check out a branch: `git switch NAME`, or `git switch -c NAME` for a new one"
             }
-            Self::Moved { .. } => "try again".to_owned(),
-            Self::Locked { what, .. } => {
-                format!("if no git is running there, delete `{what}.lock` in its `.git`")
+            Self::Moved { .. } => "try again",
+            Self::Hook { .. } => {
+                "do what it asks for; hooks run because git's setting `unfurl.hooks` is true"
             }
-            Self::Hook { .. } => "do what it asks for; hooks run because git's setting \
-                 `unfurl.hooks` is true"
-                .to_owned(),
             Self::Unsigned { .. } => {
                 "it signs because git's setting `commit.gpgsign` is true; see \
                  to the key, or set it to false"
-                    .to_owned()
             }
             Self::Program {
                 source: process::Error::NotFound { .. },
                 ..
-            } => "install git".to_owned(),
+            } => "install git",
             Self::Unreachable { .. } => {
                 "`git fetch` there tells more; credentials must come from a \
                  helper or an agent, since nothing can be asked"
-                    .to_owned()
             }
-            Self::InTheWay { .. } => "commit them, or put them aside with `git stash`".to_owned(),
-            Self::NotARecord { .. } => "bring them together: `git pull --rebase`".to_owned(),
-            Self::Conflict { .. } => "nothing is lost: this side is in your branch, the other in \
+            Self::InTheWay { .. } => "commit them, or put them aside with `git stash`",
+            Self::NotARecord { .. } => "bring them together: `git pull --rebase`",
+            Self::Conflict { .. } => {
+                "nothing is lost: this side is in your branch, the other in \
                  the remote's; `git pull --rebase` shows both, and `unfurl check` finds out what \
                  exists"
-                .to_owned(),
+            }
             Self::Failed { .. }
             | Self::Outside { .. }
             | Self::Refused { .. }
             | Self::Program { .. }
             | Self::Rejected { .. } => return None,
         };
-        Some(text)
+        Some(fixed.to_owned())
     }
 }
 

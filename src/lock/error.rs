@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use super::owner::LockOwner;
+use super::owner::{LockOwner, holder};
 use crate::system::fs;
 
 /// Why a lock was not got, or not let go.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Another process holds it.
-    #[error("`{}` is locked by {}", lock.display(), holder(*pid, owner.as_deref()))]
+    #[error("`{}` is locked by {}", lock.display(), holder(*pid, owner.as_deref(), "another process"))]
     Held {
         /// The lock file.
         lock: PathBuf,
@@ -39,14 +39,6 @@ pub enum LockError {
     /// A file operation failed.
     #[error(transparent)]
     File(#[from] fs::Error),
-}
-
-fn holder(pid: Option<u32>, owner: Option<&LockOwner>) -> String {
-    match (owner, pid) {
-        (Some(owner), _) => owner.to_string(),
-        (None, Some(pid)) => format!("process {pid}"),
-        (None, None) => "another process".to_owned(),
-    }
 }
 
 impl LockError {

@@ -73,3 +73,12 @@ impl Display for LockOwner {
         write!(f, " (`{command}`)")
     }
 }
+
+/// Who holds a lock, in words; `nobody` is said of whom nothing is known.
+pub(super) fn holder(pid: Option<u32>, owner: Option<&LockOwner>, nobody: &str) -> String {
+    match (owner, pid) {
+        (Some(owner), _) => owner.to_string(),
+        (None, Some(pid)) => format!("process {pid}"),
+        (None, None) => nobody.to_owned(),
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Formatter};
 
-use super::owner::LockOwner;
+use super::owner::{LockOwner, holder};
 use crate::system::machine;
 
 /// Who holds a lock, as far as it is known.
@@ -37,11 +37,10 @@ impl LockState {
             Self::Stale(stale) => {
                 format!("held by {}, which no longer runs", stale.holder())
             }
-            Self::Held { pid, owner } => match (owner, pid) {
-                (Some(owner), _) => format!("held by {owner}"),
-                (None, Some(pid)) => format!("held by process {pid}"),
-                (None, None) => "held by another process".to_owned(),
-            },
+            Self::Held { pid, owner } => {
+                let holder = holder(*pid, owner.as_ref(), "another process");
+                format!("held by {holder}")
+            }
         }
     }
 
@@ -84,10 +83,6 @@ impl Display for TakenOver {
 impl TakenOver {
     /// Who held it, in words.
     pub fn holder(&self) -> String {
-        match (&self.owner, self.pid) {
-            (Some(owner), _) => owner.to_string(),
-            (None, Some(pid)) => format!("process {pid}"),
-            (None, None) => "a process".to_owned(),
-        }
+        holder(self.pid, self.owner.as_ref(), "a process")
     }
 }
