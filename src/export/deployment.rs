@@ -69,17 +69,8 @@ impl<'a> Exported<'a> {
     /// What all forms begin with.
     fn begin(&mut self) -> Object {
         self.catalog.add_templates();
-        let topology = self.catalog.topology;
-        for node in topology
-            .nodes
-            .values()
-            .filter(|node| !node.has_directive("virtual"))
-        {
-            let object = self.catalog.node_template(node);
-            if object.get("visibility").is_none_or(|it| it != "omit") {
-                self.templates.insert(node.name.to_string(), object);
-            }
-        }
+        let nodes = self.catalog.topology.nodes.values().map(|node| &**node);
+        self.templates = self.written(nodes.filter(|node| !node.has_directive("virtual")));
         let mut answer = Object::new();
         let repositories = self.repositories();
         if !repositories.is_empty() {
@@ -382,14 +373,15 @@ impl<'a> Exported<'a> {
             topology.nodes.extend(named);
             service.topology = topology.into();
         }
-        let mut templates = Templates::new();
-        for node in &read {
-            let object = self.catalog.node_template(node);
-            if object.get("visibility").is_none_or(|it| it != "omit") {
-                templates.insert(node.name.to_string(), object);
-            }
-        }
-        templates
+        self.written(&read)
+    }
+
+    /// Templates as objects, those apart that are left out.
+    fn written<'n>(&mut self, nodes: impl IntoIterator<Item = &'n NodeTemplate>) -> Templates {
+        let object =
+            |node: &NodeTemplate| (node.name.to_string(), self.catalog.node_template(node));
+        let objects = nodes.into_iter().map(object);
+        objects.filter(|(_, it)| !values::is_omitted(it)).collect()
     }
 
     /// The file that describes the blueprint, from the folder of the project.

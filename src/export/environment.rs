@@ -54,7 +54,7 @@ fn connections(
     let mut connections = Object::new();
     let mut add = |catalog: &mut Catalog<'_>, template: &tosca::RelationshipTemplate| {
         let object = catalog.relationship_template(template);
-        if object.get("visibility").is_some_and(|it| it == "omit") {
+        if values::is_omitted(&object) {
             return;
         }
         names.extend(object["type"].as_str().map(str::to_owned));
@@ -112,7 +112,7 @@ fn shared(
                 template.directives.push("virtual".into());
             }
             let object = catalog.node_template(&template);
-            if object.get("visibility").is_some_and(|it| it == "omit") {
+            if values::is_omitted(&object) {
                 continue;
             }
             names.extend(object["type"].as_str().map(str::to_owned));

@@ -8,7 +8,6 @@ use serde_json::{Value as Json, json};
 
 use super::values::{self, Object};
 use crate::diagnostic::{Places, Sources, Span};
-use crate::name::{TemplateName, TypeName};
 use crate::tosca::{
     Artifact, CapabilityTemplate, Dependency, Facet, Group, Implementation, ImplementationKind,
     NodeTemplate, Operation, Operations, Policy, Property, PropertyDef, RelationshipTemplate,
@@ -58,8 +57,19 @@ pub(super) fn each<'m, K: std::fmt::Display + 'm, V: 'm>(
     Json::Object(written.collect::<Object>())
 }
 
-pub(super) fn text(text: Option<&Arc<str>>) -> Json {
-    text.map(|text| Json::from(&**text)).unwrap_or_default()
+pub(super) fn text(text: Option<impl AsRef<str>>) -> Json {
+    text.map(|text| Json::from(text.as_ref()))
+        .unwrap_or_default()
+}
+
+/// Names, as a list.
+pub(super) fn names(names: &[impl AsRef<str>]) -> Json {
+    names.iter().map(|name| Json::from(name.as_ref())).collect()
+}
+
+/// The type of what a definition is of.
+fn type_of(def: Option<&PropertyDef>) -> Json {
+    def.map(|def| schema(&def.schema)).unwrap_or_default()
 }
 
 pub(super) fn map(map: &Map) -> Json {
@@ -78,15 +88,9 @@ impl Writer<'_> {
         let service = self.service;
         let topology = &service.topology;
         let outputs = each(&topology.outputs, |output| {
-            let definition = output.definition.as_deref();
             let hidden = output.sensitive && !values::is_function(&output.value);
             object([
-                (
-                    "type",
-                    definition
-                        .map(|def| schema(&def.schema))
-                        .unwrap_or_default(),
-                ),
+                ("type", type_of(output.definition.as_deref())),
                 ("description", text(output.description.as_ref())),
                 ("sensitive", flag(output.sensitive)),
                 (
@@ -100,6 +104,8 @@ impl Writer<'_> {
                 ("place", self.place(output.span)),
             ])
         });
+        let substitution = topology.substitution.as_ref();
+        let substitution = substitution.map(|it| self.substitution(it));
         object([
             ("metadata", map(&service.metadata)),
             ("description", text(service.description.as_ref())),
@@ -122,14 +128,7 @@ impl Writer<'_> {
                 "workflows",
                 each(&topology.workflows, |it| self.workflow(it)),
             ),
-            (
-                "substitution_mappings",
-                topology
-                    .substitution
-                    .as_ref()
-                    .map(|it| self.substitution(it))
-                    .unwrap_or_default(),
-            ),
+            ("substitution_mappings", substitution.unwrap_or_default()),
             ("node_types", self.node_types()),
             ("relationship_types", self.relationship_types()),
         ])
@@ -178,10 +177,7 @@ impl Writer<'_> {
         let is_expression = values::is_function(&property.value);
         let key = if is_expression { "expression" } else { "value" };
         let mut written = object([
-            (
-                "type",
-                def.map(|def| schema(&def.schema)).unwrap_or_default(),
-            ),
+            ("type", type_of(def)),
             ("default", flag(!property.set_on_template)),
             (
                 "sensitive",
@@ -197,7 +193,6 @@ impl Writer<'_> {
     }
 
     fn node(&self, node: &NodeTemplate) -> Json {
-        let directives: Vec<&str> = node.directives.iter().map(|it| &**it).collect();
         let attributes = each(&*node.attributes, |attribute| {
             let def = attribute.definition.as_deref();
             let default = attribute.default.as_ref();
@@ -209,10 +204,7 @@ impl Writer<'_> {
                 }
             };
             object([
-                (
-                    "type",
-                    def.map(|def| schema(&def.schema)).unwrap_or_default(),
-                ),
+                ("type", type_of(def)),
                 ("default", default.map(hidden).unwrap_or_default()),
                 ("sensitive", flag(attribute.sensitive)),
             ])
@@ -223,10 +215,10 @@ impl Writer<'_> {
             ("type", node.node_type.name.as_str().into()),
             ("description", text(node.description.as_ref())),
             ("place", self.place(node.span)),
-            ("directives", json!(directives)),
+            ("directives", names(&node.directives)),
             ("metadata", map(&node.metadata)),
             ("occurrences", occurrences.unwrap_or_default()),
-            ("host", json!(node.host().map(TemplateName::as_str))),
+            ("host", text(node.host())),
             ("properties", self.properties(&node.properties)),
             ("attributes", attributes),
             (
@@ -252,10 +244,7 @@ impl Writer<'_> {
     fn requirement(&self, requirement: &Requirement) -> Json {
         object([
             ("name", (*requirement.name).into()),
-            (
-                "target",
-                json!(requirement.target.as_ref().map(TemplateName::as_str)),
-            ),
+            ("target", text(requirement.target.as_ref())),
             ("capability", text(requirement.capability.as_ref())),
             ("relationship", self.relationship(&requirement.relationship)),
             ("occurrences", bounds(requirement.occurrences)),
@@ -268,10 +257,7 @@ impl Writer<'_> {
 
     fn relationship(&self, relationship: &RelationshipTemplate) -> Json {
         object([
-            (
-                "name",
-                json!(relationship.name.as_ref().map(TemplateName::as_str)),
-            ),
+            ("name", text(relationship.name.as_ref())),
             ("type", relationship.relationship_type.name.as_str().into()),
             ("description", text(relationship.description.as_ref())),
             ("default_for", text(relationship.default_for.as_ref())),
@@ -301,10 +287,7 @@ impl Writer<'_> {
             let written = each(implemented, |operation| self.operation(operation));
             let default = interface.default.as_ref().filter(|it| it.is_implemented());
             let written = object([
-                (
-                    "type",
-                    json!(interface.type_name.as_ref().map(TypeName::as_str)),
-                ),
+                ("type", text(interface.type_name.as_ref())),
                 ("operations", written),
                 (
                     "default",
@@ -328,14 +311,10 @@ impl Writer<'_> {
             })
             .collect();
         let implementation = operation.implementation.as_ref();
+        let implementation = implementation.map(|it| self.implementation(it));
         object([
             ("description", text(operation.description.as_ref())),
-            (
-                "implementation",
-                implementation
-                    .map(|it| self.implementation(it))
-                    .unwrap_or_default(),
-            ),
+            ("implementation", implementation.unwrap_or_default()),
             ("invoke", text(operation.invoke.as_ref())),
             ("inputs", inputs.into()),
             ("outputs", map(&operation.outputs)),
@@ -362,12 +341,10 @@ impl Writer<'_> {
             .collect();
         let seconds = implementation.timeout.map(|timeout| timeout.as_secs_f64());
         let primary = implementation.primary.as_ref();
+        let primary = primary.map(|it| self.artifact(it));
         object([
             (kind, values::json(&Value::Str(what.clone()))),
-            (
-                "primary",
-                primary.map(|it| self.artifact(it)).unwrap_or_default(),
-            ),
+            ("primary", primary.unwrap_or_default()),
             ("dependencies", dependencies.into()),
             (
                 "operation_host",
@@ -397,10 +374,7 @@ impl Writer<'_> {
     fn group(&self, group: &Group) -> Json {
         object([
             ("type", group.type_name.as_str().into()),
-            (
-                "members",
-                group.members.iter().map(|it| Json::from(&**it)).collect(),
-            ),
+            ("members", names(&group.members)),
             ("properties", self.properties(&group.properties)),
             ("metadata", map(&group.metadata)),
             ("place", self.place(group.span)),
@@ -410,10 +384,7 @@ impl Writer<'_> {
     fn policy(&self, policy: &Policy) -> Json {
         object([
             ("type", policy.type_name.as_str().into()),
-            (
-                "targets",
-                policy.targets.iter().map(|it| Json::from(&**it)).collect(),
-            ),
+            ("targets", names(&policy.targets)),
             ("properties", self.properties(&policy.properties)),
             (
                 "triggers",
@@ -469,7 +440,6 @@ impl Writer<'_> {
     }
 
     fn step(&self, step: &WorkflowStep) -> Json {
-        let names = |names: &[Arc<str>]| names.iter().map(|it| Json::from(&**it)).collect();
         object([
             ("target", (*step.target).into()),
             (
@@ -487,14 +457,8 @@ impl Writer<'_> {
 
     fn substitution(&self, substitution: &Substitution) -> Json {
         object([
-            (
-                "node",
-                json!(substitution.node.as_ref().map(TemplateName::as_str)),
-            ),
-            (
-                "node_type",
-                json!(substitution.node_type.as_ref().map(TypeName::as_str)),
-            ),
+            ("node", text(substitution.node.as_ref())),
+            ("node_type", text(substitution.node_type.as_ref())),
             ("mapping", map(&substitution.mapping)),
             ("place", self.place(substitution.span)),
         ])

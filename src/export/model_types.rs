@@ -1,10 +1,9 @@
 //! The types of the resolved model.
 
 use indexmap::IndexSet;
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
-use super::model::{Writer, bounds, each, map, object, text};
-use crate::name::TypeName;
+use super::model::{Writer, bounds, each, map, names, object, text};
 use crate::tosca::{NodeType, TypeInfo};
 
 impl Writer<'_> {
@@ -25,7 +24,7 @@ impl Writer<'_> {
     fn node_type(&self, node_type: &NodeType) -> Json {
         let requirements = each(&node_type.requirements, |def| {
             let name = |reference: Option<&crate::tosca::Reference>| {
-                json!(reference.map(|reference| &*reference.name))
+                text(reference.map(|reference| &reference.name))
             };
             object([
                 ("node", name(def.node.as_ref())),
@@ -50,9 +49,6 @@ impl Writer<'_> {
                 ("place", self.place(def.span)),
             ])
         });
-        let Json::Object(mut written) = self.info(&node_type.info) else {
-            return Json::Null;
-        };
         let more = object([
             ("properties", self.definitions(&node_type.properties)),
             ("attributes", self.definitions(&node_type.attributes)),
@@ -60,8 +56,7 @@ impl Writer<'_> {
             ("capabilities", capabilities),
             ("interfaces", self.interfaces(&node_type.operations)),
         ]);
-        written.extend(more.as_object().cloned().unwrap_or_default());
-        written.into()
+        self.info(&node_type.info, more)
     }
 
     /// The relationship types of requirements and of named templates.
@@ -82,30 +77,27 @@ impl Writer<'_> {
             .into_iter()
             .filter_map(|key| types.relationship_type_of(key));
         let written = found.map(|it| {
-            let Json::Object(mut written) = self.info(&it.info) else {
-                return (it.name.to_string(), Json::Null);
-            };
-            let targets: Vec<&str> = it.valid_target_types.iter().map(TypeName::as_str).collect();
             let more = object([
                 ("properties", self.definitions(&it.properties)),
                 ("attributes", self.definitions(&it.attributes)),
-                ("valid_target_types", json!(targets)),
+                ("valid_target_types", names(&it.valid_target_types)),
                 ("interfaces", self.interfaces(&it.operations)),
             ]);
-            written.extend(more.as_object().cloned().unwrap_or_default());
-            (it.name.to_string(), written.into())
+            (it.name.to_string(), self.info(&it.info, more))
         });
         Json::Object(written.collect())
     }
 
-    fn info(&self, info: &TypeInfo) -> Json {
-        let parents: Vec<&str> = info.parents.iter().map(TypeName::as_str).collect();
-        object([
-            ("derived_from", json!(parents)),
+    fn info(&self, info: &TypeInfo, more: Json) -> Json {
+        let written = object([
+            ("derived_from", names(&info.parents)),
             ("description", text(info.description.as_ref())),
             ("version", text(info.version.as_ref())),
             ("metadata", map(&info.metadata)),
             ("place", self.place(info.span)),
-        ])
+        ]);
+        let objects = [written, more].into_iter();
+        let entries = objects.filter_map(|object| object.as_object().cloned());
+        Json::Object(entries.flatten().collect())
     }
 }

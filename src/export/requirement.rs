@@ -7,6 +7,7 @@ use serde_json::{Value as Json, json};
 
 use super::schema::{UNBOUNDED, of_constraint};
 use super::types::Catalog;
+use super::values::said_visibility;
 use super::values::{self, Object};
 use crate::name::TemplateName;
 use crate::tosca::{NodeTemplate, NodeType, Occurrences, Reference, RequirementDef};
@@ -137,11 +138,8 @@ impl Catalog<'_> {
         if OMITTED.contains(&asked.name) {
             return Some("omit".to_owned());
         }
-        if let Some(said) = asked.metadata.get("visibility").filter(|it| it.is_truthy()) {
-            return Some(said.to_string());
-        }
-        if asked.metadata.get("internal").is_some_and(Value::is_truthy) {
-            return Some("hidden".to_owned());
+        if let Some(said) = said_visibility(&asked.metadata) {
+            return Some(said);
         }
         let named = asked
             .matched

@@ -36,7 +36,7 @@ pub(super) fn resources(
                 continue;
             }
             let object = catalog.node_template(template);
-            if object.get("visibility").is_some_and(|it| it == "omit") {
+            if values::is_omitted(&object) {
                 continue;
             }
             templates.insert(template.name.to_string(), object);

@@ -60,7 +60,7 @@ impl Catalog<'_> {
             properties(&template.properties).into(),
         );
         object.insert("dependencies".to_owned(), json!([]));
-        if let Some(visibility) = said_visibility(&template.metadata) {
+        if let Some(visibility) = values::said_visibility(&template.metadata) {
             object.insert("visibility".to_owned(), visibility.into());
         }
         object
@@ -124,7 +124,7 @@ fn properties(all: &IndexMap<Arc<str>, Property>) -> Vec<Json> {
 }
 
 fn visibility(node: &NodeTemplate) -> String {
-    if let Some(said) = said_visibility(&node.metadata) {
+    if let Some(said) = values::said_visibility(&node.metadata) {
         return said;
     }
     let plain = if OMITTED.contains(&node.type_name.as_str()) {
@@ -135,12 +135,4 @@ fn visibility(node: &NodeTemplate) -> String {
         "inherit"
     };
     plain.to_owned()
-}
-
-fn said_visibility(metadata: &Map) -> Option<String> {
-    if let Some(said) = metadata.get("visibility").filter(|it| it.is_truthy()) {
-        return Some(said.to_string());
-    }
-    let internal = metadata.get("internal").is_some_and(Value::is_truthy);
-    internal.then(|| "hidden".to_owned())
 }

@@ -4,7 +4,7 @@ use serde_json::Value as Json;
 
 use crate::expr::{Evaluator, port_spec};
 use crate::tosca::{DataKind, PropertyDef, ScalarKind};
-use crate::value::{REDACTED, Value, units};
+use crate::value::{Map, REDACTED, Value, units};
 
 /// A JSON object.
 pub(super) type Object = serde_json::Map<String, Json>;
@@ -35,6 +35,19 @@ fn clean(value: &Value) -> Value {
         })),
         other => other.clone(),
     }
+}
+
+pub(super) fn said_visibility(metadata: &Map) -> Option<String> {
+    if let Some(said) = metadata.get("visibility").filter(|it| it.is_truthy()) {
+        return Some(said.to_string());
+    }
+    let internal = metadata.get("internal").is_some_and(Value::is_truthy);
+    internal.then(|| "hidden".to_owned())
+}
+
+/// Whether a template is left out of the export.
+pub(super) fn is_omitted(object: &Object) -> bool {
+    object.get("visibility").is_some_and(|it| it == "omit")
 }
 
 fn is_template(text: &str) -> bool {
@@ -182,17 +195,5 @@ mod tests {
         assert_eq!(in_unit(ScalarKind::Size, base, "MB"), 3000);
         let slow = in_base_units(ScalarKind::Frequency, &Value::str("100 MHz")).unwrap();
         assert_eq!(number(slow), 0.1);
-    }
-
-    #[test]
-    fn a_port_specification_is_one_text() {
-        let parts = |pairs: &[(&str, i64)]| {
-            Value::map(pairs.iter().map(|(name, port)| (*name, Value::from(*port))))
-        };
-        assert_eq!(port_spec(&parts(&[("source", 80), ("target", 80)])), "80");
-        assert_eq!(
-            port_spec(&parts(&[("source", 80), ("target", 8080)])),
-            "8080:80"
-        );
     }
 }

@@ -6,6 +6,8 @@ use std::collections::HashMap;
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Snippet};
 use serde_json::{Value as Json, json};
 
+use super::change::place_json;
+use super::words;
 use crate::diagnostic::{Diagnostic, Label, Place, Severity, SourceId, Sources, Span};
 
 /// Labels further apart than this many lines are shown in snippets of their own.
@@ -122,7 +124,7 @@ impl<'a> Renderer<'a> {
             return Snippet::source("");
         };
         let first = labels.iter().map(|label| self.line(label.span)).min();
-        let last = labels.iter().map(|label| self.last_line(label.span)).max();
+        let last = labels.iter().map(|label| self.line(label.span)).max();
         let (first, last) = (first.unwrap_or(0), last.unwrap_or(0));
         let starts = self.starts(labels[0].span.source);
         let from = starts.get(first).copied().unwrap_or(0);
@@ -186,11 +188,6 @@ impl<'a> Renderer<'a> {
             .saturating_sub(1)
     }
 
-    /// The last line a span's annotation stands on: its first one.
-    fn last_line(&mut self, span: Span) -> usize {
-        self.line(span)
-    }
-
     fn starts(&mut self, source: SourceId) -> &[usize] {
         let sources = self.sources;
         self.lines.entry(source).or_insert_with(|| {
@@ -207,7 +204,7 @@ impl<'a> Renderer<'a> {
             .labels
             .iter()
             .filter_map(|label| {
-                let mut place = place_json(&self.place(label.span)?);
+                let mut place = place_json(Some(&self.place(label.span)?));
                 place["text"] = label.text.as_str().into();
                 Some(place)
             })
@@ -217,7 +214,7 @@ impl<'a> Renderer<'a> {
             .map(|span| self.includes(span))
             .unwrap_or_default()
             .iter()
-            .map(place_json)
+            .map(|place| place_json(Some(place)))
             .collect();
         json!({
             "severity": match diagnostic.severity {
@@ -260,14 +257,6 @@ fn sorted<'d>(diagnostics: impl IntoIterator<Item = &'d Diagnostic>) -> Vec<&'d 
         (None, None) => Ordering::Equal,
     });
     sorted
-}
-
-fn place_json(place: &Place) -> Json {
-    json!({
-        "file": place.path.display().to_string(),
-        "line": place.line,
-        "column": place.column,
-    })
 }
 
 #[cfg(test)]

@@ -108,14 +108,10 @@ impl OrphanLine {
 
     fn json(&self) -> Map<String, Json> {
         let mut item = Map::new();
-        let state = match self.state {
-            Some(state) => format!("NodeState.{state}"),
-            None => "None".to_owned(),
-        };
         let mut put = |key: &str, value: Json| drop(item.insert(key.to_owned(), value));
         put("instance", self.instance.clone().into());
         put("status", format!("Status.{}", self.status).into());
-        put("state", state.into());
+        put("state", words::upstream("NodeState", self.state).into());
         put("managed", serde_json::json!(self.created));
         put("template", self.template.clone().into());
         put("orphan", true.into());

@@ -169,8 +169,9 @@ impl ExternalJob {
         job.insert("instance".to_owned(), self.instance.clone().into());
         let ensemble = ensemble.unwrap_or_else(|| "local".to_owned());
         job.insert("job_request".to_owned(), ensemble.into());
-        if let Some(status) = self.status {
-            job.insert("status".to_owned(), upstream_status(Some(status)).into());
+        if self.status.is_some() {
+            let status = words::upstream("Status", self.status);
+            job.insert("status".to_owned(), status.into());
         }
         Json::Object(job)
     }
@@ -212,14 +213,10 @@ impl PlanNode {
     }
 
     fn json(&self, why: bool) -> Json {
-        let state = match self.state {
-            Some(state) => format!("NodeState.{state}"),
-            None => "None".to_owned(),
-        };
         json!({
             "instance": self.instance,
-            "status": upstream_status(self.status),
-            "state": state,
+            "status": words::upstream("Status", self.status),
+            "state": words::upstream("NodeState", self.state),
             "managed": self.managed,
             "plan": entries_json(&self.entries, why),
         })
@@ -348,14 +345,6 @@ impl PlanTask {
 fn entries_json(entries: &[PlanEntry], why: bool) -> Json {
     let entries = entries.iter().filter(|entry| entry.does_something());
     entries.map(|entry| entry.json(why)).collect()
-}
-
-/// The status as upstream's plan names it: with the name of its enumeration.
-fn upstream_status(status: Option<Status>) -> String {
-    match status {
-        Some(status) => format!("Status.{status}"),
-        None => "None".to_owned(),
-    }
 }
 
 fn line(text: &mut String, indent: usize, words: &str) {

@@ -5,26 +5,24 @@ use std::io::{BufRead, Result, Write};
 /// Asks a question on `output` and reads the answer from `input`; only `y` and `yes` approve. The
 /// end of the input is a no.
 pub fn approved(question: &str, input: &mut dyn BufRead, output: &mut dyn Write) -> Result<bool> {
-    write!(output, "{question} [yN] ")?;
-    output.flush()?;
-    let mut answer = String::new();
-    let read = input.read_line(&mut answer)?;
-    if read == 0 {
-        writeln!(output)?;
-    }
-    let answer = answer.trim();
-    Ok(answer.eq_ignore_ascii_case("y") || answer.eq_ignore_ascii_case("yes"))
+    let answer = answer(&format!("{question} [yN] "), input, output)?;
+    Ok(answer == "y" || answer == "yes")
 }
 
 /// Asks a question that nobody should answer by habit: only the whole word `yes` is one.
 pub fn confirmed(question: &str, input: &mut dyn BufRead, output: &mut dyn Write) -> Result<bool> {
-    write!(output, "{question} [type yes] ")?;
+    Ok(answer(&format!("{question} [type yes] "), input, output)? == "yes")
+}
+
+/// The answer to a question, in small letters; nothing at the end of the input.
+fn answer(question: &str, input: &mut dyn BufRead, output: &mut dyn Write) -> Result<String> {
+    output.write_all(question.as_bytes())?;
     output.flush()?;
     let mut answer = String::new();
     if input.read_line(&mut answer)? == 0 {
         writeln!(output)?;
     }
-    Ok(answer.trim().eq_ignore_ascii_case("yes"))
+    Ok(answer.trim().to_ascii_lowercase())
 }
 
 #[cfg(test)]

@@ -82,6 +82,11 @@ pub fn recorded_time(stamp: &str) -> Cow<'_, str> {
     }
 }
 
+/// A word of an enumeration as upstream shows it: `Status.ok`, or `None`.
+pub(super) fn upstream(kind: &str, word: Option<impl std::fmt::Display>) -> String {
+    word.map_or_else(|| "None".to_owned(), |word| format!("{kind}.{word}"))
+}
+
 /// Adds words to a text.
 pub(super) fn append(text: &mut String, words: Arguments<'_>) {
     text.write_fmt(words).expect("a string takes all text");
