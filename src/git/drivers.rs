@@ -3,7 +3,6 @@
 use super::Error;
 use super::program::Call;
 use super::repository::Repository;
-use crate::system::fs;
 
 /// A program that merges files.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,32 +45,10 @@ impl Repository {
                 .map_err(failed())?;
             own.set_str(&key, driver.command).map_err(failed())?;
         }
-        let missing: Vec<&MergeRule<'_>> =
-            rules.iter().filter(|rule| !self.follows(rule)).collect();
-        if missing.is_empty() {
-            return Ok(());
-        }
-        let file = self.inner.commondir().join("info").join("attributes");
-        let mut text = match fs::read_to_string(&file) {
-            Ok(text) => text,
-            Err(error) if error.is_not_found() => String::new(),
-            Err(error) => return Err(error.into()),
-        };
-        for rule in missing {
-            let line = format!("{} merge={}", rule.pattern, rule.driver);
-            if text.lines().any(|known| known == line) {
-                continue;
-            }
-            if !text.is_empty() && !text.ends_with('\n') {
-                text.push('\n');
-            }
-            text.push_str(&line);
-            text.push('\n');
-        }
-        if let Some(folder) = file.parent() {
-            fs::create_dir_all(folder)?;
-        }
-        Ok(fs::write_atomic(&file, text.as_bytes(), None)?)
+        let missing = rules.iter().filter(|rule| !self.follows(rule));
+        let lines = missing.map(|rule| format!("{} merge={}", rule.pattern, rule.driver));
+        self.add_to_info("attributes", &lines.collect::<Vec<_>>())?;
+        Ok(())
     }
 
     fn follows(&self, rule: &MergeRule<'_>) -> bool {

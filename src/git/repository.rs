@@ -275,22 +275,34 @@ impl Repository {
         if self.is_ignored(probe)? {
             return Ok(false);
         }
-        let file = self.inner.commondir().join("info").join("exclude");
+        self.add_to_info("exclude", &[pattern.to_owned()])
+    }
+
+    /// Adds lines to a file in the `info` folder of git, unless it has them; whether it changed.
+    pub(super) fn add_to_info(&self, name: &str, lines: &[String]) -> Result<bool, Error> {
+        let folder = self.inner.commondir().join("info");
+        let file = folder.join(name);
         let mut text = match fs::read_to_string(&file) {
             Ok(text) => text,
             Err(error) if error.is_not_found() => String::new(),
             Err(error) => return Err(error.into()),
         };
-        if text.lines().any(|line| line == pattern) {
-            // It stands there, and something else takes it back.
-            return Ok(false);
-        }
-        if !text.is_empty() && !text.ends_with('\n') {
+        let before = text.len();
+        for line in lines {
+            if text.lines().any(|known| known == line) {
+                // It stands there, and something else takes it back.
+                continue;
+            }
+            if !text.is_empty() && !text.ends_with('\n') {
+                text.push('\n');
+            }
+            text.push_str(line);
             text.push('\n');
         }
-        text.push_str(pattern);
-        text.push('\n');
-        fs::create_dir_all(&self.inner.commondir().join("info"))?;
+        if text.len() == before {
+            return Ok(false);
+        }
+        fs::create_dir_all(&folder)?;
         fs::write_atomic(&file, text.as_bytes(), None)?;
         Ok(true)
     }

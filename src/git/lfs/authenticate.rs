@@ -56,11 +56,9 @@ fn read(bytes: &[u8], usual: HttpEndpoint) -> Option<Granted> {
         .unwrap_or_default();
     let url = href.trim_end_matches('/');
     let endpoint = match url.split_once("://") {
-        Some(("http" | "https", rest)) if !rest.split('/').next()?.contains('@') => HttpEndpoint {
-            url: url.to_owned(),
-            login: None,
-            otherwise: None,
-        },
+        Some(("http" | "https", rest)) if !rest.split('/').next()?.contains('@') => {
+            HttpEndpoint::at(url.to_owned())
+        }
         None if url.is_empty() => usual,
         _ => return None,
     };

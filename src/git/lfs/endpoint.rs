@@ -48,6 +48,17 @@ impl std::fmt::Debug for Endpoint {
     }
 }
 
+impl HttpEndpoint {
+    /// An endpoint to which nobody logs in with its URL.
+    pub(super) fn at(url: String) -> Self {
+        Self {
+            url,
+            login: None,
+            otherwise: None,
+        }
+    }
+}
+
 impl Endpoint {
     /// Its address as people may see it.
     pub(super) fn shown(&self) -> String {
@@ -97,11 +108,7 @@ impl SshEndpoint {
     pub(super) fn over_http(&self) -> HttpEndpoint {
         let host = self.host.rsplit('@').next().unwrap_or(&self.host);
         let path = self.path.trim_start_matches('/').trim_end_matches('/');
-        HttpEndpoint {
-            url: below(&format!("https://{host}/{path}")),
-            login: None,
-            otherwise: None,
-        }
+        HttpEndpoint::at(below(&format!("https://{host}/{path}")))
     }
 }
 
@@ -131,7 +138,6 @@ fn has_path(url: &str) -> bool {
 
 /// Reads a URL, be it of a server or of a repository.
 fn read(url: &str) -> Result<Endpoint, Error> {
-    let no = |why: &str| Err(Error::NoServer(why.to_owned()));
     if url.chars().any(|c| c.is_control() || c.is_whitespace()) || url.starts_with('-') {
         return no("the URL of the git-lfs server is not valid");
     }
@@ -156,17 +162,16 @@ fn http(scheme: &str, rest: &str) -> Result<Endpoint, Error> {
         None => (None, authority),
     };
     if host.is_empty() || path.contains(['?', '#']) {
-        let why = "the URL of the git-lfs server has no host, or more than a path";
-        return Err(Error::NoServer(why.to_owned()));
+        return no("the URL of the git-lfs server has no host, or more than a path");
     }
     let login = login.map(|login| match login.split_once(':') {
         Some((user, password)) => (decode_percent(user), Some(decode_percent(password))),
         None => (decode_percent(login), None),
     });
+    let url = format!("{scheme}://{host}{path}");
     Ok(Endpoint::Http(HttpEndpoint {
-        url: format!("{scheme}://{host}{path}"),
         login,
-        otherwise: None,
+        ..HttpEndpoint::at(url)
     }))
 }
 
@@ -197,14 +202,12 @@ fn ssh(rest: &str) -> Result<Endpoint, Error> {
 fn read_short(url: &str) -> Result<Endpoint, Error> {
     let colon = url.find(':');
     let Some(colon) = colon.filter(|colon| !url[..*colon].contains('/')) else {
-        let why = "a repository in a folder has no git-lfs server";
-        return Err(Error::NoServer(why.to_owned()));
+        return no("a repository in a folder has no git-lfs server");
     };
     let (host, path) = (&url[..colon], &url[colon + 1..]);
     if path.starts_with(':') {
         // `ext::…` and its like run programs.
-        let why = "the URL of the git-lfs server has a scheme that is not known";
-        return Err(Error::NoServer(why.to_owned()));
+        return no("the URL of the git-lfs server has a scheme that is not known");
     }
     let (user, host) = match host.rsplit_once('@') {
         Some((user, host)) => (Some(user), host),
@@ -234,9 +237,12 @@ fn ssh_endpoint(
     }))
 }
 
-fn no_ssh() -> Result<Endpoint, Error> {
-    let why = "the SSH address of the git-lfs server has no valid host and path";
+fn no<T>(why: &str) -> Result<T, Error> {
     Err(Error::NoServer(why.to_owned()))
+}
+
+fn no_ssh() -> Result<Endpoint, Error> {
+    no("the SSH address of the git-lfs server has no valid host and path")
 }
 
 #[cfg(test)]
