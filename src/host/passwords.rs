@@ -56,11 +56,6 @@ impl Passwords {
         passwords
     }
 
-    /// Sets the login password of one host.
-    pub fn set_login(&mut self, address: &Address, password: Secret) {
-        self.login.each.insert(address.to_string(), password);
-    }
-
     /// The login password of a host: its own, else that of all (F49).
     pub fn login(&self, address: &Address) -> Option<&Secret> {
         self.login.get(address.to_string().as_str())
@@ -129,7 +124,8 @@ mod tests {
     fn an_answer_is_kept_for_its_host_and_for_all_others() {
         let mut passwords = Passwords::new(Some(Secret::new("all")), None);
         let (a, b) = (address("a"), address("b"));
-        passwords.set_login(&a, Secret::new("of a"));
+        let own = &mut passwords.login.each;
+        own.insert(a.to_string(), Secret::new("of a"));
         assert_eq!(revealed(passwords.login(&a)), "of a");
         assert_eq!(revealed(passwords.login(&b)), "all");
         let question = Question::Login(b.to_string());
@@ -152,7 +148,8 @@ mod tests {
     fn a_destination_and_the_hosts_on_its_way_get_what_is_known() {
         let mut passwords = Passwords::default();
         passwords.answered(&Question::Passphrase("/k".into()), Secret::new("phrase"));
-        passwords.set_login(&address("jump"), Secret::new("of jump"));
+        let own = &mut passwords.login.each;
+        own.insert(address("jump").to_string(), Secret::new("of jump"));
         let jump = Destination::new("jump", address("jump"));
         let mut end = Destination::new("end", address("end"));
         end.route = Route::Jumps(vec![Arc::new(jump)]);

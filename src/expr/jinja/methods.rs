@@ -70,43 +70,29 @@ fn text_method(
             .unwrap_or_default()
     };
     let fill = || word(1).and_then(|fill| fill.chars().next()).unwrap_or(' ');
+    let first = word(0).unwrap_or_default();
     Ok(Some(match method {
         "ljust" | "rjust" | "center" | "zfill" => aligned(text, method, width(), fill())?.into(),
-        "partition" | "rpartition" => partitioned(text, method, word(0).unwrap_or_default()),
+        "partition" | "rpartition" => partitioned(text, method, first),
         "split" | "rsplit" => return split(text, method, args),
-        "index" | "rindex" => index(text, method, word(0).unwrap_or_default())?.into(),
+        "index" | "rindex" => index(text, method, first)?.into(),
         "swapcase" => swapcase(text).into(),
         "casefold" => text.to_lowercase().into(),
-        "removeprefix" => text
-            .strip_prefix(word(0).unwrap_or_default())
-            .unwrap_or(text)
-            .into(),
-        "removesuffix" => text
-            .strip_suffix(word(0).unwrap_or_default())
-            .unwrap_or(text)
-            .into(),
+        "removeprefix" => text.strip_prefix(first).unwrap_or(text).into(),
+        "removesuffix" => text.strip_suffix(first).unwrap_or(text).into(),
         "encode" | "decode" => text.into(),
         "isdecimal" => (!text.is_empty() && text.chars().all(|c| c.is_ascii_digit())).into(),
         "isidentifier" => {
             let word = text.chars().all(|c| c.is_alphanumeric() || c == '_');
             (word && !text.is_empty() && !text.starts_with(|c: char| c.is_numeric())).into()
         }
-        "expandtabs" => replaced(
-            text,
-            "\t",
-            &" ".repeat(if args.is_empty() { 8 } else { width().min(100) }),
-            None,
-        )?
-        .into(),
+        "expandtabs" => {
+            let width = if args.is_empty() { 8 } else { width().min(100) };
+            replaced(text, "\t", &" ".repeat(width), None)?.into()
+        }
         "replace" => {
             let count = args.get(2).and_then(JinjaValue::as_usize);
-            replaced(
-                text,
-                word(0).unwrap_or_default(),
-                word(1).unwrap_or_default(),
-                count,
-            )?
-            .into()
+            replaced(text, first, word(1).unwrap_or_default(), count)?.into()
         }
         "join" => return join(state, text, args),
         "format" => {

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::error::ExecutorError;
-use super::table::{BUILT_IN, OPTIONS, Trust, known};
+use super::table::{BUILT_IN, OF_CONFIGURATION, options};
+use crate::diagnostic::Sources;
 use crate::host::Secret;
 use crate::host::chain::{Become, Chain, Executor, Own, Spread};
 use crate::system::fs;
@@ -303,15 +304,15 @@ impl Reader<'_> {
         let has_own = executors.iter().any(|it| matches!(it, Executor::Own(_)));
         let given = self.configuration.options.keys();
         for name in self.request.options.keys().chain(given) {
-            if known(name).is_none() && !has_own {
+            if !has_own && !options().any(|known| *known == **name) {
                 return Err(ExecutorError::UnknownOption {
                     option: name.to_string(),
-                    known: listed(OPTIONS.iter().map(|option| option.name)),
+                    known: listed(options()),
                 });
             }
         }
         for name in self.request.options.keys() {
-            if known(name).is_some_and(|option| option.trust == Trust::Configuration) {
+            if OF_CONFIGURATION.contains(&&**name) {
                 self.warnings.push(format!(
                     "the option `{name}` of executors is ignored: only the configuration may set it"
                 ));
@@ -419,19 +420,14 @@ mod tests {
 
     #[test]
     fn every_option_is_one_or_the_other() {
-        for option in OPTIONS {
+        for option in options() {
             let given = ChainSpec {
                 names: None,
-                options: Map::from_iter([(option.name.into(), Value::from("x"))]),
+                options: Map::from_iter([(option.into(), Value::from("x"))]),
             };
             let resolved = given.resolve(&ChainSpec::default(), &Surroundings::default());
             let ignored = resolved.unwrap().warnings.len();
-            assert_eq!(
-                ignored == 1,
-                option.trust == Trust::Configuration,
-                "{}",
-                option.name
-            );
+            assert_eq!(ignored == 1, OF_CONFIGURATION.contains(&option), "{option}");
         }
     }
 

@@ -1,48 +1,17 @@
 //! The options of the built-in executors, and who may set them (spec/hosts.md X6).
 
-/// Who may set an option.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Trust {
-    /// The request, and the configuration where it does not.
-    Request,
-    /// The configuration alone: it decides what those who ask are allowed.
-    Configuration,
-}
+/// The options that a request may set, and the configuration where it does not.
+pub(super) const OF_REQUEST: [&str; 5] = ["splaytime", "spread", "timeout", "attempts", "interval"];
 
-/// An option of an executor.
-pub(super) struct Known {
-    pub(super) name: &'static str,
-    pub(super) trust: Trust,
-}
-
-const fn safe(name: &'static str) -> Known {
-    Known {
-        name,
-        trust: Trust::Request,
-    }
-}
-
-const fn unsafe_(name: &'static str) -> Known {
-    Known {
-        name,
-        trust: Trust::Configuration,
-    }
-}
-
-/// All options.
-pub(super) const OPTIONS: &[Known] = &[
-    safe("splaytime"),
-    safe("spread"),
-    safe("timeout"),
-    safe("attempts"),
-    safe("interval"),
-    unsafe_("sudo_user"),
-    unsafe_("sudo_password"),
-    unsafe_("su_user"),
-    unsafe_("su_password"),
-    unsafe_("container"),
-    unsafe_("container_engine"),
-    unsafe_("chroot"),
+/// The options that the configuration alone may set: it decides what those who ask are allowed.
+pub(super) const OF_CONFIGURATION: [&str; 7] = [
+    "sudo_user",
+    "sudo_password",
+    "su_user",
+    "su_password",
+    "container",
+    "container_engine",
+    "chroot",
 ];
 
 /// The names of the built-in executors, without their aliases.
@@ -58,7 +27,7 @@ pub(super) const BUILT_IN: &[&str] = &[
     "dryrun",
 ];
 
-/// The option of a name.
-pub(super) fn known(name: &str) -> Option<&'static Known> {
-    OPTIONS.iter().find(|known| known.name == name)
+/// The names of all options.
+pub(super) fn options() -> impl Iterator<Item = &'static str> {
+    OF_REQUEST.into_iter().chain(OF_CONFIGURATION)
 }

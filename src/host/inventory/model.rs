@@ -189,20 +189,6 @@ impl Inventory {
         self.hosts.is_empty() && self.groups.is_empty()
     }
 
-    /// The names of the groups that a host is in, `all` and `ungrouped` not among them.
-    pub fn groups_of(&self, host: &str) -> Vec<Arc<str>> {
-        let names = self.groups_by_weight(host).into_iter();
-        let name = |index| {
-            self.groups
-                .get_index(index)
-                .map(|(name, _)| Arc::clone(name))
-        };
-        names
-            .filter_map(name)
-            .filter(|name| &**name != ALL)
-            .collect()
-    }
-
     /// The data of a host: that of all hosts, that of its groups from the outermost to the
     /// innermost, its own; a later one goes before an earlier one. Groups of one depth count by
     /// `ansible_group_priority`, then by name.

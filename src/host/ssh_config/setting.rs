@@ -1,5 +1,7 @@
 //! The options that are read: one typed value for each line.
 
+use std::fmt::{Debug, Formatter};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::error::Problem;
@@ -8,31 +10,14 @@ use super::options::{Canonicalize, ForwardAgent, Jump, Options, Proxy, Strictnes
 use super::time;
 use crate::host::HostParts;
 
-/// One option with its value.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Setting {
-    HostName(String),
-    User(String),
-    Port(u16),
-    IdentityFile(String),
-    CertificateFile(String),
-    IdentitiesOnly(bool),
-    IdentityAgent(String),
-    ForwardAgent(ForwardAgent),
-    ProxyJump(Vec<Jump>),
-    ProxyCommand(String),
-    ConnectTimeout(Option<Duration>),
-    ConnectionAttempts(u32),
-    ServerAliveInterval(Option<Duration>),
-    UserKnownHosts(Vec<String>),
-    GlobalKnownHosts(Vec<String>),
-    StrictHostKeys(Strictness),
-    HostKeyAlias(String),
-    Canonicalize(Canonicalize),
-    CanonicalDomains(Vec<String>),
-    CanonicalizeMaxDots(u32),
-    CanonicalizeFallback(bool),
-    Tag(String),
+/// One option with its value: sets it, unless an earlier line counts.
+#[derive(Clone)]
+pub(super) struct Setting(Arc<dyn Fn(&mut Options) + Send + Sync>);
+
+impl Debug for Setting {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Setting").finish_non_exhaustive()
+    }
 }
 
 /// What readers of a value need.
@@ -49,89 +34,106 @@ impl Setting {
             text: line.rest,
         };
         Some(match keyword {
-            "hostname" => value.word().map(Self::HostName),
-            "user" => value.word().map(Self::User),
-            "port" => value.port().map(Self::Port),
-            "identityfile" => value.word().map(Self::IdentityFile),
-            "certificatefile" => value.word().map(Self::CertificateFile),
-            "identitiesonly" => value.flag().map(Self::IdentitiesOnly),
-            "identityagent" => value.word().map(Self::IdentityAgent),
-            "forwardagent" => value.forward_agent().map(Self::ForwardAgent),
-            "proxyjump" => value.jumps().map(Self::ProxyJump),
-            "proxycommand" => value.command().map(Self::ProxyCommand),
-            "connecttimeout" => value.time().map(Self::ConnectTimeout),
-            "connectionattempts" => value.number().map(Self::ConnectionAttempts),
-            "serveraliveinterval" => value.time().map(Self::ServerAliveInterval),
-            "userknownhostsfile" => value.files().map(Self::UserKnownHosts),
-            "globalknownhostsfile" => value.files().map(Self::GlobalKnownHosts),
-            "stricthostkeychecking" => value.strictness().map(Self::StrictHostKeys),
-            "hostkeyalias" => value.word().map(Self::HostKeyAlias),
-            "canonicalizehostname" => value.canonicalize().map(Self::Canonicalize),
-            "canonicaldomains" => value.words().map(Self::CanonicalDomains),
-            "canonicalizemaxdots" => value.number().map(Self::CanonicalizeMaxDots),
-            "canonicalizefallbacklocal" => value.flag().map(Self::CanonicalizeFallback),
-            "tag" => value.word().map(Self::Tag),
+            "hostname" => first(value.word(), |to| &mut to.host_name),
+            "user" => first(value.word(), |to| &mut to.user),
+            "port" => first(value.port(), |to| &mut to.port),
+            "identityfile" => each_once(value.word(), |to| &mut to.identity_files),
+            "certificatefile" => each_once(value.word(), |to| &mut to.certificate_files),
+            "identitiesonly" => first(value.flag(), |to| &mut to.identities_only),
+            "identityagent" => first(value.word(), |to| &mut to.identity_agent),
+            "forwardagent" => first(value.forward_agent(), |to| &mut to.forward_agent),
+            "proxyjump" => value.jumps().map(proxy_jump),
+            "proxycommand" => value.command().map(proxy_command),
+            "connecttimeout" => first_time(value.time(), |to| &mut to.connect_timeout),
+            "connectionattempts" => first(value.number(), |to| &mut to.connection_attempts),
+            "serveraliveinterval" => first_time(value.time(), |to| &mut to.server_alive_interval),
+            "userknownhostsfile" => first(value.files(), |to| &mut to.user_known_hosts),
+            "globalknownhostsfile" => first(value.files(), |to| &mut to.global_known_hosts),
+            "stricthostkeychecking" => first(value.strictness(), |to| &mut to.strict_host_keys),
+            "hostkeyalias" => first(value.word(), |to| &mut to.host_key_alias),
+            "canonicalizehostname" => first(value.canonicalize(), |to| &mut to.canonicalize),
+            "canonicaldomains" => first(value.words(), |to| &mut to.canonical_domains),
+            "canonicalizemaxdots" => first(value.number(), |to| &mut to.canonicalize_max_dots),
+            "canonicalizefallbacklocal" => first(value.flag(), |to| &mut to.canonicalize_fallback),
+            "tag" => first(value.word(), |to| &mut to.tag),
             _ => return None,
         })
     }
 
+    fn new(set: impl Fn(&mut Options) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(set))
+    }
+
     /// Takes the value, unless an earlier one counts.
     pub(super) fn apply(&self, to: &mut Options) {
-        match self {
-            Self::HostName(name) => first(&mut to.host_name, name),
-            Self::User(user) => first(&mut to.user, user),
-            Self::Port(port) => first(&mut to.port, port),
-            Self::IdentityFile(file) => each_once(&mut to.identity_files, file),
-            Self::CertificateFile(file) => each_once(&mut to.certificate_files, file),
-            Self::IdentitiesOnly(only) => first(&mut to.identities_only, only),
-            Self::IdentityAgent(agent) => first(&mut to.identity_agent, agent),
-            Self::ForwardAgent(forward) => first(&mut to.forward_agent, forward),
-            Self::ProxyJump(jumps) if to.proxy.is_none() && !to.no_jumps => {
-                if jumps.is_empty() {
-                    // A command further below still counts.
-                    to.no_jumps = true;
-                } else {
-                    to.proxy = Some(Proxy::Jumps(jumps.clone()));
-                }
+        (self.0)(to);
+    }
+}
+
+/// Where an option is kept of which the first value counts.
+type Slot<T> = fn(&mut Options) -> &mut Option<T>;
+
+fn first<T>(value: Result<T, Problem>, slot: Slot<T>) -> Result<Setting, Problem>
+where
+    T: Clone + Send + Sync + 'static,
+{
+    let set = |value: T| {
+        Setting::new(move |to| {
+            slot(to).get_or_insert_with(|| value.clone());
+        })
+    };
+    value.map(set)
+}
+
+/// As [`first`], but a time of `none` is left to later lines.
+fn first_time(
+    time: Result<Option<Duration>, Problem>,
+    slot: Slot<Duration>,
+) -> Result<Setting, Problem> {
+    let set = |time: Option<Duration>| {
+        Setting::new(move |to| {
+            let slot = slot(to);
+            *slot = slot.or(time);
+        })
+    };
+    time.map(set)
+}
+
+fn each_once(
+    item: Result<String, Problem>,
+    list: fn(&mut Options) -> &mut Vec<String>,
+) -> Result<Setting, Problem> {
+    let set = |item: String| {
+        Setting::new(move |to| {
+            if !list(to).contains(&item) {
+                list(to).push(item.clone());
             }
-            Self::ProxyCommand(command) if to.proxy.is_none() => {
-                to.proxy = Some(if command.eq_ignore_ascii_case("none") {
-                    Proxy::None
-                } else {
-                    Proxy::Command(command.clone())
-                });
-            }
-            // A way that is found already stays, and a time of `none` is left to later lines.
-            Self::ProxyJump(_)
-            | Self::ProxyCommand(_)
-            | Self::ConnectTimeout(None)
-            | Self::ServerAliveInterval(None) => {}
-            Self::ConnectTimeout(Some(limit)) => first(&mut to.connect_timeout, limit),
-            Self::ConnectionAttempts(count) => first(&mut to.connection_attempts, count),
-            Self::ServerAliveInterval(Some(every)) => first(&mut to.server_alive_interval, every),
-            Self::UserKnownHosts(files) => first(&mut to.user_known_hosts, files),
-            Self::GlobalKnownHosts(files) => first(&mut to.global_known_hosts, files),
-            Self::StrictHostKeys(strictness) => first(&mut to.strict_host_keys, strictness),
-            Self::HostKeyAlias(alias) => first(&mut to.host_key_alias, alias),
-            Self::Canonicalize(whether) => first(&mut to.canonicalize, whether),
-            Self::CanonicalDomains(domains) => first(&mut to.canonical_domains, domains),
-            Self::CanonicalizeMaxDots(count) => first(&mut to.canonicalize_max_dots, count),
-            Self::CanonicalizeFallback(whether) => first(&mut to.canonicalize_fallback, whether),
-            Self::Tag(tag) => first(&mut to.tag, tag),
+        })
+    };
+    item.map(set)
+}
+
+fn proxy_jump(jumps: Vec<Jump>) -> Setting {
+    Setting::new(move |to| {
+        if to.proxy.is_some() || to.no_jumps {
+            return;
         }
-    }
+        // A command further below still counts if there are none.
+        to.no_jumps = jumps.is_empty();
+        to.proxy = (!jumps.is_empty()).then(|| Proxy::Jumps(jumps.clone()));
+    })
 }
 
-fn first<T: Clone>(slot: &mut Option<T>, value: &T) {
-    if slot.is_none() {
-        *slot = Some(value.clone());
-    }
-}
-
-fn each_once(list: &mut Vec<String>, item: &String) {
-    if !list.contains(item) {
-        list.push(item.clone());
-    }
+fn proxy_command(command: String) -> Setting {
+    Setting::new(move |to| {
+        to.proxy.get_or_insert_with(|| {
+            if command.eq_ignore_ascii_case("none") {
+                Proxy::None
+            } else {
+                Proxy::Command(command.clone())
+            }
+        });
+    })
 }
 
 impl Value<'_> {
