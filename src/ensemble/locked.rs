@@ -155,8 +155,8 @@ mod tests {
         sweep(&folder.path().join("ensemble.yaml"));
         let all = fs::walk(folder.path(), fs::WalkLimits::default()).unwrap();
         let files = all.iter().filter(|e| e.kind == fs::EntryKind::File);
-        let path = |e: &fs::DirEntry| e.path.strip_prefix(folder.path()).unwrap().to_owned();
-        files.map(|e| path(e).display().to_string()).collect()
+        let paths = files.map(|e| e.path.strip_prefix(folder.path()).unwrap());
+        paths.map(|path| path.display().to_string()).collect()
     }
 
     #[test]

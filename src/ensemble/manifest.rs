@@ -7,7 +7,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Span};
 use crate::tosca::service_template_keys;
 use crate::value::{Map, Value};
 use crate::yaml::{
-    self, Expanded, Key, Limits, Node, Patch, PatchError, Rest, Route, Shape, Table, keys, tables,
+    self, Expanded, Key, Node, Patch, PatchError, Rest, Route, Schema, Shape, Table, keys, tables,
 };
 
 /// The versions of the format that are understood.

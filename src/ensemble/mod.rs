@@ -35,7 +35,7 @@ pub use folders::Folders;
 pub(crate) use job_folders::JobFolders;
 pub use job_journal::JobJournal;
 pub use jobs_tsv::RecordedHistory;
-pub use journal::{Journal, JournalError, Recovered};
+pub use journal::Journal;
 pub(crate) use links::Linker;
 pub use links::{Link, Links};
 pub use locked::{LockedEnsemble, RecordError};

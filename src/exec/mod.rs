@@ -19,7 +19,9 @@ mod visit;
 mod watch;
 
 pub use asking::Asking;
-pub use driver::{Driver, Machine, News, Next, OnInterrupt, Output, drive};
+#[cfg(test)]
+pub use driver::News;
+pub use driver::{Driver, Machine, Next, OnInterrupt, Output, drive};
 pub use expression_effects::perform_effect;
 pub use guard::{GUARD_COMMAND, Guarding, stand_guard};
 pub use jobs::run_job;

@@ -16,5 +16,5 @@ mod types;
 mod values;
 
 pub use deployment::{Exported, Loaded};
-pub use environment::{DeploymentPath, deployment_paths};
+pub use environment::deployment_paths;
 pub use model::model;

@@ -8,21 +8,6 @@ use git2::{ErrorCode, StatusOptions};
 use super::Error;
 use crate::system::fs;
 
-/// What git knows of a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum PathState {
-    /// It is committed and unchanged; a folder, everything in it.
-    Clean,
-    /// It, or something in it, is changed, removed or new since the commit.
-    Changed,
-    /// Git does not know it.
-    Untracked,
-    /// Git is told to ignore it.
-    Ignored,
-    /// There is no such path, here or in the commit.
-    Missing,
-}
-
 /// The largest file of a commit that is read.
 const LARGEST: usize = 256 << 20;
 

@@ -12,7 +12,7 @@ use super::options::{JobOptions, Recording};
 use super::plan_steps::{JobSteps, StepTable};
 use super::problem::explain;
 use super::schedule::{Exclusive, Scheduler};
-use super::task::{Task, TaskIndex};
+use super::task::TaskIndex;
 use super::world::{FolderKey, Keys, Places};
 use crate::expr::World;
 use crate::name::{ChangeId, Priority, Status};

@@ -47,7 +47,9 @@ mod world;
 pub use begun::mark_left;
 pub use cause::{Comparison, Difference, DifferenceKind, Side};
 pub use change::Change;
-pub use digest::{Digest, SecretDigest};
+pub use digest::Digest;
+#[cfg(test)]
+pub use digest::SecretDigest;
 pub use drive::{Ports, Progress};
 pub use engine::{Engine, Parts};
 pub use error::Error;

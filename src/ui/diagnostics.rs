@@ -7,7 +7,6 @@ use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Snippet};
 use serde_json::{Value as Json, json};
 
 use super::change::place_json;
-use super::words;
 use crate::diagnostic::{Diagnostic, Label, Place, Severity, SourceId, Sources, Span};
 
 /// Labels further apart than this many lines are shown in snippets of their own.

@@ -22,7 +22,7 @@ mod tree;
 
 pub use build::Limits;
 pub use emit::emit;
-pub use expand::{Expanded, Merge, expand};
+pub use expand::{Expanded, expand};
 pub use loader::{IncludeRequest, Loaded, Loader, NoLoader};
 pub use mapping::Mapping;
 pub use merge::{diff, merge};

@@ -138,8 +138,7 @@ impl Files<'_> {
             return Ok(List::new());
         };
         self.evaluator.reads_file(directory);
-        let glob =
-            functions::glob(&name.to_string_lossy()).map_err(|problem| self.fail(problem))?;
+        let glob = Glob::new(&name.to_string_lossy());
         let world = self.evaluator.world();
         let entries = world.list(directory).unwrap_or_default().into_iter();
         let matching = entries.filter(|entry| {

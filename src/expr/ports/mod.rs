@@ -6,7 +6,9 @@ mod error;
 mod null_scope;
 mod null_world;
 
-pub use context::{Clock, Env, LocalContext, Place, Random, ReadFiles, World, Yaml, json_as_yaml};
+#[cfg(test)]
+pub use context::json_as_yaml;
+pub use context::{Clock, Env, LocalContext, Place, Random, ReadFiles, World, Yaml};
 pub use effects::{Answer, Effect, Effects};
 pub use error::{EffectError, ReadError, YamlError};
 pub use null_scope::NullScope;

@@ -7,7 +7,7 @@ use super::lock::{Created, LfsLock};
 use super::reply::{Page, lock_in, message_in, page_in};
 use super::settings::{Settings, about_url};
 use crate::system::http::{self, Limits, Request, Response};
-use crate::value::encode_percent;
+use crate::value::{Secrets, encode_percent};
 
 /// The form of what is sent and of what comes back.
 const FORM: &str = "application/vnd.git-lfs+json";

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::change::{Change, Like, Run, Write};
-use crate::host::quoted;
+use crate::text::quoted;
 use crate::value::REDACTED;
 
 impl Change {

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use super::error::ExecutorError;
 use super::table::{BUILT_IN, OF_CONFIGURATION, options};
-use crate::diagnostic::Sources;
 use crate::host::Secret;
 use crate::host::chain::{Become, Chain, Executor, Own, Spread};
 use crate::system::fs;
