@@ -188,11 +188,6 @@ impl Lock {
         &self.owner
     }
 
-    /// The lock file.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// Lets go.
     pub fn release(mut self) -> Result<(), LockError> {
         self.let_go()

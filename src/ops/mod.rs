@@ -4,7 +4,6 @@
 pub mod commit;
 mod committing;
 pub mod deploy;
-mod dirty;
 mod executors;
 pub mod explain;
 pub mod export;
@@ -25,11 +24,9 @@ mod request;
 pub mod rescue;
 mod resume;
 mod running;
-pub mod states;
 pub mod status;
 pub mod tasks;
 mod upstream;
-pub mod validate;
 mod view;
 mod watch;
 

@@ -16,7 +16,7 @@ use crate::fleet::hosts::Machines;
 use crate::job::{self, Engine, JobOptions, Parts};
 use crate::plan;
 use crate::session::Session;
-use crate::session::{identity, topology_with_orphans};
+use crate::session::topology_with_orphans;
 use crate::value::canonical_sha256;
 
 /// A job that was planned.
@@ -86,7 +86,7 @@ pub(super) fn engine(
         .ok_or_else(|| Failure::new(FailureKind::Internal, "the topology is still in use", None))?;
     let options = JobOptions {
         goal,
-        ensemble: identity(session),
+        ensemble: session.identity(),
         start,
         parallel: request.run.parallel,
         base_dir: session.manifest.base_dir().to_path_buf(),

@@ -10,7 +10,8 @@ use super::options::SessionOptions;
 use super::world::RealWorld;
 use crate::diagnostic::{Diagnostics, Sources};
 use crate::ensemble::{Manifest, RecordedHistory};
-use crate::expr::{Context, Evaluator, Memo};
+use crate::expr::{Context, Evaluator, Memo, Scope};
+use crate::git::Repository;
 use crate::name::ChangeId;
 use crate::project::Environment;
 use crate::system::fs;
@@ -103,19 +104,75 @@ impl Session {
         if self.environment.variables.is_empty() {
             return Ok(self.found.env.all().clone());
         }
-        let scope: Arc<dyn crate::expr::Scope> = Arc::clone(topology) as _;
-        let evaluator = Evaluator::new(scope, Arc::clone(world) as _, Arc::new(Memo::default()));
-        let context = Context::new(topology.root());
+        let evaluate = evaluation(topology, world);
         let mut rules = Vec::new();
         for (name, raw) in &self.environment.variables {
-            let value = evaluator.evaluate(raw, &context).map_err(|error| {
-                let message = format!("the variable `{name}` of the environment: {error}");
-                LoadError::new(LoadErrorKind::Invalid, message, None)
-            })?;
-            rules.push((name, value));
+            rules.push((name, evaluate(&format!("the variable `{name}`"), raw)?));
         }
         let rules = rules.iter().map(|(rule, value)| (rule.as_str(), value));
         let env = filter_env(rules, self.found.env.all(), EnvRuleOptions::default());
         Ok(env.into_iter().collect())
+    }
+
+    /// A section of the environment with what the expressions in it give; none if there is none.
+    pub(crate) fn section(
+        &self,
+        section: &str,
+        topology: &Arc<Topology>,
+        world: &Arc<RealWorld>,
+    ) -> Result<Option<Value>, LoadError> {
+        let Some(node) = self.environment.section(section) else {
+            return Ok(None);
+        };
+        let evaluate = evaluation(topology, world);
+        let raw = node.to_value();
+        let Some(map) = raw.as_map() else {
+            return evaluate(&format!("`{section}`"), &raw).map(Some);
+        };
+        let mut values = Map::new();
+        for (name, raw) in map {
+            let value = evaluate(&format!("`{section}: {name}`"), raw)?;
+            values.insert(Arc::clone(name), value);
+        }
+        Ok(Some(Value::from(values)))
+    }
+
+    /// A text that tells the ensemble from all others, in every clone of it: its own URI; else the
+    /// first commit of its repository and its place in it; else its place on this machine.
+    pub(crate) fn identity(&self) -> String {
+        let metadata = self.manifest.root().get("metadata");
+        let uri = metadata.and_then(|metadata| metadata.get("uri")?.as_str());
+        if let Some(uri) = uri {
+            return uri.to_owned();
+        }
+        let path = self.manifest.path();
+        let in_repository = || {
+            let repository = Repository::discover(self.manifest.base_dir())
+                .ok()
+                .flatten()?;
+            let first = repository.first_commit()?;
+            let place = repository.relative(path)?;
+            Some(format!("{first}:{}", place.display()))
+        };
+        in_repository().unwrap_or_else(|| {
+            let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+            path.display().to_string()
+        })
+    }
+}
+
+/// A function that evaluates a value of the environment, whose failure names what it is.
+fn evaluation(
+    topology: &Arc<Topology>,
+    world: &Arc<RealWorld>,
+) -> impl Fn(&str, &Value) -> Result<Value, LoadError> + use<> {
+    let scope: Arc<dyn Scope> = Arc::clone(topology) as _;
+    let evaluator = Evaluator::new(scope, Arc::clone(world) as _, Arc::new(Memo::default()));
+    let context = Context::new(topology.root());
+    move |what, raw| {
+        evaluator.evaluate(raw, &context).map_err(|error| {
+            let message = format!("{what} of the environment: {error}");
+            LoadError::new(LoadErrorKind::Invalid, message, None)
+        })
     }
 }

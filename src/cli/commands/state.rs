@@ -7,9 +7,9 @@ use crate::cli::output::Context;
 use crate::cli::request::states::{Where, request_of_files};
 use crate::cli::screen::states::{Shown, StatesScreen, for_machines, show};
 use crate::fleet::states::StatesRequest;
+use crate::fleet::states::perform;
 use crate::name::Words as _;
 use crate::ops::Failure;
-use crate::ops::states::perform;
 use crate::ui::StateDetail;
 use crate::value::Value;
 

@@ -9,8 +9,8 @@ use crate::cli::request::states::{Where, request_of_files};
 use crate::cli::screen::states::StatesScreen;
 use crate::converge::Compiled;
 use crate::fleet::states::CompiledMachine;
+use crate::fleet::states::compile_all;
 use crate::ops::Failure;
-use crate::ops::states::compile_all;
 use crate::ui::{Align, Table, nested};
 use crate::value::Value;
 

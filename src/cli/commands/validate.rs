@@ -5,8 +5,8 @@ use clap::Args;
 use crate::cli::args::format::ProblemFormat;
 use crate::cli::output::Context;
 use crate::cli::request::session::session_options;
-use crate::ops::validate::Checked;
-use crate::ops::{self, Failure};
+use crate::ops::Failure;
+use crate::session::validate::{self, Checked};
 use crate::ui::sarif;
 
 /// The options of `validate`.
@@ -26,7 +26,7 @@ pub(in crate::cli) struct ValidateArgs {
 /// Checks what a path names; gives the exit code.
 pub(in crate::cli) fn validate(args: &ValidateArgs, cx: &Context) -> Result<u8, Failure> {
     let options = session_options(&args.path, args.use_environment.as_deref(), cx);
-    let checked = ops::validate::validate(&options)?;
+    let checked = validate::validate(&options)?;
     let failed = checked.iter().any(|one| one.problems.has_errors());
     let mut all = Vec::new();
     let for_machines = matches!(args.output, ProblemFormat::Json | ProblemFormat::Sarif);

@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::checked::Checked;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
 use crate::plan;
 use crate::project::{FileLoader, Project};
 use crate::session;
@@ -11,6 +10,15 @@ use crate::session::LoadError;
 use crate::session::SessionOptions;
 use crate::system::env::Env;
 use crate::yaml::Limits;
+
+/// What was found in one ensemble or service template.
+#[derive(Debug, Clone, Default)]
+pub struct Checked {
+    /// Every problem, in no order.
+    pub problems: Diagnostics,
+    /// The texts that the problems point into.
+    pub sources: Sources,
+}
 
 /// Checks an ensemble.
 pub(super) fn ensemble(options: &SessionOptions) -> Checked {

@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use super::checked::Checked;
-use super::ensemble::{ensemble, project};
+use super::ensemble::{Checked, ensemble, project};
 use super::service::{csar, service_template};
 use super::subject::{Subject, subject};
 use crate::diagnostic::Sources;
