@@ -154,13 +154,8 @@ impl<'a> Exported<'a> {
             return answer.into();
         };
         let (name, mut blueprint) = blueprint::blueprint(&self.catalog, &primary);
-        let folder = self
-            .loaded
-            .located
-            .project
-            .as_ref()
-            .map(|project| project.root.as_path());
-        let folder = folder.unwrap_or(self.loaded.manifest.base_dir());
+        let root = self.loaded.located.root();
+        let folder = root.unwrap_or(self.loaded.manifest.base_dir());
         let path = names::project_path(self.repository.as_ref(), folder);
         blueprint.insert("projectPath".to_owned(), path.into());
         blueprint.insert("blueprintPath".to_owned(), self.blueprint_path().into());

@@ -95,10 +95,8 @@ pub fn export(
 fn load(options: &SessionOptions) -> Result<(Session, Located), Failure> {
     let found = session::find(options)?;
     let located = found.located.clone();
-    let session = session::load(found, options).map_err(|failure| Failure {
-        kind: FailureKind::Refused,
-        ..failure.into()
-    })?;
+    let session = session::load(found, options)
+        .map_err(|failure| failure.map_kind(|_| FailureKind::Refused))?;
     Ok((session, located))
 }
 

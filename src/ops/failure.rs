@@ -1,6 +1,6 @@
 //! Why a use case failed: the kind decides the exit code, the rest is for people.
 
-use crate::diagnostic::{Diagnostic, Diagnostics, Sources};
+use crate::diagnostic;
 use crate::exec;
 use crate::fleet;
 use crate::git;
@@ -41,72 +41,35 @@ impl FailureKind {
 }
 
 /// Why a use case failed.
-#[derive(Debug, Clone)]
-pub struct Failure {
-    /// What kind of failure it is.
-    pub kind: FailureKind,
-    /// What is wrong, and where.
-    pub problems: Diagnostics,
-    /// The texts that the problems point into.
-    pub sources: Sources,
-}
+pub type Failure = diagnostic::Failure<FailureKind>;
 
 impl Failure {
-    /// A failure with one message, and what to do about it if that is known.
-    pub fn new(kind: FailureKind, message: impl ToString, hint: Option<String>) -> Self {
-        let diagnostic = Diagnostic::error(message);
-        let diagnostic = match hint {
-            Some(hint) => diagnostic.help(hint),
-            None => diagnostic,
-        };
-        Self {
-            kind,
-            problems: diagnostic.into(),
-            sources: Sources::default(),
-        }
-    }
-
     /// Somebody asked for an end before anything ran.
     pub fn interrupted(signal: i32) -> Self {
         let message = "interrupted before anything was done";
         Self::new(FailureKind::Interrupted(signal), message, None)
     }
-
-    /// A failure with places in texts.
-    pub fn with_places(
-        kind: FailureKind,
-        problems: impl Into<Diagnostics>,
-        sources: Sources,
-    ) -> Self {
-        Self {
-            kind,
-            problems: problems.into(),
-            sources,
-        }
-    }
 }
 
 impl From<LoadError> for Failure {
     fn from(error: LoadError) -> Self {
-        let kind = match error.kind {
+        error.map_kind(|kind| match kind {
             LoadErrorKind::NoEnsemble => FailureKind::NoEnsemble,
             LoadErrorKind::Refused => FailureKind::Refused,
             LoadErrorKind::Invalid => FailureKind::Load,
-        };
-        Self::with_places(kind, error.problems, error.sources)
+        })
     }
 }
 
 impl From<fleet::Error> for Failure {
     fn from(error: fleet::Error) -> Self {
-        let kind = match error.kind {
+        error.map_kind(|kind| match kind {
             fleet::ErrorKind::Usage => FailureKind::Usage,
             fleet::ErrorKind::Refused => FailureKind::Refused,
             fleet::ErrorKind::Invalid => FailureKind::Load,
             fleet::ErrorKind::Internal => FailureKind::Internal,
             fleet::ErrorKind::Interrupted(signal) => FailureKind::Interrupted(signal),
-        };
-        Self::with_places(kind, error.problems, error.sources)
+        })
     }
 }
 
@@ -123,15 +86,3 @@ impl From<exec::Error> for Failure {
         Self::new(FailureKind::Internal, error, None)
     }
 }
-
-impl std::fmt::Display for Failure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        for (place, problem) in self.problems.iter().enumerate() {
-            f.write_str(if place == 0 { "" } else { "\n" })?;
-            f.write_str(&problem.message)?;
-        }
-        Ok(())
-    }
-}
-
-impl std::error::Error for Failure {}

@@ -17,10 +17,8 @@ pub fn status(
     query: Option<&str>,
 ) -> Result<(Arc<Topology>, Option<Value>), Failure> {
     let found = session::find(options)?;
-    let mut session = session::load(found, options).map_err(|failure| Failure {
-        kind: FailureKind::Refused,
-        ..failure.into()
-    })?;
+    let mut session = session::load(found, options)
+        .map_err(|failure| failure.map_kind(|_| FailureKind::Refused))?;
     let topology = Arc::new(session.topology()?);
     let Some(query) = query else {
         return Ok((topology, None));

@@ -51,6 +51,11 @@ impl Located {
         self.manifest.parent().unwrap_or(Path::new("."))
     }
 
+    /// The folder of its project, if it belongs to one.
+    pub fn root(&self) -> Option<&Path> {
+        self.project.as_ref().map(|project| project.root.as_path())
+    }
+
     /// The environment that applies, over the `environment` section of the manifest.
     pub fn environment(&self, manifest_section: Option<&Node>) -> Environment {
         self.environments

@@ -51,17 +51,25 @@ pub(crate) fn surroundings(found: &Found) -> Result<(Manifest, Environment), Loa
 }
 
 fn manifest_with(found: &Found) -> Result<(Manifest, Sources), LoadError> {
+    with_loader(found, |loader| {
+        read_manifest(&found.located.manifest, loader, Limits::default())
+    })
+}
+
+/// Reads with a loader for the files of an ensemble; gives the texts besides.
+fn with_loader<T>(
+    found: &Found,
+    read: impl FnOnce(&mut FileLoader<'_>) -> Result<T, Diagnostics>,
+) -> Result<(T, Sources), LoadError> {
     let located = &found.located;
     let mut sources = found.sources.clone();
     let mut loader = FileLoader::new(&mut sources, &found.env, Limits::default());
     loader.set_trust(&located.trust, located.folder());
-    let project = located.project.as_ref();
-    let root = project.map(|project| project.root.as_path());
-    loader.set_places(located.folder(), root);
-    let read = read_manifest(&located.manifest, &mut loader, Limits::default());
+    loader.set_places(located.folder(), located.root());
+    let result = read(&mut loader);
     drop(loader);
-    match read {
-        Ok(manifest) => Ok((manifest, sources)),
+    match result {
+        Ok(read) => Ok((read, sources)),
         Err(problems) => Err(LoadError::with_places(
             LoadErrorKind::Invalid,
             problems,
@@ -78,40 +86,27 @@ pub(super) fn load_with(
     departed: &mut Departed,
 ) -> Result<Session, LoadError> {
     let located = &found.located;
-    let mut sources = found.sources.clone();
-    let mut loader = FileLoader::new(&mut sources, &found.env, Limits::default());
-    loader.set_trust(&located.trust, located.folder());
-    let project = located.project.as_ref();
-    let root = project.map(|project| project.root.as_path());
-    loader.set_places(located.folder(), root);
-    let result = read(&found, &mut loader, options, departed);
     let mut warnings = located.warnings.clone();
-    warnings.append(loader.take_warnings());
-    drop(loader);
-    let project = root.unwrap_or_else(|| located.folder()).to_path_buf();
+    let ((manifest, environment, model), sources) = with_loader(&found, |loader| {
+        let result = read(&found, loader, options, departed)?;
+        warnings.append(loader.take_warnings());
+        Ok(result)
+    })?;
+    warnings.append(model.problems);
+    let project = located.root().unwrap_or_else(|| located.folder());
     let own = fs::canonicalize(&located.manifest).unwrap_or_else(|_| located.manifest.clone());
-    match result {
-        Ok((manifest, environment, model)) => {
-            warnings.append(model.problems);
-            Ok(Session {
-                sources,
-                manifest,
-                service: Arc::new(model.service),
-                environment,
-                warnings,
-                project,
-                options: options.clone(),
-                used_by: vec![own],
-                inputs: model.inputs,
-                found,
-            })
-        }
-        Err(problems) => Err(LoadError::with_places(
-            LoadErrorKind::Invalid,
-            problems,
-            sources,
-        )),
-    }
+    Ok(Session {
+        sources,
+        manifest,
+        service: Arc::new(model.service),
+        environment,
+        warnings,
+        project: project.to_path_buf(),
+        options: options.clone(),
+        used_by: vec![own],
+        inputs: model.inputs,
+        found,
+    })
 }
 
 /// The model that an ensemble describes.

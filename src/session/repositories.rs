@@ -50,11 +50,8 @@ pub(crate) fn involved(session: &Session) -> Result<Vec<Involved>, Error> {
 
 /// Those of an ensemble that was found and not read.
 pub(crate) fn involved_in(located: &Located) -> Result<Vec<Involved>, Error> {
-    let project = located
-        .project
-        .as_ref()
-        .map(|project| project.root.as_path());
-    of_places(project.unwrap_or(located.folder()), located.folder())
+    let folder = located.folder();
+    of_places(located.root().unwrap_or(folder), folder)
 }
 
 fn of_places(project: &Path, base: &Path) -> Result<Vec<Involved>, Error> {
