@@ -164,10 +164,8 @@ pub(super) static FACTS: &[NamedFact] = &[
         arguments: &[("keys", Some(""))],
         ask: |words| {
             let keys = words.get("keys").split([',', ' ']);
-            let mut keys = join_for_shell(keys.filter(|it| !it.is_empty()));
-            if keys.is_empty() {
-                keys = "-a".to_owned();
-            }
+            let keys = join_for_shell(keys.filter(|it| !it.is_empty()));
+            let keys = if keys.is_empty() { "-a" } else { &*keys };
             let text = format!("PATH=$PATH:/usr/sbin:/sbin; sysctl {keys} 2>/dev/null");
             shell(text, Domain::All)
         },
