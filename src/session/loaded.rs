@@ -111,7 +111,7 @@ impl Session {
         }
         let rules = rules.iter().map(|(rule, value)| (rule.as_str(), value));
         let env = filter_env(rules, self.found.env.all(), EnvRuleOptions::default());
-        Ok(env.into_iter().collect())
+        Ok(env.variables.into_iter().collect())
     }
 
     /// A section of the environment with what the expressions in it give; none if there is none.

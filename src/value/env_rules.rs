@@ -116,15 +116,6 @@ impl FilteredEnv {
     }
 }
 
-impl IntoIterator for FilteredEnv {
-    type Item = (String, String);
-    type IntoIter = indexmap::map::IntoIter<String, String>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.variables.into_iter()
-    }
-}
-
 /// Applies rules to an environment, in their order: `NAME: v` sets, `+GLOB: default` copies from
 /// the source, `-GLOB` removes, `^NAME: v` prepends `v:`; `!` after the sign turns the pattern
 /// around; a null value sets nothing.
@@ -304,7 +295,7 @@ mod tests {
             substitute: Some(&others),
         };
         let result = filtered(&rules, &source, options);
-        let variables: Vec<_> = result.into_iter().collect();
+        let variables: Vec<_> = result.variables.into_iter().collect();
         let expected = [("PATH", "/me/bin:/bin"), ("LANG", "C"), ("HOME", "/me")];
         assert_eq!(
             variables,
