@@ -12,7 +12,7 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BINARY = os.environ.get("UNFURL_BIN") or os.path.join(
-    ROOT, os.environ.get("CARGO_TARGET_DIR", "target"), "release", "unfurl"
+    ROOT, os.environ.get("CARGO_TARGET_DIR", "target"), "dist", "unfurl"
 )
 
 HEAD = """\
@@ -415,7 +415,7 @@ def alias_bomb():
 
 def main(arguments):
     if not os.access(BINARY, os.X_OK):
-        sys.exit(f"there is no {BINARY}; `cargo build --release` makes it")
+        sys.exit(f"there is no {BINARY}; `cargo build --profile dist` makes it")
     match arguments:
         case ["deploy", count] if count.isdigit():
             deploy(int(count))

@@ -4,13 +4,13 @@
 #   sh benches/converge.sh
 #
 # The server is an sshd of its own, on a free port, that ends with the run. `UNFURL_PROFILE` names the profile to
-# build (release); `SALT_PEER` the program `salt-call`, `PYINFRA_PEER` the program `pyinfra`: each is left out where
+# build (dist); `SALT_PEER` the program `salt-call`, `PYINFRA_PEER` the program `pyinfra`: each is left out where
 # it is not named.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/.." && pwd)
 cd "$root"
-profile=${UNFURL_PROFILE:-release}
+profile=${UNFURL_PROFILE:-dist}
 target=${CARGO_TARGET_DIR:-target}
 case $target in /*) ;; *) target=$root/$target ;; esac
 cargo build --quiet --profile "$profile"

@@ -4,13 +4,13 @@
 #   sh benches/hosts.sh [N]      N addresses of this machine, 100 if not given
 #
 # The server is an sshd of its own, on a free port, that ends with the run. `UNFURL_PROFILE` names the profile to
-# build (release); `FABRIC_PEER` a Python that has Fabric 3, `ANSIBLE_PEER` the program `ansible`: each is left out
+# build (dist); `FABRIC_PEER` a Python that has Fabric 3, `ANSIBLE_PEER` the program `ansible`: each is left out
 # where it is not named.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/.." && pwd)
 cd "$root"
-profile=${UNFURL_PROFILE:-release}
+profile=${UNFURL_PROFILE:-dist}
 target=${CARGO_TARGET_DIR:-target}
 case $target in /*) ;; *) target=$root/$target ;; esac
 cargo build --quiet --profile "$profile"

@@ -3,12 +3,12 @@
 #
 #   sh benches/journal.sh [N]      a deploy of N shell tasks, 1,000 if not given
 #
-# Both programs are built first, in the profile that `UNFURL_PROFILE` names (release).
+# Both programs are built first, in the profile that `UNFURL_PROFILE` names (dist).
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/.." && pwd)
 cd "$root"
-profile=${UNFURL_PROFILE:-release}
+profile=${UNFURL_PROFILE:-dist}
 target=${CARGO_TARGET_DIR:-target}
 case $target in /*) ;; *) target=$root/$target ;; esac
 folder=$target/$([ "$profile" = dev ] && echo debug || echo "$profile")

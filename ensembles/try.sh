@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 name=${1:-}
 if [ -z "$name" ] || [ ! -f "ensembles/$name/ensemble.yaml" ]; then
   echo "usage: sh ensembles/try.sh NAME [OPTION...]" >&2
-  echo "NAME is one of:" ensembles/*/ | sed 's,ensembles/\([^/]*\)/,\1,g' >&2
+  echo "NAME is one of:" ensembles/*/ensemble.yaml | sed 's,ensembles/\([^/]*\)/ensemble.yaml,\1,g' >&2
   exit 2
 fi
 shift
@@ -25,9 +25,14 @@ if ! command -v cc >/dev/null; then
   exit 1
 fi
 
-cargo build --release --locked
+# The profile of the tests, so that neither compiles the libraries of the other again.
 target=${CARGO_TARGET_DIR:-target}
-unfurl=$(cd "$target/release" && pwd)/unfurl
+unfurl=$target/ci/unfurl
+if [ ! -x "$unfurl" ]; then
+  echo "Building $unfurl, which takes about MINUTES minutes on 2 cores and GIGABYTES GB in $target." >&2
+fi
+cargo build --locked --profile ci --bin unfurl
+unfurl=$(cd "$target/ci" && pwd)/unfurl
 copy=$target/try/$name
 if [ ! -d "$copy" ]; then
   # Copied aside and renamed, so that a copy cut short is not taken for a whole one.

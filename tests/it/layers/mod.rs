@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 mod circles;
 mod documented;
 mod functions;
+mod once;
 
 use circles::{Imports, circles, imports, of_folders};
 use functions::{MAX_FUNCTION_LINES, long_functions};
