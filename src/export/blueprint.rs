@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 use super::requirement::begin;
 use super::schema::{is_plain, of_properties};
 use super::types::{Catalog, head};
-use super::values::{self, Object, is_user_visible};
+use super::values::{self, Object, Put as _, is_user_visible};
 use crate::name::TemplateName;
 use crate::tosca::{NodeTemplate, NodeType, PropertyDef};
 use crate::value::{Map, Value};
@@ -126,7 +126,7 @@ fn made(
         &own,
     )?;
     if root_type.is_none() {
-        object.insert("implementations".to_owned(), json!([]));
+        object.put("implementations", json!([]));
     }
     catalog.types.insert(type_name.clone(), object);
 
@@ -164,7 +164,7 @@ fn made_type<'d>(
 ) -> Option<Object> {
     let inherited = catalog.types.get(base_name)?;
     let mut object = head(type_name, &PRIMARY.into(), "");
-    object.insert("visibility".to_owned(), "inherit".into());
+    object.put("visibility", "inherit");
     for key in INHERITED {
         if let Some(value) = inherited.get(key) {
             object.insert(key.to_owned(), value.clone());
@@ -178,15 +178,15 @@ fn made_type<'d>(
             .collect::<Json>()
     };
     let extends = after(vec![type_name.into()], "extends");
-    object.insert("extends".to_owned(), extends);
+    object.put("extends", extends);
     let types = &catalog.service.types;
     let (visible, computed): (Vec<_>, Vec<_>) = defs.partition(|def| is_user_visible(def, None));
     let inputs = of_properties(types, visible, None);
-    object.insert("inputsSchema".to_owned(), inputs.into());
+    object.put("inputsSchema", inputs);
     let computed = of_properties(types, computed, None);
-    object.insert("computedPropertiesSchema".to_owned(), computed.into());
+    object.put("computedPropertiesSchema", computed);
     let own = requirements.iter().cloned().map(Json::Object).collect();
-    object.insert("requirements".to_owned(), after(own, "requirements"));
+    object.put("requirements", after(own, "requirements"));
     Some(object)
 }
 
@@ -201,8 +201,8 @@ fn stand_in(catalog: &mut Catalog<'_>, type_name: &str, root: Option<&NodeTempla
         });
         empty.as_object().cloned().unwrap_or_default()
     };
-    object.insert("type".to_owned(), type_name.into());
-    object.insert("name".to_owned(), PRIMARY.into());
+    object.put("type", type_name);
+    object.put("name", PRIMARY);
     let taken = catalog.topology.inputs.iter().map(|(name, def)| {
         let settable = def
             .metadata
@@ -250,11 +250,11 @@ fn topmost<'a>(catalog: &Catalog<'a>) -> Vec<&'a NodeTemplate> {
 
 fn constraint_of(catalog: &Catalog<'_>, node: &NodeTemplate) -> Object {
     let mut object = begin(node.name.as_str(), None, &Map::default());
-    object.insert("min".to_owned(), 1.into());
-    object.insert("max".to_owned(), 1.into());
-    object.insert("match".to_owned(), Json::Null);
+    object.put("min", 1);
+    object.put("max", 1);
+    object.put("match", Json::Null);
     let type_name = catalog.names.of(node.node_type.key);
-    object.insert("resourceType".to_owned(), type_name.into());
+    object.put("resourceType", type_name);
     object
 }
 

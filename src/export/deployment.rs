@@ -10,7 +10,7 @@ use super::environment::{self, Instances};
 use super::names::{self, Names};
 use super::resources;
 use super::types::Catalog;
-use super::values::{self, Object};
+use super::values::{self, Object, Put as _};
 use crate::diagnostic::Sources;
 use crate::ensemble::Manifest;
 use crate::git::Repository;
@@ -74,7 +74,7 @@ impl<'a> Exported<'a> {
         let mut answer = Object::new();
         let repositories = self.repositories();
         if !repositories.is_empty() {
-            answer.insert("repositories".to_owned(), repositories.into());
+            answer.put("repositories", repositories);
         }
         answer
     }
@@ -91,7 +91,7 @@ impl<'a> Exported<'a> {
                 Json::Object(object) => object,
                 url => Object::from_iter([("url".to_owned(), url)]),
             };
-            object.insert("file".to_owned(), file.into());
+            object.put("file", file);
             found.entry(name).or_insert_with(|| object.into());
         };
         for name in ["types", "std"] {
@@ -118,7 +118,7 @@ impl<'a> Exported<'a> {
             return answer.into();
         };
         let (name, mut blueprint) = blueprint::blueprint(&self.catalog, &primary);
-        blueprint.insert("blueprintPath".to_owned(), self.blueprint_path().into());
+        blueprint.put("blueprintPath", self.blueprint_path());
         let mut all = self.blueprints(&name, &primary);
         if all.is_empty() {
             let (own, object) = self.template(None, &name, &primary);
@@ -126,25 +126,19 @@ impl<'a> Exported<'a> {
             all.insert(own, object);
         }
         let named: Vec<&String> = all.keys().collect();
-        blueprint.insert("deploymentTemplates".to_owned(), json!(named));
+        blueprint.put("deploymentTemplates", json!(named));
         self.finish(&mut answer, &json!(all));
-        answer.insert(
-            "ApplicationBlueprint".to_owned(),
-            json!({ name: blueprint }),
-        );
+        answer.put("ApplicationBlueprint", json!({ name: blueprint }));
         answer.into()
     }
 
     /// Types, templates, the overview and the deployment templates.
     fn finish(&self, answer: &mut Object, deployment_templates: &Json) {
-        answer.insert("ResourceType".to_owned(), json!(self.catalog.types));
-        answer.insert("ResourceTemplate".to_owned(), json!(self.templates));
+        answer.put("ResourceType", json!(self.catalog.types));
+        answer.put("ResourceTemplate", json!(self.templates));
         let metadata = crate::value::Value::from(self.catalog.service.metadata.clone());
-        answer.insert("Overview".to_owned(), values::json(&metadata));
-        answer.insert(
-            "DeploymentTemplate".to_owned(),
-            deployment_templates.clone(),
-        );
+        answer.put("Overview", values::json(&metadata));
+        answer.put("DeploymentTemplate", deployment_templates.clone());
     }
 
     /// The form `deployment`, with what `topology` has on record.
@@ -157,8 +151,8 @@ impl<'a> Exported<'a> {
         let root = self.loaded.located.root();
         let folder = root.unwrap_or(self.loaded.manifest.base_dir());
         let path = names::project_path(self.repository.as_ref(), folder);
-        blueprint.insert("projectPath".to_owned(), path.into());
-        blueprint.insert("blueprintPath".to_owned(), self.blueprint_path().into());
+        blueprint.put("projectPath", path);
+        blueprint.put("blueprintPath", self.blueprint_path());
         let mut all = self.blueprints(&name, &primary);
         let wanted = self.loaded.environment.deployment_blueprint();
         let wanted = wanted
@@ -169,13 +163,11 @@ impl<'a> Exported<'a> {
             .and_then(|it| all.get(&it).cloned())
             .unwrap_or_default();
         template.extend(fresh);
-        if let Some(time) = self.commit_time() {
-            template.insert("commitTime".to_owned(), time.into());
-        }
+        template.put_some("commitTime", self.commit_time());
         set_if_missing(&mut blueprint, &own);
         all.insert(own.clone(), template.clone());
         let named: Vec<&String> = all.keys().collect();
-        blueprint.insert("deploymentTemplates".to_owned(), json!(named));
+        blueprint.put("deploymentTemplates", json!(named));
 
         let resources = resources::resources(&mut self.catalog, topology, &mut self.templates);
         let deployment = self.record(&own, &primary, &resources);
@@ -186,16 +178,10 @@ impl<'a> Exported<'a> {
         );
         self.catalog.types.shift_remove("tosca.nodes.Root");
         self.finish(&mut answer, &json!({ own.clone(): template }));
-        answer.insert(
-            "ApplicationBlueprint".to_owned(),
-            json!({ name: blueprint }),
-        );
-        answer.insert(
-            "Resource".to_owned(),
-            json!(self.titled(resources, &primary)),
-        );
-        answer.insert("Deployment".to_owned(), json!({ own: deployment }));
-        answer.insert("DeploymentEnvironment".to_owned(), environment.into());
+        answer.put("ApplicationBlueprint", json!({ name: blueprint }));
+        answer.put("Resource", json!(self.titled(resources, &primary)));
+        answer.put("Deployment", json!({ own: deployment }));
+        answer.put("DeploymentEnvironment", environment);
         answer.into()
     }
 
@@ -208,7 +194,7 @@ impl<'a> Exported<'a> {
         if let Some(resource) = resources.get_mut(&primary.name)
             && resource["title"] == *primary.name
         {
-            resource.insert("title".to_owned(), self.folder_name().into());
+            resource.put("title", self.folder_name());
         }
         resources
     }
@@ -220,21 +206,20 @@ impl<'a> Exported<'a> {
         resources: &IndexMap<String, Object>,
     ) -> Object {
         let mut deployment = Object::new();
-        deployment.insert("name".to_owned(), name.into());
-        deployment.insert("title".to_owned(), self.folder_name().into());
-        deployment.insert("__typename".to_owned(), "Deployment".into());
+        deployment.put("name", name);
+        deployment.put("title", self.folder_name());
+        deployment.put("__typename", "Deployment");
         let names: Vec<&String> = resources.keys().collect();
-        deployment.insert("resources".to_owned(), json!(names));
-        deployment.insert("primary".to_owned(), primary.name.clone().into());
-        deployment.insert("deploymentTemplate".to_owned(), name.into());
+        deployment.put("resources", json!(names));
+        deployment.put("primary", primary.name.clone());
+        deployment.put("deploymentTemplate", name);
         let manifest = self.loaded.manifest;
         if let Some(job) = manifest.root().get("lastJob").filter(|job| !job.is_null()) {
             resources::add_last_job(&mut deployment, job);
         }
         let resource = resources.get(&primary.name);
-        if let Some(url) = resources::url(&manifest.status(), &self.catalog, resource) {
-            deployment.insert("url".to_owned(), url);
-        }
+        let url = resources::url(&manifest.status(), &self.catalog, resource);
+        deployment.put_some("url", url);
         deployment
     }
 
@@ -249,7 +234,7 @@ impl<'a> Exported<'a> {
             let resolved: Environment = known.resolve(Some(name), None);
             let (mut object, types) =
                 environment::environment(&mut self.catalog, &resolved, Instances::All);
-            object.insert("name".to_owned(), name.into());
+            object.put("name", name);
             environments.insert(name.to_owned(), object.into());
             mentioned.extend(types);
         }

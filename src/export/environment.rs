@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use serde_json::{Value as Json, json};
 
 use super::types::Catalog;
-use super::values::{self, Object};
+use super::values::{self, Object, Put as _};
 use crate::name::TemplateName;
 use crate::project::{EnsembleEntry, Environment, Project};
 use crate::tosca;
@@ -35,14 +35,14 @@ pub(super) fn environment(
         .or_else(|| connections.get("_default_provider"));
     let primary = primary.cloned().unwrap_or_default();
     let mut object = Object::new();
-    object.insert("connections".to_owned(), connections.into());
-    object.insert("primary_provider".to_owned(), primary);
+    object.put("connections", connections);
+    object.put("primary_provider", primary);
     let shared = shared(catalog, environment, instances, &mut names);
-    object.insert("instances".to_owned(), shared.into());
+    object.put("instances", shared);
     let repositories = environment.repositories().map(Node::to_value);
     let repositories =
         repositories.map_or_else(|| json!({}), |it| without_users(values::json(&it)));
-    object.insert("repositories".to_owned(), repositories);
+    object.put("repositories", repositories);
     (object, names)
 }
 

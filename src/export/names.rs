@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::values::Object;
+use super::values::{Object, Put as _};
 use crate::diagnostic::Sources;
 use crate::git::Repository;
 use crate::tosca::{Origin, ServiceTemplate, TypeKey};
@@ -91,13 +91,9 @@ impl<'a> Names<'a> {
     pub(super) fn source_info(&self, origin: &Origin) -> Option<Object> {
         let (repository, file) = self.file(origin)?;
         let mut info = Object::new();
-        info.insert("file".to_owned(), file.display().to_string().into());
-        if let Some(repository) = repository {
-            info.insert("repository".to_owned(), repository.into());
-        }
-        if let Some(prefix) = &origin.prefix {
-            info.insert("prefix".to_owned(), (**prefix).into());
-        }
+        info.put("file", file.display().to_string());
+        info.put_some("repository", repository);
+        info.put_some("prefix", origin.prefix.as_deref());
         Some(info)
     }
 }

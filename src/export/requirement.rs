@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 use super::schema::{UNBOUNDED, of_constraint};
 use super::types::Catalog;
 use super::values::said_visibility;
-use super::values::{self, Object};
+use super::values::{self, Object, Put as _};
 use crate::name::TemplateName;
 use crate::tosca::{NodeTemplate, NodeType, Occurrences, Reference, RequirementDef};
 use crate::value::{Map, Value};
@@ -87,21 +87,21 @@ impl Catalog<'_> {
     fn constraint(&self, asked: &Asked<'_>) -> Option<Object> {
         let mut object = begin(asked.name, asked.description, &asked.metadata);
         let (min, max) = bounds(asked.occurrences.unwrap_or(Occurrences::ONE));
-        object.insert("min".to_owned(), min.into());
-        object.insert("max".to_owned(), max.into());
+        object.put("min", min);
+        object.put("max", max);
         match self.visibility(asked).as_deref() {
             Some("omit") => return None,
             None | Some("inherit") => {}
             Some(visibility) => {
-                object.insert("visibility".to_owned(), visibility.into());
+                object.put("visibility", visibility);
             }
         }
         if max == 0 {
             return None;
         }
         let (matched, type_name) = self.target(asked)?;
-        object.insert("match".to_owned(), json!(matched));
-        object.insert("resourceType".to_owned(), type_name.into());
+        object.put("match", json!(matched));
+        object.put("resourceType", type_name);
         Some(object)
     }
 
@@ -209,7 +209,7 @@ impl Catalog<'_> {
             }
         }
         if !demands.is_empty() {
-            object.insert("inputsSchema".to_owned(), json!({ "properties": demands }));
+            object.put("inputsSchema", json!({ "properties": demands }));
         }
         let inner: Vec<Object> = filters
             .iter()
@@ -218,18 +218,18 @@ impl Catalog<'_> {
             .map(|(name, node)| self.inner_constraint(&name, &node, wanted, depth))
             .collect();
         if !inner.is_empty() {
-            object.insert("requirementsFilter".to_owned(), json!(inner));
+            object.put("requirementsFilter", json!(inner));
         }
     }
 
     fn override_target(&mut self, object: &mut Object, first: &Node) {
         if let Some(template) = first.as_str() {
-            object.insert("match".to_owned(), template.into());
+            object.put("match", template);
         } else if let Some(name) = first.get("get_nodes_of_type").and_then(Node::as_str)
             && let Some(key) = self.service.types.key_of_node_type(name)
         {
             let name = self.add(key);
-            object.insert("resourceType".to_owned(), name.into());
+            object.put("resourceType", name);
         }
     }
 
@@ -288,9 +288,9 @@ impl Catalog<'_> {
         let description = node.get("description").and_then(Node::as_str);
         let mut object = begin(name, description, &metadata);
         if let Some([min, max]) = node.get("occurrences").and_then(Node::as_seq) {
-            object.insert("min".to_owned(), values::json(&min.to_value()));
+            object.put("min", values::json(&min.to_value()));
             let max = max.as_int().map_or(json!(UNBOUNDED), |max| json!(max));
-            object.insert("max".to_owned(), max);
+            object.put("max", max);
         }
         let target = self.types.get(wanted).and_then(|object| {
             let all = object.get("requirements")?.as_array()?;
@@ -396,13 +396,11 @@ impl Catalog<'_> {
         let visibility = visibility.or_else(|| constraint.get("visibility").cloned());
         let mut object = Object::new();
         let name = constraint.get("name").cloned().unwrap_or_default();
-        object.insert("constraint".to_owned(), constraint.into());
-        object.insert("name".to_owned(), name);
-        object.insert("match".to_owned(), matched);
-        object.insert("__typename".to_owned(), "Requirement".into());
-        if let Some(visibility) = visibility {
-            object.insert("visibility".to_owned(), visibility);
-        }
+        object.put("constraint", constraint);
+        object.put("name", name);
+        object.put("match", matched);
+        object.put("__typename", "Requirement");
+        object.put_some("visibility", visibility);
         object.into()
     }
 }
@@ -420,9 +418,9 @@ fn says_more(own: &RequirementDef) -> bool {
 /// A constraint of a name, without anything it asks for.
 pub(super) fn begin(name: &str, description: Option<&str>, metadata: &Map) -> Object {
     let mut object = Object::new();
-    object.insert("name".to_owned(), name.into());
-    object.insert("description".to_owned(), description.unwrap_or("").into());
-    object.insert("__typename".to_owned(), "RequirementConstraint".into());
+    object.put("name", name);
+    object.put("description", description.unwrap_or(""));
+    object.put("__typename", "RequirementConstraint");
     for key in ["badge", "title", "icon"] {
         if let Some(value) = metadata.get(key) {
             object.insert(key.to_owned(), values::json(value));

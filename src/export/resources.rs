@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 
 use super::blueprint::Templates;
 use super::types::Catalog;
-use super::values::{self, Object};
+use super::values::{self, Object, Put as _};
 use crate::name::Status;
 use crate::topology::{Entity, Topology};
 use crate::tosca::NodeTemplate;
@@ -92,27 +92,22 @@ fn resource(
         }
     }
     let mut object = Object::new();
-    object.insert("name".to_owned(), entity.name.as_str().into());
-    object.insert("title".to_owned(), template["title"].clone());
-    object.insert("template".to_owned(), node.template.name.as_str().into());
-    object.insert(
-        "state".to_owned(),
+    object.put("name", entity.name.as_str());
+    object.put("title", template["title"].clone());
+    object.put("template", node.template.name.as_str());
+    object.put(
+        "state",
         json!(entity.state.map(crate::name::NodeState::number)),
     );
-    object.insert("status".to_owned(), status.number().into());
-    object.insert("__typename".to_owned(), "Resource".into());
-    object.insert("imported".to_owned(), json!(node.imported.as_deref()));
-    if let Some(visibility) = visibility {
-        object.insert("visibility".to_owned(), visibility.into());
-    }
-    object.insert("protected".to_owned(), json!(entity.protected));
-    object.insert(
-        "attributes".to_owned(),
-        attributes(entity, &node.template).into(),
-    );
+    object.put("status", status.number());
+    object.put("__typename", "Resource");
+    object.put("imported", json!(node.imported.as_deref()));
+    object.put_some("visibility", visibility);
+    object.put("protected", json!(entity.protected));
+    object.put("attributes", attributes(entity, &node.template));
     let computed = computed_properties(entity, &node.template);
-    object.insert("computedProperties".to_owned(), computed.into());
-    object.insert("connections".to_owned(), connections(template).into());
+    object.put("computedProperties", computed);
+    object.put("connections", connections(template));
     Some(object)
 }
 
@@ -218,25 +213,23 @@ pub(super) fn add_last_job(deployment: &mut Object, job: &Node) {
             .filter(|it| !it.is_empty())
     };
     let workflow = text("workflow");
-    if let Some(workflow) = workflow {
-        deployment.insert("workflow".to_owned(), workflow.into());
-    }
+    deployment.put_some("workflow", workflow);
     let state = job.get("readyState");
     let word = state.and_then(|it| it.get("effective").or_else(|| it.get("local")));
     if let Some(mut status) = word.and_then(Node::as_str).and_then(Status::parse) {
         if workflow == Some("undeploy") && status == Status::Ok {
             status = Status::Absent;
         }
-        deployment.insert("status".to_owned(), status.number().into());
+        deployment.put("status", status.number());
     }
     let summary = job.get("summary").map(Node::to_value);
     let summary = summary.map_or_else(|| json!(""), |summary| values::json(&summary));
-    deployment.insert("summary".to_owned(), summary);
+    deployment.put("summary", summary);
     if let Some(time) = text("endTime")
         .or_else(|| text("startTime"))
         .and_then(moment)
     {
-        deployment.insert("deployTime".to_owned(), time.into());
+        deployment.put("deployTime", time);
     }
 }
 

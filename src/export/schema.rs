@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use super::values::{self, Object};
+use super::values::{self, Object, Put as _};
 use crate::tosca::{DataKind, PropertyDef, Rule, ScalarKind, Schema, Types};
 use crate::value::{Map, REDACTED, Value};
 
@@ -32,20 +32,17 @@ fn object_of<'d>(
         .map(|def| (def.name.to_string(), of_property(types, def, depth).into()))
         .collect();
     if let Some(type_name) = type_name {
-        properties.insert("$toscatype".to_owned(), json!({ "const": type_name }));
+        properties.put("$toscatype", json!({ "const": type_name }));
     }
     let mut object = Object::new();
-    object.insert("type".to_owned(), "object".into());
-    object.insert("properties".to_owned(), properties.into());
+    object.put("type", "object");
+    object.put("properties", properties);
     object
 }
 
 fn of_property(types: &Types, def: &PropertyDef, depth: usize) -> Object {
     let mut object = Object::new();
-    object.insert(
-        "title".to_owned(),
-        def.title.as_deref().unwrap_or(&def.name).into(),
-    );
+    object.put("title", def.title.as_deref().unwrap_or(&def.name));
     if let Some(default) = &def.default
         && !values::is_server_only(default)
     {
@@ -56,15 +53,13 @@ fn of_property(types: &Types, def: &PropertyDef, depth: usize) -> Object {
             values::json(default)
         };
         if !shown.is_null() {
-            object.insert("default".to_owned(), shown);
+            object.put("default", shown);
         }
     }
     if def.required {
-        object.insert("required".to_owned(), true.into());
+        object.put("required", true);
     }
-    if let Some(description) = &def.description {
-        object.insert("description".to_owned(), (**description).into());
-    }
+    object.put_some("description", def.description.as_deref());
     for (key, value) in &def.metadata {
         object.insert(key.to_string(), values::json(value));
     }
@@ -75,7 +70,7 @@ fn of_property(types: &Types, def: &PropertyDef, depth: usize) -> Object {
 /// The schema of the items of a list or the values of a map.
 fn of_entry(types: &Types, schema: &Schema, depth: usize) -> Object {
     let mut object = Object::new();
-    object.insert("required".to_owned(), true.into());
+    object.put("required", true);
     add_schema(types, &mut object, schema, &Map::default(), depth);
     object
 }
@@ -84,7 +79,7 @@ fn add_schema(types: &Types, object: &mut Object, schema: &Schema, metadata: &Ma
     let type_name = schema.type_name.as_str();
     let is_own = matches!(type_name, "string" | "boolean" | "map" | "list");
     if !is_own && !object.contains_key("properties") {
-        object.insert("$toscatype".to_owned(), type_name.into());
+        object.put("$toscatype", type_name);
     }
     let mut rules: Vec<&Rule> = Vec::new();
     let simple = match schema.kind {
@@ -122,7 +117,7 @@ fn add_schema(types: &Types, object: &mut Object, schema: &Schema, metadata: &Ma
         Some(only) if rest.is_empty() => object.extend(only),
         Some(first) => {
             let all: Vec<Object> = std::iter::once(first).chain(rest).collect();
-            object.insert("allOf".to_owned(), json!(all));
+            object.put("allOf", json!(all));
         }
     }
 }
@@ -136,7 +131,7 @@ fn complex(
     depth: usize,
 ) {
     if depth >= DEEPEST {
-        object.insert("type".to_owned(), "object".into());
+        object.put("type", "object");
         return;
     }
     let own = data.properties.values().map(|def| &**def);
@@ -150,7 +145,7 @@ fn complex(
     let mut inner = object_of(types, visible, Some(schema.type_name.as_str()), depth + 1);
     if data.metadata.contains_key("additionalProperties") {
         let any = json!({ "type": "string", "required": true });
-        object.insert("additionalProperties".to_owned(), any);
+        object.put("additionalProperties", any);
         let properties = inner.get("properties").and_then(Json::as_object);
         if properties.is_some_and(|properties| properties.len() == 1) {
             inner.remove("properties");

@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 use std::sync::Arc;
 
 use super::types::Catalog;
-use super::values::{self, Object};
+use super::values::{self, Object, Put as _};
 use crate::tosca::{NodeTemplate, Property, RelationshipTemplate};
 use crate::value::{Map, Value};
 
@@ -40,11 +40,11 @@ impl Catalog<'_> {
                 property["value"] = Json::Object(values.collect());
             }
         }
-        object.insert("properties".to_owned(), properties.into());
-        object.insert("dependencies".to_owned(), self.dependencies(node).into());
+        object.put("properties", properties);
+        object.put("dependencies", self.dependencies(node));
         let visibility = visibility(node);
         if visibility != "inherit" {
-            object.insert("visibility".to_owned(), visibility.into());
+            object.put("visibility", visibility);
         }
         object
     }
@@ -55,14 +55,9 @@ impl Catalog<'_> {
         let name = template.name.as_ref().map_or("", |name| name.as_str());
         let description = template.description.as_deref();
         let mut object = begin(name, &type_name, description, &template.metadata, &[]);
-        object.insert(
-            "properties".to_owned(),
-            properties(&template.properties).into(),
-        );
-        object.insert("dependencies".to_owned(), json!([]));
-        if let Some(visibility) = values::said_visibility(&template.metadata) {
-            object.insert("visibility".to_owned(), visibility.into());
-        }
+        object.put("properties", properties(&template.properties));
+        object.put("dependencies", json!([]));
+        object.put_some("visibility", values::said_visibility(&template.metadata));
         object
     }
 }
@@ -78,14 +73,14 @@ fn begin(
     let title = metadata.shift_remove("title").filter(Value::is_truthy);
     metadata.shift_remove("before_patch");
     let mut object = Object::new();
-    object.insert("type".to_owned(), type_name.into());
-    object.insert("name".to_owned(), name.into());
+    object.put("type", type_name);
+    object.put("name", name);
     let title = title.map_or_else(|| name.into(), |title| values::json(&title));
-    object.insert("title".to_owned(), title);
-    object.insert("description".to_owned(), description.unwrap_or("").into());
-    object.insert("directives".to_owned(), json!(directives));
+    object.put("title", title);
+    object.put("description", description.unwrap_or(""));
+    object.put("directives", json!(directives));
     if !metadata.is_empty() {
-        object.insert("metadata".to_owned(), values::json(&Value::from(metadata)));
+        object.put("metadata", values::json(&Value::from(metadata)));
     }
     object
 }

@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 
 use super::names::Names;
 use super::schema::of_properties;
-use super::values::{self, Object, is_user_visible};
+use super::values::{self, Object, Put as _, is_user_visible};
 use crate::tosca::{
     NodeType, Operations, PropertyDef, ServiceTemplate, TopologyTemplate, TypeInfo, TypeKey,
 };
@@ -89,12 +89,12 @@ impl<'a> Catalog<'a> {
             let attributes = node_type.attributes.values().map(|def| &**def);
             let visible = attributes.filter(|def| is_user_visible(def, None));
             let outputs = of_properties(types, visible, None);
-            object.insert("outputsSchema".to_owned(), outputs.into());
+            object.put("outputsSchema", outputs);
             let requirements = node_type.requirements.values();
             let constraints = requirements.filter_map(|def| self.declared_constraint(def));
-            object.insert(
-                "requirements".to_owned(),
-                constraints.map(Json::Object).collect(),
+            object.put(
+                "requirements",
+                constraints.map(Json::Object).collect::<Json>(),
             );
             return Some(object);
         }
@@ -129,14 +129,12 @@ impl<'a> Catalog<'a> {
             .get("internal")
             .is_some_and(Value::is_truthy);
         let visibility = if is_internal { "hidden" } else { "inherit" };
-        object.insert("visibility".to_owned(), visibility.into());
+        object.put("visibility", visibility);
         if !origin.metadata.is_empty() {
             let metadata = Value::from(origin.metadata.clone());
-            object.insert("metadata".to_owned(), values::json(&metadata));
+            object.put("metadata", values::json(&metadata));
         }
-        if let Some(info) = self.names.source_info(&origin) {
-            object.insert("_sourceinfo".to_owned(), info.into());
-        }
+        object.put_some("_sourceinfo", self.names.source_info(&origin));
         object
     }
 
@@ -154,7 +152,7 @@ impl<'a> Catalog<'a> {
             let family = types.family(capability.capability_type.key);
             names.extend(family.iter().map(|key| self.names.of(*key)));
         }
-        object.insert("extends".to_owned(), json!(names));
+        object.put("extends", json!(names));
     }
 
     fn add_operations(&self, object: &mut Object, operations: &Operations) {
@@ -167,7 +165,7 @@ impl<'a> Catalog<'a> {
             .collect();
         names.sort_unstable();
         names.dedup();
-        object.insert("implementations".to_owned(), json!(names));
+        object.put("implementations", json!(names));
         let needed: Vec<String> = operations
             .connection_types()
             .into_iter()
@@ -176,7 +174,7 @@ impl<'a> Catalog<'a> {
                 found.map_or_else(|| name.to_string(), |found| self.names.of(found.key))
             })
             .collect();
-        object.insert("implementation_requirements".to_owned(), json!(needed));
+        object.put("implementation_requirements", json!(needed));
     }
 
     fn add_properties<'d>(&self, object: &mut Object, defs: impl Iterator<Item = &'d PropertyDef>) {
@@ -184,9 +182,9 @@ impl<'a> Catalog<'a> {
             defs.partition(|def| is_user_visible(def, None));
         let types = &self.service.types;
         let visible = of_properties(types, visible, None);
-        object.insert("inputsSchema".to_owned(), visible.into());
+        object.put("inputsSchema", visible);
         let computed = of_properties(types, computed, None);
-        object.insert("computedPropertiesSchema".to_owned(), computed.into());
+        object.put("computedPropertiesSchema", computed);
     }
 
     /// Each capability with properties stands among the inputs as an object.
@@ -242,7 +240,7 @@ impl<'a> Catalog<'a> {
                 Some(2..) if concrete.is_none_or(|it| it.as_bool() == Some(false)) => json!([]),
                 _ => continue,
             };
-            object.insert("implementations".to_owned(), made);
+            object.put("implementations", made);
         }
     }
 }

@@ -45,6 +45,24 @@ pub(super) fn said_visibility(metadata: &Map) -> Option<String> {
     internal.then(|| "hidden".to_owned())
 }
 
+/// Sets entries of objects by names that are fixed.
+pub(super) trait Put {
+    fn put(&mut self, key: &str, value: impl Into<Json>);
+
+    /// Sets an entry if there is a value.
+    fn put_some(&mut self, key: &str, value: Option<impl Into<Json>>) {
+        if let Some(value) = value {
+            self.put(key, value);
+        }
+    }
+}
+
+impl Put for Object {
+    fn put(&mut self, key: &str, value: impl Into<Json>) {
+        self.insert(key.to_owned(), value.into());
+    }
+}
+
 /// Whether a template is left out of the export.
 pub(super) fn is_omitted(object: &Object) -> bool {
     object.get("visibility").is_some_and(|it| it == "omit")

@@ -36,7 +36,7 @@ pub use error::{Error, Site};
 pub use evaluator::Evaluator;
 pub use form::is_stand_alone;
 pub use functions::{admits, port_spec};
-pub use jinja::{Document, Documents, Flaw, Library, yaml_text};
+pub use jinja::{Document, Documents, Flaw, Library, python_literal, yaml_text};
 pub use memo::Memo;
 pub use ports::{
     Answer, Clock, Effect, EffectError, Effects, Env, LocalContext, NullScope, NullWorld, Place,

@@ -101,7 +101,7 @@ impl Repository {
             let mut hooks = Hooks::of(self, new)?;
             let new = hooks.before(new)?;
             let message = hooks.message(message)?;
-            let id = self.make_commit(new, parent.as_ref(), &message)?;
+            let id = self.make_commit(new, parent.as_ref(), &message, None)?;
             let files = self.differences(base.as_ref(), new)?;
             self.make_durable(id, new, &files);
             let log = format!("commit: {}", message.lines().next().unwrap_or_default());
@@ -288,22 +288,25 @@ impl Repository {
         Ok(paths)
     }
 
-    /// Makes a commit; nothing points at it yet.
+    /// Makes a commit, by an author who is the own one unless another is given; nothing points at it
+    /// yet.
     pub(super) fn make_commit(
         &self,
         tree: Oid,
         parent: Option<&git2::Commit<'_>>,
         message: &str,
+        author: Option<&git2::Signature<'_>>,
     ) -> Result<Oid, Error> {
         if self.is_set("commit.gpgsign") {
             return self.make_signed(tree, parent.map(git2::Commit::id), message);
         }
         let failed = || self.failed("commit");
-        let (author, committer) = self.identities()?;
+        let (own, committer) = self.identities()?;
+        let author = author.unwrap_or(&own);
         let tree = self.inner.find_tree(tree).map_err(failed())?;
         let parents: Vec<_> = parent.into_iter().collect();
         self.inner
-            .commit(None, &author, &committer, message, &tree, &parents)
+            .commit(None, author, &committer, message, &tree, &parents)
             .map_err(failed())
     }
 

@@ -70,7 +70,8 @@ impl Repository {
             if tree == onto.tree_id() {
                 continue;
             }
-            let new = self.copy_commit(&commit, tree, &onto)?;
+            let message = String::from_utf8_lossy(commit.message_bytes());
+            let new = self.make_commit(tree, Some(&onto), &message, Some(&commit.author()))?;
             let base = onto.tree().map_err(self.failed("read the commit"))?;
             let files = self.differences(Some(&base), tree)?;
             self.make_durable(new, tree, &files);
@@ -178,25 +179,6 @@ impl Repository {
             upstream: upstream.to_string(),
             files: conflicts,
         })
-    }
-
-    /// The same commit with another tree and parent.
-    fn copy_commit(
-        &self,
-        commit: &git2::Commit<'_>,
-        tree: Oid,
-        onto: &git2::Commit<'_>,
-    ) -> Result<Oid, Error> {
-        let message = String::from_utf8_lossy(commit.message_bytes()).into_owned();
-        if self.is_set("commit.gpgsign") {
-            return self.make_commit(tree, Some(onto), &message);
-        }
-        let (_, committer) = self.identities()?;
-        let failed = || self.failed("commit");
-        let tree = self.inner.find_tree(tree).map_err(failed())?;
-        self.inner
-            .commit(None, &commit.author(), &committer, &message, &tree, &[onto])
-            .map_err(failed())
     }
 }
 

@@ -9,7 +9,7 @@ const DEPTH: usize = 100;
 
 /// The value of a rendered text: that of the literal it is, or else the text itself.
 pub(super) fn native(text: &str) -> Value {
-    match literal(text) {
+    match python_literal(text) {
         // A quoted text keeps its quotes, with its escapes put in.
         Some(Value::Str(inner)) => {
             let quote = text.chars().next().unwrap_or('"');
@@ -20,8 +20,8 @@ pub(super) fn native(text: &str) -> Value {
     }
 }
 
-/// The value of a Python literal.
-fn literal(text: &str) -> Option<Value> {
+/// The value of a literal of Python, as `ast.literal_eval` has it; none if the text is no literal.
+pub fn python_literal(text: &str) -> Option<Value> {
     let first = text.bytes().next()?;
     if !(first.is_ascii_digit() || b"+-.([{\"'TFN".contains(&first)) {
         return None;

@@ -32,3 +32,4 @@ mod variables;
 
 pub use document::{Document, Documents, Flaw, Library};
 pub use dump::yaml_text;
+pub use literal::python_literal;

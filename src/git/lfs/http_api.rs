@@ -4,7 +4,7 @@ use super::Error;
 use super::credentials::{self, Login};
 use super::endpoint::HttpEndpoint;
 use super::lock::{Created, LfsLock};
-use super::reply::{Page, lock_in, message_in, page_in};
+use super::reply::{Page, lock_in, message_in, page_in, refusal};
 use super::settings::{Settings, about_url};
 use crate::system::http::{self, Limits, Request, Response};
 use crate::value::{Secrets, encode_percent};
@@ -221,18 +221,14 @@ impl HttpApi {
     }
 
     fn refused(&self, response: &Response) -> Error {
-        let server = self.endpoint.url.clone();
         let message = message_in(&response.body);
-        let error = match response.status {
-            401 => Error::Unauthorized { server, message },
-            403 => Error::Forbidden { server, message },
-            status @ (404 | 405 | 410 | 501) => Error::NoLocks { server, status },
-            status => Error::Failed {
-                server,
-                status,
-                message,
-            },
-        };
+        let no_locks = [404, 405, 410, 501];
+        let error = refusal(
+            self.endpoint.url.clone(),
+            message,
+            response.status,
+            &no_locks,
+        );
         error.without(&self.secrets)
     }
 

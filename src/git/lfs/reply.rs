@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::Error;
 use super::LfsLock;
 use super::packets::{Answer, answers};
 
@@ -55,6 +56,20 @@ pub(super) fn message_in(body: &[u8]) -> String {
     let value: Option<Value> = serde_json::from_slice(body).ok();
     let message = value.and_then(|value| value.get("message").and_then(text_of));
     message.unwrap_or_default()
+}
+
+/// The error of a server that refused, with a status that may tell that it keeps no locks.
+pub(super) fn refusal(server: String, message: String, status: u16, no_locks: &[u16]) -> Error {
+    match status {
+        401 => Error::Unauthorized { server, message },
+        403 => Error::Forbidden { server, message },
+        status if no_locks.contains(&status) => Error::NoLocks { server, status },
+        status => Error::Failed {
+            server,
+            status,
+            message,
+        },
+    }
 }
 
 fn lock_of(value: &Value) -> Option<LfsLock> {

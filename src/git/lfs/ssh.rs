@@ -5,7 +5,7 @@ use super::endpoint::SshEndpoint;
 use super::error::clean;
 use super::lock::{Created, LfsLock};
 use super::packets::{Answer, Requests, answers};
-use super::reply::{Page, lock_in_answer, page_in_answer};
+use super::reply::{Page, lock_in_answer, page_in_answer, refusal};
 use super::settings::{Settings, SshCommand};
 use crate::system::process::{self, Helper, Output};
 use crate::text::quoted_always;
@@ -112,18 +112,9 @@ fn ask(
 }
 
 fn refused(to: &SshEndpoint, answer: &Answer) -> Error {
-    let server = to.shown();
-    let message = clean(&answer.message(), &Secrets::default());
-    match answer.status().unwrap_or_default() {
-        401 => Error::Unauthorized { server, message },
-        403 => Error::Forbidden { server, message },
-        status @ (400 | 404 | 501) => Error::NoLocks { server, status },
-        status => Error::Failed {
-            server,
-            status,
-            message,
-        },
-    }
+    let message = clean(&answer.message(), &[]);
+    let status = answer.status().unwrap_or_default();
+    refusal(to.shown(), message, status, &[400, 404, 501])
 }
 
 fn garbled(to: &SshEndpoint, reason: &str) -> Error {

@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Span};
+use crate::expr::python_literal;
 use crate::value::{Fold, Map, Value};
 
 use super::error::Problem;
-use super::literal;
 use super::model::{ALL, Inventory, UNGROUPED};
 use super::range;
 
@@ -85,7 +85,7 @@ impl Reader {
                 let (key, value) = line
                     .split_once('=')
                     .ok_or_else(|| Problem::GroupVariable(line.to_owned()))?;
-                let data = Map::from_iter([(key.trim().into(), literal::read(value.trim()))]);
+                let data = Map::from_iter([(key.trim().into(), value_of(value.trim()))]);
                 self.inventory.add_group(self.group.as_str(), data);
                 Ok(())
             }
@@ -136,13 +136,22 @@ impl Reader {
             let (key, value) = word
                 .split_once('=')
                 .ok_or_else(|| Problem::HostVariable(word.clone()))?;
-            data.insert(key.into(), literal::read(value));
+            data.insert(key.into(), value_of(value));
         }
         for name in names {
             self.inventory.add_host(name.as_str(), data.clone())?;
             self.inventory.put(&name, &self.group);
         }
         Ok(())
+    }
+}
+
+/// The value that a text means: that of a literal of Python, or else the text. A whole number
+/// that is too large for one stays a text.
+fn value_of(text: &str) -> Value {
+    match python_literal(text.trim()) {
+        None | Some(Value::Big(_)) => Value::str(text),
+        Some(value) => value,
     }
 }
 

@@ -31,7 +31,6 @@
 mod arguments;
 mod error;
 mod ini;
-mod literal;
 mod model;
 mod own;
 mod range;

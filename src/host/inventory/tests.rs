@@ -215,3 +215,19 @@ fn what_is_added_later_goes_before_what_was_there() {
     assert_eq!(inventory.data("b")["y"].as_int(), Some(1));
     assert_eq!(hosts(&inventory, "web"), ["a", "b"]);
 }
+
+#[test]
+fn values_are_literals_of_python() {
+    let inventory =
+        read("[web]\na hex=0x10 long=1_000 mode=010 big=12345678901234567890 word=yes\n");
+    let data = inventory.data("a");
+    assert_eq!(data["hex"].as_int(), Some(16));
+    assert_eq!(data["long"].as_int(), Some(1000));
+    for (name, text) in [
+        ("mode", "010"),
+        ("big", "12345678901234567890"),
+        ("word", "yes"),
+    ] {
+        assert_eq!(data[name].as_str(), Some(text));
+    }
+}

@@ -11,8 +11,8 @@ use crate::host::change::Like;
 pub(crate) struct Names {
     users: HashMap<u32, String>,
     groups: HashMap<u32, String>,
-    user_ids: HashMap<String, Option<u32>>,
-    group_ids: HashMap<String, Option<u32>>,
+    user_ids: HashMap<String, u32>,
+    group_ids: HashMap<String, u32>,
 }
 
 /// Who is to own something, by number; none keeps it.
@@ -50,30 +50,30 @@ impl Names {
     }
 
     fn user_id(&mut self, name: &str) -> Result<u32, String> {
-        let look_up = || {
-            let user = User::from_name(name).ok().flatten();
-            user.map_or_else(|| name.parse().ok(), |user| Some(user.uid.as_raw()))
-        };
-        let found = *self.user_ids.entry(name.to_owned()).or_insert_with(look_up);
-        // It may be made by the next change.
-        if found.is_none() {
-            self.user_ids.remove(name);
-        }
-        found.ok_or_else(|| format!("invalid user: `{name}`"))
+        let user = || User::from_name(name).ok().flatten();
+        let id = || user().map(|user| user.uid.as_raw());
+        id_of(&mut self.user_ids, "user", name, id)
     }
 
     fn group_id(&mut self, name: &str) -> Result<u32, String> {
-        let look_up = || {
-            let group = Group::from_name(name).ok().flatten();
-            group.map_or_else(|| name.parse().ok(), |group| Some(group.gid.as_raw()))
-        };
-        let found = *self
-            .group_ids
-            .entry(name.to_owned())
-            .or_insert_with(look_up);
-        if found.is_none() {
-            self.group_ids.remove(name);
-        }
-        found.ok_or_else(|| format!("invalid group: `{name}`"))
+        let group = || Group::from_name(name).ok().flatten();
+        let id = || group().map(|group| group.gid.as_raw());
+        id_of(&mut self.group_ids, "group", name, id)
     }
+}
+
+/// The id of a name, which may be an id itself.
+fn id_of(
+    known: &mut HashMap<String, u32>,
+    kind: &str,
+    name: &str,
+    look_up: impl FnOnce() -> Option<u32>,
+) -> Result<u32, String> {
+    if let Some(id) = known.get(name) {
+        return Ok(*id);
+    }
+    let id = look_up().or_else(|| name.parse().ok());
+    let id = id.ok_or_else(|| format!("invalid {kind}: `{name}`"))?;
+    known.insert(name.to_owned(), id);
+    Ok(id)
 }
