@@ -42,6 +42,21 @@ struct Shared {
     failure: Mutex<Option<Error>>,
 }
 
+impl Shared {
+    fn new(scope: Arc<dyn Scope>, world: Arc<dyn World>, memo: Arc<Memo>, limit: usize) -> Self {
+        Self {
+            scope,
+            world,
+            memo,
+            tracker: Tracker::new(limit),
+            paths: Cache::default(),
+            safe: false,
+            around: None,
+            failure: Mutex::default(),
+        }
+    }
+}
+
 impl Debug for Evaluator {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Evaluator").finish_non_exhaustive()
@@ -61,16 +76,7 @@ impl Evaluator {
         memo: Arc<Memo>,
         limit: usize,
     ) -> Self {
-        Self(Arc::new(Shared {
-            scope,
-            world,
-            memo,
-            tracker: Tracker::new(limit),
-            paths: Cache::default(),
-            safe: false,
-            around: None,
-            failure: Mutex::default(),
-        }))
+        Self(Arc::new(Shared::new(scope, world, memo, limit)))
     }
 
     /// The same evaluator, for a task: the attributes of `of`, the artifact that it executes, see
@@ -88,16 +94,14 @@ impl Evaluator {
         if let Some(Value::Entity(host)) = self.scope().special(task.target, ".parent") {
             context.vars.set("HOST", Var::Attributes(host));
         }
-        let shared = &self.0;
+        let Shared {
+            scope, world, memo, ..
+        } = &*self.0;
+        let (scope, world, memo) = (Arc::clone(scope), Arc::clone(world), Arc::clone(memo));
         Self(Arc::new(Shared {
-            scope: Arc::clone(&shared.scope),
-            world: Arc::clone(&shared.world),
-            memo: Arc::clone(&shared.memo),
-            tracker: Tracker::new(DEPTH),
-            paths: Cache::default(),
-            safe: shared.safe,
+            safe: self.0.safe,
             around: Some((of, context)),
-            failure: Mutex::default(),
+            ..Shared::new(scope, world, memo, DEPTH)
         }))
     }
 
@@ -120,14 +124,8 @@ impl Evaluator {
     /// outside of the model. It needs a memo of its own.
     pub fn safe(scope: Arc<dyn Scope>, world: Arc<dyn World>, memo: Arc<Memo>) -> Self {
         Self(Arc::new(Shared {
-            scope,
-            world: sealed(world),
-            memo,
-            tracker: Tracker::new(DEPTH),
-            paths: Cache::default(),
             safe: true,
-            around: None,
-            failure: Mutex::default(),
+            ..Shared::new(scope, sealed(world), memo, DEPTH)
         }))
     }
 

@@ -441,6 +441,28 @@ mod tests {
     }
 
     #[test]
+    fn a_path_is_ignored_dirty_or_neither() {
+        let place = Place::new();
+        let clean = place.write("clean", "");
+        place.write(".gitignore", "*.log\n");
+        place.commit();
+        let ignored = place.write("x.log", "");
+        let untracked = place.write("new", "");
+        let added = place.write("added", "");
+        place.git(&["add", "added"]);
+        let repository = place.open();
+        for (path, is_ignored, is_dirty) in [
+            (clean, false, false),
+            (ignored, true, false),
+            (untracked, false, true),
+            (added, false, true),
+        ] {
+            assert_eq!(repository.is_ignored(&path).unwrap(), is_ignored);
+            assert_eq!(repository.is_dirty(&[&path]).unwrap(), is_dirty);
+        }
+    }
+
+    #[test]
     fn a_pattern_is_excluded_once_and_only_if_the_project_does_not() {
         let place = Place::new();
         place.write(".gitignore", "**/jobs\n");

@@ -223,33 +223,30 @@ impl Sftp {
         let attributes = self.session.fstat(handle.as_ref()).await.map_err(read)?;
         let size = attributes.attrs.size.unwrap_or_default();
         let into = Arc::new(into);
+        let part = || Part {
+            session: Arc::clone(&self.session),
+            handle: Arc::clone(&handle),
+            into: Arc::clone(&into),
+            path: path.to_owned(),
+        };
         let mut parts = JoinSet::new();
         let mut offset = 0;
         while offset < size || !parts.is_empty() {
             if offset < size && parts.len() < ON_THEIR_WAY {
                 let end = size.min(offset + self.part);
-                let part = Part {
-                    session: Arc::clone(&self.session),
-                    handle: Arc::clone(&handle),
-                    into: Arc::clone(&into),
-                    path: path.to_owned(),
-                };
+                let part = part();
                 parts.spawn(async move { part.read(offset, Some(end)).await });
                 offset = end;
             } else if let Some(part) = parts.join_next().await {
                 part.map_err(|_| stopped("read", path))??;
             }
         }
-        let part = Part {
-            session: Arc::clone(&self.session),
-            handle: Arc::clone(&handle),
-            into,
-            path: path.to_owned(),
-        };
+        let part = part();
         // Some files do not tell their length.
         let end = part.read(size, None).await?;
         self.session.close(handle.as_ref()).await.map_err(read)?;
-        let into = Arc::into_inner(part.into).ok_or_else(|| stopped("read", path))?;
+        drop(part);
+        let into = Arc::into_inner(into).ok_or_else(|| stopped("read", path))?;
         Ok((into, end))
     }
 

@@ -52,10 +52,8 @@ impl ChangeView {
         };
         let room = width.saturating_sub(indent + line.chars().count() + 2);
         let room = room.saturating_sub(follows.chars().count());
-        words::append(
-            &mut line,
-            format_args!(": {}{}", self.sides(room), words::one_line(&follows)),
-        );
+        let (sides, follows) = (self.sides(room), words::one_line(&follows));
+        words::append(&mut line, format_args!(": {sides}{follows}"));
         words::append(text, format_args!("{:indent$}{line}", ""));
         if let Some(place) = place {
             let used = indent + line.chars().count() + 3 + place.chars().count();

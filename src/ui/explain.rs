@@ -122,13 +122,11 @@ impl ExplainView {
     fn write_head(&self, text: &mut String, width: usize) {
         let mut head = words::one_line(&self.name).into_owned();
         let kind = if self.exists { "" } else { "does not exist; " };
+        let (template, of) = (&self.template, &self.type_name);
+        let (template, of) = (words::one_line(template), words::one_line(of));
         words::append(
             &mut head,
-            format_args!(
-                ": {kind}template `{}`, type {}",
-                words::one_line(&self.template),
-                words::one_line(&self.type_name)
-            ),
+            format_args!(": {kind}template `{template}`, type {of}"),
         );
         text.push_str(&head);
         if let Some(place) = &self.place {
@@ -148,12 +146,12 @@ impl ExplainView {
         };
         let because = self.status_because.as_deref();
         let because = because.map_or(String::new(), |why| format!(", because {why}"));
-        fact(text, "status", &format!("{status}{because}"));
+        words::fact(text, "status", &format!("{status}{because}"));
         if let Some(state) = self.state {
-            fact(text, "state", state.as_str());
+            words::fact(text, "state", state.as_str());
         }
         for known in &self.facts {
-            fact(text, known.label, &known.text);
+            words::fact(text, known.label, &known.text);
         }
     }
 
@@ -215,13 +213,6 @@ impl ExplainView {
     }
 }
 
-fn fact(text: &mut String, label: &str, value: &str) {
-    words::append(
-        text,
-        format_args!("  {label}: {}\n", words::one_line(value)),
-    );
-}
-
 fn write_links(text: &mut String, heading: &str, links: &[LinkView]) {
     if links.is_empty() {
         words::append(text, format_args!("\n{heading}: nothing\n"));
@@ -232,10 +223,8 @@ fn write_links(text: &mut String, heading: &str, links: &[LinkView]) {
         let name = words::one_line(&link.name);
         let through = link.through().join("; ");
         let through = words::one_line(&through);
-        words::append(
-            text,
-            format_args!("- {name} ({}): {through}\n", link.status),
-        );
+        let status = link.status;
+        words::append(text, format_args!("- {name} ({status}): {through}\n"));
     }
     if links.len() > MOST_LINKS {
         let more = words::count(links.len() - MOST_LINKS, "other");

@@ -113,10 +113,8 @@ impl JobsView {
         let mut text = table.render(width);
         if self.total > self.jobs.len() {
             let more = words::count(self.total - self.jobs.len(), "earlier job");
-            words::append(
-                &mut text,
-                format_args!("and {more}; `--limit 0` shows all\n"),
-            );
+            let line = format_args!("and {more}; `--limit 0` shows all\n");
+            words::append(&mut text, line);
         }
         text
     }
@@ -171,10 +169,7 @@ impl JobView {
         ];
         for (label, fact) in facts {
             if let Some(fact) = fact {
-                words::append(
-                    text,
-                    format_args!("  {label}: {}\n", words::one_line(&fact)),
-                );
+                words::fact(text, label, &fact);
             }
         }
     }
@@ -267,20 +262,12 @@ impl TaskLine {
             return;
         }
         let target = self.target.strip_prefix("::").unwrap_or(&self.target);
-        words::append(
-            text,
-            format_args!(
-                "\n{}: {} of {}\n",
-                self.id,
-                words::one_line(&self.operation),
-                words::one_line(target)
-            ),
-        );
+        let (id, target) = (&self.id, words::one_line(target));
+        let operation = words::one_line(&self.operation);
+        words::append(text, format_args!("\n{id}: {operation} of {target}\n"));
         for message in &self.messages {
-            words::append(
-                text,
-                format_args!("- error: {}\n", words::one_line(message)),
-            );
+            let message = words::one_line(message);
+            words::append(text, format_args!("- error: {message}\n"));
         }
         let most = if single { usize::MAX } else { MOST_CHANGES };
         for change in self.changes.iter().take(most) {

@@ -173,7 +173,8 @@ mod tests {
     #[test]
     fn a_terminal_shows_what_runs_and_how_much_is_done() {
         let paper = Paper::default();
-        let mut progress = Progress::on(ProgressDrawTarget::term_like(Box::new(paper.clone())), 2);
+        let target = ProgressDrawTarget::term_like(Box::new(paper.clone()));
+        let mut progress = Progress::on(target, 2);
         progress.started("web: create");
         progress.finished("web: create");
         progress.done();

@@ -176,10 +176,8 @@ impl SummaryView {
     pub fn text(&self, width: u16) -> String {
         let mut text = format!("Job {} completed", self.id);
         if self.tasks.is_empty() {
-            words::append(
-                &mut text,
-                format_args!(": {}. No tasks ran.\n", self.status),
-            );
+            let status = self.status;
+            words::append(&mut text, format_args!(": {status}. No tasks ran.\n"));
         } else {
             if let Some(elapsed) = self.elapsed {
                 words::append(&mut text, format_args!(" in {}", words::seconds(elapsed)));

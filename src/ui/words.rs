@@ -92,6 +92,11 @@ pub(super) fn append(text: &mut String, words: Arguments<'_>) {
     text.write_fmt(words).expect("a string takes all text");
 }
 
+/// Adds a line with a fact under its label.
+pub(super) fn fact(text: &mut String, label: &str, fact: &str) {
+    append(text, format_args!("  {label}: {}\n", one_line(fact)));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

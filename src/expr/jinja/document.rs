@@ -18,11 +18,11 @@ use crate::expr::ports::World;
 use crate::expr::scope::Scope;
 use crate::value::{Handle, Map, Value};
 
-use super::engine::environment;
+use super::engine::{environment, put_plain};
 use super::error::failed;
+use super::own;
 use super::source::{Backslashes, Delimiters, prepared_as};
 use super::variables::{Functions, Variables};
-use super::{limits, own};
 
 /// How many steps a rendering may take.
 const FUEL: u64 = 50_000_000;
@@ -204,21 +204,7 @@ fn format(output: &mut Output, state: &mut State, value: &JinjaValue) -> Result<
     if value.is_undefined() {
         return Err(ErrorKind::UndefinedError.into());
     }
-    let emitted = state.get_or_insert_extension(Emitted::default()).0;
-    let length = if let Some(text) = value.as_str() {
-        output.write_str(text)?;
-        text.len()
-    } else {
-        let text = Variables::of(state)?.open(value)?.to_string();
-        output.write_str(&text)?;
-        text.len()
-    };
-    let total = emitted + length;
-    if total > limits::OUTPUT {
-        return Err(failed("the template puts out too much"));
-    }
-    state.get_or_insert_extension(Emitted::default()).0 = total;
-    Ok(())
+    put_plain(output, state, value)
 }
 
 /// The variables of one document. Those that are not there are noted, for the message that may
@@ -258,10 +244,6 @@ impl Object for Words {
         Enumerator::Values(names.collect())
     }
 }
-
-/// How much a rendering has put out.
-#[derive(Debug, Default)]
-struct Emitted(usize);
 
 /// What went wrong, and where: an error within others says it best.
 fn flaw(error: &JinjaError, missing: Option<String>) -> Flaw {

@@ -101,24 +101,42 @@ fn format(output: &mut Output, state: &mut State, value: &JinjaValue) -> Result<
     if value.is_undefined() && state.undefined_behavior() == UndefinedBehavior::Chainable {
         return Err(ErrorKind::UndefinedError.into());
     }
-    let length = if let Some(text) = value.as_str() {
-        output.write_str(text)?;
-        text.len()
-    } else {
-        let text = match value.downcast_object_ref::<Thing>() {
-            Some(_) => value.to_string(),
-            None => Variables::of(state)?.open(value)?.to_string(),
-        };
-        output.write_str(&text)?;
-        text.len()
-    };
+    if value.downcast_object_ref::<Thing>().is_some() {
+        return put(output, state, value, &value.to_string());
+    }
+    put_plain(output, state, value)
+}
+
+/// Puts a value out that is evaluated as a whole.
+pub(super) fn put_plain(
+    output: &mut Output,
+    state: &mut State,
+    value: &JinjaValue,
+) -> Result<(), JinjaError> {
+    match value.as_str() {
+        Some(text) => put(output, state, value, text),
+        None => {
+            let text = Variables::of(state)?.open(value)?.to_string();
+            put(output, state, value, &text)
+        }
+    }
+}
+
+/// Puts the text of a value out, unless the template puts out too much.
+fn put(
+    output: &mut Output,
+    state: &mut State,
+    value: &JinjaValue,
+    text: &str,
+) -> Result<(), JinjaError> {
+    output.write_str(text)?;
     let emitted = state.get_or_insert_extension(Emitted::default());
     emitted.count += 1;
-    emitted.total += length;
+    emitted.total += text.len();
     if emitted.total > limits::OUTPUT {
         return Err(failed("the template puts out too much"));
     }
-    emitted.length = length;
+    emitted.length = text.len();
     emitted.last = Some(value.clone());
     Ok(())
 }

@@ -71,6 +71,15 @@ fn regex_replace(args: &Arguments<'_>) -> Result<JinjaValue> {
     Ok((done + &text[last..]).into())
 }
 
+/// The text of a group, by its number or its name.
+fn group<'t>(found: &Captures<'t>, name: &str) -> Option<&'t str> {
+    let group = match name.parse() {
+        Ok(number) => found.get(number),
+        Err(_) => found.name(name),
+    };
+    group.map(|group| group.as_str())
+}
+
 /// Puts the groups in for `\1` and `\g<name>`.
 fn expanded(replacement: &str, found: &Captures<'_>) -> String {
     let mut text = String::new();
@@ -82,11 +91,7 @@ fn expanded(replacement: &str, found: &Captures<'_>) -> String {
             .strip_prefix("g<")
             .and_then(|rest| rest.split_once('>'))
         {
-            let group = match name.parse() {
-                Ok(number) => found.get(number),
-                Err(_) => found.name(name),
-            };
-            text += group.map_or("", |group| group.as_str());
+            text += group(found, name).unwrap_or_default();
             rest = after;
             continue;
         }
@@ -135,15 +140,7 @@ fn regex_search(args: &Arguments<'_>) -> Result<JinjaValue> {
             .strip_prefix("g<")
             .and_then(|name| name.strip_suffix('>'))
             .unwrap_or(plain);
-        let group = match plain.parse() {
-            Ok(number) => found.get(number),
-            Err(_) => found.name(plain),
-        };
-        groups.push(
-            group
-                .map(|group| Value::from(group.as_str()))
-                .unwrap_or_default(),
-        );
+        groups.push(group(&found, plain).map(Value::from).unwrap_or_default());
     }
     if groups.is_empty() {
         return Ok(found[0].into());

@@ -174,29 +174,32 @@ impl Found<'_> {
     }
 
     fn entries(&mut self, numbers: &[usize], lines: &str) {
-        if lines.lines().count() != numbers.len() {
-            // Each of them follows by itself.
-            return;
-        }
-        for (at, line) in numbers.iter().zip(lines.lines()) {
-            let link = self.links.get_mut(*at).and_then(Option::take);
-            if let (Some(place), Some(entry)) = (self.readings.get_mut(*at), entry(line, link)) {
+        for (at, line) in each_line(numbers, lines) {
+            let link = self.links.get_mut(at).and_then(Option::take);
+            if let (Some(place), Some(entry)) = (self.readings.get_mut(at), entry(line, link)) {
                 *place = Some(Reading::Entry(entry));
             }
         }
     }
 
     fn digests(&mut self, numbers: &[usize], lines: &str) {
-        if lines.lines().count() != numbers.len() {
-            return;
-        }
-        for (at, line) in numbers.iter().zip(lines.lines()) {
+        for (at, line) in each_line(numbers, lines) {
             let digest = line.get(..64).unwrap_or_default().to_ascii_lowercase();
-            if let Some(place) = self.readings.get_mut(*at) {
+            if let Some(place) = self.readings.get_mut(at) {
                 *place = Some(Reading::Digest(digest));
             }
         }
     }
+}
+
+/// Each line with its number; none if they are not as many, for then each follows by itself.
+fn each_line<'l>(numbers: &[usize], lines: &'l str) -> impl Iterator<Item = (usize, &'l str)> {
+    let fits = lines.lines().count() == numbers.len();
+    numbers
+        .iter()
+        .copied()
+        .zip(lines.lines())
+        .filter(move |_| fits)
 }
 
 /// What a link says, as it is printed with the end of a line.
