@@ -86,19 +86,20 @@ impl Repository {
     }
 
     /// `origin`, or the one there is.
-    fn only_remote(&self) -> Option<String> {
-        let names = self.inner.remotes().ok()?;
-        let names: Vec<String> = names
-            .iter()
-            .filter_map(|name| name.ok().flatten().map(str::to_owned))
-            .collect();
+    pub(super) fn only_remote(&self) -> Option<String> {
+        let mut names = self.remote_names();
         if names.iter().any(|name| name == "origin") {
             return Some("origin".to_owned());
         }
-        match names.as_slice() {
-            [one] => Some(one.clone()),
-            _ => None,
-        }
+        names.pop().filter(|_| names.is_empty())
+    }
+
+    /// The names of all remotes.
+    pub(super) fn remote_names(&self) -> Vec<String> {
+        let names = self.inner.remotes().ok();
+        let names = names.iter().flat_map(|names| names.iter());
+        let names = names.filter_map(|name| name.ok().flatten());
+        names.map(str::to_owned).collect()
     }
 
     fn tracked(&self, remote: String, branch: String) -> Upstream {

@@ -226,10 +226,7 @@ fn write_links(text: &mut String, heading: &str, links: &[LinkView]) {
         let status = link.status;
         words::append(text, format_args!("- {name} ({status}): {through}\n"));
     }
-    if links.len() > MOST_LINKS {
-        let more = words::count(links.len() - MOST_LINKS, "other");
-        words::append(text, format_args!("- and {more}\n"));
-    }
+    words::and_more(text, links.len().saturating_sub(MOST_LINKS), "other");
 }
 
 impl LinkView {
@@ -300,10 +297,7 @@ impl LastChange {
             };
             words::append(text, format_args!("- set {name} to {value}\n"));
         }
-        if self.set.len() > MOST_SET {
-            let more = words::count(self.set.len() - MOST_SET, "other");
-            words::append(text, format_args!("- and {more}\n"));
-        }
+        words::and_more(text, self.set.len().saturating_sub(MOST_SET), "other");
         if let Some(why) = &self.unknown {
             let why = words::one_line(why);
             words::append(text, format_args!("- nothing more is known: {why}\n"));

@@ -273,10 +273,11 @@ impl TaskLine {
         for change in self.changes.iter().take(most) {
             self.write_change(text, width, change);
         }
-        if self.changes.len() > most {
-            let more = words::count(self.changes.len() - most, "other change");
-            words::append(text, format_args!("- and {more}\n"));
-        }
+        words::and_more(
+            text,
+            self.changes.len().saturating_sub(most),
+            "other change",
+        );
         if single {
             let inputs = self.inputs.as_map().into_iter().flatten();
             for (name, value) in inputs {

@@ -165,15 +165,12 @@ impl ExternalJob {
             .ensemble
             .as_ref()
             .map(|path| path.display().to_string());
-        let mut job = Map::new();
-        job.insert("instance".to_owned(), self.instance.clone().into());
         let ensemble = ensemble.unwrap_or_else(|| "local".to_owned());
-        job.insert("job_request".to_owned(), ensemble.into());
+        let mut job = json!({ "instance": self.instance, "job_request": ensemble });
         if self.status.is_some() {
-            let status = words::upstream("Status", self.status);
-            job.insert("status".to_owned(), status.into());
+            job["status"] = words::upstream("Status", self.status).into();
         }
-        Json::Object(job)
+        job
     }
 }
 
@@ -260,12 +257,11 @@ impl PlanEntry {
     fn json(&self, why: bool) -> Json {
         match self {
             Self::Group { workflow, sequence } => {
-                let mut group = Map::new();
-                if let Some(workflow) = workflow {
-                    group.insert("workflow".to_owned(), workflow.clone().into());
+                let sequence = entries_json(sequence, why);
+                match workflow {
+                    Some(workflow) => json!({ "workflow": workflow, "sequence": sequence }),
+                    None => json!({ "sequence": sequence }),
                 }
-                group.insert("sequence".to_owned(), entries_json(sequence, why));
-                Json::Object(group)
             }
             Self::Task(task) => task.json(why),
             Self::Node(node) => node.json(why),
@@ -316,29 +312,31 @@ impl PlanTask {
         let rendered: Map<String, Json> = folders
             .map(|(kind, path)| (kind.clone(), path.display().to_string().into()))
             .collect();
-        let mut task = Map::new();
-        task.insert("operation".to_owned(), self.operation.as_str().into());
-        task.insert("reason".to_owned(), self.reason.as_str().into());
-        task.insert("rendered".to_owned(), rendered.into());
+        let mut task = json!({
+            "operation": self.operation,
+            "reason": self.reason,
+            "rendered": rendered,
+        });
         if !why {
-            return Json::Object(task);
+            return task;
         }
-        let mut put = |key: &str, text: Option<&String>| {
+        let texts = [
+            ("because", &self.because),
+            ("note", &self.note),
+            ("unknown", &self.unknown),
+        ];
+        for (key, text) in texts {
             if let Some(text) = text {
-                task.insert(key.to_owned(), text.as_str().into());
+                task[key] = text.as_str().into();
             }
-        };
-        put("because", self.because.as_ref());
-        put("note", self.note.as_ref());
-        put("unknown", self.unknown.as_ref());
+        }
         if !self.changes.is_empty() {
-            let changes = self.changes.iter().map(ChangeView::json).collect();
-            task.insert("changes".to_owned(), changes);
+            task["changes"] = self.changes.iter().map(ChangeView::json).collect();
         }
         if !self.candidates.is_empty() {
-            task.insert("oneOf".to_owned(), self.candidates.clone().into());
+            task["oneOf"] = self.candidates.clone().into();
         }
-        Json::Object(task)
+        task
     }
 }
 

@@ -97,6 +97,13 @@ pub(super) fn fact(text: &mut String, label: &str, fact: &str) {
     append(text, format_args!("  {label}: {}\n", one_line(fact)));
 }
 
+/// Adds a line that says how many are not shown, if some are not.
+pub(super) fn and_more(text: &mut String, hidden: usize, noun: &str) {
+    if hidden > 0 {
+        append(text, format_args!("- and {}\n", count(hidden, noun)));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -57,6 +57,12 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// The text that a value is; the error says what is taken.
+    pub(super) fn name_in<'v>(&self, value: &'v Value, taken: &str) -> Result<&'v str, Error> {
+        let problem = || self.fail(format!("takes {taken}, not {}", value.kind()));
+        value.as_str().ok_or_else(problem)
+    }
+
     /// Evaluates a raw value as a whole.
     pub(super) fn evaluate(&self, raw: &Value) -> Result<Value, Error> {
         let value = self.evaluator.deep(raw, self.scene, None)?;

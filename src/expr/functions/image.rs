@@ -10,11 +10,12 @@ use super::call::Call;
 
 pub(super) fn container_image(call: &Call<'_>) -> Result<Item, Error> {
     let name = call.value()?;
-    match name.as_str() {
-        Some(name) => Ok(Item::Value(make(name))),
-        None if name.is_null() => Ok(Item::Value(Value::Null)),
-        None => Err(call.fail(format!("takes the name of an image, not {}", name.kind()))),
+    if name.is_null() {
+        return Ok(Item::Value(Value::Null));
     }
+    Ok(Item::Value(make(
+        call.name_in(&name, "the name of an image")?,
+    )))
 }
 
 /// The image a name such as `registry.example.com:5000/team/app:1.0` means.

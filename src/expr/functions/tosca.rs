@@ -13,9 +13,7 @@ pub(super) fn get_input(call: &Call<'_>) -> Result<Item, Error> {
         other => (other, None),
     };
     let name = call.evaluate(name)?;
-    let Some(name) = name.as_str() else {
-        return Err(call.fail(format!("takes the name of an input, not {}", name.kind())));
-    };
+    let name = call.name_in(&name, "the name of an input")?;
     let root = call.evaluator.scope().root(call.scene.entity());
     let found = match call.evaluator.attribute_item(root, "inputs")? {
         Some(inputs) => call.evaluator.get(&inputs, name, None, call.scene)?,
@@ -123,9 +121,7 @@ fn keyword(entity: &str) -> String {
 
 pub(super) fn get_nodes_of_type(call: &Call<'_>) -> Result<Item, Error> {
     let name = call.value()?;
-    let Some(name) = name.as_str() else {
-        return Err(call.fail(format!("takes the name of a type, not {}", name.kind())));
-    };
+    let name = call.name_in(&name, "the name of a type")?;
     let from = call.scene.entity();
     let root = call.evaluator.scope().root(from);
     let every = call.evaluator.every_instance(from).into_iter();

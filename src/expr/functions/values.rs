@@ -13,9 +13,7 @@ pub(super) fn sensitive(call: &Call<'_>) -> Result<Item, Error> {
 
 pub(super) fn context_value(call: &Call<'_>) -> Result<Item, Error> {
     let name = call.value()?;
-    let Some(path) = name.as_str() else {
-        return Err(call.fail(format!("takes a name, not {}", name.kind())));
-    };
+    let path = call.name_in(&name, "a name")?;
     let (key, rest) = path.split_once("::").unwrap_or((path, ""));
     let Some(raw) = call.evaluator.world().context_value(call.name, key) else {
         return Ok(Item::Value(Value::Null));

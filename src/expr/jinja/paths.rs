@@ -71,11 +71,12 @@ pub(super) fn get_dir(
 }
 
 pub(super) fn which(state: &State, name: String) -> Result<JinjaValue> {
-    let variables = Variables::of(state)?;
-    let path = variables.evaluator.world().which(&name);
-    Ok(path.map_or(JinjaValue::from(""), |path| {
-        path.to_string_lossy().into_owned().into()
-    }))
+    let path = Variables::of(state)?.evaluator.world().which(&name);
+    Ok(text_of(&path.unwrap_or_default()))
+}
+
+fn text_of(path: &Path) -> JinjaValue {
+    path.to_string_lossy().into_owned().into()
 }
 
 /// What follows the last separator.
@@ -108,7 +109,7 @@ fn path_join(args: &Arguments<'_>) -> Result<JinjaValue> {
     let joined = parts
         .iter()
         .fold(PathBuf::new(), |path, part| path.join(part.to_string()));
-    Ok(joined.to_string_lossy().into_owned().into())
+    Ok(text_of(&joined))
 }
 
 /// The path without `.`, `..` and doubled slashes.
@@ -143,8 +144,7 @@ fn absolute(args: &Arguments<'_>, path: &str) -> Result<String> {
 fn realpath(args: &Arguments<'_>) -> Result<JinjaValue> {
     let path = PathBuf::from(absolute(args, &args.subject_text()?)?);
     args.evaluator().reads_file(&path);
-    let real = args.evaluator().world().real_path(&path);
-    Ok(real.to_string_lossy().into_owned().into())
+    Ok(text_of(&args.evaluator().world().real_path(&path)))
 }
 
 fn relpath(args: &Arguments<'_>) -> Result<JinjaValue> {
@@ -159,12 +159,10 @@ fn relpath(args: &Arguments<'_>) -> Result<JinjaValue> {
         .map(|_| Component::ParentDir)
         .collect();
     relative.extend(path.components().skip(same));
-    let relative = relative.to_string_lossy().into_owned();
-    Ok(if relative.is_empty() {
-        ".".into()
-    } else {
-        relative.into()
-    })
+    if relative.as_os_str().is_empty() {
+        return Ok(".".into());
+    }
+    Ok(text_of(&relative))
 }
 
 fn commonpath(args: &Arguments<'_>) -> Result<JinjaValue> {
@@ -179,11 +177,7 @@ fn commonpath(args: &Arguments<'_>) -> Result<JinjaValue> {
     let common = first
         .ancestors()
         .find(|folder| others.iter().all(|path| path.starts_with(folder)));
-    Ok(common
-        .unwrap_or(Path::new(""))
-        .to_string_lossy()
-        .into_owned()
-        .into())
+    Ok(text_of(common.unwrap_or(Path::new(""))))
 }
 
 fn expanduser(args: &Arguments<'_>) -> Result<JinjaValue> {

@@ -173,11 +173,7 @@ fn to_int(args: &Arguments<'_>) -> Result<JinjaValue> {
         }
         _ => None,
     };
-    match (number, args.raw("default")) {
-        (Some(number), _) => Ok(number.into()),
-        (None, Some(default)) => Ok(default.clone()),
-        (None, None) => Ok(0.into()),
-    }
+    Ok(number.map_or_else(|| or_default(args, 0), JinjaValue::from))
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
@@ -191,11 +187,13 @@ fn to_float(args: &Arguments<'_>) -> Result<JinjaValue> {
         Value::Str(text) => text.trim().replace('_', "").parse().ok(),
         other => percent::float(other),
     };
-    match (number, args.raw("default")) {
-        (Some(number), _) => Ok(number.into()),
-        (None, Some(default)) => Ok(default.clone()),
-        (None, None) => Ok(0.0.into()),
-    }
+    Ok(number.map_or_else(|| or_default(args, 0.0), JinjaValue::from))
+}
+
+/// What stands for a text that is no number.
+fn or_default(args: &Arguments<'_>, usual: impl Into<JinjaValue>) -> JinjaValue {
+    let given = args.raw("default").cloned();
+    given.unwrap_or_else(|| usual.into())
 }
 
 const SIZES: &str = "KMGTPEZY";

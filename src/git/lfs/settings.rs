@@ -126,19 +126,10 @@ fn endpoint(
         }
     }
     let of_branch = branch.and_then(|branch| config.own(&format!("branch.{branch}.remote")));
-    let names = repository.inner.remotes().ok();
-    let names: Vec<String> = names
-        .iter()
-        .flat_map(git2::string_array::StringArray::iter)
-        .flatten()
-        .flatten()
-        .map(str::to_owned)
-        .collect();
-    let known = |name: &String| names.contains(name);
+    let names = repository.remote_names();
     let remote = of_branch
-        .filter(known)
-        .or_else(|| Some("origin".to_owned()).filter(known))
-        .or_else(|| names.first().filter(|_| names.len() == 1).cloned());
+        .filter(|name| names.contains(name))
+        .or_else(|| repository.only_remote());
     match remote {
         Some(remote) => of_remote(repository, config, &remote),
         None => Err(Error::NoServer(
