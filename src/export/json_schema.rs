@@ -112,16 +112,14 @@ fn of_table(table: &Table) -> Json {
     schema.insert("description".to_owned(), table.about.into());
     schema.insert("type".to_owned(), "object".into());
     schema.insert("properties".to_owned(), Json::Object(properties.collect()));
-    match &table.rest {
-        Rest::Open => {}
-        Rest::Refused => {
-            schema.insert("patternProperties".to_owned(), directives());
-            schema.insert("additionalProperties".to_owned(), false.into());
-        }
-        Rest::Each(shape) => {
-            schema.insert("patternProperties".to_owned(), directives());
-            schema.insert("additionalProperties".to_owned(), of_shape(*shape).into());
-        }
+    let others = match &table.rest {
+        Rest::Open => None,
+        Rest::Refused => Some(Json::from(false)),
+        Rest::Each(shape) => Some(of_shape(*shape).into()),
+    };
+    if let Some(others) = others {
+        schema.insert("patternProperties".to_owned(), directives());
+        schema.insert("additionalProperties".to_owned(), others);
     }
     if !table.required.is_empty() {
         // A directive may bring what is required.

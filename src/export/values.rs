@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use crate::expr::{Evaluator, port_spec};
+use crate::expr::{Evaluator, is_template, port_spec};
 use crate::tosca::{DataKind, PropertyDef, ScalarKind};
 use crate::value::{Map, REDACTED, Value, units};
 
@@ -66,10 +66,6 @@ impl Put for Object {
 /// Whether a template is left out of the export.
 pub(super) fn is_omitted(object: &Object) -> bool {
     object.get("visibility").is_some_and(|it| it == "omit")
-}
-
-fn is_template(text: &str) -> bool {
-    text.contains("{{") || text.contains("{%")
 }
 
 /// Whether a value must be evaluated.

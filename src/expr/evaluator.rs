@@ -1,12 +1,12 @@
 //! The way in.
 
+use std::collections::HashMap;
 use std::fmt::{Debug, Formatter};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::value::{Handle, Value};
 
-use super::cache::Cache;
 use super::context::{Bound, Context, Inputs, KnownInput, Var};
 use super::error::{Error, Site};
 use super::form;
@@ -27,6 +27,34 @@ const DEPTH: usize = 20_000;
 /// set a limit with [`Evaluator::with_limit`].
 #[derive(Clone)]
 pub struct Evaluator(Arc<Shared>);
+
+/// How many entries are kept.
+const BOUND: usize = 10_000;
+
+/// Texts and what was made of them. Forgets everything when it is full.
+#[derive(Debug)]
+pub(super) struct Cache<T>(Mutex<HashMap<Arc<str>, T>>);
+
+impl<T> Default for Cache<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<T: Clone> Cache<T> {
+    pub(super) fn get(&self, text: &str) -> Option<T> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(text).cloned()
+    }
+
+    pub(super) fn put(&self, text: &str, made: T) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= BOUND {
+            known.clear();
+        }
+        known.insert(text.into(), made);
+    }
+}
 
 struct Shared {
     scope: Arc<dyn Scope>,

@@ -108,7 +108,7 @@ pub(super) fn is_expression(raw: &Value) -> bool {
 }
 
 /// Whether a text is a template.
-pub(super) fn is_template(text: &str) -> bool {
+pub fn is_template(text: &str) -> bool {
     let mut pairs = text.as_bytes().windows(2);
     pairs.any(|pair| pair == b"{{" || pair == b"{%")
 }

@@ -6,7 +6,6 @@
 
 #[cfg(test)]
 mod bombs;
-mod cache;
 mod context;
 mod deep;
 mod each;
@@ -34,7 +33,7 @@ mod walk;
 pub use context::{Context, Inputs, Var, Vars};
 pub use error::{Error, Site};
 pub use evaluator::Evaluator;
-pub use form::is_stand_alone;
+pub use form::{is_stand_alone, is_template};
 pub use functions::{admits, port_spec};
 pub use jinja::{Document, Documents, Flaw, Library, python_literal, yaml_text};
 pub use memo::Memo;

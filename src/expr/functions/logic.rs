@@ -65,14 +65,10 @@ fn operands(call: &Call<'_>) -> Result<Vec<Value>, Error> {
     Ok(values.into_iter().map(quote).collect())
 }
 
-pub(super) fn equal(call: &Call<'_>) -> Result<Item, Error> {
+/// Whether two values are equal, or with `wanted` false that they differ.
+pub(super) fn equal(call: &Call<'_>, wanted: bool) -> Result<Item, Error> {
     let (left, right) = call.pair()?;
-    Ok(Item::Value(same(&left, &right).into()))
-}
-
-pub(super) fn unequal(call: &Call<'_>) -> Result<Item, Error> {
-    let (left, right) = call.pair()?;
-    Ok(Item::Value((!same(&left, &right)).into()))
+    Ok(Item::Value((same(&left, &right) == wanted).into()))
 }
 
 /// Whether two values are equal as Python sees it, for which true is 1.
@@ -84,23 +80,7 @@ fn same(left: &Value, right: &Value) -> bool {
     number(left) == number(right)
 }
 
-pub(super) fn less(call: &Call<'_>) -> Result<Item, Error> {
-    compare(call, Ordering::is_lt)
-}
-
-pub(super) fn less_or_equal(call: &Call<'_>) -> Result<Item, Error> {
-    compare(call, Ordering::is_le)
-}
-
-pub(super) fn greater(call: &Call<'_>) -> Result<Item, Error> {
-    compare(call, Ordering::is_gt)
-}
-
-pub(super) fn greater_or_equal(call: &Call<'_>) -> Result<Item, Error> {
-    compare(call, Ordering::is_ge)
-}
-
-fn compare(call: &Call<'_>, holds: fn(Ordering) -> bool) -> Result<Item, Error> {
+pub(super) fn compare(call: &Call<'_>, holds: fn(Ordering) -> bool) -> Result<Item, Error> {
     let (left, right) = call.pair()?;
     let Some(order) = order(&left, &right) else {
         let (left, right) = (left.reveal().kind(), right.reveal().kind());

@@ -1,5 +1,7 @@
 //! The names of the functions.
 
+use std::cmp::Ordering;
+
 use crate::expr::error::Error;
 use crate::expr::evaluator::Evaluator;
 use crate::expr::item::Item;
@@ -33,12 +35,12 @@ fn safe(name: &str) -> Option<Function> {
         "and" => logic::and,
         "or" => logic::or,
         "not" => logic::not,
-        "eq" => logic::equal,
-        "ne" => logic::unequal,
-        "lt" => logic::less,
-        "le" => logic::less_or_equal,
-        "gt" => logic::greater,
-        "ge" => logic::greater_or_equal,
+        "eq" => |call| logic::equal(call, true),
+        "ne" => |call| logic::equal(call, false),
+        "lt" => |call| logic::compare(call, Ordering::is_lt),
+        "le" => |call| logic::compare(call, Ordering::is_le),
+        "gt" => |call| logic::compare(call, Ordering::is_gt),
+        "ge" => |call| logic::compare(call, Ordering::is_ge),
         "add" => arithmetic::add,
         "sub" => arithmetic::sub,
         "mul" => arithmetic::mul,

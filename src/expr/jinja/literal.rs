@@ -112,10 +112,19 @@ impl Parser<'_> {
     }
 
     fn list(&mut self, end: u8) -> Option<List> {
-        self.open()?;
         let mut items = List::new();
+        self.each(end, |parser| {
+            items.push(parser.item()?);
+            Some(())
+        })?;
+        Some(items)
+    }
+
+    /// Reads what stands between a bracket and its end, with commas between.
+    fn each(&mut self, end: u8, mut read: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
+        self.open()?;
         while !self.eat(end) {
-            items.push(self.item()?);
+            read(self)?;
             self.blank();
             if !self.eat(b',') && self.peek()? != end {
                 return None;
@@ -123,7 +132,7 @@ impl Parser<'_> {
             self.blank();
         }
         self.open -= 1;
-        Some(items)
+        Some(())
     }
 
     fn tuple(&mut self) -> Option<Value> {
@@ -154,24 +163,17 @@ impl Parser<'_> {
     }
 
     fn map(&mut self) -> Option<Map> {
-        self.open()?;
         let mut map = Map::new();
-        while !self.eat(b'}') {
-            let key = self.item()?;
-            self.blank();
-            if !self.eat(b':') {
+        self.each(b'}', |parser| {
+            let key = parser.item()?;
+            parser.blank();
+            if !parser.eat(b':') {
                 return None;
             }
-            self.blank();
-            let value = self.item()?;
-            map.insert(Arc::from(key.to_string()), value);
-            self.blank();
-            if !self.eat(b',') && self.peek()? != b'}' {
-                return None;
-            }
-            self.blank();
-        }
-        self.open -= 1;
+            parser.blank();
+            map.insert(Arc::from(key.to_string()), parser.item()?);
+            Some(())
+        })?;
         Some(map)
     }
 

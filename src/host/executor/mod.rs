@@ -44,7 +44,6 @@ mod own;
 mod run;
 mod shift;
 mod splay;
-mod table;
 
 pub use error::ExecutorError;
 pub use options::{ChainSpec, Surroundings};

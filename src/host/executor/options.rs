@@ -4,12 +4,44 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::error::ExecutorError;
-use super::table::{BUILT_IN, OF_CONFIGURATION, options};
+use crate::diagnostic::Sources;
 use crate::host::Secret;
 use crate::host::chain::{Become, Chain, Executor, Own, Spread};
 use crate::system::fs;
 use crate::value::{Map, Value};
 use crate::yaml::{Schema, parse_text};
+
+/// The options that a request may set, and the configuration where it does not.
+const OF_REQUEST: [&str; 5] = ["splaytime", "spread", "timeout", "attempts", "interval"];
+
+/// The options that the configuration alone may set: it decides what those who ask are allowed.
+const OF_CONFIGURATION: [&str; 7] = [
+    "sudo_user",
+    "sudo_password",
+    "su_user",
+    "su_password",
+    "container",
+    "container_engine",
+    "chroot",
+];
+
+/// The names of the built-in executors, without their aliases.
+const BUILT_IN: &[&str] = &[
+    "splay",
+    "timeout",
+    "retry",
+    "direct",
+    "sudo",
+    "su",
+    "container",
+    "chroot",
+    "dryrun",
+];
+
+/// The names of all options.
+fn options() -> impl Iterator<Item = &'static str> {
+    OF_REQUEST.into_iter().chain(OF_CONFIGURATION)
+}
 
 /// The time over which hosts are spread unless told otherwise, in seconds (X14).
 const SPLAY_TIME: u32 = 300;

@@ -28,7 +28,6 @@
 //! `data` is kept as the variable of Ansible that says the same, so that there is one rule for what
 //! goes before what: all hosts, then parent groups, then groups, then the host.
 
-mod arguments;
 mod error;
 mod ini;
 mod model;

@@ -195,16 +195,11 @@ impl Inventory {
     pub fn data(&self, host: &str) -> Map {
         let mut data = Map::new();
         for group in self.groups_by_weight(host) {
-            let own = &self.groups[group].data;
-            data.extend(
-                own.iter()
-                    .map(|(key, value)| (Arc::clone(key), value.clone())),
-            );
+            data.extend(self.groups[group].data.clone());
         }
         data.shift_remove(PRIORITY);
         if let Some(host) = self.hosts.get(host) {
-            let own = host.data.iter();
-            data.extend(own.map(|(key, value)| (Arc::clone(key), value.clone())));
+            data.extend(host.data.clone());
         }
         data
     }

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::arguments::{self, Arguments};
 use super::error::ReachError;
+use super::ini::words;
 use super::model::Inventory;
-use crate::host::book::{Book, Error, Target};
+use crate::host::book::{Book, Error, Target, Via};
 use crate::host::{Container, Place, Secret};
 use crate::value::{Map, Value};
 
@@ -116,7 +116,7 @@ impl Variables<'_> {
                 continue;
             };
             let bad = || self.bad(variable, "not closed by a quote");
-            let more = arguments::read(&text).ok_or_else(bad)?;
+            let more = arguments(&text).ok_or_else(bad)?;
             said.via = said.via.or(more.via);
             said.user = said.user.or(more.user);
             said.port = said.port.or(more.port);
@@ -219,5 +219,73 @@ impl Variables<'_> {
             variable,
             reason: reason.to_owned(),
         }
+    }
+}
+
+/// What the arguments say.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Arguments {
+    via: Option<Via>,
+    identity_files: Vec<String>,
+    user: Option<String>,
+    port: Option<String>,
+    /// What is not understood.
+    ignored: Vec<String>,
+}
+
+/// Reads arguments; none if a quote has no end. The first value of each counts, as for `ssh`.
+fn arguments(text: &str) -> Option<Arguments> {
+    let mut found = Arguments::default();
+    let mut words = words(text)?.into_iter();
+    while let Some(word) = words.next() {
+        let (flag, value) = match word.char_indices().nth(2) {
+            Some((end, _)) if word.starts_with('-') && !word.starts_with("--") => {
+                (word[..end].to_owned(), Some(word[end..].to_owned()))
+            }
+            _ => (word.clone(), None),
+        };
+        let mut value = || value.clone().or_else(|| words.next());
+        match flag.as_str() {
+            "-J" => set_jumps(&mut found, value().unwrap_or_default().as_str()),
+            "-i" => found.identity_files.extend(value()),
+            "-l" => found.user = found.user.take().or_else(value),
+            "-p" => found.port = found.port.take().or_else(value),
+            "-o" => option(&mut found, &value().unwrap_or_default()),
+            // Says nothing that is of use here.
+            "-C" | "-q" | "-T" | "-v" => {}
+            _ => found.ignored.push(word),
+        }
+    }
+    Some(found)
+}
+
+fn option(found: &mut Arguments, text: &str) {
+    let (name, value) = text.split_once(['=', ' ']).unwrap_or((text, ""));
+    let value = value.trim();
+    match name.trim().to_ascii_lowercase().as_str() {
+        "proxyjump" => set_jumps(found, value),
+        "proxycommand" if found.via.is_none() => {
+            let is_none = value.eq_ignore_ascii_case("none");
+            found.via = Some(if is_none {
+                Via::Jumps(Vec::new())
+            } else {
+                Via::Command(value.to_owned())
+            });
+        }
+        "identityfile" => found.identity_files.push(value.to_owned()),
+        "user" => found.user = found.user.take().or_else(|| Some(value.to_owned())),
+        "port" => found.port = found.port.take().or_else(|| Some(value.to_owned())),
+        // A second command counts as little as sharing and compression, which are decided here.
+        "proxycommand" | "controlmaster" | "controlpersist" | "controlpath" | "compression"
+        | "loglevel" => {}
+        _ => found.ignored.push(format!("-o {text}")),
+    }
+}
+
+fn set_jumps(found: &mut Arguments, text: &str) {
+    if found.via.is_none() {
+        let is_none = text.eq_ignore_ascii_case("none");
+        let jumps = text.split(',').filter(|jump| !is_none && !jump.is_empty());
+        found.via = Some(Via::Jumps(jumps.map(str::to_owned).collect()));
     }
 }

@@ -2,8 +2,33 @@
 
 use std::time::Duration;
 
-use super::line::StateLine;
 use crate::ui::table::{Align, Table};
+use crate::value::Map;
+
+/// What became of a state.
+#[derive(Debug, Clone, Copy)]
+pub struct StateLine<'a> {
+    /// Its ID.
+    pub id: &'a str,
+    /// Its function, with the module.
+    pub function: &'a str,
+    /// What it is about.
+    pub name: &'a str,
+    /// How it went (S43).
+    pub result: Option<bool>,
+    /// What happened.
+    pub comment: &'a str,
+    /// When it began: the time of day.
+    pub started: &'a str,
+    /// How long it took.
+    pub elapsed: Duration,
+    /// What it changed.
+    pub changes: &'a Map,
+    /// What is odd.
+    pub warnings: &'a [String],
+    /// What a dry run would do, as commands.
+    pub commands: &'a [String],
+}
 
 /// How many states of a machine went how.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -3,10 +3,8 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use super::line::StateLine;
 use super::nested::nested;
-use super::summary::StateCounts;
-use crate::name::Words;
+use super::summary::{StateCounts, StateLine};
 use crate::ui::words::one_line;
 use crate::value::Value;
 
