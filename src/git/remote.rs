@@ -9,6 +9,7 @@ use git2::{Direction, ErrorCode, Oid};
 use super::Error;
 use super::program::{Call, said};
 use super::repository::Repository;
+use crate::system::process::Output;
 
 /// How many commits a message names.
 const MOST_NAMED: usize = 5;
@@ -124,11 +125,15 @@ impl Repository {
         if output.is_ok() {
             return Ok(());
         }
-        Err(Error::Unreachable {
+        Err(self.unreachable(remote, &output))
+    }
+
+    fn unreachable(&self, remote: &str, output: &Output) -> Error {
+        Error::Unreachable {
             path: self.root().to_owned(),
             remote: remote.to_owned(),
-            said: said(&output),
-        })
+            said: said(output),
+        }
     }
 
     /// The commit that the last fetch found there.
@@ -278,11 +283,7 @@ impl Repository {
         let report = String::from_utf8_lossy(&output.stdout).into_owned();
         let refused = report.lines().find(|line| line.starts_with('!'));
         let Some(refused) = refused else {
-            return Err(Error::Unreachable {
-                path: self.root().to_owned(),
-                remote: target.remote.clone(),
-                said: said(&output),
-            });
+            return Err(self.unreachable(&target.remote, &output));
         };
         let races = [
             "fetch first",

@@ -42,6 +42,11 @@ pub enum LockError {
 }
 
 impl LockError {
+    pub(super) fn held(lock: PathBuf, pid: Option<u32>, owner: Option<LockOwner>) -> Self {
+        let owner = owner.map(Box::new);
+        Self::Held { lock, pid, owner }
+    }
+
     /// Whether another try later may succeed.
     pub fn may_pass(&self) -> bool {
         match self {

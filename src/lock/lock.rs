@@ -74,11 +74,6 @@ impl Lock {
                 // Somebody let go or took over while we looked.
                 continue;
             }
-            let held = |pid, owner: Option<LockOwner>| LockError::Held {
-                lock: path.clone(),
-                pid,
-                owner: owner.map(Box::new),
-            };
             match state {
                 LockState::Free => {}
                 // Of all who find a lock stale, the kernel lets one alone rewrite it.
@@ -93,8 +88,10 @@ impl Lock {
                     attempt -= 1;
                     std::thread::sleep(LOOKING);
                 }
-                LockState::Stale(stale) => return Err(held(stale.pid, stale.owner)),
-                LockState::Held { pid, owner } => return Err(held(pid, owner)),
+                LockState::Stale(stale) => {
+                    return Err(LockError::held(path, stale.pid, stale.owner));
+                }
+                LockState::Held { pid, owner } => return Err(LockError::held(path, pid, owner)),
                 LockState::Ours => return Err(LockError::Ours { lock: path }),
                 LockState::Unreadable => return Err(LockError::Unreadable { lock: path }),
             }
@@ -162,14 +159,9 @@ impl Lock {
         let state = state_of(&mut file, &path)?;
         let is_alive = file.is_held_by_another() || matches!(state, LockState::Held { .. });
         if is_alive && !even_if_alive {
-            let (pid, owner) = match state {
-                LockState::Held { pid, owner } => (pid, owner.map(Box::new)),
-                _ => (None, None),
-            };
-            return Err(LockError::Held {
-                lock: path,
-                pid,
-                owner,
+            return Err(match state {
+                LockState::Held { pid, owner } => LockError::held(path, pid, owner),
+                _ => LockError::held(path, None, None),
             });
         }
         fs::remove_file_if_exists(&owner_path(&path))?;

@@ -59,23 +59,17 @@ impl Criteria {
                     if criteria.all.len() > 1 || words.peek().is_some_and(|word| !word.is_empty()) {
                         return Err(Problem::AllWithOthers);
                     }
-                    criteria.all.push(Criterion {
-                        negated,
-                        what: What::All,
-                    });
-                    return Ok(criteria);
+                    What::All
                 }
-                "canonical" | "final" => {
-                    let what = match name.as_str() {
-                        "final" => What::Final,
-                        _ => What::Canonical,
-                    };
-                    criteria.all.push(Criterion { negated, what });
-                    continue;
-                }
+                "canonical" => What::Canonical,
+                "final" => What::Final,
                 _ => criteria.with_argument(&name, words.next(), &word)?,
             };
+            let is_last = what == What::All;
             criteria.all.push(Criterion { negated, what });
+            if is_last {
+                return Ok(criteria);
+            }
         }
         if criteria.all.is_empty() {
             return Err(Problem::NoCriteria);
