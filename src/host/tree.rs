@@ -44,12 +44,10 @@ pub(super) enum Error {
 
 impl Error {
     pub(super) fn new(what: &'static str, path: &Path, error: &std::io::Error) -> Self {
-        let text = error.to_string();
-        let why = text.split(" (os error").next().unwrap_or(&text);
         Self::Failed {
             what,
             path: path.display().to_string(),
-            why: why.to_lowercase(),
+            why: fs::said(error).to_lowercase(),
         }
     }
 }

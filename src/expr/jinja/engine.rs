@@ -113,13 +113,11 @@ pub(super) fn put_plain(
     state: &mut State,
     value: &JinjaValue,
 ) -> Result<(), JinjaError> {
-    match value.as_str() {
-        Some(text) => put(output, state, value, text),
-        None => {
-            let text = Variables::of(state)?.open(value)?.to_string();
-            put(output, state, value, &text)
-        }
+    if let Some(text) = value.as_str() {
+        return put(output, state, value, text);
     }
+    let text = Variables::of(state)?.open(value)?.to_string();
+    put(output, state, value, &text)
 }
 
 /// Puts the text of a value out, unless the template puts out too much.

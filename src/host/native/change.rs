@@ -16,12 +16,12 @@ use std::time::{Duration, SystemTime};
 
 use nix::errno::Errno;
 
-use super::copy;
+use super::copy::{self, beside};
 use super::names::{Names, Owner};
-use super::system::{because, beside, why};
 use crate::host::change::{Change, Like, Write, subject};
 use crate::system::clock;
 use crate::system::fault::{self, Call};
+use crate::system::fs;
 
 /// The permission bits of a new file that asks for none.
 pub(crate) const FILE_MODE: u32 = 0o644;
@@ -37,7 +37,7 @@ const OWN_MODE: u32 = 0o600;
 /// What was to be done, where, and what the system said.
 pub(crate) fn apply(change: &Change, names: &mut Names) -> Result<(), String> {
     let (what, path) = subject(change);
-    made(change, names).map_err(|error| format!("could not {what} `{path}`: {}", why(&error)))
+    made(change, names).map_err(|error| format!("could not {what} `{path}`: {}", fs::said(&error)))
 }
 
 fn made(change: &Change, names: &mut Names) -> std::io::Result<()> {
@@ -65,7 +65,7 @@ fn made(change: &Change, names: &mut Names) -> std::io::Result<()> {
             read,
             written,
         } => touch(Path::new(path), *read, *written),
-        Change::Run(_) => Err(because(Errno::ENOTSUP)),
+        Change::Run(_) => Err(Errno::ENOTSUP.into()),
     }
 }
 
@@ -81,7 +81,7 @@ fn write(it: &Write, owner: Owner) -> std::io::Result<()> {
     let path = Path::new(&it.path);
     let old = std::fs::symlink_metadata(path).ok();
     if old.as_ref().is_some_and(Metadata::is_dir) {
-        return Err(because(Errno::EISDIR));
+        return Err(Errno::EISDIR.into());
     }
     let old = old.filter(Metadata::is_file);
     let new = beside(path);
@@ -161,7 +161,7 @@ fn make_parents(folder: &Path) -> std::io::Result<()> {
 
 fn link(path: &Path, target: &str, hard: bool, owner: Owner) -> std::io::Result<()> {
     if is_folder(path) {
-        return Err(because(Errno::EISDIR));
+        return Err(Errno::EISDIR.into());
     }
     let new = beside(path);
     if hard {
@@ -211,7 +211,7 @@ fn set(path: &Path, like: &Like, follow: bool, owner: Owner) -> std::io::Result<
 
 fn rename(from: &Path, to: &Path) -> std::io::Result<()> {
     if is_folder(to) {
-        return Err(because(Errno::EISDIR));
+        return Err(Errno::EISDIR.into());
     }
     match move_over(from, to) {
         Err(error) if error.kind() == ErrorKind::CrossesDevices => {

@@ -6,22 +6,25 @@ use std::io::ErrorKind;
 use std::os::unix::fs::{
     MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown, lchown, symlink,
 };
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 
-use super::system::{because, beside};
-
 /// What others may not do with a copy that does not keep the permission bits as they are.
 const KEPT_BACK: u32 = 0o022;
+
+/// A hidden name in the same folder, which nobody else has.
+pub(super) fn beside(path: &Path) -> PathBuf {
+    path.with_file_name(format!(".unfurl-{}", ulid::Ulid::generate()))
+}
 
 /// Copies a file, or a folder with all that is in it. A link is followed where it is what is
 /// copied, and copied where it is in a folder.
 pub(super) fn copy(from: &Path, to: &Path, preserve: bool) -> std::io::Result<()> {
     let source = std::fs::metadata(from)?;
     match std::fs::symlink_metadata(to) {
-        Ok(there) if there.is_dir() => return Err(because(Errno::EISDIR)),
-        Ok(_) if source.is_dir() => return Err(because(Errno::EEXIST)),
+        Ok(there) if there.is_dir() => return Err(Errno::EISDIR.into()),
+        Ok(_) if source.is_dir() => return Err(Errno::EEXIST.into()),
         _ => {}
     }
     let new = beside(to);

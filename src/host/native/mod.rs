@@ -5,7 +5,6 @@ mod command;
 mod copy;
 mod names;
 mod read;
-mod system;
 
 pub(crate) use change::apply;
 pub(crate) use command::{probe_command, probed, run_command};

@@ -8,8 +8,8 @@ use std::path::Path;
 use sha2::{Digest as _, Sha256};
 
 use super::names::Names;
-use super::system::why;
 use crate::host::fact::{Entry, EntryKind, Fact, MOST_CONTENT, Reading, not_read};
+use crate::system::fs;
 use crate::value::hex;
 
 /// The permission bits of a mode.
@@ -66,7 +66,7 @@ fn of_file(path: &str, read: fn(File, u64) -> std::io::Result<Reading>) -> Readi
         _ => return Reading::Absent,
     };
     let result = File::open(path).and_then(|file| read(file, length));
-    result.unwrap_or_else(|error| Reading::Failed(not_read(path, &why(&error))))
+    result.unwrap_or_else(|error| Reading::Failed(not_read(path, &fs::said(&error))))
 }
 
 fn digest(mut file: File, length: u64) -> std::io::Result<Reading> {

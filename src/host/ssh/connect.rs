@@ -22,6 +22,7 @@ use super::known_hosts::{Known, KnownName};
 use super::line::{Line, Proxy};
 use crate::host::Destination;
 use crate::host::Route;
+use crate::system::fs;
 
 /// The longest time between two attempts.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
@@ -233,7 +234,7 @@ async fn dial(destination: &Destination) -> Result<TcpStream, Failure> {
                     count: 1,
                 }
             }
-            Ok(Err(error)) => broken(destination, without_number(&error)),
+            Ok(Err(error)) => broken(destination, fs::said(&error).to_lowercase()),
             Err(_) => Failure::TimedOut {
                 host: shown(destination),
                 time: destination.connect_timeout,
@@ -297,7 +298,7 @@ fn failed(destination: &Destination, error: &russh::Error) -> Failure {
         russh::Error::IO(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
             "it closed the connection before the login".to_owned()
         }
-        russh::Error::IO(error) => without_number(error),
+        russh::Error::IO(error) => fs::said(error).to_lowercase(),
         russh::Error::Version => "what answers there does not speak SSH".to_owned(),
         other => other.to_string().to_lowercase(),
     };
@@ -310,13 +311,6 @@ fn broken(destination: &Destination, why: String) -> Failure {
         why,
         count: 1,
     }
-}
-
-/// What the system says, without the number that nobody reads.
-fn without_number(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    let text = text.split(" (os error").next().unwrap_or(&text);
-    text.to_lowercase()
 }
 
 async fn with_complaint(failure: Failure, proxy: &Proxy) -> Failure {

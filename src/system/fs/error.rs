@@ -107,13 +107,15 @@ impl Error {
     }
 }
 
+/// What the system said, without its number.
+pub fn said(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error ").next().unwrap_or(&text).to_owned()
+}
+
 /// What the system said, without its number and as a fragment.
 fn reason(error: &io::Error) -> String {
-    let text = error.to_string();
-    let text = match text.find(" (os error ") {
-        Some(end) => &text[..end],
-        None => &text,
-    };
+    let text = said(error);
     let mut characters = text.chars();
     match characters.next() {
         Some(first) => first.to_lowercase().chain(characters).collect(),
