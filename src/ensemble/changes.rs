@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::jobs_tsv::{CUT_OFF, join_keys};
 use crate::job::{Completion, Digest, JobHead, JobStart, Report, TaskRecord};
 use crate::name::Status;
-use crate::value::{Map, Value};
+use crate::value::{Map, Value, put};
 
 /// How many tasks ended in which way, as summaries count them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -79,25 +79,28 @@ pub(super) fn begun_record(start: &JobStart) -> Map {
 fn head_record(head: &JobHead, stats: &Stats, end: (jiff::Timestamp, Status)) -> Map {
     let facts = &head.facts;
     let mut record = Map::new();
-    let mut put = |key: &str, value: Value| {
-        record.insert(key.into(), value);
-    };
-    put("changeId", Value::from(head.id.as_str()));
-    put("startTime", Value::from(stamp(head.start)));
-    put("endTime", Value::from(stamp(end.0)));
-    if let Some(previous) = &facts.previous {
-        put("previousId", Value::from(previous.as_str()));
-    }
-    put("workflow", Value::from(head.workflow.as_str()));
-    put("options", Value::from(facts.options.clone()));
+    put(&mut record, "changeId", Value::from(head.id.as_str()));
+    put(&mut record, "startTime", Value::from(stamp(head.start)));
+    put(&mut record, "endTime", Value::from(stamp(end.0)));
+    let previous = facts.previous.as_ref().map(|id| Value::from(id.as_str()));
+    put(&mut record, "previousId", previous);
+    put(&mut record, "workflow", Value::from(head.workflow.as_str()));
+    put(&mut record, "options", Value::from(facts.options.clone()));
     let changed = i64::try_from(stats.changed).unwrap_or(i64::MAX);
-    put("changed", Value::Int(changed));
-    put("summary", Value::from(stats.line()));
-    if let Some(commit) = &facts.start_commit {
-        put("startCommit", Value::from(commit.as_str()));
-    }
-    put("specDigest", Value::from(facts.spec_digest.as_str()));
-    put("readyState", ready_state(end.1));
+    put(&mut record, "changed", Value::Int(changed));
+    put(&mut record, "summary", Value::from(stats.line()));
+    let commit = facts.start_commit.as_ref();
+    put(
+        &mut record,
+        "startCommit",
+        commit.map(|id| Value::from(id.as_str())),
+    );
+    put(
+        &mut record,
+        "specDigest",
+        Value::from(facts.spec_digest.as_str()),
+    );
+    put(&mut record, "readyState", ready_state(end.1));
     record
 }
 
@@ -116,7 +119,7 @@ pub(super) fn intent_record(task: &TaskRecord) -> Map {
     record.insert("readyState".into(), ready_state(Status::Unknown));
     record.insert("implementation".into(), implementation(task));
     record.insert("reason".into(), Value::from(task.reason.as_str()));
-    add_inputs(task, &mut record);
+    put(&mut record, "inputs", stated(&task.data.inputs));
     add_whole_key(task, &mut record);
     record.insert("changed".into(), Value::Bool(true));
     record.insert("summary".into(), Value::from(task.summary()));
@@ -147,9 +150,12 @@ pub(super) fn task_record(task: &TaskRecord, job: &str) -> Map {
     let ended = end.map_or(task.started, |end| end.time);
     record.insert("startTime".into(), Value::from(stamp(task.started)));
     record.insert("endTime".into(), Value::from(stamp(ended)));
-    if let Some(previous) = end.and_then(|end| end.previous) {
-        record.insert("previousId".into(), Value::from(previous.as_str()));
-    }
+    let previous = end.and_then(|end| end.previous);
+    put(
+        &mut record,
+        "previousId",
+        previous.map(|id| Value::from(id.as_str())),
+    );
     record.insert("target".into(), Value::Str(Arc::clone(&task.target.key)));
     if let Some(end) = end {
         record.insert("priority".into(), Value::from(task.priority.as_str()));
@@ -162,16 +168,15 @@ pub(super) fn task_record(task: &TaskRecord, job: &str) -> Map {
     }
     record.insert("implementation".into(), implementation(task));
     record.insert("reason".into(), Value::from(task.reason.as_str()));
-    add_inputs(task, &mut record);
-    if !task.data.changes.is_empty() {
-        let changes = Value::from(task.data.changes.clone());
-        record.insert("changes".into(), changes);
-    }
-    if !task.data.messages.is_empty() {
-        let messages = task.data.messages.iter();
-        let messages = Value::list(messages.map(|message| Value::from(message.as_str())));
-        record.insert("messages".into(), messages);
-    }
+    put(&mut record, "inputs", stated(&task.data.inputs));
+    put(&mut record, "changes", stated(&task.data.changes));
+    let messages = task.data.messages.iter();
+    let messages = Value::list(messages.map(|message| Value::from(message.as_str())));
+    put(
+        &mut record,
+        "messages",
+        Some(messages).filter(Value::is_truthy),
+    );
     add_dependencies(task, &mut record);
     add_result(task, &mut record);
     add_digest(&task.digest, &mut record);
@@ -180,38 +185,35 @@ pub(super) fn task_record(task: &TaskRecord, job: &str) -> Map {
         end.map(|end| end.completion),
         Some(Completion::HalfDone | Completion::InDoubt)
     );
-    if is_left {
-        let turn = task.turn.instance.as_str();
-        record.insert(CUT_OFF.into(), Value::from(turn));
-    }
+    let turn = || Value::from(task.turn.instance.as_str());
+    put(&mut record, CUT_OFF, is_left.then(turn));
     record.insert("changed".into(), Value::Bool(task.has_changed()));
     record.insert("summary".into(), Value::from(task.summary()));
     record
 }
 
-fn add_inputs(task: &TaskRecord, record: &mut Map) {
-    if !task.data.inputs.is_empty() {
-        record.insert("inputs".into(), Value::from(task.data.inputs.clone()));
-    }
+/// A map that has entries, as a value.
+fn stated(map: &Map) -> Option<Value> {
+    (!map.is_empty()).then(|| Value::from(map.clone()))
 }
 
 fn add_dependencies(task: &TaskRecord, record: &mut Map) {
     let dependencies = task.data.dependencies.iter().map(|dependency| {
         let key = Value::from(dependency.key.as_str());
         let mut entry = Map::from_iter([("ref".into(), key)]);
-        if !dependency.value.is_null() {
-            entry.insert("expected".into(), dependency.value.clone());
-        }
-        entry.insert("required".into(), Value::Bool(true));
-        if dependency.write_only {
-            entry.insert("writeOnly".into(), Value::Bool(true));
-        }
+        let expected = Some(&dependency.value).filter(|value| !value.is_null());
+        put(&mut entry, "expected", expected.cloned());
+        put(&mut entry, "required", Value::Bool(true));
+        let write_only = dependency.write_only.then_some(Value::Bool(true));
+        put(&mut entry, "writeOnly", write_only);
         Value::from(entry)
     });
-    let dependencies: Vec<_> = dependencies.collect();
-    if !dependencies.is_empty() {
-        record.insert("dependencies".into(), Value::from(dependencies));
-    }
+    let dependencies = Value::list(dependencies);
+    put(
+        record,
+        "dependencies",
+        Some(dependencies).filter(Value::is_truthy),
+    );
 }
 
 fn add_result(task: &TaskRecord, record: &mut Map) {
@@ -219,12 +221,13 @@ fn add_result(task: &TaskRecord, record: &mut Map) {
         record.insert("result".into(), Value::from("skipped"));
         return;
     }
-    if let Some(outputs) = task.data.outputs.as_ref().filter(|all| !all.is_empty()) {
-        record.insert("outputs".into(), Value::from(outputs.clone()));
-    }
-    if task.data.result.is_truthy() {
-        record.insert("result".into(), task.data.result.clone());
-    }
+    put(
+        record,
+        "outputs",
+        task.data.outputs.as_ref().and_then(stated),
+    );
+    let result = Some(&task.data.result).filter(|result| result.is_truthy());
+    put(record, "result", result.cloned());
 }
 
 fn add_digest(digest: &Digest, record: &mut Map) {

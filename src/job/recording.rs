@@ -11,7 +11,7 @@ use super::task::{Task, TaskIndex};
 use super::task_record::{
     Completion, DependencyRecord, TargetName, TaskData, TaskEnd, TaskRecord, TaskTurn,
 };
-use crate::value::{Handle, Map, Value};
+use crate::value::{Handle, Map, Value, put};
 
 impl Engine {
     /// The record of a task as it is now, without digests.
@@ -108,12 +108,9 @@ impl Engine {
         let mut changes = Map::new();
         for (of, change) in &task.changes {
             let mut entries: Map = change.attributes.clone();
-            if let Some(status) = change.status {
-                entries.insert(".status".into(), Value::from(status.as_str()));
-            }
-            if let Some(added) = &change.added {
-                entries.insert(".added".into(), added.clone());
-            }
+            let status = change.status.map(|status| Value::from(status.as_str()));
+            put(&mut entries, ".status", status);
+            put(&mut entries, ".added", change.added.clone());
             if !entries.is_empty() {
                 let key = self.topology.entity(*of).key.shared();
                 changes.insert(key, Value::from(entries).redacted());

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::entity::{Created, Entity, Kind};
 use super::topology::Topology;
-use crate::name::Status;
-use crate::value::{Handle, Map, REDACTED, Value};
+use crate::name::{ChangeId, Status};
+use crate::value::{Handle, Map, REDACTED, Value, put};
 
 /// What the inputs and outputs of a topology are.
 pub struct SectionValues<'a> {
@@ -148,24 +148,13 @@ fn instance_record(
         })
     });
     let capabilities: Map = capabilities.collect();
-    if !capabilities.is_empty() {
-        record.insert("capabilities".into(), Value::from(capabilities));
-    }
-    if !requirements.is_empty() {
-        record.insert("requirements".into(), Value::from(requirements));
-    }
-    record.extend(
-        entity
-            .extra
-            .iter()
-            .map(|(key, value)| (Arc::clone(key), value.clone())),
-    );
-    if let Some(within) = within {
-        record.insert("substitution".into(), Value::from(within));
-    }
-    if !children.is_empty() {
-        record.insert("instances".into(), Value::from(children));
-    }
+    put(&mut record, "capabilities", stated(capabilities));
+    let requirements = (!requirements.is_empty()).then(|| Value::from(requirements));
+    put(&mut record, "requirements", requirements);
+    let extra = entity.extra.iter();
+    record.extend(extra.map(|(key, value)| (Arc::clone(key), value.clone())));
+    put(&mut record, "substitution", within.map(Value::from));
+    put(&mut record, "instances", stated(children));
     Some(record)
 }
 
@@ -256,65 +245,58 @@ fn entity_record(
         let hidden = || Value::str(REDACTED);
         attributes.entry(Arc::clone(name)).or_insert_with(hidden);
     }
-    if !attributes.is_empty() {
-        record.insert("attributes".into(), Value::from(attributes));
-    }
-    if !entity.properties.is_empty() {
-        record.insert("properties".into(), Value::from(entity.properties.clone()));
-    }
+    put(&mut record, "attributes", stated(attributes));
+    put(&mut record, "properties", stated(entity.properties.clone()));
     let imported = entity.node().and_then(|node| node.imported.clone());
-    if let Some(imported) = &imported {
-        record.insert("imported".into(), Value::Str(Arc::clone(imported)));
-    }
-    add_status(
-        topology,
-        of,
-        (imported.is_some(), effective(of)),
-        &mut record,
-    );
-    if let Some(created) = &entity.created {
-        record.insert("created".into(), Created::to_value(created));
-    }
-    if let Some(protected) = entity.protected {
-        record.insert("protected".into(), Value::Bool(protected));
-    }
-    if let Some(customized) = &entity.customized {
-        record.insert("customized".into(), customized.clone());
-    }
+    put(&mut record, "imported", imported.map(Value::Str));
+    add_status(topology, of, effective(of), &mut record);
+    let created = entity.created.as_ref().map(Created::to_value);
+    put(&mut record, "created", created);
+    put(&mut record, "protected", entity.protected.map(Value::Bool));
+    put(&mut record, "customized", entity.customized.clone());
     record
 }
 
-fn add_status(
-    topology: &Topology,
-    of: Handle,
-    (imported, effective): (bool, Status),
-    record: &mut Map,
-) {
+/// A map that has entries, as a value.
+fn stated(map: Map) -> Option<Value> {
+    (!map.is_empty()).then(|| Value::from(map))
+}
+
+fn add_status(topology: &Topology, of: Handle, effective: Status, record: &mut Map) {
     let entity = topology.entity(of);
     if entity.last_change().is_none() && effective == Status::Unknown {
         return;
     }
     let mut ready = Map::new();
-    if entity.local != Some(effective) {
-        ready.insert("effective".into(), Value::from(effective.as_str()));
-    }
-    if let Some(local) = entity.local {
-        ready.insert("local".into(), Value::from(local.as_str()));
-    }
-    if let Some(state) = entity.state {
-        ready.insert("state".into(), Value::from(state.as_str()));
-    }
-    record.insert(
-        "priority".into(),
-        Value::from(topology.priority(of).as_str()),
+    let differs = entity.local != Some(effective);
+    put(
+        &mut ready,
+        "effective",
+        differs.then(|| effective.as_str().into()),
     );
-    if !imported {
-        record.insert("readyState".into(), Value::from(ready));
-    }
-    if let Some(change) = entity.last_state_change {
-        record.insert("lastStateChange".into(), Value::from(change.as_str()));
-    }
-    if let Some(change) = entity.last_config_change {
-        record.insert("lastConfigChange".into(), Value::from(change.as_str()));
-    }
+    put(
+        &mut ready,
+        "local",
+        entity.local.map(|it| it.as_str().into()),
+    );
+    put(
+        &mut ready,
+        "state",
+        entity.state.map(|it| it.as_str().into()),
+    );
+    let priority = Value::from(topology.priority(of).as_str());
+    put(record, "priority", priority);
+    let is_imported = entity.node().is_some_and(|node| node.imported.is_some());
+    put(
+        record,
+        "readyState",
+        (!is_imported).then(|| Value::from(ready)),
+    );
+    let id = |change: ChangeId| Value::from(change.as_str());
+    put(record, "lastStateChange", entity.last_state_change.map(id));
+    put(
+        record,
+        "lastConfigChange",
+        entity.last_config_change.map(id),
+    );
 }

@@ -19,4 +19,4 @@ pub use duration::seconds;
 pub use env_rules::{EnvRuleOptions, filter_env};
 pub use percent::{decode_percent, encode_percent};
 pub use secret::{Redactor, Secrets};
-pub use value::{External, ExternalKind, Handle, List, Map, REDACTED, Value};
+pub use value::{External, ExternalKind, Handle, List, Map, REDACTED, Value, put};

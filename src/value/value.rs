@@ -9,6 +9,13 @@ pub const REDACTED: &str = "<<REDACTED>>";
 /// A map that keeps the order of its keys.
 pub type Map = indexmap::IndexMap<Arc<str>, Value>;
 
+/// Sets a key of a map, where there is a value.
+pub fn put(map: &mut Map, key: &str, value: impl Into<Option<Value>>) {
+    if let Some(value) = value.into() {
+        map.insert(key.into(), value);
+    }
+}
+
 /// A list of values.
 pub type List = Vec<Value>;
 
