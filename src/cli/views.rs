@@ -273,13 +273,7 @@ fn changes(comparison: &Comparison, places: &Places<'_>) -> Vec<ChangeView> {
         .map(|difference| (difference.key.as_str(), difference.name.as_str()))
         .collect();
     let view = |difference: &Difference| ChangeView {
-        kind: difference.kind,
-        key: difference.key.clone(),
-        name: difference.name.clone(),
-        of: difference.of.clone(),
-        old: difference.old.clone(),
-        new: difference.new.clone(),
-        secret: difference.secret,
+        difference: difference.clone(),
         place: places.of(difference.place),
         follows: difference
             .follows

@@ -81,6 +81,12 @@ impl Diagnostic {
         self
     }
 
+    /// Says what to do, where that is known.
+    pub fn help_if(mut self, text: Option<impl Into<String>>) -> Self {
+        self.help = text.map(Into::into);
+        self
+    }
+
     /// The primary place, if it has one.
     pub fn span(&self) -> Option<Span> {
         self.labels.first().map(|label| label.span)

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use indexmap::{IndexMap, IndexSet};
 
 use super::jobs_tsv::RecordedHistory;
-use crate::topology::{Kind, Topology};
+use crate::topology::Topology;
 use crate::value::Handle;
 
 /// How an instance is tied to another.
@@ -42,8 +42,8 @@ impl<'a> Linker<'a> {
     ) -> Self {
         let mut reads = recorded_reads(topology, history);
         for (target, of, name) in planned {
-            if let Some(reader) = owner(topology, target) {
-                reads.extend(owner(topology, of).map(|of| (reader, of, name)));
+            if let Some(reader) = topology.instance_of(target) {
+                reads.extend(topology.instance_of(of).map(|of| (reader, of, name)));
             }
         }
         Self { topology, reads }
@@ -111,17 +111,6 @@ impl<'a> Linker<'a> {
         }
         links.shift_remove(&of);
         links
-    }
-}
-
-/// The node instance that an entity is or is part of.
-fn owner(topology: &Topology, of: Handle) -> Option<Handle> {
-    let entity = topology.get(of)?;
-    match &entity.kind {
-        Kind::Node(_) => Some(of),
-        Kind::Capability { owner, .. } | Kind::Artifact { owner, .. } => Some(*owner),
-        Kind::Relationship { source, .. } => Some(*source),
-        Kind::Root | Kind::Inputs | Kind::Outputs => None,
     }
 }
 

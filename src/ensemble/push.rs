@@ -32,10 +32,11 @@ pub(crate) fn push(
         path: repository.root().to_owned(),
     };
     let target = repository.push_target().ok_or_else(detached)?;
-    if repository
-        .distance(&target)?
-        .is_some_and(|distance| distance.ahead == 0)
-    {
+    let has_all = || {
+        let distance = repository.distance(&target)?;
+        Ok::<_, Error>(distance.is_some_and(|distance| distance.ahead == 0))
+    };
+    if has_all()? {
         return Ok(None);
     }
     for _ in 0..MOST_TRIES {
@@ -55,10 +56,7 @@ pub(crate) fn push(
                 versions,
             )
         })?;
-        if repository
-            .distance(&target)?
-            .is_some_and(|distance| distance.ahead == 0)
-        {
+        if has_all()? {
             // What is here was there already.
             return Ok(None);
         }

@@ -49,7 +49,7 @@ pub fn commit(options: &CommitOptions, ask: AskMessage<'_>) -> Result<Option<Com
         }
         Subject::Folder(_) if options.all_repositories => {
             let message = "`--all-repositories` needs an ensemble";
-            return Err(Failure::new(FailureKind::Usage, message, None));
+            return Err(Failure::usage(message));
         }
         Subject::Folder(one) => (None, None, one.into_iter().collect()),
     };

@@ -44,11 +44,7 @@ pub(super) fn chain_of(
     if tells_only && request.save.record && !request.goal.dry_run {
         let message = "the executor `dryrun` would put operations on record that never ran";
         let help = "add `--dryrun`, which runs nothing and records nothing";
-        return Err(Failure::new(
-            FailureKind::Usage,
-            message,
-            Some(help.to_owned()),
-        ));
+        return Err(Failure::usage_with(message, help));
     }
     Ok((!chain.is_direct()).then(|| Arc::new(chain)))
 }

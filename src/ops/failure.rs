@@ -44,6 +44,16 @@ impl FailureKind {
 pub type Failure = diagnostic::Failure<FailureKind>;
 
 impl Failure {
+    /// The command line makes no sense.
+    pub fn usage(message: impl ToString) -> Self {
+        Self::new(FailureKind::Usage, message, None)
+    }
+
+    /// The command line makes no sense; says what to do.
+    pub fn usage_with(message: impl ToString, help: &str) -> Self {
+        Self::new(FailureKind::Usage, message, Some(help.to_owned()))
+    }
+
     /// Somebody asked for an end before anything ran.
     pub fn interrupted(signal: i32) -> Self {
         let message = "interrupted before anything was done";

@@ -251,20 +251,11 @@ impl Planner<'_> {
             .clone()
             .unwrap_or_else(|| Reason::Workflow(name.into()));
         let start_state = start_state.or(entry_state(&operation));
-        let activity = Activity::Operation {
-            reference,
-            operation,
-        };
-        let (group, critical) = (None, false);
         let is_final = is_final && sequence.group.is_some();
         let step = Step {
-            target,
-            activity,
-            reason,
             start_state,
-            group,
             is_final,
-            critical,
+            ..step_of(target, reference, operation, reason)
         };
         self.push(step, sequence.group);
         true
@@ -300,21 +291,32 @@ impl Planner<'_> {
         group: Option<GroupId>,
     ) {
         let reference = operation.reference.clone();
-        let start_state = entry_state(&operation);
-        let activity = Activity::Operation {
-            reference,
-            operation,
-        };
         let step = Step {
-            target,
-            activity,
-            reason,
-            start_state,
             group,
-            is_final: false,
-            critical: false,
+            ..step_of(target, reference, operation, reason)
         };
         self.push(step, group);
+    }
+}
+
+/// A step for an operation, alone and not final.
+fn step_of(
+    target: Target,
+    reference: OperationRef,
+    operation: Arc<Operation>,
+    reason: Reason,
+) -> Step {
+    Step {
+        target,
+        reason,
+        start_state: entry_state(&operation),
+        activity: Activity::Operation {
+            reference,
+            operation,
+        },
+        group: None,
+        is_final: false,
+        critical: false,
     }
 }
 

@@ -21,10 +21,7 @@ impl Fields {
     /// Adds a problem.
     pub(super) fn problem(&mut self, message: &str, span: Span, help: Option<String>) {
         let problem = Diagnostic::error(message).label(span, "");
-        self.problems.push(match help {
-            Some(help) => problem.help(help),
-            None => problem,
-        });
+        self.problems.push(problem.help_if(help));
     }
 
     /// Says that something else has to stand there.

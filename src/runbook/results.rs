@@ -1,7 +1,6 @@
 //! Takes what came of what was asked for, and decides how a task goes on.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::engine::{Do, Waiting, Work};
 use super::failure::{Failure, FailureKind};
@@ -214,39 +213,31 @@ fn value_of(result: &ActionResult, ok: bool, step: &Step) -> Value {
     } else {
         result.exit().to_string().into()
     };
-    let seconds = |time: Duration| Value::Float(time.as_secs_f64());
-    match result {
+    let elapsed = Value::Float(result.elapsed().as_secs_f64());
+    let own = match result {
         ActionResult::Run(output) => {
             let text = |text: &str| Value::from(text.trim_end()).sensitive_if(step.how.secret);
-            Value::map([
+            vec![
                 ("stdout", text(&output.stdout.text())),
                 ("stderr", text(&output.stderr.text())),
-                ("code", code),
-                ("ok", ok.into()),
-                ("failed", (!ok).into()),
-                ("reason", reason),
-                ("elapsed", seconds(output.elapsed)),
-            ])
+            ]
         }
         ActionResult::Transfer(output) => {
             let number = |count: u64| Value::from(i64::try_from(count).unwrap_or(i64::MAX));
-            Value::map([
+            vec![
                 ("files", number(output.files)),
                 ("bytes", number(output.bytes)),
-                ("code", code),
-                ("ok", ok.into()),
-                ("failed", (!ok).into()),
-                ("reason", reason),
-                ("elapsed", seconds(output.elapsed)),
-            ])
+            ]
         }
         // No step of a task asks for these.
-        ActionResult::Read(_) | ActionResult::Change(_) => Value::map([
-            ("code", code),
-            ("ok", ok.into()),
-            ("failed", (!ok).into()),
-            ("reason", reason),
-            ("elapsed", seconds(result.elapsed())),
-        ]),
-    }
+        ActionResult::Read(_) | ActionResult::Change(_) => Vec::new(),
+    };
+    let of_all = [
+        ("code", code),
+        ("ok", ok.into()),
+        ("failed", (!ok).into()),
+        ("reason", reason),
+        ("elapsed", elapsed),
+    ];
+    Value::map(own.into_iter().chain(of_all))
 }

@@ -1,6 +1,6 @@
 //! Errors of finding and loading an ensemble.
 
-use crate::diagnostic::{self, Sources};
+use crate::diagnostic::{Failure, Sources};
 use crate::project;
 
 /// The kinds of errors in finding and loading an ensemble.
@@ -15,7 +15,7 @@ pub enum LoadErrorKind {
 }
 
 /// An error in finding or loading an ensemble.
-pub type LoadError = diagnostic::Failure<LoadErrorKind>;
+pub type LoadError = Failure<LoadErrorKind>;
 
 impl LoadError {
     /// The error of a search that found no ensemble.

@@ -162,13 +162,7 @@ impl Topology {
 
     /// The instances of one topology: those on its root, each before those hosted on it.
     pub fn nodes_of(&self, root: Handle) -> Vec<Handle> {
-        let mut order = Vec::new();
-        let mut stack: Vec<Handle> = self.children(root).iter().rev().copied().collect();
-        while let Some(handle) = stack.pop() {
-            order.push(handle);
-            stack.extend(self.children(handle).iter().rev());
-        }
-        order
+        self.descendants(root).split_off(1)
     }
 
     /// All instances of the topology that stands in for an instance, with those nested further.

@@ -316,7 +316,8 @@ impl Topology {
         std::iter::successors(Some(of), |handle| self.entity(*handle).parent).collect()
     }
 
-    fn descendants(&self, of: Handle) -> Vec<Handle> {
+    /// The entity itself and all that stands on it, each before what stands on it.
+    pub(super) fn descendants(&self, of: Handle) -> Vec<Handle> {
         let mut order = Vec::new();
         let mut stack = vec![of];
         while let Some(handle) = stack.pop() {

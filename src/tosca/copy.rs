@@ -28,11 +28,12 @@ impl Scope<'_> {
                 break;
             }
             let Some(base) = all.get(name) else {
-                let mut problem =
+                let problem =
                     Diagnostic::error(format!("{what} copies `{name}`, which is not there"))
                         .label(node.span(), "");
-                problem.help = did_you_mean(name, all.iter().map(|(name, _)| &**name));
-                self.report(problem);
+                self.report(
+                    problem.help_if(did_you_mean(name, all.iter().map(|(name, _)| &**name))),
+                );
                 break;
             };
             seen.push(name.into());

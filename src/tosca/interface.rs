@@ -187,11 +187,11 @@ impl Merger<'_> {
     fn unknown_interface(&self, name: &str, span: Span) {
         let message = format!("there is no {}", self.what);
         let well_known = ["Standard", "Configure", "Install", "Mock", "defaults"];
-        let mut problem = Diagnostic::error(message).label(span, "");
-        problem.help = did_you_mean(name, well_known).or_else(|| {
-            Some("declare it on the type, with the `type` of the interface".to_owned())
-        });
-        self.scope.report(problem);
+        let problem = Diagnostic::error(message).label(span, "");
+        let usual = "declare it on the type, with the `type` of the interface";
+        let help = did_you_mean(name, well_known);
+        self.scope
+            .report(problem.help(help.unwrap_or_else(|| usual.to_owned())));
     }
 
     fn unknown_operation(&self, name: &str, span: Span, known: &[Arc<str>]) {

@@ -48,13 +48,12 @@ impl Problems {
                 continue;
             }
             let message = format!("{what} has no key `{key}`");
-            let mut diagnostic = match table.rest {
+            let diagnostic = match table.rest {
                 Rest::Open => Diagnostic::warning(message),
                 Rest::Refused | Rest::Each(_) => Diagnostic::error(message),
             }
             .label(entry.key_span, "");
-            diagnostic.help = did_you_mean(key, table.names());
-            self.report(diagnostic);
+            self.report(diagnostic.help_if(did_you_mean(key, table.names())));
         }
     }
 

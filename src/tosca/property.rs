@@ -148,9 +148,8 @@ impl Scope<'_> {
             "property `{name}` is not declared on `{}`",
             declared.type_name
         );
-        let mut problem = Diagnostic::warning(message).label(entry.key_span, "this is left out");
-        problem.help = did_you_mean(name, declared.defs.keys().map(|name| &**name));
-        self.report(problem);
+        let problem = Diagnostic::warning(message).label(entry.key_span, "this is left out");
+        self.report(problem.help_if(did_you_mean(name, declared.defs.keys().map(|name| &**name))));
     }
 
     fn check_required(

@@ -89,14 +89,14 @@ impl Checker<'_> {
             // What stands in for a node has the outputs that it says it has, and no more.
             let stood_in =
                 template.stand_in.is_some() || self.substitutable.contains(&template.node_type.key);
-            let mut problem = if stood_in {
+            let problem = if stood_in {
                 Diagnostic::error(message)
             } else {
                 Diagnostic::warning(message)
             }
             .label(span, "");
-            problem.help = did_you_mean(name, names.map(|name| &**name));
-            self.problems.push(problem);
+            self.problems
+                .push(problem.help_if(did_you_mean(name, names.map(|name| &**name))));
         }
     }
 
@@ -104,9 +104,9 @@ impl Checker<'_> {
         let message =
             format!("`{function}` of {what} reads from `{node}`, which is no node template");
         let names = self.topology.nodes.keys();
-        let mut problem = Diagnostic::warning(message).label(span, "");
-        problem.help = did_you_mean(node, names.map(TemplateName::as_str));
-        self.problems.push(problem);
+        let problem = Diagnostic::warning(message).label(span, "");
+        self.problems
+            .push(problem.help_if(did_you_mean(node, names.map(TemplateName::as_str))));
     }
 }
 

@@ -216,9 +216,8 @@ impl Scope<'_> {
         {
             let message =
                 format!("`substitution_mappings` names `{node}`, which is no node template");
-            let mut problem = Diagnostic::error(message).label(substitution.span, "");
-            problem.help = did_you_mean(node.as_str(), names());
-            self.report(problem);
+            let problem = Diagnostic::error(message).label(substitution.span, "");
+            self.report(problem.help_if(did_you_mean(node.as_str(), names())));
         }
         self.check_inputs_by_name(substitution, inputs);
         let by_name: HashMap<&str, &Unmatched> = unmatched

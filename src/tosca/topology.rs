@@ -307,9 +307,8 @@ impl<'a> Scope<'a> {
     ) {
         let message =
             format!("{what} names `{member}`, which is neither a node template nor a group");
-        let mut problem = Diagnostic::error(message).label(span, "");
-        problem.help = did_you_mean(member, nodes.iter().map(TemplateName::as_str));
-        self.report(problem);
+        let problem = Diagnostic::error(message).label(span, "");
+        self.report(problem.help_if(did_you_mean(member, nodes.iter().map(TemplateName::as_str))));
     }
 
     /// The properties of a group or a policy.

@@ -58,10 +58,8 @@ impl Scope<'_> {
                     "{what} has no step `{next}`, which step `{}` names",
                     step.name
                 );
-                let mut problem =
-                    crate::diagnostic::Diagnostic::error(message).label(step.span, "");
-                problem.help = did_you_mean(next, steps.keys().map(|name| &**name));
-                self.report(problem);
+                let problem = crate::diagnostic::Diagnostic::error(message).label(step.span, "");
+                self.report(problem.help_if(did_you_mean(next, steps.keys().map(|name| &**name))));
             }
         }
     }
@@ -149,10 +147,9 @@ impl Scope<'_> {
             _ => {
                 let known = ["set_state", "call_operation", "delegate", "inline"];
                 let message = format!("{what} has an unknown activity `{kind}`");
-                let mut problem =
+                let problem =
                     crate::diagnostic::Diagnostic::error(message).label(entry.key_span, "");
-                problem.help = did_you_mean(kind, known);
-                self.report(problem);
+                self.report(problem.help_if(did_you_mean(kind, known)));
                 return None;
             }
         };

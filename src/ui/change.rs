@@ -4,7 +4,7 @@ use serde_json::{Map, Value as Json};
 
 use super::words;
 use crate::diagnostic::Place;
-use crate::job::{DifferenceKind, Side};
+use crate::job::{Difference, DifferenceKind, Side};
 use crate::value::Value;
 
 /// How many bytes a value may have as JSON; what is longer is cut.
@@ -17,20 +17,8 @@ const SHARED: usize = 8;
 /// One thing that has changed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChangeView {
-    /// What kind of thing it is.
-    pub kind: DifferenceKind,
-    /// Its key in records.
-    pub key: String,
-    /// Its name.
-    pub name: String,
-    /// The instance that has it, if it is another one.
-    pub of: Option<String>,
-    /// What it was.
-    pub old: Side,
-    /// What it is.
-    pub new: Side,
-    /// Whether it is a secret.
-    pub secret: bool,
+    /// What differs.
+    pub difference: Difference,
     /// Where it is written.
     pub place: Option<Place>,
     /// The names of other changes that it follows from.
@@ -40,8 +28,12 @@ pub struct ChangeView {
 impl ChangeView {
     /// The change as one line, or two where its place does not fit, of about `width` characters.
     pub(super) fn write(&self, text: &mut String, indent: usize, width: usize) {
-        let mut line = format!("{} {}", self.kind.as_str(), words::one_line(&self.name));
-        if let Some(of) = &self.of {
+        let mut line = format!(
+            "{} {}",
+            self.difference.kind.as_str(),
+            words::one_line(&self.difference.name)
+        );
+        if let Some(of) = &self.difference.of {
             words::append(&mut line, format_args!(" of {}", words::one_line(of)));
         }
         let place = self.place.as_ref().map(ToString::to_string);
@@ -67,12 +59,14 @@ impl ChangeView {
     }
 
     fn sides(&self, room: usize) -> String {
-        if self.secret {
+        if self.difference.secret {
             "changed (secret)".to_owned()
-        } else if self.old == Side::Unknown && self.kind == DifferenceKind::File {
+        } else if self.difference.old == Side::Unknown
+            && self.difference.kind == DifferenceKind::File
+        {
             "contents changed".to_owned()
         } else {
-            sides(&self.old, &self.new, room)
+            sides(&self.difference.old, &self.difference.new, room)
         }
     }
 
@@ -80,16 +74,16 @@ impl ChangeView {
     pub fn json(&self) -> Json {
         let mut change = Map::new();
         let mut put = |key: &str, value: Json| drop(change.insert(key.to_owned(), value));
-        put("kind", self.kind.as_str().into());
-        put("key", self.key.as_str().into());
-        put("name", self.name.as_str().into());
-        if let Some(of) = &self.of {
+        put("kind", self.difference.kind.as_str().into());
+        put("key", self.difference.key.as_str().into());
+        put("name", self.difference.name.as_str().into());
+        if let Some(of) = &self.difference.of {
             put("instance", of.as_str().into());
         }
-        if self.secret {
+        if self.difference.secret {
             put("secret", true.into());
         }
-        for (key, side) in [("old", &self.old), ("new", &self.new)] {
+        for (key, side) in [("old", &self.difference.old), ("new", &self.difference.new)] {
             match side {
                 Side::Value(value) => put(key, limited(value)),
                 Side::Failed(why) => put("error", why.as_str().into()),
@@ -188,16 +182,21 @@ fn cut(text: &str, width: usize, skipped: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diagnostic::Span;
 
     fn change(old: Side, new: Side) -> ChangeView {
         ChangeView {
-            kind: DifferenceKind::Property,
-            key: "::db::port".to_owned(),
-            name: "port".to_owned(),
-            of: Some("db".to_owned()),
-            old,
-            new,
-            secret: false,
+            difference: Difference {
+                kind: DifferenceKind::Property,
+                key: "::db::port".to_owned(),
+                name: "port".to_owned(),
+                of: Some("db".to_owned()),
+                old,
+                new,
+                secret: false,
+                place: Span::NONE,
+                follows: Vec::new(),
+            },
             place: Some(Place {
                 path: "ensemble.yaml".into(),
                 line: 12,
@@ -239,9 +238,9 @@ mod tests {
     #[test]
     fn secrets_and_files_only_say_that_they_changed() {
         let mut secret = change(value("<<REDACTED>>"), value("<<REDACTED>>"));
-        secret.secret = true;
+        secret.difference.secret = true;
         let mut file = change(Side::Unknown, value("a.txt"));
-        file.kind = DifferenceKind::File;
+        file.difference.kind = DifferenceKind::File;
         file.place = None;
         let lines = [secret, file].map(|change| written(&change, 100));
         insta::assert_snapshot!(lines.concat(), @r"

@@ -368,10 +368,7 @@ impl<'t> Reader<'t> {
         }
         let (message, help) = explanation(error.kind());
         let diagnostic = Diagnostic::error(message).label(span, "");
-        match help {
-            Some(help) => diagnostic.help(help),
-            None => diagnostic,
-        }
+        diagnostic.help_if(help)
     }
 }
 

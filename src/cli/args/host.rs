@@ -43,6 +43,15 @@ pub(in crate::cli) struct HostChoice {
     pub(in crate::cli) hosts_file: Vec<PathBuf>,
 }
 
+/// Which hosts, and how they are reached.
+#[derive(Debug, Default, Args)]
+pub(in crate::cli) struct Where {
+    #[command(flatten)]
+    pub(in crate::cli) choice: HostChoice,
+    #[command(flatten)]
+    pub(in crate::cli) connection: HostConnection,
+}
+
 /// In what order, and what becomes of failures.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Order and failures")]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use crate::cli::args::format::{HostOutput, one_of};
-use crate::cli::args::host::{HostChoice, HostConnection};
+use crate::cli::args::host::Where;
 use crate::converge::Ordering;
 use crate::name::Words;
 use crate::ui::StateDetail;
@@ -89,9 +89,7 @@ pub(in crate::cli) struct ApplyArgs {
     #[command(flatten)]
     pub(in crate::cli) run: RunOptions,
     #[command(flatten)]
-    pub(in crate::cli) hosts: HostChoice,
-    #[command(flatten)]
-    pub(in crate::cli) connection: HostConnection,
+    pub(in crate::cli) hosts: Where,
 }
 
 /// In what order hosts come to their states, and what becomes of failures.
@@ -145,9 +143,7 @@ pub(in crate::cli) struct ShowArgs {
     #[command(flatten)]
     pub(in crate::cli) what: TreeOptions,
     #[command(flatten)]
-    pub(in crate::cli) hosts: HostChoice,
-    #[command(flatten)]
-    pub(in crate::cli) connection: HostConnection,
+    pub(in crate::cli) hosts: Where,
     /// How to print the result
     #[arg(long, value_enum, default_value = "text")]
     pub(in crate::cli) output: HostOutput,
@@ -171,9 +167,7 @@ pub(in crate::cli) struct OpArgs {
     #[command(flatten)]
     pub(in crate::cli) run: RunOptions,
     #[command(flatten)]
-    pub(in crate::cli) hosts: HostChoice,
-    #[command(flatten)]
-    pub(in crate::cli) connection: HostConnection,
+    pub(in crate::cli) hosts: Where,
 }
 
 /// Show what hosts are like
@@ -192,9 +186,7 @@ pub(in crate::cli) struct FactArgs {
     #[arg(short, long)]
     pub(in crate::cli) list: bool,
     #[command(flatten)]
-    pub(in crate::cli) hosts: HostChoice,
-    #[command(flatten)]
-    pub(in crate::cli) connection: HostConnection,
+    pub(in crate::cli) hosts: Where,
     /// Read as another user, root if none is named
     #[arg(long, value_name = "USER", num_args = 0..=1, require_equals = true, default_missing_value = "root")]
     pub(in crate::cli) sudo: Option<String>,

@@ -31,7 +31,7 @@ pub(in crate::cli) fn run_step(
         && hosts.order.sudo.is_some()
     {
         let message = format!("`{name}` acts as the user who logs in, so it takes no `--sudo`");
-        return Err(Failure::new(FailureKind::Usage, message, None));
+        return Err(Failure::usage(message));
     }
     run_ad_hoc(step, hosts, cx)
 }

@@ -116,5 +116,5 @@ fn left_out(message: &str) -> Failure {
     let hint = "`--format model-yaml` prints the resolved model, which any language can read; \
                 an ensemble that includes Python can be exported so, too; to turn a model into \
                 Python, run Unfurl's own `unfurl export`";
-    Failure::new(FailureKind::Usage, message, Some(hint.to_owned()))
+    Failure::usage_with(message, hint)
 }

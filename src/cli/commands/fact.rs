@@ -7,7 +7,7 @@ use serde_json::{Map as JsonMap, Value as Json, json};
 use crate::cli::args::format::HostOutput;
 use crate::cli::args::state::{FactArgs, TreeOptions};
 use crate::cli::output::{Context, Output};
-use crate::cli::request::states::{Where, chosen};
+use crate::cli::request::states::chosen;
 use crate::cli::screen::states::StatesScreen;
 use crate::converge::named::{self, Asked, NameError};
 use crate::converge::{Facts, grains};
@@ -43,7 +43,7 @@ impl Query {
         for word in &args.arguments {
             let Some((key, value)) = word.split_once('=') else {
                 let message = format!("`{word}` is no argument: write NAME=VALUE");
-                return Err(Failure::new(FailureKind::Usage, message, None));
+                return Err(Failure::usage(message));
             };
             given.insert(key.to_owned(), value.to_owned());
         }
@@ -125,11 +125,7 @@ fn list(is_json: bool, output: &Output) {
 fn shown(args: &FactArgs, is_json: bool, cx: &Context) -> Result<u8, Failure> {
     let query = Query::of(args)?;
     let options = TreeOptions::default();
-    let hosts = Where {
-        choice: &args.hosts,
-        connection: &args.connection,
-    };
-    let chosen = chosen(&options, hosts, cx)?;
+    let chosen = chosen(&options, &args.hosts, cx)?;
     let over_hosts = chosen.is_some();
     let request = FactsRequest {
         facts: query.facts(),

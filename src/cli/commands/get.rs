@@ -32,7 +32,7 @@ pub(in crate::cli) struct GetArgs {
 pub(in crate::cli) fn get(args: &GetArgs, cx: &Context) -> Result<u8, Failure> {
     let target = LocalPattern::parse(&args.local).map_err(|error| {
         let help = "only `%(host)s` and `%(path)s` are put in";
-        Failure::new(FailureKind::Usage, error, Some(help.to_owned()))
+        Failure::usage_with(error, help)
     });
     let source = args.remote.clone();
     let step = target.map(|target| step("get", Deed::Fetch { source, target }));

@@ -4,30 +4,26 @@ use crate::cli::args::state::{OpArgs, TreeOptions};
 use crate::cli::commands::state::run;
 use crate::cli::output::Context;
 use crate::cli::request::maps::map_of;
-use crate::cli::request::states::{Where, request};
+use crate::cli::request::states::request;
 use crate::fleet::states::What;
 use crate::ops::{Failure, FailureKind};
 use crate::value::{Map, Value};
 
 /// Brings hosts to one state; gives the exit code.
 pub(in crate::cli) fn op(args: &OpArgs, cx: &Context) -> Result<u8, Failure> {
-    let hosts = Where {
-        choice: &args.hosts,
-        connection: &args.connection,
-    };
     let what = one(&args.function, &args.arguments)?;
     let options = TreeOptions {
         sls: Vec::new(),
         tree: args.tree.clone(),
     };
-    let mut asked = request(&options, &args.run, hosts, cx)?;
+    let mut asked = request(&options, &args.run, &args.hosts, cx)?;
     asked.tree.what = what;
     run(&asked, &args.run, cx)
 }
 
 /// The state that was typed.
 fn one(function: &str, words: &[String]) -> Result<What, Failure> {
-    let wrong = |message: String| Failure::new(FailureKind::Usage, message, None);
+    let wrong = |message: String| Failure::usage(message);
     if !function.contains('.') {
         let message = format!("`{function}` has no module: write `MODULE.FUNCTION`");
         return Err(wrong(message));

@@ -45,7 +45,7 @@ fn transfer(args: &PutArgs) -> Result<Transfer, Failure> {
     let local = &args.local;
     if !fs::exists(local) {
         let message = format!("there is no file or folder `{}` here", local.display());
-        return Err(Failure::new(FailureKind::Usage, message, None));
+        return Err(Failure::usage(message));
     }
     let mut target = args.remote.clone();
     if fs::is_dir(local) && target.ends_with('/') {
@@ -53,7 +53,7 @@ fn transfer(args: &PutArgs) -> Result<Transfer, Failure> {
     }
     let Some(source) = local.to_str() else {
         let message = format!("`{}` is no text", local.display());
-        return Err(Failure::new(FailureKind::Usage, message, None));
+        return Err(Failure::usage(message));
     };
     Ok(Transfer {
         source: Text::plain(source),

@@ -8,7 +8,7 @@ use crate::cli::output::Context;
 use crate::cli::request::job::Deed;
 use crate::name::InstanceName;
 use crate::ops::{Failure, FailureKind};
-use crate::plan::{Workflow, operation_named};
+use crate::plan::{AdHoc, Workflow, operation_named};
 
 /// Run a command or an operation on instances, or a workflow by its name
 ///
@@ -100,13 +100,15 @@ fn deed(args: &RunArgs) -> Result<Deed, Failure> {
     }
     Ok(Deed {
         workflow: Workflow::Run,
-        operation: args.operation.as_deref().map(operation_named),
-        command: args.command.clone(),
-        host: args.host.clone(),
+        ad_hoc: AdHoc {
+            operation: args.operation.as_deref().map(operation_named),
+            command: args.command.clone(),
+            host: args.host.clone(),
+        },
         save: args.save,
     })
 }
 
 fn usage(message: &str, help: &str) -> Failure {
-    Failure::new(FailureKind::Usage, message, Some(help.to_owned()))
+    Failure::usage_with(message, help)
 }

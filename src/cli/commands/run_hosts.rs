@@ -33,11 +33,7 @@ fn command(args: &RunHostsArgs) -> Result<AdHoc, Failure> {
     if args.command.is_empty() {
         let message = "`run` needs a command to run on the hosts";
         let help = "give it after `--`: `unfurl run -H web1,web2 -- uptime`";
-        return Err(Failure::new(
-            FailureKind::Usage,
-            message,
-            Some(help.to_owned()),
-        ));
+        return Err(Failure::usage_with(message, help));
     }
     let order = &args.hosts.order;
     Ok(AdHoc::Command {

@@ -4,7 +4,7 @@ use crate::cli::args::format::HostOutput;
 use crate::cli::args::state::{ApplyArgs, RunOptions, StateAction, StateArgs};
 use crate::cli::commands::state_show::{View, show as show_compiled};
 use crate::cli::output::Context;
-use crate::cli::request::states::{Where, request_of_files};
+use crate::cli::request::states::request_of_files;
 use crate::cli::screen::states::{Shown, StatesScreen, for_machines, show};
 use crate::fleet::states::StatesRequest;
 use crate::fleet::states::perform;
@@ -27,11 +27,7 @@ pub(in crate::cli) fn state(args: &StateArgs, cx: &Context) -> Result<u8, Failur
 }
 
 fn apply(args: &ApplyArgs, test: bool, cx: &Context) -> Result<u8, Failure> {
-    let hosts = Where {
-        choice: &args.hosts,
-        connection: &args.connection,
-    };
-    let mut asked = request_of_files(&args.what, &args.run, hosts, cx)?;
+    let mut asked = request_of_files(&args.what, &args.run, &args.hosts, cx)?;
     asked.test = test;
     run(&asked, &args.run, cx)
 }

@@ -5,7 +5,7 @@ use serde_json::{Map as JsonMap, Value as Json, json};
 use crate::cli::args::format::HostOutput;
 use crate::cli::args::state::{RunOptions, ShowArgs};
 use crate::cli::output::Context;
-use crate::cli::request::states::{Where, request_of_files};
+use crate::cli::request::states::request_of_files;
 use crate::cli::screen::states::StatesScreen;
 use crate::converge::Compiled;
 use crate::fleet::states::CompiledMachine;
@@ -38,12 +38,8 @@ impl View {
 
 /// Shows what states are compiled to; gives the exit code.
 pub(in crate::cli) fn show(args: &ShowArgs, view: View, cx: &Context) -> Result<u8, Failure> {
-    let hosts = Where {
-        choice: &args.hosts,
-        connection: &args.connection,
-    };
     let run = RunOptions::default();
-    let asked = request_of_files(&args.what, &run, hosts, cx)?;
+    let asked = request_of_files(&args.what, &run, &args.hosts, cx)?;
     let over_hosts = asked.over_hosts;
     let mut screen = StatesScreen::new(&cx.output, asked.interrupts.clone());
     let machines = compile_all(&asked, &mut screen)?;

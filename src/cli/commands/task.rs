@@ -120,7 +120,7 @@ fn request(args: &TaskArgs, loaded: LoadedTasks, cx: &Context) -> Result<Runbook
 }
 
 fn usage(message: impl ToString) -> Failure {
-    Failure::new(FailureKind::Usage, message, None)
+    Failure::usage(message)
 }
 
 /// The help of this command, which is part of the whole command line.

@@ -76,7 +76,7 @@ impl HostConnection {
         let keys = &self.identity;
         if let Some(missing) = keys.iter().find(|file| !fs::is_file(file)) {
             let message = format!("there is no key file `{}`", missing.display());
-            return Err(Failure::new(FailureKind::Usage, message, None));
+            return Err(Failure::usage(message));
         }
         let known = known_hosts(&self.request(inventories, cx))?;
         for (warnings, sources) in &known.warnings {
@@ -122,9 +122,7 @@ impl HostOptions {
     /// machine apart.
     pub(in crate::cli) fn options(&self) -> Result<Options, Failure> {
         let list = |option: &str, texts: &[String]| {
-            let wrong = |problem: String| {
-                Failure::new(FailureKind::Usage, format!("`{option}`: {problem}"), None)
-            };
+            let wrong = |problem: String| Failure::usage(format!("`{option}`: {problem}"));
             items(texts).map_err(wrong)
         };
         let max_fail = if self.order.stop_on_first_failure {

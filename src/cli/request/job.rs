@@ -7,7 +7,7 @@ use crate::cli::output::Context;
 use crate::cli::request::session::session_options;
 use crate::ensemble::CommitRequest;
 use crate::host::ChainSpec;
-use crate::name::{InstanceName, OperationRef, TemplateName, Words as _};
+use crate::name::{TemplateName, Words as _};
 use crate::ops::{
     Failure, FailureKind, JobRequest, QueryRequest, RunSettings, SaveSettings, SessionOptions,
 };
@@ -20,12 +20,8 @@ use crate::value::{Map, Value};
 pub(in crate::cli) struct Deed {
     /// The workflow.
     pub(in crate::cli) workflow: Workflow,
-    /// The operation of an ad-hoc run.
-    pub(in crate::cli) operation: Option<OperationRef>,
-    /// The command of an ad-hoc run.
-    pub(in crate::cli) command: Vec<String>,
-    /// The instance on whose machine that runs.
-    pub(in crate::cli) host: Option<InstanceName>,
+    /// The operation or the command of an ad-hoc run.
+    pub(in crate::cli) ad_hoc: AdHoc,
     /// Whether it goes into the record.
     pub(in crate::cli) save: bool,
 }
@@ -36,17 +32,11 @@ impl Deed {
         if workflow == Workflow::Run {
             let message = "the workflow `run` needs a command or an operation";
             let help = "say `unfurl run -- COMMAND` or `unfurl run --operation OPERATION`";
-            return Err(Failure::new(
-                FailureKind::Usage,
-                message,
-                Some(help.to_owned()),
-            ));
+            return Err(Failure::usage_with(message, help));
         }
         Ok(Self {
             workflow,
-            operation: None,
-            command: Vec::new(),
-            host: None,
+            ad_hoc: AdHoc::default(),
             save: true,
         })
     }
@@ -143,7 +133,7 @@ fn refuse_prune(workflow: &Workflow, args: &JobArgs) -> Result<(), Failure> {
         Workflow::Deploy | Workflow::Undeploy => return Ok(()),
         _ => "`--prune` goes with `deploy` and `teardown` only",
     };
-    Err(Failure::new(FailureKind::Usage, message, None))
+    Err(Failure::usage(message))
 }
 
 /// `--resume` takes what it is about from the job that it goes on with.
@@ -167,11 +157,7 @@ fn refuse_other_goal(args: &JobArgs) -> Result<(), Failure> {
                    that makes another plan";
     let help = "leave out options such as `--instance`, `--exclude` and `--force`; without `--resume` \
                 a new plan is made from what is on record";
-    Err(Failure::new(
-        FailureKind::Usage,
-        message,
-        Some(help.to_owned()),
-    ))
+    Err(Failure::usage_with(message, help))
 }
 
 /// Whether only some instances or templates are meant.
@@ -182,7 +168,7 @@ fn is_filtered(args: &JobArgs) -> bool {
 fn goal(deed: Deed, args: &JobArgs) -> Goal {
     let mut instances = args.any.instance.clone();
     if instances.is_empty() {
-        instances.extend(deed.host.clone());
+        instances.extend(deed.ad_hoc.host.clone());
     }
     Goal {
         workflow: deed.workflow,
@@ -200,11 +186,7 @@ fn goal(deed: Deed, args: &JobArgs) -> Goal {
             unmanaged: args.removal.destroyunmanaged,
         },
         dry_run: args.any.dryrun,
-        ad_hoc: AdHoc {
-            operation: deed.operation,
-            command: deed.command,
-            host: deed.host,
-        },
+        ad_hoc: deed.ad_hoc,
         redo_in_doubt: args.control.redo_in_doubt,
         ..Goal::default()
     }
@@ -215,7 +197,7 @@ fn variables(flat: &[String]) -> Result<Vec<(String, String)>, Failure> {
     for pair in flat.chunks_exact(2) {
         if variables.iter().any(|(name, _)| *name == pair[0]) {
             let message = format!("`--var {}` is given twice", pair[0]);
-            return Err(Failure::new(FailureKind::Usage, message, None));
+            return Err(Failure::usage(message));
         }
         variables.push((pair[0].clone(), pair[1].clone()));
     }

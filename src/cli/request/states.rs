@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-use crate::cli::args::host::{HostChoice, HostConnection};
+use crate::cli::args::host::Where;
 use crate::cli::args::state::{RunOptions, TreeOptions};
 use crate::cli::output::Context;
 use crate::cli::request::hosts::items;
@@ -23,18 +23,11 @@ pub(in crate::cli) const MOST_AT_A_TIME: usize = 50;
 /// Where state files are looked for, if nobody says.
 const USUAL_ROOT: &str = "states";
 
-/// Which hosts, and how they are reached.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::cli) struct Where<'a> {
-    pub(in crate::cli) choice: &'a HostChoice,
-    pub(in crate::cli) connection: &'a HostConnection,
-}
-
 /// What is asked of states.
 pub(in crate::cli) fn request(
     what: &TreeOptions,
     run: &RunOptions,
-    hosts: Where<'_>,
+    hosts: &Where,
     cx: &Context,
 ) -> Result<StatesRequest, Failure> {
     let options = match &what.tree.config {
@@ -79,7 +72,7 @@ fn tree(what: &TreeOptions, options: Map) -> Result<Tree, Failure> {
             None => Ordering::default(),
             Some(word) => Ordering::parse(&word).ok_or_else(|| {
                 let message = format!("`ordering: {word}` is neither `classic` nor `dag`");
-                Failure::new(FailureKind::Usage, message, None)
+                Failure::usage(message)
             })?,
         },
     };
@@ -93,7 +86,7 @@ fn tree(what: &TreeOptions, options: Map) -> Result<Tree, Failure> {
         None => Map::new(),
     };
     pillar.extend(map("--pillar", &tree.pillar)?);
-    let names = items(&what.sls).map_err(|problem| Failure::new(FailureKind::Usage, problem, None));
+    let names = items(&what.sls).map_err(|problem| Failure::usage(problem));
     let names = names?;
     Ok(Tree {
         what: if names.is_empty() {
@@ -129,7 +122,7 @@ fn roots(named: &[PathBuf], options: &Map) -> Vec<PathBuf> {
 pub(in crate::cli) fn request_of_files(
     what: &TreeOptions,
     run: &RunOptions,
-    hosts: Where<'_>,
+    hosts: &Where,
     cx: &Context,
 ) -> Result<StatesRequest, Failure> {
     let asked = request(what, run, hosts, cx)?;
@@ -153,14 +146,12 @@ fn text_of(options: &Map, key: &str) -> Option<String> {
 /// The hosts that were chosen; none if nobody chose any.
 pub(in crate::cli) fn chosen(
     what: &TreeOptions,
-    hosts: Where<'_>,
+    hosts: &Where,
     cx: &Context,
 ) -> Result<Option<Vec<StateHost>>, Failure> {
     let Where { choice, connection } = hosts;
     let list = |option: &str, texts: &[String]| {
-        items(texts).map_err(|problem| {
-            Failure::new(FailureKind::Usage, format!("`{option}`: {problem}"), None)
-        })
+        items(texts).map_err(|problem| Failure::usage(format!("`{option}`: {problem}")))
     };
     let mut scope = Scope {
         hosts: list("--hosts", &choice.hosts)?,
@@ -176,7 +167,7 @@ pub(in crate::cli) fn chosen(
         ];
         if let Some((_, option)) = needless.iter().find(|(given, _)| *given) {
             let message = format!("`{option}` needs hosts: name them with `-H` or `-R`");
-            return Err(Failure::new(FailureKind::Usage, message, None));
+            return Err(Failure::usage(message));
         }
         return Ok(None);
     }

@@ -81,65 +81,28 @@ impl Merger {
         match name {
             "status" if three.are_maps() => Some(self.topology(three, "")),
             "changes" => Some(all_records(three)),
-            "spec/discovered" if three.are_maps() => {
-                let mut merged = Map::new();
-                for key in three.keys() {
-                    let part = three.within(&key);
-                    let value = match part.agreed() {
-                        Agreed::On(agreed) => agreed.cloned(),
-                        Agreed::Not => {
-                            self.conflict(part, &format!("the discovered template `{key}`"))
-                        }
-                    };
-                    merged.extend(value.map(|value| (key, value)));
-                }
-                Some(Value::from(merged))
-            }
+            "spec/discovered" if three.are_maps() => Some(by_key(three, |part, key| {
+                self.conflict(part, &format!("the discovered template `{key}`"))
+            })),
             _ => self.of_later(three),
         }
     }
 
-    /// The record of a topology: that of the later job, but for its instances.
+    /// The record of a topology: that of the later job, but for its instances, and with each input
+    /// and output by itself.
     fn topology(&mut self, three: Three<'_>, path: &str) -> Value {
-        let mut merged = Map::new();
-        for key in three.keys() {
-            let part = three.within(&key);
-            let value = match part.agreed() {
-                Agreed::On(agreed) => agreed.cloned(),
-                Agreed::Not if &*key == "instances" => Some(self.instances(part, path)),
-                Agreed::Not if part.are_maps() && &*key != "readyState" => Some(self.parts(part)),
-                Agreed::Not => self.of_later(part),
-            };
-            merged.extend(value.map(|value| (key, value)));
-        }
-        Value::from(merged)
-    }
-
-    /// Inputs or outputs, each by itself.
-    fn parts(&self, three: Three<'_>) -> Value {
-        let mut merged = Map::new();
-        for key in three.keys() {
-            let part = three.within(&key);
-            let value = match part.agreed() {
-                Agreed::On(agreed) => agreed.cloned(),
-                Agreed::Not => self.of_later(part),
-            };
-            merged.extend(value.map(|value| (key, value)));
-        }
-        Value::from(merged)
+        by_key(three, |part, key| match key {
+            "instances" => Some(self.instances(part, path)),
+            "readyState" => self.of_later(part),
+            _ if part.are_maps() => Some(by_key(part, |part, _| self.of_later(part))),
+            _ => self.of_later(part),
+        })
     }
 
     fn instances(&mut self, three: Three<'_>, path: &str) -> Value {
-        let mut merged = Map::new();
-        for key in three.keys() {
-            let part = three.within(&key);
-            let value = match part.agreed() {
-                Agreed::On(agreed) => agreed.cloned(),
-                Agreed::Not => self.instance(part, &format!("{path}::{key}")),
-            };
-            merged.extend(value.map(|value| (key, value)));
-        }
-        Value::from(merged)
+        by_key(three, |part, key| {
+            self.instance(part, &format!("{path}::{key}"))
+        })
     }
 
     /// An instance whose record differs on both sides, be it only in what follows from others or
@@ -226,6 +189,20 @@ impl Merger {
             Side::Base | Side::First => three.first.cloned(),
         }
     }
+}
+
+/// Merges maps key by key; `settle` gives what becomes of a part that both sides changed.
+fn by_key(three: Three<'_>, mut settle: impl FnMut(Three<'_>, &str) -> Option<Value>) -> Value {
+    let mut merged = Map::new();
+    for key in three.keys() {
+        let part = three.within(&key);
+        let value = match part.agreed() {
+            Agreed::On(agreed) => agreed.cloned(),
+            Agreed::Not => settle(part, &key),
+        };
+        merged.extend(value.map(|value| (key, value)));
+    }
+    Value::from(merged)
 }
 
 /// Sets or removes a part; one that was there keeps its place.

@@ -18,13 +18,13 @@ struct Plan<'a> {
 impl<'a> Plan<'a> {
     fn of(target: Target<'_>, parts: &'a Parts, length: usize) -> Result<Self, PatchError> {
         let mut plan = Self::default();
+        let no_such_place = || PatchError::NoSuchPlace {
+            route: target.route.clone(),
+            kind: "a list",
+        };
         for (step, change) in parts {
             let Step::Index(index) = step else {
-                let route = target.route.clone();
-                return Err(PatchError::NoSuchPlace {
-                    route,
-                    kind: "a list",
-                });
+                return Err(no_such_place());
             };
             match change {
                 Change::Remove if *index < length => plan.removed.push(*index),
@@ -34,13 +34,7 @@ impl<'a> Plan<'a> {
                     let route = target.route.clone().index(*index);
                     plan.added.extend(change.onto(None, &route)?);
                 }
-                _ => {
-                    let route = target.route.clone();
-                    return Err(PatchError::NoSuchPlace {
-                        route,
-                        kind: "a list",
-                    });
-                }
+                _ => return Err(no_such_place()),
             }
         }
         plan.removed.sort_unstable();
@@ -70,9 +64,7 @@ impl Editor<'_> {
             column,
         })?;
         for run in runs(&plan.removed) {
-            items[run.clone()]
-                .iter()
-                .for_each(|item| self.lose_anchors(item));
+            self.lose_items(&items[run.clone()]);
             let start = dashes[run.start];
             let end = (items[run.end - 1].span().end as usize).max(dashes[run.end - 1] + 1);
             let range = if self.page.prefix(start).trim().is_empty() {
@@ -92,6 +84,10 @@ impl Editor<'_> {
             self.add_lines(target, &lines, last_goes);
         }
         Ok(())
+    }
+
+    fn lose_items(&mut self, items: &[Node]) {
+        items.iter().for_each(|item| self.lose_anchors(item));
     }
 
     fn edit_items(
@@ -155,9 +151,7 @@ impl Editor<'_> {
         }
         self.edit_items(target, items, plan.edited, |_| Slot::FlowItem)?;
         for run in runs(&plan.removed) {
-            items[run.clone()]
-                .iter()
-                .for_each(|item| self.lose_anchors(item));
+            self.lose_items(&items[run.clone()]);
             let range = match (places.get(run.end), run.start.checked_sub(1)) {
                 (Some(next), _) => places[run.start].start..next.start,
                 (None, Some(before)) => places[before].end..places[run.end - 1].end,
