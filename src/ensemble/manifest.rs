@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Span};
 use crate::tosca::service_template_keys;
-use crate::value::{Map, Value};
+use crate::value::{Map, Value, canonical_sha256};
 use crate::yaml::{
     self, Expanded, Key, Node, Patch, PatchError, Rest, Route, Schema, Shape, Table, keys, tables,
 };
@@ -155,6 +155,13 @@ impl Manifest {
             .get("changes")
             .map(Node::to_value)
             .unwrap_or_default()
+    }
+
+    /// The digest of the specification.
+    pub fn spec_digest(&self) -> String {
+        let spec = self.root().get("spec");
+        let spec = spec.map(Node::to_value).unwrap_or_default();
+        canonical_sha256(&spec)[..40].to_owned()
     }
 
     /// The node templates that tasks have added so far.

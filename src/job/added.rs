@@ -1,7 +1,7 @@
 //! Instances that tasks add while the job runs: what has to be done for them joins the plan.
 
 use super::engine::Engine;
-use super::error::Error;
+use super::event::Error;
 use super::event::Level;
 use super::schedule::ADDED;
 use super::world::Folders;

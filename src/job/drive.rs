@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::engine::Engine;
-use super::error::Error;
+use super::event::Error;
 use super::event::{Event, JobFacts, Journal, Level, Sink};
 use super::options::Recording;
 use super::schedule::Steps as _;

@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-use super::error::Error;
 use super::evaluation::{Choose, Evaluation, Surroundings};
+use super::event::Error;
 use super::event::{Event, InstanceChange, JobFacts, JobStart, Level};
 use super::history::History;
 use super::ledger::Ledger;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::task_record::TaskRecord;
 use crate::diagnostic::Diagnostic;
-use crate::name::ChangeId;
+use crate::name::{ChangeId, ChangeIdError};
 use crate::plan::{Goal, GroupId};
 use crate::value::{Map, Value};
 
@@ -179,4 +179,21 @@ impl Journal for NoJournal {
 pub trait Sink {
     /// Takes one event; called in order, never at the same time.
     fn event(&mut self, event: &Event);
+}
+
+/// Why a job cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The plan names an instance that neither exists nor is drafted.
+    #[error("the plan names the instance `{0}`, which does not exist")]
+    UnknownInstance(String),
+    /// Change ids cannot be made.
+    #[error(transparent)]
+    ChangeId(#[from] ChangeIdError),
+    /// Events cannot be made durable.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The runner is gone.
+    #[error("the runner of effects has stopped: {0}")]
+    Runner(String),
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::engine::Engine;
-use super::error::Error;
+use super::event::Error;
 use super::event::{Event, Level};
 use super::stage::{Finished, Stage};
 use super::task::{TargetState, TaskIndex};

@@ -14,7 +14,6 @@ mod digest;
 mod drive;
 mod elsewhere;
 mod engine;
-mod error;
 mod evaluation;
 mod event;
 mod finish;
@@ -52,10 +51,10 @@ pub use digest::Digest;
 pub use digest::SecretDigest;
 pub use drive::{Ports, Progress};
 pub use engine::{Engine, Parts};
-pub use error::Error;
+pub use evaluation::Choose;
 pub use event::{
-    Event, InstanceChange, JobFacts, JobHead, JobStart, Journal, JournalError, Level, NoJournal,
-    Sink,
+    Error, Event, InstanceChange, JobFacts, JobHead, JobStart, Journal, JournalError, Level,
+    NoJournal, Sink,
 };
 pub use history::{CutOff, History, HistoryError, LastOperation, Recorded};
 pub use options::{JobOptions, Recording};

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use super::engine::Engine;
-use super::error::Error;
 use super::evaluation::{Evaluation, Surroundings};
+use super::event::Error;
 use super::event::{Event, JobHead};
 use super::options::{JobOptions, Recording};
 use super::proposal::Proposal;

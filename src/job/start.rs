@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::engine::Engine;
-use super::error::Error;
 use super::evaluation::Evaluation;
+use super::event::Error;
 use super::event::{Event, Level};
 use super::gate::Gate;
 use super::render::NO_CHANGE;

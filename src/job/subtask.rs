@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::engine::Engine;
-use super::error::Error;
 use super::evaluation::Evaluation;
+use super::event::Error;
 use super::render::NO_DRY_RUN;
 use super::stage::Stage;
 use super::start::Next;

@@ -11,13 +11,12 @@ use super::request::JobRequest;
 use super::resume;
 use crate::configurator;
 use crate::diagnostic::Diagnostics;
-use crate::ensemble::{self, Folders, KeptIndex, LogFile, Manifest, RecordedHistory, start_time};
+use crate::ensemble::{self, Folders, KeptIndex, LogFile, RecordedHistory, start_time};
 use crate::fleet::hosts::Machines;
 use crate::job::{self, Engine, JobOptions, Parts};
 use crate::plan;
 use crate::session::Session;
-use crate::session::topology_with_orphans;
-use crate::value::canonical_sha256;
+use crate::session::{identity, topology_with_orphans};
 
 /// A job that was planned.
 #[derive(Debug)]
@@ -173,11 +172,4 @@ impl Prepared {
             log.settle(&base.join("planned"), &name);
         }
     }
-}
-
-/// The digest of the specification in an ensemble.
-pub(super) fn spec_digest(manifest: &Manifest) -> String {
-    let spec = manifest.root().get("spec");
-    let spec = spec.map(crate::yaml::Node::to_value).unwrap_or_default();
-    canonical_sha256(&spec)[..40].to_owned()
 }

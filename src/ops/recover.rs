@@ -95,7 +95,7 @@ fn keep_goal(job: &CutOffJob, manifest: &Manifest) {
         goal: job.goal().cloned(),
         done: job.done(),
         planned: job.planned().clone(),
-        spec: prepared::spec_digest(manifest),
+        spec: manifest.spec_digest(),
     };
     // Without it the job cannot be gone on with; what it did is on record all the same.
     resume::keep(manifest.path(), &interrupted).ok();

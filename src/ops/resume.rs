@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::failure::{Failure, FailureKind};
-use super::prepared;
 use super::request::JobRequest;
 use crate::ensemble::RecordedHistory;
 use crate::job::Report;
@@ -64,7 +63,7 @@ pub(super) fn settle(report: &Report, session: &Session, planned: &BTreeMap<Stri
         goal: Some(report.goal.clone()),
         done,
         planned: planned.clone(),
-        spec: prepared::spec_digest(&session.manifest),
+        spec: session.manifest.spec_digest(),
     };
     keep(path, &job).ok();
 }
@@ -87,7 +86,7 @@ pub(super) fn goal(
             "another job has run since the one that was interrupted",
         ));
     }
-    if job.spec != prepared::spec_digest(&session.manifest) {
+    if job.spec != session.manifest.spec_digest() {
         return Err(refused(
             "the ensemble was changed since the job was interrupted",
         ));

@@ -7,7 +7,7 @@ use super::committing;
 use super::failure::{Failure, FailureKind};
 use super::hands;
 use super::locked;
-use super::prepared::{Prepared, prepare, spec_digest};
+use super::prepared::{Prepared, prepare};
 use super::request::JobRequest;
 use super::rescue;
 use super::resume;
@@ -166,7 +166,7 @@ impl<'a> RenderedJob<'a> {
             previous: around.history_last.clone(),
             options: self.request.recorded_options.clone(),
             start_commit: head_of(manifest.base_dir()),
-            spec_digest: spec_digest(manifest),
+            spec_digest: manifest.spec_digest(),
         };
         let begun = engine.begin_run(recording, facts);
         begun.map_err(|error| internal(&error))?;

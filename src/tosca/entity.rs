@@ -9,11 +9,11 @@ use crate::name::{OperationName, TypeName};
 use crate::value::Map;
 use crate::yaml::Node;
 
+use super::definition::TypeInfo;
 use super::definition::{AttributeDecl, Occurrences, Property, PropertyDef, Schema, TypeKey};
 use super::interface_draft::Interfaces;
 use super::operation::{Artifact, ArtifactType, Operations};
 use super::trigger::Trigger;
-use super::type_info::TypeInfo;
 
 macro_rules! has_info {
     ($($name:ident),*) => {

@@ -458,10 +458,7 @@ impl Finisher<'_> {
         };
         let what = format!("operation `{reference}` of {}", self.owner);
         let implementation = text.and_then(|text| {
-            let scope = Scope {
-                types: self.types,
-                namespace: text.namespace,
-            };
+            let scope = Scope::of(self.types, text.namespace);
             let extras = said.extras.as_ref();
             let mut found = scope.implementation(&what, &text.node, extras, self.artifacts)?;
             found.name_in_place(&reference, &text.node);

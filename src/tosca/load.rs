@@ -1,10 +1,9 @@
 //! Loads the types of a service template and of all files it imports.
 
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::import::{ImportRequest, Importer};
 use super::keys::{IMPORT, SERVICE_TEMPLATE, VERSIONS};
 use super::scope::Scope;
 use super::section::Section;
@@ -97,10 +96,7 @@ impl Loader<'_> {
         };
         let mut wanted = Vec::new();
         {
-            let scope = Scope {
-                types: &self.types,
-                namespace: file.namespace,
-            };
+            let scope = Scope::of(&self.types, file.namespace);
             check_header(scope, map);
             if let Some(node) = map.get("imports").filter(|node| !node.is_null()) {
                 let what = || "the service template".to_owned();
@@ -324,5 +320,49 @@ impl Unused {
             .partition_point(|span| (span.source, span.start) <= key);
         let before = next.checked_sub(1).and_then(|index| self.0.get(index));
         before.is_some_and(|span| span.source == place.source && place.start < span.end)
+    }
+}
+
+/// Fetches imported files. A file asked for twice must answer with the same source, so that files
+/// that import each other end.
+pub trait Importer {
+    /// Fetches one file, expanded, with its fragment applied.
+    fn import(&mut self, request: &ImportRequest) -> Result<Imported, Diagnostic>;
+}
+
+/// A file that a service template asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImportRequest {
+    /// The file, relative to the one that asks or to the repository; it may end in `#/pointer`.
+    pub file: Arc<str>,
+    /// The repository it is in.
+    pub repository: Option<Arc<str>>,
+    /// Where it is asked for.
+    pub span: Span,
+    /// The text that asks for it.
+    pub from: SourceId,
+    /// The directory of the file that asks for it.
+    pub base_dir: Arc<PathBuf>,
+}
+
+/// A file that was fetched.
+#[derive(Debug, Clone)]
+pub struct Imported {
+    /// Its text.
+    pub source: SourceId,
+    /// Its content, expanded, with the fragment applied.
+    pub root: Node,
+    /// The directory that its own names are relative to.
+    pub base_dir: PathBuf,
+}
+
+/// Imports nothing: every import is a problem.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoImports;
+
+impl Importer for NoImports {
+    fn import(&mut self, request: &ImportRequest) -> Result<Imported, Diagnostic> {
+        let message = format!("`{}` cannot be imported here", request.file);
+        Err(Diagnostic::error(message).label(request.span, ""))
     }
 }

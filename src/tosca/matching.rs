@@ -222,10 +222,7 @@ pub(super) fn matching_capability(
     if let Some((name, _)) = capabilities.get_key_value(wanted) {
         return is_valid(name).then(|| Arc::clone(name));
     }
-    let scope = Scope {
-        types,
-        namespace: *namespace,
-    };
+    let scope = Scope::of(types, *namespace);
     let wanted = scope.find(wanted, Section::Capability)?;
     capabilities
         .iter()

@@ -10,7 +10,6 @@ mod definition;
 mod entity;
 mod filter;
 mod implementation;
-mod import;
 mod inference;
 mod interface;
 mod interface_draft;
@@ -48,7 +47,6 @@ mod testing;
 mod topology;
 mod trigger;
 mod trigger_read;
-mod type_info;
 mod types;
 mod unmet;
 mod version;
@@ -58,11 +56,15 @@ mod workflow_read;
 pub use check::check_output;
 pub use condition::all_hold;
 pub use definition::{
-    AttributeDecl, DataKind, Occurrences, Property, PropertyDef, Rule, ScalarKind, Schema, TypeKey,
+    AttributeDecl, Constraint, DataKind, Occurrences, ParameterDef, Property, PropertyDef, Rule,
+    ScalarKind, Schema, TypeInfo, TypeKey,
 };
-pub use entity::{CapabilityTemplate, DataType, NodeType, Reference, RequirementDef};
-pub use import::{ImportRequest, Imported, Importer, NoImports};
+pub use entity::{
+    CapabilityDef, CapabilityTemplate, CapabilityType, DataType, ExpectedArtifact, GroupType,
+    InterfaceType, NodeType, PolicyType, Reference, RelationshipType, RequirementDef,
+};
 pub use keys::service_template_keys;
+pub use load::{ImportRequest, Imported, Importer, NoImports};
 pub use operation::{
     Artifact, Dependency, Implementation, ImplementationKind, Operation, Operations,
 };
@@ -75,6 +77,5 @@ pub use template::{
     Substitution, TopologyTemplate,
 };
 pub use trigger::{Facet, Trigger};
-pub use type_info::TypeInfo;
 pub use types::Types;
 pub use workflow::{Activity as WorkflowActivity, Step as WorkflowStep, Workflow};

@@ -11,9 +11,9 @@ use crate::diagnostic::Span;
 use crate::name::{InterfaceName, OperationName, OperationRef, TypeName};
 use crate::value::{Fold, Map, Value};
 
+use super::definition::TypeInfo;
 use super::definition::{Property, PropertyDef};
 use super::interface_draft::Interfaces;
-use super::type_info::TypeInfo;
 
 /// How the names of artifacts begin that operations state in place.
 pub(super) const IN_PLACE: &str = "__primary_";

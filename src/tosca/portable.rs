@@ -40,10 +40,7 @@ impl ServiceTemplate {
         }
         let siblings = self.own.as_ref().and_then(|own| own.get("node_templates"));
         let siblings = siblings.and_then(Node::as_map);
-        let scope = Scope {
-            types: &self.types,
-            namespace: ROOT,
-        };
+        let scope = Scope::of(&self.types, ROOT);
         let what = format!("node template `{name}`");
         let copied = siblings.and_then(|all| scope.copied(&what, map, all));
         Some(copied.map_or(Cow::Borrowed(map), Cow::Owned))

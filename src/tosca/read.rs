@@ -6,8 +6,8 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::check::check;
-use super::import::Importer;
 use super::known::Known;
+use super::load::Importer;
 use super::load::{Loaded, LoadedFile, load};
 use super::matching::Index;
 use super::nesting::flatten;
@@ -48,10 +48,7 @@ pub fn read(
     types.directories.clone_from(&options.directories);
     types.strict = options.check_references;
     types.check_ancestry();
-    let scope = Scope {
-        types: &types,
-        namespace: ROOT,
-    };
+    let scope = Scope::of(&types, ROOT);
     let overrides = overrides(scope, map, options);
     let more = More::of(overrides.as_ref(), options);
     let draft = scope.draft(map.get("topology_template"), more);
@@ -120,10 +117,7 @@ fn patterns<'a>(types: &'a Types, files: &[LoadedFile]) -> Vec<Draft<'a>> {
         if node.get("substitution_mappings").is_none() && node.get("root").is_none() {
             return None;
         }
-        let scope = Scope {
-            types,
-            namespace: file.namespace,
-        };
+        let scope = Scope::of(types, file.namespace);
         Some(scope.draft(Some(node), More::default()))
     };
     files.iter().skip(1).filter_map(draft).collect()
@@ -160,10 +154,7 @@ pub fn read_node_template(
     name: &TemplateName,
     node: &Node,
 ) -> (Option<NodeTemplate>, Diagnostics) {
-    let scope = Scope {
-        types: &service.types,
-        namespace: ROOT,
-    };
+    let scope = Scope::of(&service.types, ROOT);
     let template = scope.lone_template(name, node, &service.topology);
     (template, service.types.take_problems())
 }
@@ -175,10 +166,7 @@ pub fn read_relationship_template(
     name: &TemplateName,
     node: &Node,
 ) -> (Option<super::template::RelationshipTemplate>, Diagnostics) {
-    let scope = Scope {
-        types: &service.types,
-        namespace: ROOT,
-    };
+    let scope = Scope::of(&service.types, ROOT);
     let what = format!("relationship template `{name}`");
     let template = scope.relationship_template(&what, Some(name.clone()), node, None);
     (template, service.types.take_problems())

@@ -224,10 +224,7 @@ impl<'a> Resolver<'a> {
             return self.plain.of_type(self.types, key);
         };
         if let Some(node) = &def.inline_relationship {
-            let scope = Scope {
-                types: self.types,
-                namespace: def.namespace,
-            };
+            let scope = Scope::of(self.types, def.namespace);
             let what = format!(
                 "the relationship of requirement `{}` of node template `{}`",
                 def.name, template.name
@@ -240,10 +237,7 @@ impl<'a> Resolver<'a> {
         if let Some(named) = self.relationships.get(&*reference.name) {
             return Some(Arc::clone(named));
         }
-        let scope = Scope {
-            types: self.types,
-            namespace: reference.namespace,
-        };
+        let scope = Scope::of(self.types, reference.namespace);
         if let Some(key) = scope.find(&reference.name, Section::Relationship) {
             return self.plain.of_type(self.types, key);
         }
@@ -262,10 +256,7 @@ impl<'a> Resolver<'a> {
             (None, Some(name)) => (name, declared.namespace),
             (None, None) => (ANY_RELATIONSHIP, super::types::ROOT),
         };
-        let scope = Scope {
-            types: self.types,
-            namespace,
-        };
+        let scope = Scope::of(self.types, namespace);
         scope.find(name, Section::Relationship)
     }
 
@@ -303,10 +294,7 @@ impl<'a> Resolver<'a> {
     ) -> Option<Query> {
         let mut node_type = None;
         if let Some(node) = merged.node() {
-            let scope = Scope {
-                types: self.types,
-                namespace: node.namespace,
-            };
+            let scope = Scope::of(self.types, node.namespace);
             node_type = scope.find(&node.name, Section::Node);
             if node_type.is_none() {
                 self.unknown_node(merged, node, template);
@@ -498,10 +486,7 @@ impl<'a> Resolver<'a> {
 /// The filters of a requirement, the stated one first.
 pub(super) fn filters_of<'a>(types: &'a Types, merged: &Merged<'a>) -> Vec<Filter<'a>> {
     let filters = merged.both().flat_map(|def| {
-        let scope = Scope {
-            types,
-            namespace: def.namespace,
-        };
+        let scope = Scope::of(types, def.namespace);
         let nodes = def.node_filter.iter();
         nodes.map(move |node| Filter { scope, node })
     });

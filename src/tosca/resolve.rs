@@ -10,6 +10,7 @@ use crate::name::{OperationName, TypeName};
 use crate::value::{Map, Value};
 use crate::yaml::{Entry, Kind, Mapping, Node, Table};
 
+use super::definition::TypeInfo;
 use super::definition::{Defs, Schema, TypeKey, simple_kind};
 use super::entity::{
     CapabilityType, DataType, GroupType, InterfaceType, NodeType, PolicyType, RelationshipType,
@@ -25,7 +26,6 @@ use super::operation::ArtifactType;
 use super::scope::{Scope, description, values_at};
 use super::section::Section;
 use super::trigger::Trigger;
-use super::type_info::TypeInfo;
 use super::types::{ROOT, Resolved, Types, strings};
 
 thread_local! {
@@ -137,10 +137,7 @@ impl Types {
     }
 
     pub(super) fn scope_of(&self, key: TypeKey) -> Scope<'_> {
-        Scope {
-            types: self,
-            namespace: self.decl(key).namespace,
-        }
+        Scope::of(self, self.decl(key).namespace)
     }
 
     /// What the type and its ancestors say under a key, the type first.

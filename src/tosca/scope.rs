@@ -21,6 +21,10 @@ pub(super) struct Scope<'a> {
 }
 
 impl<'a> Scope<'a> {
+    pub(super) fn of(types: &'a Types, namespace: u32) -> Self {
+        Self { types, namespace }
+    }
+
     pub(super) fn problems(self) -> &'a Problems {
         &self.types.problems
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::diagnostic::{Diagnostic, Diagnostics, SourceId, Sources};
 use crate::yaml::{Limits, Node, parse};
 
-use super::import::{ImportRequest, Imported, Importer};
+use super::load::{ImportRequest, Imported, Importer};
 use super::options::ReadOptions;
 use super::read::read;
 use super::template::{NodeTemplate, ServiceTemplate};

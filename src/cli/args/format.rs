@@ -1,9 +1,12 @@
 //! The forms in which answers are printed.
 
+use std::time::Duration;
+
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use crate::name::Words;
+use crate::value::seconds;
 
 /// Reads one of the words of an enum that lower layers define.
 pub(in crate::cli) fn one_of<T: Words>() -> impl TypedValueParser<Value = T> {
@@ -45,4 +48,32 @@ pub(in crate::cli) enum ProblemFormat {
     Sarif,
     /// Not at all
     None,
+}
+
+/// The longest time that can be asked for: a year.
+const LONGEST: Duration = Duration::from_hours(24 * 365);
+
+/// A number of seconds, or one with a unit: `ms`, `s`, `m` or `h`.
+pub(in crate::cli) fn duration(text: &str) -> Result<Duration, String> {
+    let seconds = seconds(text).map_err(|error| error.to_string())?;
+    Ok(Duration::try_from_secs_f64(seconds).map_or(LONGEST, |time| time.min(LONGEST)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_duration_has_a_unit_or_is_in_seconds() {
+        let ms = |text| duration(text).map(|time| time.as_millis());
+        assert_eq!(ms("10"), Ok(10_000));
+        assert_eq!(ms(" 1.5s "), Ok(1_500));
+        assert_eq!(ms("250ms"), Ok(250));
+        assert_eq!(ms("5m"), Ok(300_000));
+        assert_eq!(ms("0"), Ok(0));
+        assert_eq!(duration("1e300h"), Ok(LONGEST));
+        for wrong in ["", "s", "-1", "5 m", "5d", "nan", "inf", "1:30"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args};
 
-use crate::cli::args::duration::duration;
 use crate::cli::args::format::HostOutput;
+use crate::cli::args::format::duration;
 use crate::runbook::MaxFail;
 
 /// The options of what runs over hosts.

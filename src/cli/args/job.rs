@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, ValueEnum};
 
-use crate::cli::args::duration::duration;
+use crate::cli::args::format::duration;
 use crate::cli::args::format::{OutputFormat, one_of};
 use crate::name::{InstanceName, TemplateName};
 use crate::plan::{ChangeDetection, Repair};

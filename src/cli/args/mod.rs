@@ -1,6 +1,5 @@
 //! The options that commands share.
 
-pub(super) mod duration;
 pub(super) mod format;
 pub(super) mod global;
 pub(super) mod host;

@@ -8,7 +8,7 @@ use crate::cli::output::Context;
 use crate::cli::screen::hosts::HostScreen;
 use crate::fleet::tasks::{AdHoc, RunbookRequest};
 use crate::ops::tasks::perform;
-use crate::ops::{Failure, FailureKind, watch_signals};
+use crate::ops::{Failure, watch_signals};
 use crate::runbook::{Deed, Tasks};
 
 /// A step with a name.

@@ -9,7 +9,7 @@ use crate::cli::output::Context;
 use crate::cli::request::session::session_options;
 use crate::job::Level;
 use crate::ops::export::{ExportFormat, Overwrite};
-use crate::ops::{self, Failure, FailureKind};
+use crate::ops::{self, Failure};
 use crate::ui::{pretty, yaml};
 
 /// Print an ensemble for other programs

@@ -5,7 +5,7 @@ use clap::Args;
 use crate::cli::args::host::HostOptions;
 use crate::cli::commands::ad_hoc::{run_step, step};
 use crate::cli::output::Context;
-use crate::ops::{Failure, FailureKind};
+use crate::ops::Failure;
 use crate::runbook::{Deed, LocalPattern};
 
 /// Bring a file or folder from hosts

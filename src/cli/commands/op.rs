@@ -6,7 +6,7 @@ use crate::cli::output::Context;
 use crate::cli::request::maps::map_of;
 use crate::cli::request::states::request;
 use crate::fleet::states::What;
-use crate::ops::{Failure, FailureKind};
+use crate::ops::Failure;
 use crate::value::{Map, Value};
 
 /// Brings hosts to one state; gives the exit code.
@@ -23,10 +23,9 @@ pub(in crate::cli) fn op(args: &OpArgs, cx: &Context) -> Result<u8, Failure> {
 
 /// The state that was typed.
 fn one(function: &str, words: &[String]) -> Result<What, Failure> {
-    let wrong = |message: String| Failure::usage(message);
     if !function.contains('.') {
         let message = format!("`{function}` has no module: write `MODULE.FUNCTION`");
-        return Err(wrong(message));
+        return Err(Failure::usage(message));
     }
     let mut arguments = Map::new();
     for word in words {
@@ -35,7 +34,7 @@ fn one(function: &str, words: &[String]) -> Result<What, Failure> {
             None => ("name", Value::from(word.as_str())),
         };
         if arguments.insert(key.into(), value).is_some() {
-            return Err(wrong(format!("`{key}` is given twice")));
+            return Err(Failure::usage(format!("`{key}` is given twice")));
         }
     }
     Ok(What::One {

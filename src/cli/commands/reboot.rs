@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::cli::args::duration::duration;
+use crate::cli::args::format::duration;
 use crate::cli::args::host::HostOptions;
 use crate::cli::commands::ad_hoc::run_ad_hoc;
 use crate::cli::output::Context;

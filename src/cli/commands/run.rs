@@ -7,7 +7,7 @@ use crate::cli::commands::job;
 use crate::cli::output::Context;
 use crate::cli::request::job::Deed;
 use crate::name::InstanceName;
-use crate::ops::{Failure, FailureKind};
+use crate::ops::Failure;
 use crate::plan::{AdHoc, Workflow, operation_named};
 
 /// Run a command or an operation on instances, or a workflow by its name
@@ -63,7 +63,7 @@ pub(in crate::cli) fn run(args: RunArgs, cx: &Context) -> Result<u8, Failure> {
 /// The one thing of the three that `run` can do which was asked for.
 fn deed(args: &RunArgs) -> Result<Deed, Failure> {
     if args.module.is_some() {
-        return Err(usage(
+        return Err(Failure::usage_with(
             "`run --module` is not there: it is Ansible that has modules",
             "run a command with `--host`, or Ansible itself: `unfurl run -- ansible HOST -m MODULE \
              -a ARGUMENTS`",
@@ -78,7 +78,7 @@ fn deed(args: &RunArgs) -> Result<Deed, Failure> {
     match asked[..] {
         [_] => {}
         [] => {
-            return Err(usage(
+            return Err(Failure::usage_with(
                 "`run` needs something to run",
                 "give a command after `--`, such as `unfurl run -- uptime`, or `--operation`, or \
                  `--workflow`",
@@ -86,11 +86,11 @@ fn deed(args: &RunArgs) -> Result<Deed, Failure> {
         }
         _ => {
             let message = format!("{} cannot be run at once", asked.join(" and "));
-            return Err(usage(&message, "give one of them"));
+            return Err(Failure::usage_with(&message, "give one of them"));
         }
     }
     if args.host.is_some() && args.command.is_empty() {
-        return Err(usage(
+        return Err(Failure::usage_with(
             "`--host` goes with a command",
             "an operation says by itself where it runs: `operation_host` of its implementation",
         ));
@@ -107,8 +107,4 @@ fn deed(args: &RunArgs) -> Result<Deed, Failure> {
         },
         save: args.save,
     })
-}
-
-fn usage(message: &str, help: &str) -> Failure {
-    Failure::usage_with(message, help)
 }

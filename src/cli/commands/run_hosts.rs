@@ -6,7 +6,7 @@ use crate::cli::args::host::HostOptions;
 use crate::cli::commands::ad_hoc::run_ad_hoc;
 use crate::cli::output::Context;
 use crate::fleet::tasks::AdHoc;
-use crate::ops::{Failure, FailureKind};
+use crate::ops::Failure;
 
 /// Run a command on hosts
 ///

@@ -91,7 +91,7 @@ fn run(
 fn request(args: &TaskArgs, loaded: LoadedTasks, cx: &Context) -> Result<RunbookRequest, Failure> {
     let mut calls = Vec::new();
     for text in &args.calls {
-        calls.push(Call::parse(text).map_err(usage)?);
+        calls.push(Call::parse(text).map_err(Failure::usage)?);
     }
     let command = args.command.join(" ");
     let command = (!command.is_empty()).then(|| AdHoc::Command {
@@ -103,7 +103,7 @@ fn request(args: &TaskArgs, loaded: LoadedTasks, cx: &Context) -> Result<Runbook
         calls.extend(default.map(|task| Call::new(&*task.name)));
     }
     let mut options = args.hosts.options()?;
-    options.vars = set_variables(&args.set).map_err(usage)?;
+    options.vars = set_variables(&args.set).map_err(Failure::usage)?;
     options.switches.skip_unknown_tasks = args.skip_unknown_tasks;
     let known = args.hosts.known_hosts(cx)?;
     Ok(RunbookRequest {
@@ -117,10 +117,6 @@ fn request(args: &TaskArgs, loaded: LoadedTasks, cx: &Context) -> Result<Runbook
         allowed: cx.global.allow.clone(),
         interrupts: watch_signals(),
     })
-}
-
-fn usage(message: impl ToString) -> Failure {
-    Failure::usage(message)
 }
 
 /// The help of this command, which is part of the whole command line.

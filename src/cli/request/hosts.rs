@@ -14,7 +14,7 @@ use crate::host::ssh_config::Files;
 use crate::host::{Chain, ChainSpec, HostKeys, Surroundings};
 use crate::job::Level;
 use crate::ops::hosts::{HostsRequest, known_hosts};
-use crate::ops::{Failure, FailureKind, SessionOptions};
+use crate::ops::{Failure, SessionOptions};
 use crate::runbook::{MaxFail, Options, Scope, Switches};
 use crate::system::env::Env;
 use crate::system::fs;

@@ -8,9 +8,7 @@ use crate::cli::request::session::session_options;
 use crate::ensemble::CommitRequest;
 use crate::host::ChainSpec;
 use crate::name::{TemplateName, Words as _};
-use crate::ops::{
-    Failure, FailureKind, JobRequest, QueryRequest, RunSettings, SaveSettings, SessionOptions,
-};
+use crate::ops::{Failure, JobRequest, QueryRequest, RunSettings, SaveSettings, SessionOptions};
 use crate::plan::{AdHoc, ChangeDetection, Goal, Removal, Repair, Workflow};
 use crate::system::signals::Interrupts;
 use crate::value::{Map, Value};

@@ -86,7 +86,7 @@ fn tree(what: &TreeOptions, options: Map) -> Result<Tree, Failure> {
         None => Map::new(),
     };
     pillar.extend(map("--pillar", &tree.pillar)?);
-    let names = items(&what.sls).map_err(|problem| Failure::usage(problem));
+    let names = items(&what.sls).map_err(Failure::usage);
     let names = names?;
     Ok(Tree {
         what: if names.is_empty() {

@@ -1,7 +1,7 @@
 //! Merges whole files: an ensemble's, and its list of jobs.
 
 use super::merger::{Knows, Merger, Side};
-use super::version::Version;
+use super::three::Version;
 use crate::git::merge_lines;
 
 /// What a merge gives.

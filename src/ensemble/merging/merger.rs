@@ -1,7 +1,7 @@
 //! Merges the records of two sides.
 
+use super::three::Version;
 use super::three::{Agreed, Three};
-use super::version::Version;
 use crate::value::{Map, Value};
 
 /// The sections that jobs write.

@@ -4,7 +4,6 @@
 mod merge;
 mod merger;
 mod three;
-mod version;
 
 #[cfg(test)]
 pub use merge::MergedEnsemble;
