@@ -174,10 +174,7 @@ fn parse(name: &str, text: &str, sources: &mut Sources) -> Result<Node, String> 
 
 /// Puts what fails with words in the place of secrets, which are not kept.
 fn without_secrets(entry: &Entry) -> Entry {
-    Entry {
-        key_span: entry.key_span,
-        value: hollow("", &entry.value),
-    }
+    Entry::new(entry.key_span, hollow("", &entry.value))
 }
 
 fn hollow(name: &str, node: &Node) -> Node {
@@ -203,13 +200,7 @@ fn hollow(name: &str, node: &Node) -> Node {
 fn in_map(key: &str, value: Node) -> Node {
     let span = value.span();
     let mut map = Mapping::default();
-    map.insert(
-        key,
-        Entry {
-            key_span: span,
-            value,
-        },
-    );
+    map.insert(key, Entry::new(span, value));
     Node::new(Kind::Map(map), span, None)
 }
 

@@ -54,10 +54,10 @@ fn over(upper: &Mapping, lower: &Mapping) -> Mapping {
         let joined = match upper.entry(key) {
             None => below.clone(),
             Some(above) => match (above.value.as_map(), below.value.as_map()) {
-                (Some(one), Some(other)) => Entry {
-                    key_span: above.key_span,
-                    value: map_node(over(one, other), above.value.span()),
-                },
+                (Some(one), Some(other)) => Entry::new(
+                    above.key_span,
+                    map_node(over(one, other), above.value.span()),
+                ),
                 _ => continue,
             },
         };

@@ -218,10 +218,7 @@ impl Scope<'_> {
         }
         let name: Arc<str> = node.get("file").and_then(Node::as_str).unwrap_or("").into();
         let what = format!("the artifact of {what}");
-        let entry = Entry {
-            key_span: node.span(),
-            value: node.clone(),
-        };
+        let entry = Entry::new(node.span(), node.clone());
         self.artifact(&what, &name, &entry, None).map(Arc::new)
     }
 

@@ -323,10 +323,7 @@ impl<'a> NodeReader<'a> {
         let items = map.get("dependencies").and_then(Node::as_seq);
         let read = |item: &Node| {
             let (name, target) = (item.get("name")?.as_str()?, item.get("match")?);
-            let entry = Entry {
-                key_span: item.span(),
-                value: target.clone(),
-            };
+            let entry = Entry::new(item.span(), target.clone());
             target.as_str()?;
             self.scope.requirement_def(&name.into(), &entry, name)
         };

@@ -85,10 +85,7 @@ fn without_places(node: &Node) -> Node {
             mapping
                 .iter()
                 .map(|(key, entry)| {
-                    let entry = Entry {
-                        key_span: Span::NONE,
-                        value: without_places(&entry.value),
-                    };
+                    let entry = Entry::new(Span::NONE, without_places(&entry.value));
                     (std::sync::Arc::clone(key), entry)
                 })
                 .collect::<Mapping>(),

@@ -362,17 +362,11 @@ impl Types {
         })?;
         let scope = self.scope_of(owner);
         let mut merged = schema.clone();
-        let type_entry = Entry {
-            key_span: type_node.span(),
-            value: type_node.clone(),
-        };
+        let type_entry = Entry::new(type_node.span(), type_node.clone());
         merged.insert("type", type_entry);
         // The nearest constraints count: those of a type that only derives narrow its base.
         if let Some((_, node)) = self.said(&lineage, "constraints").next() {
-            let entry = Entry {
-                key_span: node.span(),
-                value: node.clone(),
-            };
+            let entry = Entry::new(node.span(), node.clone());
             merged.insert("constraints", entry);
         }
         for word in [
@@ -384,10 +378,10 @@ impl Types {
         ] {
             merged.remove(word);
         }
-        let entry = Entry {
-            key_span: self.decl(owner).span,
-            value: Node::new(Kind::Map(merged), Span::NONE, None),
-        };
+        let entry = Entry::new(
+            self.decl(owner).span,
+            Node::new(Kind::Map(merged), Span::NONE, None),
+        );
         let name = Arc::clone(&self.decl(key).name);
         let def = scope.property_def(what, &name, &entry, None)?;
         Arc::into_inner(def.schema)

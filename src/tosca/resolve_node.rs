@@ -337,10 +337,7 @@ impl Scope<'_> {
         let what = format!("capability `{}` of {owner}", def.name);
         let mut set = Mapping::default();
         for (name, value) in &def.assigned {
-            let entry = Entry {
-                key_span: value.span(),
-                value: value.clone(),
-            };
+            let entry = Entry::new(value.span(), value.clone());
             set.insert(Arc::clone(name), entry);
         }
         let own = given.and_then(|map| self.map_at(map, "properties", || what.clone()));

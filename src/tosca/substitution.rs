@@ -245,10 +245,10 @@ impl Scope<'_> {
         let stated = ["node_type", "type"].map(|key| substitution.mapping.get(key));
         let name: Arc<str> = stated.into_iter().flatten().next()?.as_str()?.into();
         let mut said = Mapping::default();
-        let entry = Entry {
-            key_span: substitution.span,
-            value: Node::new(Kind::Str(name), substitution.span, None),
-        };
+        let entry = Entry::new(
+            substitution.span,
+            Node::new(Kind::Str(name), substitution.span, None),
+        );
         said.insert("type", entry);
         let node = Node::new(Kind::Map(said), substitution.span, None);
         let mut reader = NodeReader::new(self);

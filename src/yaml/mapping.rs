@@ -220,10 +220,7 @@ mod tests {
 
     fn entry(number: i64) -> Entry {
         let value = Node::new(Kind::Int(number), Span::NONE, None);
-        Entry {
-            key_span: Span::NONE,
-            value,
-        }
+        Entry::new(Span::NONE, value)
     }
 
     fn numbered(numbers: std::ops::Range<i64>) -> Mapping {

@@ -62,6 +62,13 @@ pub struct Entry {
     pub value: Node,
 }
 
+impl Entry {
+    /// A value, and the place of its key.
+    pub fn new(key_span: Span, value: Node) -> Self {
+        Self { key_span, value }
+    }
+}
+
 impl Node {
     /// Makes a node.
     pub fn new(kind: Kind, span: Span, tag: Option<Arc<str>>) -> Self {

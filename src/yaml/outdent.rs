@@ -54,9 +54,8 @@ impl Padded {
         }
         let kind = match node.kind() {
             Kind::Seq(items) => Kind::Seq(items.iter().map(|item| self.node(item, done)).collect()),
-            Kind::Map(map) => Kind::Map(map.map_entries(|entry| Entry {
-                key_span: self.span(entry.key_span),
-                value: self.node(&entry.value, done),
+            Kind::Map(map) => Kind::Map(map.map_entries(|entry| {
+                Entry::new(self.span(entry.key_span), self.node(&entry.value, done))
             })),
             scalar => scalar.clone(),
         };

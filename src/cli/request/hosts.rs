@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::cli::args::host::{HostConnection, HostOptions};
+use crate::cli::args::host::{HostChoice, HostConnection, HostOptions};
 use crate::cli::output::{Context, Output};
 use crate::cli::request::session::home;
 use crate::fleet::hosts::KnownHosts;
@@ -86,6 +86,21 @@ impl HostConnection {
     }
 }
 
+impl HostChoice {
+    /// The hosts and roles that are named, and the hosts that are left out.
+    pub(in crate::cli) fn scope(&self) -> Result<Scope, Failure> {
+        let list = |option: &str, texts: &[String]| {
+            let wrong = |problem: String| Failure::usage(format!("`{option}`: {problem}"));
+            items(texts).map_err(wrong)
+        };
+        Ok(Scope {
+            hosts: list("--hosts", &self.hosts)?,
+            roles: list("--roles", &self.roles)?,
+            exclude_hosts: list("--exclude-hosts", &self.exclude_hosts)?,
+        })
+    }
+}
+
 impl HostOptions {
     /// What each action on a host goes through; none if nothing. What is doubtful is shown.
     pub(in crate::cli) fn chain(&self, output: &Output) -> Result<Option<Arc<Chain>>, Failure> {
@@ -121,21 +136,13 @@ impl HostOptions {
     /// What a run over hosts is told by these options; variables and what it needs to know of this
     /// machine apart.
     pub(in crate::cli) fn options(&self) -> Result<Options, Failure> {
-        let list = |option: &str, texts: &[String]| {
-            let wrong = |problem: String| Failure::usage(format!("`{option}`: {problem}"));
-            items(texts).map_err(wrong)
-        };
         let max_fail = if self.order.stop_on_first_failure {
             Some(MaxFail::Count(1))
         } else {
             self.order.max_fail
         };
         Ok(Options {
-            scope: Scope {
-                hosts: list("--hosts", &self.choice.hosts)?,
-                roles: list("--roles", &self.choice.roles)?,
-                exclude_hosts: list("--exclude-hosts", &self.choice.exclude_hosts)?,
-            },
+            scope: self.choice.scope()?,
             switches: Switches {
                 parallel: self.order.parallel,
                 warn_only: self.order.warn_only,

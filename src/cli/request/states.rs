@@ -14,7 +14,6 @@ use crate::fleet::states::{Pace, StateHost, StatesRequest, Tree, What, choose, t
 use crate::name::Words as _;
 use crate::ops::watch_signals;
 use crate::ops::{Failure, FailureKind};
-use crate::runbook::Scope;
 use crate::system::fs;
 use crate::value::{Map, Value};
 
@@ -150,14 +149,7 @@ pub(in crate::cli) fn chosen(
     cx: &Context,
 ) -> Result<Option<Vec<StateHost>>, Failure> {
     let Where { choice, connection } = hosts;
-    let list = |option: &str, texts: &[String]| {
-        items(texts).map_err(|problem| Failure::usage(format!("`{option}`: {problem}")))
-    };
-    let mut scope = Scope {
-        hosts: list("--hosts", &choice.hosts)?,
-        roles: list("--roles", &choice.roles)?,
-        exclude_hosts: list("--exclude-hosts", &choice.exclude_hosts)?,
-    };
+    let mut scope = choice.scope()?;
     scope.hosts.extend(what.tree.instance.iter().cloned());
     if scope.is_silent() {
         let needless = [

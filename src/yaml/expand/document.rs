@@ -87,13 +87,7 @@ fn clean(node: &Node) -> Node {
             }
             _ => {
                 let value = clean(&entry.value);
-                Some((
-                    Arc::clone(key),
-                    Entry {
-                        key_span: entry.key_span,
-                        value,
-                    },
-                ))
+                Some((Arc::clone(key), Entry::new(entry.key_span, value)))
             }
         });
     rebuilt(node, kept.collect())

@@ -76,10 +76,7 @@ impl Change {
             None | Some(Value::Null) => onto_map(parts, &Map::new(), route).map(filled),
             Some(Value::List(items)) => onto_list(parts, &items, route).map(Some),
             Some(Value::Map(map)) => onto_map(parts, &map, route).map(Some),
-            Some(other) => Err(PatchError::NoSuchPlace {
-                route: route.clone(),
-                kind: other.kind(),
-            }),
+            Some(other) => Err(PatchError::no_such_place(route, other.kind())),
         }
     }
 }
@@ -97,10 +94,7 @@ fn onto_map(
     let mut map = base.clone();
     for (step, change) in parts {
         let Step::Key(key) = step else {
-            return Err(PatchError::NoSuchPlace {
-                route: route.clone(),
-                kind: "a map",
-            });
+            return Err(PatchError::no_such_place(route, "a map"));
         };
         match change.onto(map.get(key).cloned(), &route.clone().key(key.clone()))? {
             Some(value) => drop(map.insert(key.clone(), value)),
@@ -123,10 +117,7 @@ fn onto_list(
             Step::Index(index) if *index <= items.len() => *index,
             Step::Index(_) if matches!(change, Change::Remove) => continue,
             _ => {
-                return Err(PatchError::NoSuchPlace {
-                    route: route.clone(),
-                    kind: "a list",
-                });
+                return Err(PatchError::no_such_place(route, "a list"));
             }
         };
         let old = items.get(index).cloned().flatten();

@@ -53,6 +53,13 @@ pub enum PatchError {
     Misread,
 }
 
+impl PatchError {
+    pub(super) fn no_such_place(route: &Route, kind: &'static str) -> Self {
+        let route = route.clone();
+        Self::NoSuchPlace { route, kind }
+    }
+}
+
 /// Applies patches to the text that `root` was parsed from (not expanded); all other bytes stay.
 /// What is given back was read again: it says what was meant, and all else as before.
 pub fn apply(text: &str, root: &Node, patches: &[Patch]) -> Result<String, PatchError> {

@@ -18,10 +18,7 @@ struct Plan<'a> {
 impl<'a> Plan<'a> {
     fn of(target: Target<'_>, parts: &'a Parts, length: usize) -> Result<Self, PatchError> {
         let mut plan = Self::default();
-        let no_such_place = || PatchError::NoSuchPlace {
-            route: target.route.clone(),
-            kind: "a list",
-        };
+        let no_such_place = || PatchError::no_such_place(target.route, "a list");
         for (step, change) in parts {
             let Step::Index(index) = step else {
                 return Err(no_such_place());

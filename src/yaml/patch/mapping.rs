@@ -122,11 +122,7 @@ impl Editor<'_> {
         let mut edits = Vec::new();
         for (step, change) in parts {
             let Step::Key(key) = step else {
-                let route = target.route.clone();
-                return Err(PatchError::NoSuchPlace {
-                    route,
-                    kind: "a map",
-                });
+                return Err(PatchError::no_such_place(target.route, "a map"));
             };
             let route = target.route.clone().key(Arc::clone(key));
             let stated = map.index_of(key).filter(|index| *index < map.stated());
