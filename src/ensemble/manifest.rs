@@ -125,10 +125,12 @@ impl Manifest {
 
     /// The recorded status.
     pub fn status(&self) -> Value {
-        self.root()
-            .get("status")
-            .map(Node::to_value)
-            .unwrap_or_default()
+        self.value_at("status")
+    }
+
+    fn value_at(&self, key: &str) -> Value {
+        let value = self.root().get(key).map(Node::to_value);
+        value.unwrap_or_default()
     }
 
     /// The ensemble's own environment section.
@@ -151,10 +153,7 @@ impl Manifest {
 
     /// The change records in this file.
     pub fn inline_changes(&self) -> Value {
-        self.root()
-            .get("changes")
-            .map(Node::to_value)
-            .unwrap_or_default()
+        self.value_at("changes")
     }
 
     /// The digest of the specification.

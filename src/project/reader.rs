@@ -165,37 +165,39 @@ impl Reader<'_> {
             .push(Diagnostic::error(message).label(node.span(), ""));
     }
 
+    /// What stands under a key, if it is there and of the kind that is expected.
+    fn typed<'n, T>(
+        &mut self,
+        value: Option<&'n Node>,
+        key: &str,
+        expected: &str,
+        read: impl FnOnce(&'n Node) -> Option<T>,
+    ) -> Option<T> {
+        let value = value.filter(|value| !value.is_null())?;
+        let found = read(value);
+        if found.is_none() {
+            self.wrong(value, &format!("`{key}`"), expected);
+        }
+        found
+    }
+
     /// The text of a key, if it is there.
     fn text(&mut self, node: &Node, key: &str) -> Option<String> {
-        let value = node.get(key).filter(|value| !value.is_null())?;
-        if value.as_str().is_none() {
-            self.wrong(value, &format!("`{key}`"), "a string");
-        }
-        value.as_str().map(str::to_owned)
+        let text = self.typed(node.get(key), key, "a string", Node::as_str);
+        text.map(str::to_owned)
     }
 
     /// The truth of a key; false if it is not there.
     fn truth(&mut self, node: &Node, key: &str) -> bool {
-        match node.get(key).map(|value| (value, value.kind())) {
-            None | Some((_, Kind::Null)) => false,
-            Some((_, Kind::Bool(truth))) => *truth,
-            Some((value, _)) => {
-                self.wrong(value, &format!("`{key}`"), "true or false");
-                false
-            }
-        }
+        let truth = self.typed(node.get(key), key, "true or false", Node::as_bool);
+        truth.unwrap_or(false)
     }
 
     fn ensembles(&mut self, section: Option<&Node>) -> Vec<EnsembleEntry> {
-        let Some(section) = section.filter(|node| !node.is_null()) else {
-            return Vec::new();
-        };
-        let Some(items) = section.as_seq() else {
-            self.wrong(section, "`ensembles`", "a list");
-            return Vec::new();
-        };
+        let items = self.typed(section, "ensembles", "a list", Node::as_seq);
         items
-            .iter()
+            .into_iter()
+            .flatten()
             .filter_map(|item| self.ensemble(item))
             .collect()
     }
@@ -238,15 +240,9 @@ impl Reader<'_> {
         root: &Path,
         user: Option<&Path>,
     ) -> Vec<Trusted> {
-        let Some(section) = section.filter(|node| !node.is_null()) else {
-            return Vec::new();
-        };
-        let Some(items) = section.as_seq() else {
-            self.wrong(section, "`trusted`", "a list");
-            return Vec::new();
-        };
+        let items = self.typed(section, "trusted", "a list", Node::as_seq);
         let mut trusted = Vec::new();
-        for item in items {
+        for item in items.into_iter().flatten() {
             match item.as_str().filter(|text| !text.is_empty()) {
                 Some(text) => trusted.push(Trusted::read(text, root, user)),
                 None => self.wrong(item, "an entry of `trusted`", "a folder or a URL"),
@@ -256,13 +252,8 @@ impl Reader<'_> {
     }
 
     fn environments(&mut self, section: Option<&Node>) {
-        let Some(section) = section.filter(|node| !node.is_null()) else {
-            return;
-        };
-        let Some(environments) = section.as_map() else {
-            return self.wrong(section, "`environments`", "a map");
-        };
-        for (name, entry) in environments {
+        let environments = self.typed(section, "environments", "a map", Node::as_map);
+        for (name, entry) in environments.into_iter().flatten() {
             match entry.value.kind() {
                 Kind::Null => {}
                 Kind::Map(environment) => self.environment(environment),
@@ -292,12 +283,7 @@ impl Reader<'_> {
     /// Where the other projects are: those of which `localRepositories` knows a clone.
     fn projects(&mut self, map: &Mapping, root: &Path) -> IndexMap<String, std::path::PathBuf> {
         for key in ["projects", "localRepositories"] {
-            if let Some(section) = map.get(key)
-                && section.as_map().is_none()
-                && !section.is_null()
-            {
-                self.wrong(section, &format!("`{key}`"), "a map");
-            }
+            self.typed(map.get(key), key, "a map", Node::as_map);
         }
         let section = |key: &str| map.get(key).and_then(Node::as_map).into_iter().flatten();
         let text = |node: &Node, key: &str| node.get(key).and_then(Node::as_str).map(bare_url);

@@ -437,19 +437,11 @@ impl Finisher<'_> {
         let mut outputs = Map::default();
         let mut output_defs = Defs::default();
         for layer in layers {
-            let own = layer.inputs.iter().map(|(k, v)| (Arc::clone(k), v.clone()));
-            inputs.extend(own);
-            let spans = layer.input_spans.iter();
-            input_spans.extend(spans.map(|(name, span)| (Arc::clone(name), *span)));
-            let defs = layer.input_defs.iter();
-            input_defs.extend(defs.map(|(k, v)| (Arc::clone(k), Arc::clone(v))));
-            let own = layer
-                .outputs
-                .iter()
-                .map(|(k, v)| (Arc::clone(k), v.clone()));
-            outputs.extend(own);
-            let defs = layer.output_defs.iter();
-            output_defs.extend(defs.map(|(k, v)| (Arc::clone(k), Arc::clone(v))));
+            inputs.extend(layer.inputs.iter().map(cloned));
+            input_spans.extend(layer.input_spans.iter().map(cloned));
+            input_defs.extend(layer.input_defs.iter().map(cloned));
+            outputs.extend(layer.outputs.iter().map(cloned));
+            output_defs.extend(layer.output_defs.iter().map(cloned));
         }
         let text = self.implementation(draft, said);
         let base_dir = match text {
@@ -480,6 +472,10 @@ impl Finisher<'_> {
             reference,
         }
     }
+}
+
+fn cloned<V: Clone>((name, value): (&Arc<str>, &V)) -> (Arc<str>, V) {
+    (Arc::clone(name), value.clone())
 }
 
 #[cfg(test)]

@@ -79,13 +79,22 @@ impl<'a> Scope<'a> {
 
     /// The map of a node; reports anything else but null.
     pub(super) fn map(self, node: &Node, what: impl FnOnce() -> String) -> Option<&Mapping> {
-        if let Some(map) = node.as_map() {
-            return Some(map);
+        self.part(node, "a map", what, Node::as_map)
+    }
+
+    /// What a node holds, if that is what is expected. Nothing at all is no problem.
+    fn part<'n, T>(
+        self,
+        node: &'n Node,
+        expected: &str,
+        what: impl FnOnce() -> String,
+        read: impl FnOnce(&'n Node) -> Option<T>,
+    ) -> Option<T> {
+        let found = read(node);
+        if found.is_none() && !node.is_null() {
+            self.problems().report(node.must_be(what(), expected));
         }
-        if !node.is_null() {
-            self.problems().report(node.must_be(what(), "a map"));
-        }
-        None
+        found
     }
 
     /// The map under a key.
@@ -106,17 +115,10 @@ impl<'a> Scope<'a> {
         key: &str,
         what: impl FnOnce() -> String,
     ) -> &'n [Node] {
-        let Some(node) = mapping.get(key) else {
-            return &[];
-        };
-        if let Some(items) = node.as_seq() {
-            return items;
-        }
-        if !node.is_null() {
-            self.problems()
-                .report(node.must_be(format_args!("`{key}` of {}", what()), "a list"));
-        }
-        &[]
+        let what = || format!("`{key}` of {}", what());
+        let node = mapping.get(key);
+        let items = node.and_then(|node| self.part(node, "a list", what, Node::as_seq));
+        items.unwrap_or_default()
     }
 
     /// The text under a key.
@@ -126,15 +128,9 @@ impl<'a> Scope<'a> {
         key: &str,
         what: impl FnOnce() -> String,
     ) -> Option<Arc<str>> {
-        let node = mapping.get(key)?;
-        if let Some(text) = node.as_str() {
-            return Some(text.into());
-        }
-        if !node.is_null() {
-            self.problems()
-                .report(node.must_be(format_args!("`{key}` of {}", what()), "a string"));
-        }
-        None
+        let what = || format!("`{key}` of {}", what());
+        let text = self.part(mapping.get(key)?, "a string", what, Node::as_str);
+        text.map(Arc::from)
     }
 
     /// A name under a key, to be looked up here later.
