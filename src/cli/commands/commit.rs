@@ -76,16 +76,12 @@ pub(in crate::cli) fn commit(args: &CommitArgs, cx: &Context) -> Result<u8, Fail
             Ok(Some(default.to_owned()))
         }
     };
-    match ops::commit::commit(&options, &mut ask)? {
-        Some(commits) => {
-            tell_commits(args.output, &commits, &cx.output);
-            Ok(commits::exit_code(&commits, 0))
-        }
-        None => {
-            cx.output.answer("Aborted commit\n");
-            Ok(1)
-        }
-    }
+    let Some(commits) = ops::commit::commit(&options, &mut ask)? else {
+        cx.output.answer("Aborted commit\n");
+        return Ok(1);
+    };
+    tell_commits(args.output, &commits, &cx.output);
+    Ok(commits::exit_code(&commits, 0))
 }
 
 fn tell_commits(format: OutputFormat, commits: &Commits, output: &Output) {

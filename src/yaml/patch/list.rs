@@ -84,7 +84,9 @@ impl Editor<'_> {
     }
 
     fn lose_items(&mut self, items: &[Node]) {
-        items.iter().for_each(|item| self.lose_anchors(item));
+        for item in items {
+            self.lose_anchors(item);
+        }
     }
 
     fn edit_items(
