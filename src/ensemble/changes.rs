@@ -67,21 +67,21 @@ pub fn stamp(time: jiff::Timestamp) -> String {
 /// The record of the job itself, which has ended.
 pub(super) fn job_record(report: &Report, ended: jiff::Timestamp) -> Map {
     let stats = Stats::of(report.records());
-    head_record(&report.head, &stats, (ended, report.status))
+    head_record(&report.head, &stats, ended, report.status)
 }
 
 /// The record of a job that begins: what is known of it then, in the order of records.
 pub(super) fn begun_record(start: &JobStart) -> Map {
-    let end = (start.began, Status::Unknown);
-    head_record(&start.head, &Stats::default(), end)
+    let nothing = Stats::default();
+    head_record(&start.head, &nothing, start.began, Status::Unknown)
 }
 
-fn head_record(head: &JobHead, stats: &Stats, end: (jiff::Timestamp, Status)) -> Map {
+fn head_record(head: &JobHead, stats: &Stats, ended: jiff::Timestamp, status: Status) -> Map {
     let facts = &head.facts;
     let mut record = Map::new();
     put(&mut record, "changeId", Value::from(head.id.as_str()));
     put(&mut record, "startTime", Value::from(stamp(head.start)));
-    put(&mut record, "endTime", Value::from(stamp(end.0)));
+    put(&mut record, "endTime", Value::from(stamp(ended)));
     let previous = facts.previous.as_ref().map(|id| Value::from(id.as_str()));
     put(&mut record, "previousId", previous);
     put(&mut record, "workflow", Value::from(head.workflow.as_str()));
@@ -100,7 +100,7 @@ fn head_record(head: &JobHead, stats: &Stats, end: (jiff::Timestamp, Status)) ->
         "specDigest",
         Value::from(facts.spec_digest.as_str()),
     );
-    put(&mut record, "readyState", ready_state(end.1));
+    put(&mut record, "readyState", ready_state(status));
     record
 }
 

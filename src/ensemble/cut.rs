@@ -174,7 +174,7 @@ impl CutOffJob {
             let records = tasks.into_iter().map(|task| task.record).collect();
             record.add_inline_records(manifest, head, records);
         } else {
-            add_files(&mut record, manifest, (head, tasks), start);
+            add_files(&mut record, manifest, head, tasks, start);
         }
         let mut templates = Map::new();
         for (name, text) in &self.templates {
@@ -332,7 +332,8 @@ fn is_of_life_cycle(operation: &str) -> bool {
 fn add_files(
     to: &mut Record,
     manifest: &Manifest,
-    (mut head, tasks): (Map, Vec<RecordedTask>),
+    mut head: Map,
+    tasks: Vec<RecordedTask>,
     start: jiff::Timestamp,
 ) {
     let name = job_file_name(start, to.job.as_str());

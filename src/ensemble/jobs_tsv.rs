@@ -244,7 +244,7 @@ impl RecordedHistory {
         };
         // Targets of nested topologies have keys of their own.
         let target = field("digestOf").unwrap_or(target);
-        if self.notes_cut_off(id, (&target, &operation), &field) {
+        if self.notes_cut_off(id, &target, &operation, &field) {
             return;
         }
         let last = self.last.entry((target, operation)).or_default();
@@ -258,7 +258,8 @@ impl RecordedHistory {
     fn notes_cut_off(
         &mut self,
         id: ChangeId,
-        (target, operation): (&str, &str),
+        target: &str,
+        operation: &str,
         field: &impl Fn(&str) -> Option<String>,
     ) -> bool {
         let Some(instance) = field(CUT_OFF) else {

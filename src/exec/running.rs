@@ -138,12 +138,12 @@ impl Running {
             let reading = async {
                 tokio::join!(
                     feeding,
-                    stdout.read_all((self.id, Stream::Stdout), &self.echo),
-                    stderr.read_all((self.id, Stream::Stderr), &self.echo),
+                    stdout.read_all(self.id, Stream::Stdout, &self.echo),
+                    stderr.read_all(self.id, Stream::Stderr, &self.echo),
                 );
             };
             tokio::pin!(reading);
-            let ending = self.until_end(&mut child, group.id, (ends, asked));
+            let ending = self.until_end(&mut child, group.id, ends, asked);
             tokio::pin!(ending);
             let mut all_read = false;
             let exit = loop {
@@ -231,7 +231,8 @@ impl Running {
         &self,
         child: &mut Child,
         group: Pid,
-        (ends, asked): (Ends, oneshot::Receiver<Exit>),
+        ends: Ends,
+        asked: oneshot::Receiver<Exit>,
     ) -> Exit {
         let Ends {
             cancelled,
@@ -300,7 +301,7 @@ fn exit_of(status: std::io::Result<ExitStatus>) -> Exit {
     }
 }
 
-pub(super) async fn show((id, stream): (u64, Stream), bytes: Vec<u8>, echo: &mpsc::Sender<Piece>) {
+pub(super) async fn show(id: u64, stream: Stream, bytes: Vec<u8>, echo: &mpsc::Sender<Piece>) {
     if !bytes.is_empty() {
         echo.send(Piece::Output(id, stream, bytes)).await.ok();
     }
@@ -324,7 +325,7 @@ impl<P: AsyncRead + Unpin> Reading<P> {
         }
     }
 
-    async fn read_all(&mut self, from: (u64, Stream), echo: &Echo) {
+    async fn read_all(&mut self, id: u64, stream: Stream, echo: &Echo) {
         let Some(mut pipe) = self.pipe.take() else {
             return;
         };
@@ -332,10 +333,10 @@ impl<P: AsyncRead + Unpin> Reading<P> {
         while let Ok(count @ 1..) = pipe.read_buf(&mut buffer).await {
             self.capture.push(&buffer);
             if let Some(ear) = &self.ear {
-                ear.hear(from.1, &buffer);
+                ear.hear(stream, &buffer);
             }
             if let Some(echo) = echo {
-                show(from, self.redactor.push(&buffer), echo).await;
+                show(id, stream, self.redactor.push(&buffer), echo).await;
             }
             // A busy pipe gets a larger buffer; a thousand quiet ones stay small.
             let full = count == buffer.capacity() && count < PIECE;
@@ -347,7 +348,7 @@ impl<P: AsyncRead + Unpin> Reading<P> {
         // Once both outputs have ended nothing more is asked.
         self.ear = None;
         if let Some(echo) = echo {
-            show(from, self.redactor.end(), echo).await;
+            show(id, stream, self.redactor.end(), echo).await;
         }
     }
 

@@ -165,7 +165,7 @@ impl Session {
         let (pieces, shown) = match &echo {
             Some(echo) => {
                 let (pieces, heard) = mpsc::channel(PIECES_WAITING);
-                let shown = show_pieces((id, &request.action), heard, echo);
+                let shown = show_pieces(id, &request.action, heard, echo);
                 (Some(pieces), Some(shown))
             }
             None => (None, None),
@@ -192,7 +192,8 @@ impl Session {
 
 /// Shows what the command of an action writes elsewhere, without its secrets.
 async fn show_pieces(
-    (id, action): (u64, &Action),
+    id: u64,
+    action: &Action,
     mut pieces: mpsc::Receiver<(Stream, Vec<u8>)>,
     echo: &mpsc::Sender<Piece>,
 ) {
@@ -206,10 +207,10 @@ async fn show_pieces(
             Stream::Stdout => &mut out,
             Stream::Stderr => &mut err,
         };
-        show((id, stream), redactor.push(&bytes), echo).await;
+        show(id, stream, redactor.push(&bytes), echo).await;
     }
-    show((id, Stream::Stdout), out.end(), echo).await;
-    show((id, Stream::Stderr), err.end(), echo).await;
+    show(id, Stream::Stdout, out.end(), echo).await;
+    show(id, Stream::Stderr, err.end(), echo).await;
     // The result does not come before all of it was heard.
     let (tell, heard) = oneshot::channel();
     if echo.send(Piece::Heard(tell)).await.is_ok() {

@@ -51,7 +51,7 @@ impl Runbook {
                 self.put(id, step, (transfer, Content::Bytes(bytes)), &scene)
             }
             Deed::Get { source, target } => self.get(id, step, (source, target.as_ref()), &scene),
-            Deed::Fetch { source, target } => self.fetch(id, step, (source, target)),
+            Deed::Fetch { source, target } => self.fetch(id, step, source, target),
             Deed::Prompt { text, default, .. } => {
                 self.prompt(id, step, (text, default.as_ref()), &scene)
             }
@@ -192,7 +192,8 @@ impl Runbook {
         &mut self,
         id: usize,
         step: &Step,
-        (source, target): (&str, &LocalPattern),
+        source: &str,
+        target: &LocalPattern,
     ) -> Result<Progress, Failure> {
         let run = &self.runs[id];
         let host = run.target().map_or("", |host| host);

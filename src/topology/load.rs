@@ -107,7 +107,7 @@ fn add(
         .unwrap_or(name);
     let template = TemplateName::new(topology.name_within(parent, template));
     let Some(template) = topology.template().nodes.get(&template).cloned() else {
-        let orphan = topology.keep_orphan((parent, on), name, fields);
+        let orphan = topology.keep_orphan(parent, on, name, fields);
         return Ok(Loaded::Orphan(orphan));
     };
     let handle = topology.add_node(whole.into(), template, parent, None);

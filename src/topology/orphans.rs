@@ -12,7 +12,8 @@ impl Topology {
     /// Keeps a recorded instance whose template is not in the model; gives its place.
     pub(super) fn keep_orphan(
         &mut self,
-        (parent, on): (Handle, Option<usize>),
+        parent: Handle,
+        on: Option<usize>,
         local_name: &Arc<str>,
         record: &Map,
     ) -> usize {

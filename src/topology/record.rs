@@ -37,7 +37,7 @@ pub fn status_section(topology: &Topology, values: SectionValues<'_>) -> Value {
 /// What the record of an instance says of itself, without what stands on it and within it: its
 /// status is its own, whatever it depends on. None if nothing is to be said.
 pub fn snapshot(topology: &Topology, of: Handle) -> Option<Map> {
-    instance_record(topology, of, (None, Map::new()), &|of| {
+    instance_record(topology, of, None, Map::new(), &|of| {
         topology.entity(of).local.unwrap_or(Status::Unknown)
     })
 }
@@ -77,11 +77,13 @@ fn instances_on(topology: &Topology, root: Handle, nested: &dyn Fn(Handle) -> (M
     let (nodes, _) = order.split_at(order.len() - 1);
     for handle in nodes.iter().rev() {
         let within = topology.root_within(*handle);
-        let within = within.map(|root| nested_record(topology, root, nested(root), &mut records));
+        let within = within.map(|root| {
+            let (inputs, outputs) = nested(root);
+            nested_record(topology, root, inputs, outputs, &mut records)
+        });
         let children = collect(topology, *handle, &mut records);
-        let inside = (within, children);
         let effective = |of| topology.effective(of);
-        if let Some(record) = instance_record(topology, *handle, inside, &effective) {
+        if let Some(record) = instance_record(topology, *handle, within, children, &effective) {
             records.own.insert(*handle, record);
         }
     }
@@ -92,7 +94,8 @@ fn instances_on(topology: &Topology, root: Handle, nested: &dyn Fn(Handle) -> (M
 fn nested_record(
     topology: &Topology,
     root: Handle,
-    (inputs, outputs): (Map, Map),
+    inputs: Map,
+    outputs: Map,
     records: &mut Records,
 ) -> Map {
     let mut record = Map::new();
@@ -120,7 +123,8 @@ fn collect(topology: &Topology, parent: Handle, records: &mut Records) -> Map {
 fn instance_record(
     topology: &Topology,
     of: Handle,
-    (within, children): (Option<Map>, Map),
+    within: Option<Map>,
+    children: Map,
     effective: &dyn Fn(Handle) -> Status,
 ) -> Option<Map> {
     let entity = topology.entity(of);

@@ -348,7 +348,7 @@ impl<'a> Resolver<'a> {
                 return None;
             }
         }
-        self.assign(merged, (source, place), true);
+        self.assign(merged, source, place, true);
         Some(self.made(merged, relationship, Some(place), found))
     }
 
@@ -407,7 +407,7 @@ impl<'a> Resolver<'a> {
             return None;
         }
         for place in &found {
-            self.assign(merged, (source, *place), false);
+            self.assign(merged, source, *place, false);
         }
         Some(found)
     }
@@ -465,7 +465,7 @@ impl<'a> Resolver<'a> {
     }
 
     /// Notes what the filters of a requirement want set on its target.
-    fn assign(&mut self, merged: &Merged<'a>, (source, place): (usize, usize), is_named: bool) {
+    fn assign(&mut self, merged: &Merged<'a>, source: usize, place: usize, is_named: bool) {
         let target = self.index.template(place);
         let source_name = self.index.template(source).name.clone();
         let mut wanted = Vec::new();

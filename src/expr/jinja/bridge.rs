@@ -93,13 +93,13 @@ impl Variables {
     /// A value of the engine as ours, marks of sensitivity kept.
     pub(super) fn take(&self, value: &JinjaValue) -> Result<Value, JinjaError> {
         let mut budget = limits::OUTPUT;
-        self.take_at(value, 0, (&mut budget, false))
+        self.take_at(value, 0, &mut budget, false)
     }
 
     /// A value of the engine for evaluation: what was evaluated already is quoted in it.
     pub(super) fn take_raw(&self, value: &JinjaValue) -> Result<Value, JinjaError> {
         let mut budget = limits::OUTPUT;
-        self.take_at(value, 0, (&mut budget, true))
+        self.take_at(value, 0, &mut budget, true)
     }
 
     /// A value of the engine as ours, open to view; that it is sensitive is noted.
@@ -115,7 +115,8 @@ impl Variables {
         &self,
         value: &JinjaValue,
         depth: usize,
-        (budget, raw): (&mut usize, bool),
+        budget: &mut usize,
+        raw: bool,
     ) -> Result<Value, JinjaError> {
         let own = value.as_str().map_or(8, |text| text.len().max(8));
         match budget.checked_sub(own) {
@@ -147,7 +148,7 @@ impl Variables {
             ValueKind::Seq | ValueKind::Iterable => {
                 let mut items = List::new();
                 for item in value.try_iter()? {
-                    items.push(self.take_at(&item, depth + 1, (&mut *budget, raw))?);
+                    items.push(self.take_at(&item, depth + 1, budget, raw)?);
                 }
                 Ok(items.into())
             }
@@ -155,13 +156,8 @@ impl Variables {
                 let mut map = Map::new();
                 for key in value.try_iter()? {
                     let item = value.get_item(&key)?;
-                    let name = self
-                        .take_at(&key, depth + 1, (&mut *budget, raw))?
-                        .to_string();
-                    map.insert(
-                        name.into(),
-                        self.take_at(&item, depth + 1, (&mut *budget, raw))?,
-                    );
+                    let name = self.take_at(&key, depth + 1, budget, raw)?.to_string();
+                    map.insert(name.into(), self.take_at(&item, depth + 1, budget, raw)?);
                 }
                 Ok(map.into())
             }
