@@ -457,6 +457,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_key_is_set_only_where_there_is_a_value() {
+        let mut map = Map::new();
+        put(&mut map, "a", Value::Int(1));
+        put(&mut map, "b", None);
+        put(&mut map, "c", Some(Value::Null));
+        let keys: Vec<&str> = map.keys().map(|key| &**key).collect();
+        assert_eq!(keys, ["a", "c"]);
+    }
+
+    #[test]
     fn prints_as_python_does() {
         let value = Value::map([
             (

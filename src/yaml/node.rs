@@ -296,3 +296,16 @@ impl Inner {
         self.has_anchor |= child.0.has_anchor;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_says_what_must_stand_in_its_place() {
+        let node = Node::new(Kind::Bool(true), Span::NONE, None);
+        let problem = node.must_be(format_args!("`{}`", "a"), "a map");
+        let expected = format!("`a` must be a map, not {}", node.kind_name());
+        assert_eq!(problem.message, expected);
+    }
+}

@@ -124,3 +124,34 @@ macro_rules! tables {
 }
 
 pub(crate) use {keys, tables};
+
+#[cfg(test)]
+mod tests {
+    use super::{Rest, Shape};
+
+    tables! {
+        CLOSED closed "closed" "A table that refuses other keys" needs ["a"] {
+            "a" Shape::Text, "The first key";
+            "b" Shape::Of(&OPEN), "The second key";
+        }
+        OPEN open "open" "A table that takes other keys" {}
+        EACH each(Shape::Flag) "each" "A table whose other keys are names" {}
+    }
+
+    #[test]
+    fn a_table_keeps_its_rows_in_their_order() {
+        assert_eq!(CLOSED.name, "closed");
+        assert_eq!(CLOSED.about, "A table that refuses other keys");
+        assert_eq!(CLOSED.required, ["a"]);
+        assert_eq!(CLOSED.names().collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!(CLOSED.key("b").map(|key| key.about), Some("The second key"));
+        assert!(OPEN.keys.is_empty() && OPEN.required.is_empty());
+    }
+
+    #[test]
+    fn a_table_says_what_becomes_of_other_keys() {
+        assert!(matches!(CLOSED.rest, Rest::Refused));
+        assert!(matches!(OPEN.rest, Rest::Open));
+        assert!(matches!(EACH.rest, Rest::Each(Shape::Flag)));
+    }
+}
