@@ -2,7 +2,7 @@
 //! may call: those that only look.
 
 use super::shell::{output, probe, setting};
-use super::{Facts, Halt, World};
+use super::{Facts, Halt, World, refuse};
 use crate::host::fact::{Entry, EntryKind, Fact, Probed};
 use crate::value::{Map, Value};
 
@@ -241,7 +241,7 @@ fn content(asked: &Asked<'_>, name: &str) -> Result<String, Halt> {
     let path = asked.text(0, name)?;
     match asked.facts.content(&path)? {
         Some(bytes) => Ok(String::from_utf8_lossy(bytes).into_owned()),
-        None => Err(Halt::Failed(format!("there is no file `{path}`"))),
+        None => refuse(format!("there is no file `{path}`")),
     }
 }
 
@@ -255,7 +255,7 @@ fn hash(asked: &Asked<'_>) -> Result<Value, Halt> {
     }
     let program = match form.as_str() {
         "md5" | "sha1" | "sha224" | "sha384" | "sha512" => format!("{form}sum"),
-        _ => return Err(Halt::Failed(format!("{} knows no `{form}`", asked.fun))),
+        _ => return refuse(format!("{} knows no `{form}`", asked.fun)),
     };
     let mut sum = probe(
         format!("{program} < {}", crate::text::quoted(&path)),

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::roots::RootsError;
 use crate::host::change::{Change, Like, Write};
 use crate::host::fact::{Domain, Entry, EntryKind, Fact, Probe, Probed, Reading};
 use crate::value::FoldMap;
@@ -14,6 +15,17 @@ pub enum Halt {
     Needs(Vec<Fact>),
     /// It was given what it cannot take. The state fails with this comment.
     Failed(String),
+}
+
+/// The state fails with this comment, in a dry run too.
+pub(crate) fn refuse<T>(comment: impl Into<String>) -> Result<T, Halt> {
+    Err(Halt::Failed(comment.into()))
+}
+
+impl From<RootsError> for Halt {
+    fn from(error: RootsError) -> Self {
+        Self::Failed(error.to_string())
+    }
 }
 
 /// What is known of a machine: facts that were read, until a change makes them stale.
@@ -59,7 +71,7 @@ impl Facts {
             self.doubted.set(true);
         }
         match &known.reading {
-            Reading::Failed(why) => Err(Halt::Failed(why.clone())),
+            Reading::Failed(why) => refuse(why.clone()),
             reading => Ok(reading),
         }
     }
@@ -114,7 +126,7 @@ impl Facts {
     pub fn probe(&self, probe: Probe) -> Result<&Probed, Halt> {
         match self.get(&Fact::Probe(Box::new(probe)))? {
             Reading::Probe(probed) => Ok(probed),
-            other => Err(Halt::Failed(format!("a probe was answered with {other:?}"))),
+            other => refuse(format!("a probe was answered with {other:?}")),
         }
     }
 

@@ -33,12 +33,67 @@ pub struct Function {
     pub name: &'static str,
     /// Decides.
     pub run: StateFn,
-    /// The arguments that must be given, beside `name`.
-    pub required: &'static [&'static str],
+    /// The arguments that must be given, beside `name`: words with spaces between them.
+    required: &'static str,
     /// The arguments that may be given; `*` stands for any. Others are warned of.
-    pub optional: &'static [&'static str],
+    optional: &'static str,
     /// How it is taken back.
     pub reverse: Reverse,
+}
+
+impl Function {
+    /// A function without arguments and with nothing to take back.
+    pub(crate) const fn new(name: &'static str, run: StateFn) -> Self {
+        Self {
+            name,
+            run,
+            required: "",
+            optional: "",
+            reverse: Reverse::Nothing,
+        }
+    }
+
+    /// With these arguments that must be given.
+    pub(crate) const fn requires(self, required: &'static str) -> Self {
+        Self { required, ..self }
+    }
+
+    /// With these arguments that may be given.
+    pub(crate) const fn options(self, optional: &'static str) -> Self {
+        Self { optional, ..self }
+    }
+
+    /// Taken back by this function of the module.
+    pub(crate) const fn reversed_by(self, function: &'static str) -> Self {
+        let reverse = Reverse::By(function);
+        Self { reverse, ..self }
+    }
+
+    /// Not taken back, for this reason.
+    pub(crate) const fn irreversible(self, reason: &'static str) -> Self {
+        let reverse = Reverse::Never(reason);
+        Self { reverse, ..self }
+    }
+
+    /// The arguments that must be given, beside `name`.
+    pub fn required(&self) -> impl Iterator<Item = &'static str> {
+        self.required.split_whitespace()
+    }
+
+    /// The arguments that may be given; `*` stands for any.
+    pub fn optional(&self) -> impl Iterator<Item = &'static str> {
+        self.optional.split_whitespace()
+    }
+
+    /// Whether this argument is in the table.
+    pub fn takes(&self, key: &str) -> bool {
+        self.required().chain(self.optional()).any(|it| it == key)
+    }
+
+    /// Whether any argument may be given.
+    pub fn takes_any(&self) -> bool {
+        self.takes("*")
+    }
 }
 
 /// Decides what a state needs. It has no effect: it reads facts and says.
@@ -131,6 +186,14 @@ impl Outcome {
             result: Some(false),
             comment: comment.into(),
             ..Self::default()
+        }
+    }
+
+    /// It cannot be, though this was changed.
+    pub fn failed_with(changes: Map, comment: impl Into<String>) -> Self {
+        Self {
+            changes,
+            ..Self::failed(comment)
         }
     }
 

@@ -28,6 +28,7 @@ mod world;
 pub use chunk::{Chunk, ChunkIndex, Link, Low, Ordering, Requisite, SetIndex, Target};
 pub use compile::{Compiled, Request, Stop, Targets, Turn, compile};
 pub use engine::{Aggregation, DeedId, Engine, Next, Setup, Stamp, StateResult, Summary, to_value};
+pub(crate) use facts::refuse;
 pub use facts::{Facts, Halt};
 pub use function::{
     Call, Deed, Finish, Function, Mode, Module, ModuleTable, Outcome, Reverse, StateFn, Verdict,

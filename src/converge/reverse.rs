@@ -18,9 +18,7 @@ pub fn reversed(low: &Low) -> (Arc<Low>, Vec<String>) {
                 back.links.clear();
                 back.keywords.clear();
                 if let (_, Some(other)) = find(&chunk.state, fun) {
-                    let takes =
-                        |key: &str| other.required.contains(&key) || other.optional.contains(&key);
-                    back.args.retain(|key, _| takes(key));
+                    back.args.retain(|key, _| other.takes(key));
                 }
                 chunks.push(back);
             }

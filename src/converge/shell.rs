@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Halt;
+use super::{Halt, refuse};
 use crate::host::fact::{Domain, Probe, Setting};
 use crate::value::{Map, Value};
 
@@ -54,9 +54,7 @@ fn time_limit(written: Option<&Value>) -> Result<Option<Duration>, Halt> {
     match seconds {
         Some(time) if time.is_zero() => Ok(None),
         Some(time) => Ok(Some(time)),
-        None => Err(Halt::Failed(format!(
-            "`timeout: {written}` is no number of seconds"
-        ))),
+        None => refuse(format!("`timeout: {written}` is no number of seconds")),
     }
 }
 

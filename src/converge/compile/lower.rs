@@ -342,9 +342,7 @@ impl<'a> Resolver<'a> {
             span: draft.span,
         };
         let function = find(&draft.state, &draft.fun).1;
-        let takes = |key: &str| {
-            function.is_some_and(|it| it.required.contains(&key) || it.optional.contains(&key))
-        };
+        let takes = |key: &str| function.is_some_and(|it| it.takes(key));
         for (key, (given, _)) in &draft.fields {
             match (Word::of(key), given) {
                 (Some(Word::Direct(kind)), Given::Wants(_, wants)) => {

@@ -9,9 +9,6 @@ use crate::converge::{Chunk, Function, Module, ModuleTable};
 use crate::text::did_you_mean;
 use crate::value::{Map, Value};
 
-/// In the arguments that may be given, it stands for any.
-const ANY: &str = "*";
-
 /// The module and function of a chunk, or the comment of its failure.
 pub(super) fn function_of(
     modules: ModuleTable,
@@ -22,8 +19,8 @@ pub(super) fn function_of(
         return Err(not_found(modules, chunk, &chunk.fun));
     };
     let mut missing = String::new();
-    for key in function.required {
-        if !chunk.args.contains_key(*key) && !chunk.keywords.contains_key(*key) {
+    for key in function.required() {
+        if !chunk.args.contains_key(key) && !chunk.keywords.contains_key(key) {
             let _ = writeln!(
                 missing,
                 "Missing parameter {key} for state {}.{}",
@@ -64,7 +61,7 @@ pub(super) fn merged<'a>(
     environ: &Map,
 ) -> Cow<'a, Map> {
     let mut args = Cow::Borrowed(&chunk.args);
-    let takes = |key: &str| function.is_some_and(|it| takes(it, key));
+    let takes = |key: &str| function.is_some_and(|it| it.takes(key));
     for (key, value) in &chunk.keywords {
         if takes(key) {
             args.to_mut().insert(Arc::clone(key), value.clone());
@@ -102,17 +99,12 @@ pub(super) fn environment(given: Option<&Value>, environ: &Map) -> Value {
     }
 }
 
-/// Whether a function names an argument.
-pub(super) fn takes(function: &Function, key: &str) -> bool {
-    function.required.contains(&key) || function.optional.contains(&key)
-}
-
 /// What is said of arguments that a function does not take.
 pub(super) fn warnings(chunk: &Chunk, function: &Function) -> Vec<String> {
-    if function.optional.contains(&ANY) {
+    if function.takes_any() {
         return Vec::new();
     }
-    let strange = |key: &&Arc<str>| &***key != "name" && !takes(function, key);
+    let strange = |key: &&Arc<str>| &***key != "name" && !function.takes(key);
     let keys = chunk.args.keys().filter(strange);
     keys.map(|key| {
         let full = format!("{}.{}", chunk.state, chunk.fun);

@@ -8,7 +8,7 @@ use super::arguments::environment;
 use crate::converge::execution::{Asked, ask, traverse};
 use crate::converge::shell::{probe, setting};
 use crate::converge::slot;
-use crate::converge::{Chunk, Facts, Halt, Outcome, World};
+use crate::converge::{Chunk, Facts, Halt, Outcome, World, refuse};
 use crate::host::fact::{Fact, Setting};
 use crate::value::{Map, Value};
 
@@ -263,9 +263,9 @@ impl<'a> Conditions<'a> {
             facts: self.facts,
         };
         let unknown = || {
-            Err(Halt::Failed(format!(
+            refuse(format!(
                 "An exception occurred in this state: '{fun}' is not available"
-            )))
+            ))
         };
         let answer = ask(&asked).unwrap_or_else(unknown)?;
         Ok(Some(
@@ -280,9 +280,9 @@ impl<'a> Conditions<'a> {
 /// One condition or several. None at all is a mistake, as in Salt.
 fn entries<'a>(written: &'a Value, word: &str) -> Result<Cow<'a, [Value]>, Halt> {
     match written {
-        Value::List(items) if items.is_empty() => Err(Halt::Failed(format!(
+        Value::List(items) if items.is_empty() => refuse(format!(
             "An exception occurred in this state: `{word}` is an empty list"
-        ))),
+        )),
         Value::List(items) => Ok(Cow::Borrowed(items)),
         one => Ok(Cow::Owned(vec![one.clone()])),
     }

@@ -1,7 +1,7 @@
 //! The way of one state: its conditions and its function are asked, its changes are handed out,
 //! and what came of them is judged (S32–S35, S43–S45).
 
-use super::arguments::{function_of, merged, not_found, takes, warnings};
+use super::arguments::{function_of, merged, not_found, warnings};
 use super::conditions::Conditions;
 use super::doing::{Acting, Decided, Doing, Owner, Purpose, Stage, complaint};
 use super::engine::{Advance, Engine, Next};
@@ -263,7 +263,7 @@ impl Engine {
             return Ok(outcome);
         };
         let found = function_of(self.setup.modules, chunk);
-        if found.is_ok_and(|(_, function)| takes(function, "check_cmd")) {
+        if found.is_ok_and(|(_, function)| function.takes("check_cmd")) {
             return Ok(outcome);
         }
         facts.take_doubted();

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
-use crate::converge::{Call, Function, Module, Reverse};
+use crate::converge::{Call, Function, Module};
 use crate::converge::{
     Chunk, ChunkIndex, Deed, Facts, Finish, Halt, Link, Low, Mode, Ordering, Outcome, Render,
     Requisite, Roots, RootsError, Target, Template, Verdict, World,
@@ -346,20 +346,8 @@ fn what_is_required_runs_first_and_a_failure_is_passed_on() {
 static ACT: Module = Module {
     name: "act",
     functions: &[
-        Function {
-            name: "run",
-            run: act,
-            required: &[],
-            optional: &["seen", "also"],
-            reverse: Reverse::Nothing,
-        },
-        Function {
-            name: "need",
-            run: need,
-            required: &["fact"],
-            optional: &[],
-            reverse: Reverse::Nothing,
-        },
+        Function::new("run", act).options("seen also"),
+        Function::new("need", need).requires("fact"),
     ],
     watch: Some(act),
     aggregate: Some(|all| {

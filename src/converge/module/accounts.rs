@@ -1,7 +1,7 @@
 //! What a machine says of its users and groups.
 
-use super::command::{all_known, answer, asked, question};
-use crate::converge::{Facts, Halt};
+use super::command::{answer, asked, need, question, quoted};
+use crate::converge::{Facts, Halt, refuse};
 use crate::host::fact::{Domain, Fact};
 use crate::text::quoted;
 use crate::value::{Map, Value};
@@ -129,7 +129,7 @@ pub(super) fn user(facts: &Facts, name: &str) -> Result<Option<User>, Halt> {
 pub(super) fn ask(facts: &Facts, name: &str) -> Result<(), Halt> {
     let texts = [GROUPS.to_owned(), user_question(name)];
     let fact = |text| Fact::Probe(Box::new(question(text, Domain::Accounts)));
-    all_known(facts, texts.map(fact))
+    need(facts, texts.map(fact))
 }
 
 fn user_question(name: &str) -> String {
@@ -192,9 +192,7 @@ pub(super) fn check_name(name: &str) -> Result<(), Halt> {
     let is_bad =
         |sign: char| sign.is_control() || sign.is_whitespace() || ":,/'\"\\".contains(sign);
     if name.is_empty() || name.starts_with('-') || name.contains(is_bad) {
-        return Err(Halt::Failed(format!(
-            "`{name}` is no name of a user or group"
-        )));
+        return refuse(format!("`{name}` is no name of a user or group"));
     }
     Ok(())
 }

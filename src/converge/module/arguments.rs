@@ -1,6 +1,6 @@
 //! Arguments of state functions, read with Salt's leniency.
 
-use crate::converge::{Call, Halt};
+use crate::converge::{Call, Halt, refuse};
 use crate::value::Value;
 
 impl<'a> Call<'a> {
@@ -78,9 +78,9 @@ impl<'a> Call<'a> {
         let digits = text.trim().trim_start_matches("0o");
         match u32::from_str_radix(digits, 8) {
             Ok(mode) if mode <= 0o7777 => Ok(Some(mode)),
-            _ => Err(Halt::Failed(format!(
+            _ => refuse(format!(
                 "`{key}: {text}` is no permission mode: write octal digits in quotes, such as \"0644\""
-            ))),
+            )),
         }
     }
 

@@ -1,10 +1,12 @@
 //! The state module `cmd`: commands and scripts that are run.
 
+use crate::converge::module::command::failure;
 use std::sync::Arc;
 
 use crate::converge::shell::{output, setting};
 use crate::converge::{
-    Call, Deed, Facts, Finish, Function, Halt, Mode, Module, Outcome, Reverse, Template, Verdict,
+    Call, Deed, Facts, Finish, Function, Halt, Mode, Module, Outcome, StateFn, Template, Verdict,
+    refuse,
 };
 use crate::host::change::{Change, Run};
 use crate::host::{Exit, RunOutput};
@@ -20,76 +22,25 @@ pub(in crate::converge) static MODULE: Module = Module {
         function("watch", |_, _| Ok(nothing()), RUN),
         function("script", script, SCRIPT),
         function("wait_script", |_, _| Ok(nothing()), SCRIPT),
-        function("call", call, &["*"]),
-        function("wait_call", |_, _| Ok(nothing()), &["*"]),
+        function("call", call, "*"),
+        function("wait_call", |_, _| Ok(nothing()), "*"),
     ],
     watch: Some(mod_watch),
     aggregate: None,
 };
 
-const RUN: &[&str] = &[
-    "cwd",
-    "root",
-    "runas",
-    "password",
-    "shell",
-    "env",
-    "prepend_path",
-    "umask",
-    "stateful",
-    "output_loglevel",
-    "hide_output",
-    "timeout",
-    "ignore_timeout",
-    "use_vt",
-    "bg",
-    "success_retcodes",
-    "success_stdout",
-    "success_stderr",
-    "stdin",
-    "python_shell",
-    "rstrip",
-    "*",
-];
+const RUN: &str = "cwd root runas password shell env prepend_path umask stateful output_loglevel hide_output \
+     timeout ignore_timeout use_vt bg success_retcodes success_stdout success_stderr stdin \
+     python_shell rstrip *";
 
-const SCRIPT: &[&str] = &[
-    "source",
-    "template",
-    "cwd",
-    "root",
-    "runas",
-    "password",
-    "shell",
-    "env",
-    "umask",
-    "stateful",
-    "timeout",
-    "use_vt",
-    "output_loglevel",
-    "hide_output",
-    "defaults",
-    "context",
-    "args",
-    "bg",
-    "success_retcodes",
-    "success_stdout",
-    "success_stderr",
-    "ignore_timeout",
-    "*",
-];
+const SCRIPT: &str = "source template cwd root runas password shell env umask stateful timeout use_vt \
+     output_loglevel hide_output defaults context args bg success_retcodes success_stdout \
+     success_stderr ignore_timeout *";
 
-const fn function(
-    name: &'static str,
-    run: crate::converge::StateFn,
-    optional: &'static [&'static str],
-) -> Function {
-    Function {
-        name,
-        run,
-        required: &[],
-        optional,
-        reverse: Reverse::Never("what a command did is not known"),
-    }
+const fn function(name: &'static str, run: StateFn, options: &'static str) -> Function {
+    Function::new(name, run)
+        .options(options)
+        .irreversible("what a command did is not known")
 }
 
 fn nothing() -> Verdict {
@@ -415,9 +366,9 @@ fn script(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
             .arg(key)
             .is_some_and(|it| it.is_truthy() && it.as_map().is_none())
         {
-            return Ok(Verdict::Done(Outcome::failed(format!(
+            return failure(format!(
                 "Invalidly-formatted '{key}' parameter. Must be formed as a dict."
-            ))));
+            ));
         }
     }
     let source = match call.text("source")? {
@@ -437,7 +388,7 @@ fn script(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
             .map_or("", |(_, args)| args)
             .to_owned(),
     };
-    let lost = |reason: String| Ok(Verdict::Done(Outcome::failed(reason)));
+    let lost = |reason: String| failure(reason);
     let run = if let Some(path) = source.strip_prefix("salt://") {
         if call.mode == Mode::Test {
             return Ok(would(call, predicted(call, '\'')));
@@ -486,9 +437,7 @@ fn rendered(call: &Call<'_>, bytes: &[u8], path: &str, facts: &Facts) -> Result<
         None | Some("") => return Ok(bytes.to_vec()),
         Some("jinja") => {}
         Some(other) => {
-            return Err(Halt::Failed(format!(
-                "there is no template engine `{other}`: use jinja"
-            )));
+            return refuse(format!("there is no template engine `{other}`: use jinja"));
         }
     }
     let mut context = Map::new();
@@ -509,10 +458,10 @@ fn rendered(call: &Call<'_>, bytes: &[u8], path: &str, facts: &Facts) -> Result<
 }
 
 fn call(call: &Call<'_>, _: &Facts) -> Result<Verdict, Halt> {
-    Err(Halt::Failed(format!(
+    refuse(format!(
         "cmd.{} calls a Python function, which there is not: use cmd.run or cmd.script",
         call.fun
-    )))
+    ))
 }
 
 fn mod_watch(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {

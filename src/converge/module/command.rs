@@ -31,7 +31,7 @@ pub(super) fn asked(
 }
 
 /// Asks for all facts that are missing at once, so that a machine is asked once and not often.
-pub(super) fn all_known(facts: &Facts, wanted: impl IntoIterator<Item = Fact>) -> Result<(), Halt> {
+pub(super) fn need(facts: &Facts, wanted: impl IntoIterator<Item = Fact>) -> Result<(), Halt> {
     let missing: Vec<Fact> = wanted.into_iter().filter(|fact| !facts.has(fact)).collect();
     if missing.is_empty() {
         return Ok(());
@@ -65,6 +65,33 @@ pub(super) fn run(text: impl Into<String>, touches: impl IntoIterator<Item = Dom
 )]
 pub(super) fn done(outcome: Outcome) -> Result<Verdict, Halt> {
     Ok(Verdict::Done(outcome))
+}
+
+/// A verdict that all is as described.
+pub(super) fn unchanged(comment: impl Into<String>) -> Result<Verdict, Halt> {
+    done(Outcome::same(comment))
+}
+
+/// A verdict that it cannot be.
+pub(super) fn failure(comment: impl Into<String>) -> Result<Verdict, Halt> {
+    done(Outcome::failed(comment))
+}
+
+/// Changes, and what becomes of them: this outcome, or a failure whose comment is these words and
+/// the complaint of the change that failed.
+pub(super) fn act_or_fail(
+    predicted: Outcome,
+    steps: Vec<Change>,
+    done: Outcome,
+    failure: impl Into<String>,
+) -> Result<Verdict, Halt> {
+    let failure = failure.into();
+    act(predicted, steps, move |complaint, _| {
+        Ok(complaint.map_or_else(
+            || done.clone(),
+            |why| Outcome::failed(format!("{failure}{why}")),
+        ))
+    })
 }
 
 /// Changes, and what becomes of them: the judge is told what the commands gave and why one

@@ -1,10 +1,11 @@
 //! The state module `environ`: variables for the commands of later states.
 
+use crate::converge::module::command::failure;
 use std::sync::Arc;
 
 use crate::converge::function::ENVIRON;
 use crate::converge::shell::{output, probe};
-use crate::converge::{Call, Facts, Function, Halt, Mode, Module, Outcome, Reverse, Verdict};
+use crate::converge::{Call, Facts, Function, Halt, Mode, Module, Outcome, Verdict, refuse};
 use crate::host::fact::{Domain, Setting};
 use crate::text::quoted;
 use crate::value::{Map, Value};
@@ -12,13 +13,9 @@ use crate::value::{Map, Value};
 /// The module.
 pub(in crate::converge) static MODULE: Module = Module {
     name: "environ",
-    functions: &[Function {
-        name: "setenv",
-        run: setenv,
-        required: &["value"],
-        optional: &["false_unsets", "clear_all", "update_minion", "permanent"],
-        reverse: Reverse::Nothing,
-    }],
+    functions: &[Function::new("setenv", setenv)
+        .requires("value")
+        .options("false_unsets clear_all update_minion permanent")],
     watch: None,
     aggregate: None,
 };
@@ -44,12 +41,12 @@ fn setenv(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
         Some(Value::Map(map)) => Map::clone(map),
         _ => {
             let comment = "Environ value must be string, dict or False";
-            return Ok(Verdict::Done(Outcome::failed(comment)));
+            return failure(comment);
         }
     };
     if call.flag("clear_all", false) {
         let comment = "`clear_all` would leave commands without a PATH; name the variables instead";
-        return Err(Halt::Failed(comment.to_owned()));
+        return refuse(comment.to_owned());
     }
     let unsets = call.flag("false_unsets", false);
     let mut changes = Map::new();

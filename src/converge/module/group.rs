@@ -1,8 +1,8 @@
 //! The `group` module: groups and who is in them (P24).
 
 use super::accounts::{Group, Groups, check_name, list};
-use super::command::{act, done, one, run};
-use crate::converge::{Call, Facts, Function, Halt, Module, Outcome, Reverse, Verdict};
+use super::command::{act, act_or_fail, done, failure, one, quoted, run, unchanged};
+use crate::converge::{Call, Facts, Function, Halt, Module, Outcome, Verdict};
 use crate::host::change::Change;
 use crate::host::fact::Domain;
 use crate::text::quoted;
@@ -12,28 +12,12 @@ use crate::value::{Map, Value};
 pub(super) static MODULE: Module = Module {
     name: "group",
     functions: &[
-        Function {
-            name: "present",
-            run: present,
-            required: &[],
-            optional: &[
-                "gid",
-                "system",
-                "addusers",
-                "delusers",
-                "members",
-                "non_unique",
-                "local",
-            ],
-            reverse: Reverse::By("absent"),
-        },
-        Function {
-            name: "absent",
-            run: absent,
-            required: &[],
-            optional: &["local"],
-            reverse: Reverse::Never("its number and members are not known any more"),
-        },
+        Function::new("present", present)
+            .options("gid system addusers delusers members non_unique local")
+            .reversed_by("absent"),
+        Function::new("absent", absent)
+            .options("local")
+            .irreversible("its number and members are not known any more"),
     ],
     watch: None,
     aggregate: None,
@@ -122,7 +106,7 @@ fn present(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     let differences = wish.differences(group);
     if differences.is_empty() {
         let comment = format!("Group {} is present and up to date", wish.name);
-        return done(Outcome::same(comment));
+        return unchanged(comment);
     }
     let mut comment = String::from("The following group attributes are set to be changed:\n");
     for (key, value) in &differences {
@@ -141,10 +125,10 @@ fn present(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
         }
         let why = complaint.unwrap_or_default();
         let text = format!("{comment}Some changes could not be applied\n{why}");
-        Ok(Outcome {
-            changes: one("Failed", left),
-            ..Outcome::failed(text.trim_end().to_owned())
-        })
+        Ok(Outcome::failed_with(
+            one("Failed", left),
+            text.trim_end().to_owned(),
+        ))
     })
 }
 
@@ -189,10 +173,10 @@ fn create(call: &Call<'_>, wish: Wish, groups: &Groups) -> Result<Verdict, Halt>
     if let Some(gid) = wish.gid.filter(|_| !non_unique)
         && let Some(other) = groups.numbered(gid)
     {
-        return done(Outcome::failed(format!(
+        return failure(format!(
             "Group {} is not present but gid {gid} is already taken by group {}",
             wish.name, other.name
-        )));
+        ));
     }
     let mut text = String::from("groupadd");
     if let Some(gid) = wish.gid {
@@ -239,10 +223,7 @@ fn created(wish: &Wish, group: Option<&Group>, complaint: Option<&str>) -> Outco
     }
     let text =
         format!("Group {name} has been created but, some changes could not be applied\n{why}");
-    Outcome {
-        changes: one("Failed", left),
-        ..Outcome::failed(text.trim_end().to_owned())
-    }
+    Outcome::failed_with(one("Failed", left), text.trim_end().to_owned())
 }
 
 fn absent(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
@@ -250,14 +231,11 @@ fn absent(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     let groups = Groups::of(facts)?;
     let name = call.name.to_owned();
     if groups.named(&name).is_none() {
-        return done(Outcome::same("Group not present"));
+        return unchanged("Group not present");
     }
     let predicted = Outcome::would(Map::new(), format!("Group {name} is set for removal"));
     let steps = vec![group_change(format!("groupdel {}", quoted(&name)))];
-    act(predicted, steps, move |complaint, _| {
-        Ok(match complaint {
-            None => Outcome::changed(one(&name, ""), format!("Removed group {name}")),
-            Some(why) => Outcome::failed(format!("Failed to remove group {name}\n{why}")),
-        })
-    })
+    let outcome = Outcome::changed(one(&name, ""), format!("Removed group {name}"));
+    let complaint = format!("Failed to remove group {name}\n");
+    act_or_fail(predicted, steps, outcome, complaint)
 }

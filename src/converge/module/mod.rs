@@ -15,6 +15,7 @@ mod pkg;
 mod pkgrepo;
 mod service;
 mod ssh_auth;
+mod step;
 mod table;
 pub(super) mod test;
 mod user;

@@ -1,11 +1,12 @@
 //! The state module `module`: functions of execution modules, called as states.
 
+use crate::converge::module::command::{failure, unchanged};
 use std::sync::Arc;
 
 use crate::converge::execution::{Asked, ask, is_known};
 use crate::converge::shell::{output, setting};
 use crate::converge::{
-    Call, Deed, Facts, Finish, Function, Halt, Mode, Module, Outcome, Reverse, Verdict,
+    Call, Deed, Facts, Finish, Function, Halt, Mode, Module, Outcome, Verdict, refuse,
 };
 use crate::host::RunOutput;
 use crate::host::change::{Change, Run};
@@ -17,26 +18,16 @@ use crate::value::{Map, Value};
 pub(in crate::converge) static MODULE: Module = Module {
     name: "module",
     functions: &[
-        Function {
-            name: "run",
-            run,
-            required: &[],
-            optional: &["*"],
-            reverse: NEVER,
-        },
-        Function {
-            name: "wait",
-            run: |_, _| Ok(Verdict::Done(Outcome::same(""))),
-            required: &[],
-            optional: &["*"],
-            reverse: NEVER,
-        },
+        Function::new("run", run).options("*").irreversible(NEVER),
+        Function::new("wait", |_, _| unchanged(""))
+            .options("*")
+            .irreversible(NEVER),
     ],
     watch: Some(run),
     aggregate: None,
 };
 
-const NEVER: Reverse = Reverse::Never("what a function did is not known");
+const NEVER: &str = "what a function did is not known";
 
 /// A function that changes something: its name, the command that does it, and how its answer is
 /// made of what the command gave.
@@ -192,7 +183,7 @@ fn run(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
         .filter(|it| !is_there(it))
         .collect();
     if !missing.is_empty() {
-        return Ok(Verdict::Done(Outcome::failed(form.missing(&missing))));
+        return failure(form.missing(&missing));
     }
     let names: Vec<String> = functions.iter().map(|(key, _)| name(key)).collect();
     if call.mode == Mode::Test {
@@ -220,7 +211,7 @@ fn run(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
         match ask(&asked) {
             Some(Ok(answer)) => answers.push((key, Step::Known(answer))),
             Some(Err(halt)) => return Err(halt),
-            None => return Err(Halt::Failed(form.missing(&[fun]))),
+            None => return refuse(form.missing(&[fun])),
         }
     }
     Ok(Verdict::Act(Deed {

@@ -1,74 +1,34 @@
 //! The state module `test`: states that only say something.
 
+use crate::converge::module::command::{failure, unchanged};
 use std::fmt::Write as _;
 
 use crate::converge::execution::traverse;
-use crate::converge::{Call, Facts, Function, Halt, Mode, Module, Outcome, Reverse, Verdict};
+use crate::converge::{Call, Facts, Function, Halt, Mode, Module, Outcome, Verdict, refuse};
 use crate::value::{Map, Value};
 
 /// The module.
 pub(in crate::converge) static MODULE: Module = Module {
     name: "test",
     functions: &[
-        function("nop", |call, _| Ok(success(call)), ANY),
-        function("succeed_without_changes", |call, _| Ok(success(call)), ANY),
-        function("fail_without_changes", fail_without_changes, ANY),
-        function(
-            "succeed_with_changes",
-            |call, _| Ok(with_changes(call, true)),
-            ANY,
-        ),
-        function(
-            "fail_with_changes",
-            |call, _| Ok(with_changes(call, false)),
-            ANY,
-        ),
-        function(
-            "configurable_test_state",
-            configurable,
-            &[
-                "changes",
-                "result",
-                "comment",
-                "warnings",
-                "allow_test_mode_failure",
-            ],
-        ),
-        function("show_notification", show_notification, &["text", "*"]),
-        function(
-            "check_pillar",
-            check_pillar,
-            &[
-                "present",
-                "boolean",
-                "integer",
-                "string",
-                "listing",
-                "dictionary",
-                "verbose",
-            ],
-        ),
-        function("mod_watch", mod_watch, ANY),
+        Function::new("nop", |call, _| Ok(success(call))).options("*"),
+        Function::new("succeed_without_changes", |call, _| Ok(success(call))).options("*"),
+        Function::new("fail_without_changes", fail_without_changes).options("*"),
+        Function::new("succeed_with_changes", |call, _| {
+            Ok(with_changes(call, true))
+        })
+        .options("*"),
+        Function::new("fail_with_changes", |call, _| Ok(with_changes(call, false))).options("*"),
+        Function::new("configurable_test_state", configurable)
+            .options("changes result comment warnings allow_test_mode_failure"),
+        Function::new("show_notification", show_notification).options("text *"),
+        Function::new("check_pillar", check_pillar)
+            .options("present boolean integer string listing dictionary verbose"),
+        Function::new("mod_watch", mod_watch).options("*"),
     ],
     watch: Some(mod_watch),
     aggregate: None,
 };
-
-const ANY: &[&str] = &["*"];
-
-const fn function(
-    name: &'static str,
-    run: crate::converge::StateFn,
-    optional: &'static [&'static str],
-) -> Function {
-    Function {
-        name,
-        run,
-        required: &[],
-        optional,
-        reverse: Reverse::Nothing,
-    }
-}
 
 fn pretended() -> Map {
     let change = Value::map(
@@ -92,10 +52,10 @@ fn success(call: &Call<'_>) -> Verdict {
 
 #[expect(clippy::unnecessary_wraps, reason = "it is a function of the table")]
 fn fail_without_changes(call: &Call<'_>, _: &Facts) -> Result<Verdict, Halt> {
-    Ok(Verdict::Done(Outcome::failed(match call.mode {
+    failure(match call.mode {
         Mode::Apply => comment(call, "Failure!"),
         Mode::Test => "If we weren't testing, this would be a failure!".to_owned(),
-    })))
+    })
 }
 
 fn with_changes(call: &Call<'_>, good: bool) -> Verdict {
@@ -125,10 +85,10 @@ fn choice(call: &Call<'_>, key: &str) -> Result<bool, Halt> {
             // Without chance, so that a run can be repeated: it depends on the name.
             Ok(call.name.bytes().fold(0u8, u8::wrapping_add) % 2 == 0)
         }
-        Some(_) => Err(Halt::Failed(format!(
+        Some(_) => refuse(format!(
             "You have specified the state option '{key}' with invalid arguments. It must be \
              either True, False, or 'Random'"
-        ))),
+        )),
     }
 }
 
@@ -139,11 +99,10 @@ fn configurable(call: &Call<'_>, _: &Facts) -> Result<Verdict, Halt> {
         None => Vec::new(),
         Some(Value::Str(_) | Value::List(_)) => call.texts("warnings")?,
         Some(_) => {
-            return Err(Halt::Failed(
+            return refuse(
                 "You have specified the state option 'warnings' with invalid arguments. It must \
-                 be a string or a list of strings"
-                    .to_owned(),
-            ));
+                 be a string or a list of strings",
+            );
         }
     };
     let mut outcome = Outcome {
@@ -168,8 +127,8 @@ fn configurable(call: &Call<'_>, _: &Facts) -> Result<Verdict, Halt> {
 
 fn show_notification(call: &Call<'_>, _: &Facts) -> Result<Verdict, Halt> {
     match call.arg("text").filter(|it| it.is_truthy()) {
-        Some(text) => Ok(Verdict::Done(Outcome::same(text.to_string()))),
-        None => Err(Halt::Failed("Missing required argument text.".to_owned())),
+        Some(text) => unchanged(text.to_string()),
+        None => refuse("Missing required argument text."),
     }
 }
 
@@ -197,7 +156,7 @@ const KINDS: [Kind; 6] = [
 
 fn check_pillar(call: &Call<'_>, _: &Facts) -> Result<Verdict, Halt> {
     if !KINDS.iter().any(|(key, ..)| call.flag(key, false)) {
-        return Err(Halt::Failed("Missing required argument text.".to_owned()));
+        return refuse("Missing required argument text.");
     }
     let (mut failed, mut fine) = (String::new(), String::new());
     for (argument, kind, fits) in KINDS {

@@ -83,6 +83,35 @@ impl NameError {
 }
 
 impl NamedFact {
+    /// A fact without arguments that one line of a command is.
+    pub(super) const fn new(name: &'static str, ask: fn(&Words) -> Fact) -> Self {
+        Self {
+            name,
+            about: "",
+            arguments: &[],
+            ask,
+            parse: line,
+        }
+    }
+
+    /// Gives this, in a few words.
+    pub(super) const fn about(self, about: &'static str) -> Self {
+        Self { about, ..self }
+    }
+
+    /// With these arguments.
+    pub(super) const fn arguments(
+        self,
+        arguments: &'static [(&'static str, Option<&'static str>)],
+    ) -> Self {
+        Self { arguments, ..self }
+    }
+
+    /// What was read becomes a value by this.
+    pub(super) const fn parsed(self, parse: fn(&Words, &Reading) -> Value) -> Self {
+        Self { parse, ..self }
+    }
+
     /// Asks for it with arguments.
     ///
     /// # Errors

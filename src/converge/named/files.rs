@@ -8,106 +8,74 @@ use crate::value::{Map, Value};
 const PATH: &[(&str, Option<&str>)] = &[("path", None)];
 
 pub(super) static FACTS: &[NamedFact] = &[
-    NamedFact {
-        name: "files.File",
-        about: "a file: owners, permission bits, size and times; null if there is none",
-        arguments: PATH,
-        ask: at,
-        parse: |_, reading| of_kind(reading, |kind| *kind == EntryKind::File),
-    },
-    NamedFact {
-        name: "files.Directory",
-        about: "a folder, as files.File; false if it is something else",
-        arguments: PATH,
-        ask: at,
-        parse: |_, reading| of_kind(reading, |kind| *kind == EntryKind::Folder),
-    },
-    NamedFact {
-        name: "files.Link",
-        about: "a link, as files.File, and what it says",
-        arguments: PATH,
-        ask: at,
-        parse: |_, reading| of_kind(reading, |kind| matches!(kind, EntryKind::Link(_))),
-    },
-    NamedFact {
-        name: "files.Sha256File",
-        about: "the SHA-256 of a file; null if there is none",
-        arguments: PATH,
-        ask: |words| Fact::Digest(words.get("path").to_owned()),
-        parse: |_, reading| match reading {
-            Reading::Digest(digest) => digest.as_str().into(),
-            _ => Value::Null,
-        },
-    },
-    NamedFact {
-        name: "files.Sha1File",
-        about: "the SHA-1 of a file; null if there is none",
-        arguments: PATH,
-        ask: |words| digest(words, "sha1sum"),
-        parse: first_word,
-    },
-    NamedFact {
-        name: "files.Sha384File",
-        about: "the SHA-384 of a file; null if there is none",
-        arguments: PATH,
-        ask: |words| digest(words, "sha384sum"),
-        parse: first_word,
-    },
-    NamedFact {
-        name: "files.Md5File",
-        about: "the MD5 of a file; null if there is none",
-        arguments: PATH,
-        ask: |words| digest(words, "md5sum"),
-        parse: first_word,
-    },
-    NamedFact {
-        name: "files.FileContents",
-        about: "the lines of a file; null if there is none",
-        arguments: PATH,
-        ask: |words| Fact::Content(words.get("path").to_owned()),
-        parse: |_, reading| match reading {
-            Reading::Content(bytes) => {
-                let text = String::from_utf8_lossy(bytes);
-                Value::list(text.lines().map(Value::from))
-            }
-            _ => Value::Null,
-        },
-    },
-    NamedFact {
-        name: "files.FindInFile",
-        about: "the lines of a file that a regular expression matches",
-        arguments: &[("path", None), ("pattern", None)],
-        ask: |words| {
-            let (path, pattern) = (words.quoted("path"), words.quoted("pattern"));
-            let text = format!("[ -e {path} ] || exit 9; grep -e {pattern} -- {path} || exit 0");
-            reading(words, text)
-        },
-        parse: |words, reading| match printed(reading) {
-            Some(_) => lines(words, reading),
-            None => Value::Null,
-        },
-    },
-    NamedFact {
-        name: "files.FindFiles",
-        about: "the files below a folder, at any depth",
-        arguments: PATH,
-        ask: tree,
-        parse: |words, reading| below(words, reading, |kind| *kind == EntryKind::File),
-    },
-    NamedFact {
-        name: "files.FindDirectories",
-        about: "the folders below a folder, at any depth",
-        arguments: PATH,
-        ask: tree,
-        parse: |words, reading| below(words, reading, |kind| *kind == EntryKind::Folder),
-    },
-    NamedFact {
-        name: "files.FindLinks",
-        about: "the links below a folder, at any depth",
-        arguments: PATH,
-        ask: tree,
-        parse: |words, reading| below(words, reading, |kind| matches!(kind, EntryKind::Link(_))),
-    },
+    NamedFact::new("files.File", at)
+        .about("a file: owners, permission bits, size and times; null if there is none")
+        .arguments(PATH)
+        .parsed(|_, reading| of_kind(reading, |kind| *kind == EntryKind::File)),
+    NamedFact::new("files.Directory", at)
+        .about("a folder, as files.File; false if it is something else")
+        .arguments(PATH)
+        .parsed(|_, reading| of_kind(reading, |kind| *kind == EntryKind::Folder)),
+    NamedFact::new("files.Link", at)
+        .about("a link, as files.File, and what it says")
+        .arguments(PATH)
+        .parsed(|_, reading| of_kind(reading, |kind| matches!(kind, EntryKind::Link(_)))),
+    NamedFact::new("files.Sha256File", |words| {
+        Fact::Digest(words.get("path").to_owned())
+    })
+    .about("the SHA-256 of a file; null if there is none")
+    .arguments(PATH)
+    .parsed(|_, reading| match reading {
+        Reading::Digest(digest) => digest.as_str().into(),
+        _ => Value::Null,
+    }),
+    NamedFact::new("files.Sha1File", |words| digest(words, "sha1sum"))
+        .about("the SHA-1 of a file; null if there is none")
+        .arguments(PATH)
+        .parsed(first_word),
+    NamedFact::new("files.Sha384File", |words| digest(words, "sha384sum"))
+        .about("the SHA-384 of a file; null if there is none")
+        .arguments(PATH)
+        .parsed(first_word),
+    NamedFact::new("files.Md5File", |words| digest(words, "md5sum"))
+        .about("the MD5 of a file; null if there is none")
+        .arguments(PATH)
+        .parsed(first_word),
+    NamedFact::new("files.FileContents", |words| {
+        Fact::Content(words.get("path").to_owned())
+    })
+    .about("the lines of a file; null if there is none")
+    .arguments(PATH)
+    .parsed(|_, reading| match reading {
+        Reading::Content(bytes) => {
+            let text = String::from_utf8_lossy(bytes);
+            Value::list(text.lines().map(Value::from))
+        }
+        _ => Value::Null,
+    }),
+    NamedFact::new("files.FindInFile", |words| {
+        let (path, pattern) = (words.quoted("path"), words.quoted("pattern"));
+        let text = format!("[ -e {path} ] || exit 9; grep -e {pattern} -- {path} || exit 0");
+        reading(words, text)
+    })
+    .about("the lines of a file that a regular expression matches")
+    .arguments(&[("path", None), ("pattern", None)])
+    .parsed(|words, reading| match printed(reading) {
+        Some(_) => lines(words, reading),
+        None => Value::Null,
+    }),
+    NamedFact::new("files.FindFiles", tree)
+        .about("the files below a folder, at any depth")
+        .arguments(PATH)
+        .parsed(|words, reading| below(words, reading, |kind| *kind == EntryKind::File)),
+    NamedFact::new("files.FindDirectories", tree)
+        .about("the folders below a folder, at any depth")
+        .arguments(PATH)
+        .parsed(|words, reading| below(words, reading, |kind| *kind == EntryKind::Folder)),
+    NamedFact::new("files.FindLinks", tree)
+        .about("the links below a folder, at any depth")
+        .arguments(PATH)
+        .parsed(|words, reading| below(words, reading, |kind| matches!(kind, EntryKind::Link(_)))),
 ];
 
 fn at(words: &Words) -> Fact {

@@ -9,70 +9,42 @@ use crate::host::fact::{Domain, Fact, Reading};
 use crate::value::{Map, Value};
 
 pub(super) static FACTS: &[NamedFact] = &[
-    NamedFact {
-        name: "hardware.Cpus",
-        about: "how many processors it has",
-        arguments: &[],
-        ask: |_| shell("getconf _NPROCESSORS_ONLN || nproc", Domain::Fixed),
-        parse: |_, reading| {
-            let text = printed(reading).unwrap_or_default();
-            text.trim().parse::<i64>().ok().into()
-        },
-    },
-    NamedFact {
-        name: "hardware.Memory",
-        about: "its memory in megabytes",
-        arguments: &[],
-        ask: |_| shell("grep MemTotal /proc/meminfo", Domain::Fixed),
-        parse: |_, reading| {
-            let text = printed(reading).unwrap_or_default();
-            let number = text.split_whitespace().nth(1);
-            let kibibytes = number.and_then(|it| it.parse::<i64>().ok());
-            kibibytes.map(|it| (it + 512) / 1024).into()
-        },
-    },
-    NamedFact {
-        name: "hardware.BlockDevices",
-        about: "mounted block devices, by name",
-        arguments: &[],
-        ask: |_| shell("df -Pk", Domain::All),
-        parse: block_devices,
-    },
-    NamedFact {
-        name: "hardware.NetworkDevices",
-        about: "network devices, by name",
-        arguments: &[],
-        ask: network,
-        parse: |_, reading| of_each(reading, |device| Some(described(device))),
-    },
-    NamedFact {
-        name: "hardware.Ipv4Addrs",
-        about: "the IPv4 addresses of each network device",
-        arguments: &[],
-        ask: network,
-        parse: |_, reading| of_each(reading, |device| all_of(device, false)),
-    },
-    NamedFact {
-        name: "hardware.Ipv6Addrs",
-        about: "the IPv6 addresses of each network device",
-        arguments: &[],
-        ask: network,
-        parse: |_, reading| of_each(reading, |device| all_of(device, true)),
-    },
-    NamedFact {
-        name: "hardware.Ipv4Addresses",
-        about: "the first IPv4 address of each network device",
-        arguments: &[],
-        ask: network,
-        parse: |_, reading| of_each(reading, |it| it.of(false).first().copied().map(Value::from)),
-    },
-    NamedFact {
-        name: "hardware.Ipv6Addresses",
-        about: "the first IPv6 address of each network device",
-        arguments: &[],
-        ask: network,
-        parse: |_, reading| of_each(reading, |it| it.of(true).first().copied().map(Value::from)),
-    },
+    NamedFact::new("hardware.Cpus", |_| {
+        shell("getconf _NPROCESSORS_ONLN || nproc", Domain::Fixed)
+    })
+    .about("how many processors it has")
+    .parsed(|_, reading| {
+        let text = printed(reading).unwrap_or_default();
+        text.trim().parse::<i64>().ok().into()
+    }),
+    NamedFact::new("hardware.Memory", |_| {
+        shell("grep MemTotal /proc/meminfo", Domain::Fixed)
+    })
+    .about("its memory in megabytes")
+    .parsed(|_, reading| {
+        let text = printed(reading).unwrap_or_default();
+        let number = text.split_whitespace().nth(1);
+        let kibibytes = number.and_then(|it| it.parse::<i64>().ok());
+        kibibytes.map(|it| (it + 512) / 1024).into()
+    }),
+    NamedFact::new("hardware.BlockDevices", |_| shell("df -Pk", Domain::All))
+        .about("mounted block devices, by name")
+        .parsed(block_devices),
+    NamedFact::new("hardware.NetworkDevices", network)
+        .about("network devices, by name")
+        .parsed(|_, reading| of_each(reading, |device| Some(described(device)))),
+    NamedFact::new("hardware.Ipv4Addrs", network)
+        .about("the IPv4 addresses of each network device")
+        .parsed(|_, reading| of_each(reading, |device| all_of(device, false))),
+    NamedFact::new("hardware.Ipv6Addrs", network)
+        .about("the IPv6 addresses of each network device")
+        .parsed(|_, reading| of_each(reading, |device| all_of(device, true))),
+    NamedFact::new("hardware.Ipv4Addresses", network)
+        .about("the first IPv4 address of each network device")
+        .parsed(|_, reading| of_each(reading, |it| it.of(false).first().copied().map(Value::from))),
+    NamedFact::new("hardware.Ipv6Addresses", network)
+        .about("the first IPv6 address of each network device")
+        .parsed(|_, reading| of_each(reading, |it| it.of(true).first().copied().map(Value::from))),
 ];
 
 fn network(_: &Words) -> Fact {

@@ -8,210 +8,160 @@ use crate::value::{Map, Value};
 
 const OS_RELEASE: &str = "cat /etc/os-release || cat /usr/lib/os-release";
 
-/// A fact that one line of a command is.
-const fn one(name: &'static str, about: &'static str, ask: fn(&Words) -> Fact) -> NamedFact {
-    NamedFact {
-        name,
-        about,
-        arguments: &[],
-        ask,
-        parse: line,
-    }
-}
-
 pub(super) static FACTS: &[NamedFact] = &[
-    one("server.User", "the user who acts there", |_| {
-        shell("id -un", Domain::Fixed)
-    }),
-    one("server.Path", "where programs are looked for", |_| {
+    NamedFact::new("server.User", |_| shell("id -un", Domain::Fixed))
+        .about("the user who acts there"),
+    NamedFact::new("server.Path", |_| {
         shell("printf '%s\\n' \"$PATH\"", Domain::Fixed)
-    }),
-    one("server.TmpDir", "the folder for temporary files", |_| {
+    })
+    .about("where programs are looked for"),
+    NamedFact::new("server.TmpDir", |_| {
         shell("printf '%s\\n' \"${TMPDIR:-/tmp}\"", Domain::Fixed)
-    }),
-    one("server.Hostname", "its name", |_| {
-        shell("uname -n", Domain::All)
-    }),
-    one("server.Kernel", "the name of its kernel", |_| {
-        shell("uname -s", Domain::Fixed)
-    }),
-    one("server.KernelVersion", "the version of its kernel", |_| {
-        shell("uname -r", Domain::Fixed)
-    }),
-    one("server.Os", "the name of its system", |_| {
-        shell("uname -s", Domain::Fixed)
-    }),
-    one("server.OsVersion", "the version of its system", |_| {
-        shell("uname -r", Domain::Fixed)
-    }),
-    one("server.Arch", "the kind of its processor", |_| {
-        shell("uname -m", Domain::Fixed)
-    }),
-    one("server.Date", "what time it is there", |_| {
+    })
+    .about("the folder for temporary files"),
+    NamedFact::new("server.Hostname", |_| shell("uname -n", Domain::All)).about("its name"),
+    NamedFact::new("server.Kernel", |_| shell("uname -s", Domain::Fixed))
+        .about("the name of its kernel"),
+    NamedFact::new("server.KernelVersion", |_| shell("uname -r", Domain::Fixed))
+        .about("the version of its kernel"),
+    NamedFact::new("server.Os", |_| shell("uname -s", Domain::Fixed))
+        .about("the name of its system"),
+    NamedFact::new("server.OsVersion", |_| shell("uname -r", Domain::Fixed))
+        .about("the version of its system"),
+    NamedFact::new("server.Arch", |_| shell("uname -m", Domain::Fixed))
+        .about("the kind of its processor"),
+    NamedFact::new("server.Date", |_| {
         shell("date '+%Y-%m-%dT%H:%M:%S%z'", Domain::All)
-    }),
-    one("server.Timezone", "its time zone", |_| {
+    })
+    .about("what time it is there"),
+    NamedFact::new("server.Timezone", |_| {
         let text = "cat /etc/timezone 2>/dev/null || { _z=$(readlink -f /etc/localtime) && \
                     printf '%s\\n' \"${_z#*/zoneinfo/}\"; }";
         shell(text, Domain::Path("/etc".to_owned()))
-    }),
-    NamedFact {
-        name: "server.Home",
-        about: "the home of a user",
-        arguments: &[("user", Some(""))],
-        ask: |words| {
-            let text = match words.get("user") {
-                "" => "printf '%s\\n' \"$HOME\"".to_owned(),
-                _ => format!("getent passwd {} | cut -d: -f6", words.quoted("user")),
-            };
-            shell(text, Domain::Accounts)
-        },
-        parse: line,
-    },
-    NamedFact {
-        name: "server.Which",
-        about: "where a program is; null if there is none",
-        arguments: &[("command", None)],
-        ask: |words| {
-            let text = format!("command -v {} || :", words.quoted("command"));
-            shell(text, Domain::All)
-        },
-        parse: line,
-    },
-    NamedFact {
-        name: "server.Command",
-        about: "what a command that changes nothing prints",
-        arguments: &[("command", None)],
-        ask: |words| shell(words.get("command"), Domain::All),
-        parse: lines,
-    },
-    NamedFact {
-        name: "server.Uptime",
-        about: "for how many seconds it has been up",
-        arguments: &[],
-        ask: |_| shell("cat /proc/uptime", Domain::All),
-        parse: |_, reading| {
+    })
+    .about("its time zone"),
+    NamedFact::new("server.Home", |words| {
+        let text = match words.get("user") {
+            "" => "printf '%s\\n' \"$HOME\"".to_owned(),
+            _ => format!("getent passwd {} | cut -d: -f6", words.quoted("user")),
+        };
+        shell(text, Domain::Accounts)
+    })
+    .about("the home of a user")
+    .arguments(&[("user", Some(""))]),
+    NamedFact::new("server.Which", |words| {
+        let text = format!("command -v {} || :", words.quoted("command"));
+        shell(text, Domain::All)
+    })
+    .about("where a program is; null if there is none")
+    .arguments(&[("command", None)]),
+    NamedFact::new("server.Command", |words| {
+        shell(words.get("command"), Domain::All)
+    })
+    .about("what a command that changes nothing prints")
+    .arguments(&[("command", None)])
+    .parsed(lines),
+    NamedFact::new("server.Uptime", |_| shell("cat /proc/uptime", Domain::All))
+        .about("for how many seconds it has been up")
+        .parsed(|_, reading| {
             let text = printed(reading).unwrap_or_default();
             let seconds = text.split('.').next().and_then(|it| it.parse::<i64>().ok());
             seconds.into()
-        },
-    },
-    NamedFact {
-        name: "server.LoadAverage",
-        about: "how much runs, of the last 1, 5 and 15 minutes",
-        arguments: &[],
-        ask: |_| shell("cat /proc/loadavg", Domain::All),
-        parse: |_, reading| {
-            let text = printed(reading).unwrap_or_default();
-            let numbers = text
-                .split_whitespace()
-                .filter_map(|it| it.parse::<f64>().ok());
-            Value::map(["1", "5", "15"].into_iter().zip(numbers.map(Value::from)))
-        },
-    },
-    NamedFact {
-        name: "server.OsRelease",
-        about: "what `os-release` says",
-        arguments: &[],
-        ask: |_| shell(OS_RELEASE, Domain::Fixed),
-        parse: |_, reading| {
+        }),
+    NamedFact::new("server.LoadAverage", |_| {
+        shell("cat /proc/loadavg", Domain::All)
+    })
+    .about("how much runs, of the last 1, 5 and 15 minutes")
+    .parsed(|_, reading| {
+        let text = printed(reading).unwrap_or_default();
+        let numbers = text
+            .split_whitespace()
+            .filter_map(|it| it.parse::<f64>().ok());
+        Value::map(["1", "5", "15"].into_iter().zip(numbers.map(Value::from)))
+    }),
+    NamedFact::new("server.OsRelease", |_| shell(OS_RELEASE, Domain::Fixed))
+        .about("what `os-release` says")
+        .parsed(|_, reading| {
             let text = printed(reading).unwrap_or_default();
             let entry = |(name, value): (&str, String)| (name.to_lowercase(), value.into());
             Value::map(assignments(&text).map(entry))
-        },
-    },
-    NamedFact {
-        name: "server.LinuxDistribution",
-        about: "the distribution: its name, version and what it says of itself",
-        arguments: &[],
-        ask: |_| shell(OS_RELEASE, Domain::Fixed),
-        parse: distribution,
-    },
-    NamedFact {
-        name: "server.LinuxName",
-        about: "the name of the distribution",
-        arguments: &[],
-        ask: |_| shell(OS_RELEASE, Domain::Fixed),
-        parse: |words, reading| {
+        }),
+    NamedFact::new("server.LinuxDistribution", |_| {
+        shell(OS_RELEASE, Domain::Fixed)
+    })
+    .about("the distribution: its name, version and what it says of itself")
+    .parsed(distribution),
+    NamedFact::new("server.LinuxName", |_| shell(OS_RELEASE, Domain::Fixed))
+        .about("the name of the distribution")
+        .parsed(|words, reading| {
             let all = distribution(words, reading);
             all.get("name").cloned().unwrap_or_default()
-        },
-    },
-    NamedFact {
-        name: "server.LsbRelease",
-        about: "what `lsb_release` says",
-        arguments: &[],
-        ask: |_| shell("lsb_release -ca 2>/dev/null", Domain::Fixed),
-        parse: |_, reading| {
-            let text = printed(reading).unwrap_or_default();
-            let keys = [
-                ("Distributor ID", "id"),
-                ("Description", "description"),
-                ("Release", "release"),
-                ("Codename", "codename"),
-            ];
-            let entry = |line: &str| {
-                let (name, value) = line.split_once(':')?;
-                let key = keys.iter().find(|(it, _)| *it == name.trim())?.1;
-                Some((key, Value::from(value.trim())))
-            };
-            Value::map(text.lines().filter_map(entry))
-        },
-    },
-    NamedFact {
-        name: "server.Sysctl",
-        about: "settings of the kernel",
-        arguments: &[("keys", Some(""))],
-        ask: |words| {
-            let keys = words.get("keys").split([',', ' ']);
-            let keys = join_for_shell(keys.filter(|it| !it.is_empty()));
-            let keys = if keys.is_empty() { "-a" } else { &*keys };
-            let text = format!("PATH=$PATH:/usr/sbin:/sbin; sysctl {keys} 2>/dev/null");
-            shell(text, Domain::All)
-        },
-        parse: sysctl,
-    },
-    NamedFact {
-        name: "server.RebootRequired",
-        about: "whether it is to be restarted for what was installed",
-        arguments: &[],
-        ask: |_| {
-            let text = "[ -e /var/run/reboot-required ] && echo yes || echo no";
-            shell(text, Domain::All)
-        },
-        parse: |_, reading| (printed(reading).as_deref().map(str::trim) == Some("yes")).into(),
-    },
-    NamedFact {
-        name: "server.Selinux",
-        about: "what SELinux does",
-        arguments: &[],
-        ask: |_| {
-            let text = "PATH=$PATH:/usr/sbin; getenforce 2>/dev/null || :";
-            shell(text, Domain::All)
-        },
-        parse: |words, reading| {
-            let mode = line(words, reading);
-            let mode = mode.as_str().map(str::to_lowercase);
-            Value::map([("mode", mode.into())])
-        },
-    },
-    NamedFact {
-        name: "git.GitBranch",
-        about: "the branch that a repository is on",
-        arguments: &[("repo", None)],
-        ask: |words| git(words.get("repo"), "git rev-parse --abbrev-ref HEAD"),
-        parse: line,
-    },
-    NamedFact {
-        name: "git.GitConfig",
-        about: "the settings of Git, of a repository or of the user",
-        arguments: &[("repo", Some(""))],
-        ask: |words| match words.get("repo") {
-            "" => shell("git config --global -z -l 2>/dev/null || :", Domain::All),
-            repo => git(repo, "git config --local -z -l"),
-        },
-        parse: git_config,
-    },
+        }),
+    NamedFact::new("server.LsbRelease", |_| {
+        shell("lsb_release -ca 2>/dev/null", Domain::Fixed)
+    })
+    .about("what `lsb_release` says")
+    .parsed(|_, reading| {
+        let text = printed(reading).unwrap_or_default();
+        let keys = [
+            ("Distributor ID", "id"),
+            ("Description", "description"),
+            ("Release", "release"),
+            ("Codename", "codename"),
+        ];
+        let entry = |line: &str| {
+            let (name, value) = line.split_once(':')?;
+            let key = keys.iter().find(|(it, _)| *it == name.trim())?.1;
+            Some((key, Value::from(value.trim())))
+        };
+        Value::map(text.lines().filter_map(entry))
+    }),
+    NamedFact::new("server.Sysctl", |words| {
+        let keys: Vec<String> = words
+            .get("keys")
+            .split([',', ' '])
+            .filter(|it| !it.is_empty())
+            .map(crate::text::quote_for_shell)
+            .collect();
+        let keys = if keys.is_empty() {
+            "-a".to_owned()
+        } else {
+            keys.join(" ")
+        };
+        let text = format!("PATH=$PATH:/usr/sbin:/sbin; sysctl {keys} 2>/dev/null");
+        shell(text, Domain::All)
+    })
+    .about("settings of the kernel")
+    .arguments(&[("keys", Some(""))])
+    .parsed(sysctl),
+    NamedFact::new("server.RebootRequired", |_| {
+        let text = "[ -e /var/run/reboot-required ] && echo yes || echo no";
+        shell(text, Domain::All)
+    })
+    .about("whether it is to be restarted for what was installed")
+    .parsed(|_, reading| (printed(reading).as_deref().map(str::trim) == Some("yes")).into()),
+    NamedFact::new("server.Selinux", |_| {
+        let text = "PATH=$PATH:/usr/sbin; getenforce 2>/dev/null || :";
+        shell(text, Domain::All)
+    })
+    .about("what SELinux does")
+    .parsed(|words, reading| {
+        let mode = line(words, reading);
+        let mode = mode.as_str().map(str::to_lowercase);
+        Value::map([("mode", mode.into())])
+    }),
+    NamedFact::new("git.GitBranch", |words| {
+        git(words.get("repo"), "git rev-parse --abbrev-ref HEAD")
+    })
+    .about("the branch that a repository is on")
+    .arguments(&[("repo", None)]),
+    NamedFact::new("git.GitConfig", |words| match words.get("repo") {
+        "" => shell("git config --global -z -l 2>/dev/null || :", Domain::All),
+        repo => git(repo, "git config --local -z -l"),
+    })
+    .about("the settings of Git, of a repository or of the user")
+    .arguments(&[("repo", Some(""))])
+    .parsed(git_config),
 ];
 
 fn git(repo: &str, text: &str) -> Fact {

@@ -1,6 +1,6 @@
 //! Facts of packages and where they come from.
 
-use super::fact::{NamedFact, Words, line, printed, shell};
+use super::fact::{NamedFact, Words, printed, shell};
 use crate::converge::sections::{Sections, probe};
 use crate::host::fact::{Domain, Fact, Reading};
 use crate::value::{Map, Value};
@@ -9,66 +9,43 @@ use crate::value::{Map, Value};
 const DPKG: &str = "dpkg-query -W -f '${binary:Package}\\t${Version}\\t${db:Status-Status}\\n'";
 
 pub(super) static FACTS: &[NamedFact] = &[
-    NamedFact {
-        name: "deb.DebPackages",
-        about: "the versions of installed packages, by name",
-        arguments: &[],
-        ask: |_| shell(DPKG, Domain::Packages),
-        parse: deb_packages,
-    },
-    NamedFact {
-        name: "deb.DebArch",
-        about: "the architecture of packages",
-        arguments: &[],
-        ask: |_| shell("dpkg --print-architecture", Domain::Fixed),
-        parse: line,
-    },
-    NamedFact {
-        name: "apt.AptPackages",
-        about: "the versions of installed packages, by name",
-        arguments: &[],
-        ask: |_| shell(DPKG, Domain::Packages),
-        parse: deb_packages,
-    },
-    NamedFact {
-        name: "apt.AptSources",
-        about: "where packages come from",
-        arguments: &[],
-        ask: |_| {
-            let text = "_s list; cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list\n\
+    NamedFact::new("deb.DebPackages", |_| shell(DPKG, Domain::Packages))
+        .about("the versions of installed packages, by name")
+        .parsed(deb_packages),
+    NamedFact::new("deb.DebArch", |_| {
+        shell("dpkg --print-architecture", Domain::Fixed)
+    })
+    .about("the architecture of packages"),
+    NamedFact::new("apt.AptPackages", |_| shell(DPKG, Domain::Packages))
+        .about("the versions of installed packages, by name")
+        .parsed(deb_packages),
+    NamedFact::new("apt.AptSources", |_| {
+        let text = "_s list; cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list\n\
                         _s sources; for _f in /etc/apt/sources.list.d/*.sources; do \
                         cat \"$_f\"; echo; done";
-            Fact::Probe(Box::new(probe(text, Domain::Packages)))
-        },
-        parse: apt_sources,
-    },
-    NamedFact {
-        name: "rpm.RpmPackages",
-        about: "the versions of installed packages, by name",
-        arguments: &[],
-        ask: |_| {
-            let text = "rpm -qa --queryformat '%{NAME}\\t%{VERSION}-%{RELEASE}\\tinstalled\\n'";
-            shell(text, Domain::Packages)
-        },
-        parse: deb_packages,
-    },
-    NamedFact {
-        name: "pip.PipPackages",
-        about: "the versions of installed Python packages, by name",
-        arguments: &[("pip", Some("pip3"))],
-        ask: |words| {
-            let text = format!("{} freeze --all 2>/dev/null", words.quoted("pip"));
-            shell(text, Domain::All)
-        },
-        parse: |_, reading| {
-            let text = printed(reading).unwrap_or_default();
-            let packages = text.lines().filter_map(|line| line.split_once("=="));
-            let entry = |(name, version): (&str, &str)| {
-                (name.to_lowercase(), Value::list([version.into()]))
-            };
-            Value::map(packages.map(entry))
-        },
-    },
+        Fact::Probe(Box::new(probe(text, Domain::Packages)))
+    })
+    .about("where packages come from")
+    .parsed(apt_sources),
+    NamedFact::new("rpm.RpmPackages", |_| {
+        let text = "rpm -qa --queryformat '%{NAME}\\t%{VERSION}-%{RELEASE}\\tinstalled\\n'";
+        shell(text, Domain::Packages)
+    })
+    .about("the versions of installed packages, by name")
+    .parsed(deb_packages),
+    NamedFact::new("pip.PipPackages", |words| {
+        let text = format!("{} freeze --all 2>/dev/null", words.quoted("pip"));
+        shell(text, Domain::All)
+    })
+    .about("the versions of installed Python packages, by name")
+    .arguments(&[("pip", Some("pip3"))])
+    .parsed(|_, reading| {
+        let text = printed(reading).unwrap_or_default();
+        let packages = text.lines().filter_map(|line| line.split_once("=="));
+        let entry =
+            |(name, version): (&str, &str)| (name.to_lowercase(), Value::list([version.into()]));
+        Value::map(packages.map(entry))
+    }),
 ];
 
 fn deb_packages(_: &Words, reading: &Reading) -> Value {

@@ -6,63 +6,49 @@ use crate::host::fact::{Domain, Fact, Reading};
 use crate::value::{Map, Value};
 
 pub(super) static FACTS: &[NamedFact] = &[
-    NamedFact {
-        name: "server.Users",
-        about: "users, by name",
-        arguments: &[],
-        ask: |_| {
-            let text = "_s passwd; getent passwd || cat /etc/passwd\n\
+    NamedFact::new("server.Users", |_| {
+        let text = "_s passwd; getent passwd || cat /etc/passwd\n\
                         _s group; getent group || cat /etc/group";
-            Fact::Probe(Box::new(probe(text, Domain::Accounts)))
-        },
-        parse: users,
-    },
-    NamedFact {
-        name: "server.Groups",
-        about: "the names of groups",
-        arguments: &[],
-        ask: |_| {
-            let text = "getent group 2>/dev/null || cat /etc/group";
-            shell(text, Domain::Accounts)
-        },
-        parse: |_, reading| {
-            let text = printed(reading).unwrap_or_default();
-            let names = text.lines().filter_map(|line| line.split(':').next());
-            Value::list(names.map(Value::from))
-        },
-    },
-    NamedFact {
-        name: "server.AuthorizedKeys",
-        about: "the keys that let people in as a user",
-        arguments: &[("user", Some(""))],
-        ask: |words| {
-            let home = match words.get("user") {
-                "" => "_h=$HOME".to_owned(),
-                _ => format!("_h=$(getent passwd {} | cut -d: -f6)", words.quoted("user")),
-            };
-            let text = format!("{home}; cat \"$_h/.ssh/authorized_keys\" 2>/dev/null || :");
-            shell(text, Domain::All)
-        },
-        parse: |_, reading| {
-            let text = printed(reading).unwrap_or_default();
-            let keys = text.lines().map(str::trim);
-            let keys = keys.filter(|line| !line.is_empty() && !line.starts_with('#'));
-            Value::list(keys.map(Value::from))
-        },
-    },
-    NamedFact {
-        name: "crontab.Crontab",
-        about: "the table of timed commands of a user",
-        arguments: &[("user", Some(""))],
-        ask: |words| {
-            let user = match words.get("user") {
-                "" => String::new(),
-                _ => format!(" -u {}", words.quoted("user")),
-            };
-            shell(format!("crontab -l{user} 2>/dev/null || :"), Domain::All)
-        },
-        parse: crontab,
-    },
+        Fact::Probe(Box::new(probe(text, Domain::Accounts)))
+    })
+    .about("users, by name")
+    .parsed(users),
+    NamedFact::new("server.Groups", |_| {
+        let text = "getent group 2>/dev/null || cat /etc/group";
+        shell(text, Domain::Accounts)
+    })
+    .about("the names of groups")
+    .parsed(|_, reading| {
+        let text = printed(reading).unwrap_or_default();
+        let names = text.lines().filter_map(|line| line.split(':').next());
+        Value::list(names.map(Value::from))
+    }),
+    NamedFact::new("server.AuthorizedKeys", |words| {
+        let home = match words.get("user") {
+            "" => "_h=$HOME".to_owned(),
+            _ => format!("_h=$(getent passwd {} | cut -d: -f6)", words.quoted("user")),
+        };
+        let text = format!("{home}; cat \"$_h/.ssh/authorized_keys\" 2>/dev/null || :");
+        shell(text, Domain::All)
+    })
+    .about("the keys that let people in as a user")
+    .arguments(&[("user", Some(""))])
+    .parsed(|_, reading| {
+        let text = printed(reading).unwrap_or_default();
+        let keys = text.lines().map(str::trim);
+        let keys = keys.filter(|line| !line.is_empty() && !line.starts_with('#'));
+        Value::list(keys.map(Value::from))
+    }),
+    NamedFact::new("crontab.Crontab", |words| {
+        let user = match words.get("user") {
+            "" => String::new(),
+            _ => format!(" -u {}", words.quoted("user")),
+        };
+        shell(format!("crontab -l{user} 2>/dev/null || :"), Domain::All)
+    })
+    .about("the table of timed commands of a user")
+    .arguments(&[("user", Some(""))])
+    .parsed(crontab),
 ];
 
 fn users(_: &Words, reading: &Reading) -> Value {

@@ -5,64 +5,52 @@ use crate::host::fact::{Domain, Reading};
 use crate::value::Value;
 
 pub(super) static FACTS: &[NamedFact] = &[
-    NamedFact {
-        name: "server.Mounts",
-        about: "what is mounted, by path",
-        arguments: &[],
-        ask: |_| shell("cat /proc/self/mounts", Domain::All),
-        parse: mounts,
-    },
-    NamedFact {
-        name: "server.KernelModules",
-        about: "loaded modules of the kernel, by name",
-        arguments: &[],
-        ask: |_| shell("cat /proc/modules 2>/dev/null || :", Domain::All),
-        parse: |_, reading| {
-            let text = printed(reading).unwrap_or_default();
-            let module = |line: &str| {
-                let words: Vec<&str> = line.split_whitespace().collect();
-                let [name, size, instances, depends, state, ..] = words.as_slice() else {
-                    return None;
-                };
-                let depends = depends.split(',').filter(|it| !it.is_empty() && *it != "-");
-                let entries = [
-                    ("size", number_or_text(size)),
-                    ("instances", number_or_text(instances)),
-                    ("depends", Value::list(depends.map(Value::from))),
-                    ("state", (*state).into()),
-                ];
-                Some(((*name).to_owned(), Value::map(entries)))
+    NamedFact::new("server.Mounts", |_| {
+        shell("cat /proc/self/mounts", Domain::All)
+    })
+    .about("what is mounted, by path")
+    .parsed(mounts),
+    NamedFact::new("server.KernelModules", |_| {
+        shell("cat /proc/modules 2>/dev/null || :", Domain::All)
+    })
+    .about("loaded modules of the kernel, by name")
+    .parsed(|_, reading| {
+        let text = printed(reading).unwrap_or_default();
+        let module = |line: &str| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let [name, size, instances, depends, state, ..] = words.as_slice() else {
+                return None;
             };
-            Value::map(text.lines().filter_map(module))
-        },
-    },
-    NamedFact {
-        name: "systemd.SystemdStatus",
-        about: "whether each unit runs",
-        arguments: &[],
-        ask: |_| {
-            let text = "systemctl list-units --all --plain --no-legend --no-pager \
+            let depends = depends.split(',').filter(|it| !it.is_empty() && *it != "-");
+            let entries = [
+                ("size", number_or_text(size)),
+                ("instances", number_or_text(instances)),
+                ("depends", Value::list(depends.map(Value::from))),
+                ("state", (*state).into()),
+            ];
+            Some(((*name).to_owned(), Value::map(entries)))
+        };
+        Value::map(text.lines().filter_map(module))
+    }),
+    NamedFact::new("systemd.SystemdStatus", |_| {
+        let text = "systemctl list-units --all --plain --no-legend --no-pager \
                         --type service,socket,mount,timer,target,path,slice,swap 2>/dev/null || :";
-            shell(text, Domain::Services)
-        },
-        parse: |_, reading| {
-            let active = ["active", "reloading", "activating"];
-            units(reading, 2, |word| active.contains(&word))
-        },
-    },
-    NamedFact {
-        name: "systemd.SystemdEnabled",
-        about: "whether each unit starts by itself",
-        arguments: &[],
-        ask: |_| {
-            let text = "systemctl list-unit-files --plain --no-legend --no-pager 2>/dev/null || :";
-            shell(text, Domain::Services)
-        },
-        parse: |_, reading| {
-            let enabled = ["enabled", "enabled-runtime", "static", "alias", "indirect"];
-            units(reading, 1, |word| enabled.contains(&word))
-        },
-    },
+        shell(text, Domain::Services)
+    })
+    .about("whether each unit runs")
+    .parsed(|_, reading| {
+        let active = ["active", "reloading", "activating"];
+        units(reading, 2, |word| active.contains(&word))
+    }),
+    NamedFact::new("systemd.SystemdEnabled", |_| {
+        let text = "systemctl list-unit-files --plain --no-legend --no-pager 2>/dev/null || :";
+        shell(text, Domain::Services)
+    })
+    .about("whether each unit starts by itself")
+    .parsed(|_, reading| {
+        let enabled = ["enabled", "enabled-runtime", "static", "alias", "indirect"];
+        units(reading, 1, |word| enabled.contains(&word))
+    }),
 ];
 
 fn units(reading: &Reading, at: usize, is: impl Fn(&str) -> bool) -> Value {

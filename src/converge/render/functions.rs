@@ -7,8 +7,7 @@
 use super::call::{Call, Given};
 use super::machine;
 use super::merge::{looked_up, merged};
-use crate::converge::Halt;
-use crate::text::Glob;
+use crate::converge::{Glob, refuse};
 use crate::value::{Map, Value};
 
 /// A function of a template.
@@ -106,7 +105,7 @@ pub(super) fn call(call: &Call<'_>) -> Given {
         return function(call);
     }
     let names: Vec<&str> = own.map(|(name, _)| *name).collect();
-    Err(Halt::Failed(unknown(call.function, &names)))
+    refuse(unknown(call.function, &names))
 }
 
 fn unknown(name: &str, known: &[&str]) -> String {

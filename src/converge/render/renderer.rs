@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::call::{Call, Words};
 use super::nowhere::nowhere;
 use super::{filters, functions};
-use crate::converge::{Facts, Halt, Render, Roots, Template, World};
+use crate::converge::{Facts, Halt, Render, Roots, Template, World, refuse};
 use crate::diagnostic::Diagnostics;
 use crate::expr::{Document, Documents, Flaw, Library, NullScope};
 use crate::host::fact::{Fact, Reading};
@@ -282,9 +282,7 @@ impl Render for Renderer {
             })) => {
                 let path = template.unwrap_or_else(|| request.path.to_owned());
                 let line = line.map_or_else(String::new, |line| format!(":{line}"));
-                Err(Halt::Failed(format!(
-                    "cannot render `{path}{line}`: {problem}"
-                )))
+                refuse(format!("cannot render `{path}{line}`: {problem}"))
             }
         }
     }

@@ -2,7 +2,8 @@
 
 use super::place::{Format, Listing, Place};
 use super::source::{OTHER_SUM, Source, check, source};
-use crate::converge::module::command::{act_on_outputs, done, one, run, texts};
+use crate::converge::module::command::{act_on_outputs, done, failure, one, run, texts, unchanged};
+use crate::converge::module::step;
 use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict};
 use crate::host::change::Change;
 use crate::host::fact::{Domain, Entry};
@@ -15,36 +16,31 @@ const BOMB: i32 = 94;
 pub(super) fn extracted(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     let folder = call.name.trim_end_matches('/').to_owned();
     if !folder.starts_with('/') {
-        return done(Outcome::failed(format!(
-            "{} is not an absolute path",
-            call.name
-        )));
+        return failure(format!("{} is not an absolute path", call.name));
     }
     if facts.target(&folder)?.is_some_and(Entry::is_file) {
-        return done(Outcome::failed(format!(
-            "{folder} exists and is not a directory"
-        )));
+        return failure(format!("{folder} exists and is not a directory"));
     }
     if let Some(path) = call.text("if_missing")? {
         if !path.starts_with('/') {
             let text = "Value for 'if_missing' is not an absolute path";
-            return done(Outcome::failed(text));
+            return failure(text);
         }
         if facts.target(&path)?.is_some() {
-            return done(Outcome::same(format!("Path {path} exists")));
+            return unchanged(format!("Path {path} exists"));
         }
     }
     if call.flag("clean", false) && call.flag("clean_parent", false) {
         let text = "Only one of 'clean' and 'clean_parent' can be set to True";
-        return done(Outcome::failed(text));
+        return failure(text);
     }
     let format = match format(call)? {
         Ok(format) => format,
-        Err(why) => return done(Outcome::failed(why)),
+        Err(why) => return failure(why),
     };
     let source = match source(call)? {
         Ok(source) => source,
-        Err(why) => return done(Outcome::failed(why)),
+        Err(why) => return failure(why),
     };
     let place = Place {
         archive: source.path.clone(),
@@ -64,7 +60,7 @@ pub(super) fn extracted(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt>
             return done(Outcome::would(Map::new(), text));
         }
         let text = format!("Source file '{}' does not exist", source.shown);
-        return done(Outcome::failed(text));
+        return failure(text);
     }
     decide(call, place, source, listing.as_ref())
 }
@@ -93,16 +89,16 @@ fn decide(
     let bombs = call.flag("enforce_toplevel", true);
     if let Some(listing) = listing {
         if bombs && (listing.tops.len() > 1 || !listing.top_files.is_empty()) {
-            return done(Outcome::failed(bomb(&place)));
+            return failure(bomb(&place));
         }
         let cleans = call.flag("clean", false) || call.flag("clean_parent", false);
         if !listing.wrong.is_empty() && !cleans && !call.flag("force", false) {
             let paths: Vec<String> = listing.wrong.iter().map(|it| format!("- {it}")).collect();
-            return done(Outcome::failed(format!(
+            return failure(format!(
                 "The below paths (relative to {}/) exist, but are the incorrect type (file instead of directory, symlink instead of file, etc.). To proceed with extraction, set 'force' to True. Note that this will remove these paths before extracting.\n\n{}",
                 place.folder,
                 paths.join("\n")
-            )));
+            ));
         }
         let is_whole = listing.missing.is_empty() && listing.wrong.is_empty();
         if is_whole && !call.flag("overwrite", false) {
@@ -162,7 +158,7 @@ fn trim(call: &Call<'_>) -> Option<usize> {
 fn settled(place: &Place, listing: &Listing) -> Result<Verdict, Halt> {
     let comment = "All files in archive are already present";
     let Some(chown) = place.chown(&listing.tops).filter(|_| listing.is_foreign) else {
-        return done(Outcome::same(comment));
+        return unchanged(comment);
     };
     let changes = one("updated ownership", true);
     let predicted = Outcome::would(
@@ -205,7 +201,7 @@ fn steps(
         removed.extend(names.iter().map(path));
     }
     for path in &removed {
-        steps.push(Change::Remove { path: path.clone() });
+        steps.push(step::remove(&path));
     }
     let bombs = call.flag("enforce_toplevel", true) && listing.is_none();
     let mut text = place.unpack(bombs.then_some(BOMB));
@@ -252,10 +248,10 @@ fn judge(place: &Place, plan: &Plan, removed: &[String], listing: &Listing) -> O
     }
     if !listing.missing.is_empty() {
         let missing = listing.missing.join(", ");
-        return Outcome {
+        return Outcome::failed_with(
             changes,
-            ..Outcome::failed(format!("{comment}, but these are missing: {missing}"))
-        };
+            format!("{comment}, but these are missing: {missing}"),
+        );
     }
     Outcome::changed(changes, comment)
 }

@@ -1,7 +1,7 @@
 //! An archive on a machine: what is in it, and what of that is there.
 
-use crate::converge::module::command::{answer, asked};
-use crate::converge::{Facts, Halt};
+use crate::converge::module::command::{answer, asked, quoted};
+use crate::converge::{Facts, Halt, refuse};
 use crate::host::fact::Domain;
 use crate::text::quoted;
 
@@ -86,7 +86,7 @@ impl Place {
         let probed = asked(facts, self.question(), reads)?;
         if probed.code != 0 {
             let why = String::from_utf8_lossy(&probed.stderr);
-            return Err(Halt::Failed(why.trim().to_owned()));
+            return refuse(why.trim().to_owned());
         }
         Ok(read(&answer(probed)))
     }

@@ -1,11 +1,12 @@
 //! Where an archive comes from, and whether it is the one that is meant.
 
+use crate::converge::module::step;
 use sha2::{Digest as _, Sha256};
 
 use crate::converge::module::command::run;
 use crate::converge::module::pkg::download;
-use crate::converge::{Call, Halt};
-use crate::host::change::{Change, Like, Write};
+use crate::converge::{Call, Halt, refuse};
+use crate::host::change::{Change, Like};
 use crate::host::fact::Domain;
 use crate::text::quoted;
 use crate::value::hex;
@@ -39,24 +40,14 @@ pub(super) fn source(call: &Call<'_>) -> Result<Result<Source, String>, Halt> {
         }));
     }
     let end = shown.rsplit('/').next().unwrap_or_default().to_owned();
-    let mut fetch = vec![Change::Folder {
-        path: FOLDER.to_owned(),
-        parents: true,
-        like: Like::default(),
-    }];
+    let mut fetch = vec![step::folders(FOLDER, Like::default())];
     let path;
     if let Some(name) = shown.strip_prefix("salt://") {
-        let read = call.world.roots.read(name);
-        let Some(bytes) = read.map_err(|error| Halt::Failed(error.to_string()))? else {
+        let Some(bytes) = call.world.roots.read(name)? else {
             return Ok(Err(format!("Invalid source \"{shown}\"")));
         };
         path = format!("{FOLDER}/{}-{end}", &hex(&Sha256::digest(&bytes))[..16]);
-        fetch.push(Change::Write(Write {
-            path: path.clone(),
-            bytes: bytes.to_vec(),
-            like: Like::default(),
-            secret: false,
-        }));
+        fetch.push(step::write(&path, bytes.to_vec(), Like::default()));
     } else {
         let sum = call.text("source_hash")?.unwrap_or_default();
         if sum.is_empty() && !call.flag("skip_verify", false) {
@@ -95,10 +86,10 @@ pub(super) fn check(call: &Call<'_>, path: &str) -> Result<Option<String>, Halt>
         (true, 96) => "sha384sum",
         (true, 128) => "sha512sum",
         _ => {
-            return Err(Halt::Failed(format!(
+            return refuse(format!(
                 "Source hash {text} is no checksum: write {}=…, with hex digits",
                 if kind.is_empty() { "sha256" } else { kind }
-            )));
+            ));
         }
     };
     let (path, digits) = (quoted(path), digits.to_lowercase());

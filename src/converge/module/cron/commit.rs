@@ -2,7 +2,7 @@
 
 use super::crontab::install;
 use super::table::Table;
-use crate::converge::module::command::{act, one};
+use crate::converge::module::command::{act_or_fail, one};
 use crate::converge::{Halt, Outcome, Verdict};
 use crate::value::Map;
 
@@ -17,10 +17,6 @@ pub(super) fn commit(
     let predicted = Outcome::would(Map::new(), would);
     let changes = one(user, name);
     let failed = format!("Cron {name} for user {user} failed to commit with error");
-    act(predicted, steps, move |complaint, _| {
-        Ok(match complaint {
-            None => Outcome::changed(changes.clone(), was.clone()),
-            Some(why) => Outcome::failed(format!("{failed} \n{why}")),
-        })
-    })
+    let outcome = Outcome::changed(changes, was);
+    act_or_fail(predicted, steps, outcome, format!("{failed} \n"))
 }

@@ -1,8 +1,8 @@
 //! The crontab of a user: how one is read and installed.
 
 use crate::converge::module::accounts::{self, check_name};
-use crate::converge::module::command::{answer, asked};
-use crate::converge::{Call, Facts, Halt, Mode};
+use crate::converge::module::command::{answer, asked, quoted};
+use crate::converge::{Call, Facts, Halt, Mode, refuse};
 use crate::host::change::{Change, Run};
 use crate::host::fact::Domain;
 use crate::text::quoted;
@@ -25,7 +25,7 @@ pub(super) fn crontab(call: &Call<'_>, facts: &Facts, user: &str) -> Result<Stri
         // A state before this one may make the user.
         return match call.mode {
             Mode::Test => Ok(String::new()),
-            Mode::Apply => Err(Halt::Failed(format!("there is no user {user}"))),
+            Mode::Apply => refuse(format!("there is no user {user}")),
         };
     }
     let user = quoted(user);
@@ -35,9 +35,7 @@ pub(super) fn crontab(call: &Call<'_>, facts: &Facts, user: &str) -> Result<Stri
     );
     let probed = asked(facts, text, spool())?;
     if probed.code == 127 {
-        return Err(Halt::Failed(
-            "crontabs cannot be managed: this machine has no `crontab`".into(),
-        ));
+        return refuse("crontabs cannot be managed: this machine has no `crontab`");
     }
     Ok(answer(probed).into_owned())
 }

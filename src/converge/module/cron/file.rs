@@ -2,7 +2,7 @@
 
 use super::crontab::{crontab, install, user};
 use crate::converge::diff;
-use crate::converge::module::command::{act, done, one};
+use crate::converge::module::command::{act_or_fail, failure, one, unchanged};
 use crate::converge::{Call, Facts, Halt, Outcome, Template, Verdict};
 use crate::value::Map;
 
@@ -12,15 +12,15 @@ pub(super) fn file(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     let is = crontab(call, facts, &user)?;
     if !call.flag("replace", true) && !is.trim().is_empty() {
         let comment = format!("User {user} already has a crontab. No changes made");
-        return done(Outcome::same(comment));
+        return unchanged(comment);
     }
     let wanted = match wanted(call, facts)? {
         Ok(text) => text,
-        Err(comment) => return done(Outcome::failed(comment)),
+        Err(comment) => return failure(comment),
     };
     if is == wanted {
         let comment = format!("Crontab for user {user} is in the correct state");
-        return done(Outcome::same(comment));
+        return unchanged(comment);
     }
     let changes = one("diff", difference(&is, &wanted));
     let predicted = Outcome::would(
@@ -28,17 +28,9 @@ pub(super) fn file(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
         format!("Crontab for user {user} is set to be updated"),
     );
     let steps = vec![install(&user, &wanted)];
-    act(predicted, steps, move |complaint, _| {
-        Ok(match complaint {
-            None => Outcome::changed(
-                changes.clone(),
-                format!("Crontab for user {user} was updated"),
-            ),
-            Some(why) => Outcome::failed(format!(
-                "Unable to update user {user} crontab. Error: {why}"
-            )),
-        })
-    })
+    let outcome = Outcome::changed(changes, format!("Crontab for user {user} was updated"));
+    let complaint = format!("Unable to update user {user} crontab. Error: ");
+    act_or_fail(predicted, steps, outcome, complaint)
 }
 
 /// The text of the file, rendered if it is a template; or why there is none.
@@ -49,8 +41,7 @@ fn wanted(call: &Call<'_>, facts: &Facts) -> Result<Result<String, String>, Halt
             call.name
         )));
     };
-    let read = call.world.roots.read(path);
-    let Some(bytes) = read.map_err(|error| Halt::Failed(error.to_string()))? else {
+    let Some(bytes) = call.world.roots.read(path)? else {
         return Ok(Err(format!("Source file {} not found", call.name)));
     };
     let text = String::from_utf8_lossy(&bytes).into_owned();

@@ -4,8 +4,8 @@ use super::commit::commit;
 use super::crontab::crontab;
 use super::table::{Job, Table, When};
 use super::wish::Wish;
-use crate::converge::module::command::done;
-use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict};
+use crate::converge::module::command::unchanged;
+use crate::converge::{Call, Facts, Halt, Mode, Verdict};
 
 /// Puts a job into a crontab, or updates it there.
 pub(super) fn present(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
@@ -13,7 +13,7 @@ pub(super) fn present(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     let name = wish.job.command.clone();
     let table = Table::read(&crontab(call, facts, &wish.user)?);
     let Some((table, was_there)) = wish.apply(table) else {
-        return done(Outcome::same(format!("Cron {name} already present")));
+        return unchanged(format!("Cron {name} already present"));
     };
     let (would, was) = if was_there {
         ("updated", format!("Cron {name} updated"))
@@ -42,7 +42,7 @@ pub(super) fn absent(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
             Mode::Test => "is",
             Mode::Apply => "already",
         };
-        return done(Outcome::same(format!("Cron {name} {word} absent")));
+        return unchanged(format!("Cron {name} {word} absent"));
     };
     table.jobs.remove(place);
     let would = format!("Cron {name} is set to be removed");

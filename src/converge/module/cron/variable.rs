@@ -3,8 +3,8 @@
 use super::commit::commit;
 use super::crontab::{crontab, user};
 use super::table::Table;
-use crate::converge::module::command::done;
-use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict};
+use crate::converge::module::command::unchanged;
+use crate::converge::{Call, Facts, Halt, Mode, Verdict, refuse};
 
 /// Sets a variable of a crontab.
 pub(super) fn env_present(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
@@ -12,9 +12,7 @@ pub(super) fn env_present(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Hal
     let name = call.name;
     let value = call.text("value")?.unwrap_or_default();
     if name.contains(['=', ' ', '\n']) || value.contains('\n') {
-        return Err(Halt::Failed(format!(
-            "`{name}` is no variable of a crontab"
-        )));
+        return refuse(format!("`{name}` is no variable of a crontab"));
     }
     let mut table = Table::read(&crontab(call, facts, &user)?);
     let place = table.variables.iter().position(|(it, _)| it == name);
@@ -22,7 +20,7 @@ pub(super) fn env_present(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Hal
         Some(place) => {
             let old = &table.variables[place].1;
             if *old == value || (value.is_empty() && old == "\"\"") {
-                return done(Outcome::same(format!("Cron env {name} already present")));
+                return unchanged(format!("Cron env {name} already present"));
             }
             table.variables.remove(place);
             ("updated", format!("Cron env {name} updated"))
@@ -47,7 +45,7 @@ pub(super) fn env_absent(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt
             Mode::Test => "is",
             Mode::Apply => "already",
         };
-        return done(Outcome::same(format!("Cron env {name} {word} absent")));
+        return unchanged(format!("Cron env {name} {word} absent"));
     };
     table.variables.remove(place);
     let would = format!("Cron env {name} is set to be removed");

@@ -4,7 +4,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::crontab::user;
 use super::table::{Job, Table, When};
-use crate::converge::{Call, Halt};
+use crate::converge::{Call, Halt, refuse};
 
 /// The job that a state describes.
 pub(super) struct Wish {
@@ -33,7 +33,7 @@ impl Wish {
         const KEYS: [&str; 5] = ["minute", "hour", "daymonth", "month", "dayweek"];
         let command = call.name.trim().to_owned();
         if command.contains('\n') {
-            return Err(Halt::Failed("a cron job is one line".into()));
+            return refuse("a cron job is one line");
         }
         let mut times: [String; 5] = Default::default();
         for (time, key) in times.iter_mut().zip(KEYS) {
@@ -42,7 +42,7 @@ impl Wish {
                 .unwrap_or_else(|| "*".to_owned())
                 .to_lowercase();
             if text.is_empty() || text.contains(char::is_whitespace) {
-                return Err(Halt::Failed(format!("`{key}: {text}` is no time")));
+                return refuse(format!("`{key}: {text}` is no time"));
             }
             *time = text;
         }
@@ -50,7 +50,7 @@ impl Wish {
         let is_special = special.is_some();
         let identifier = identifier(call, &command)?;
         if identifier.as_ref().is_some_and(|it| it.contains('\n')) {
-            return Err(Halt::Failed("an identifier is one line".into()));
+            return refuse("an identifier is one line");
         }
         Ok(Self {
             user: user(call)?,

@@ -1,7 +1,7 @@
 //! `file.accumulated`: texts gathered for a file that another state writes.
 
-use super::work::refuse;
-use crate::converge::{Call, Chunk, Facts, Halt, Outcome, Requisite, Target, Verdict};
+use crate::converge::module::command::unchanged;
+use crate::converge::{Call, Chunk, Facts, Halt, Requisite, Target, Verdict, refuse};
 use crate::value::{Map, Value};
 
 /// Decides `file.accumulated`: it changes nothing by itself.
@@ -24,7 +24,7 @@ pub(super) fn accumulated(call: &Call<'_>, _: &Facts) -> Result<Verdict, Halt> {
             call.name
         )
     };
-    Ok(Verdict::Done(Outcome::same(comment)))
+    unchanged(comment)
 }
 
 /// Whether a state of files requires or watches this one.

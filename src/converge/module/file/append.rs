@@ -4,8 +4,10 @@ use super::edit::{Edited, open, shown};
 use super::pattern::{Flags, compile};
 use super::source::texts;
 use super::text::{Ends, Shown, is_binary, split_lines};
-use super::work::{Work, folders, is_folder, one, parent, put, refuse};
-use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict, diff};
+use super::work::{Work, folders, is_folder, parent, put};
+use crate::converge::module::command::one;
+use crate::converge::module::step;
+use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict, diff, refuse};
 use crate::host::change::{Change, Like};
 use crate::value::{Map, REDACTED};
 
@@ -139,11 +141,7 @@ fn prepare(call: &Call<'_>, facts: &Facts) -> Result<Ready, Halt> {
                 one("new", path.clone()),
                 format!("File {path} is set to be created"),
             );
-            let step = Change::Touch {
-                path: path.clone(),
-                read: None,
-                written: None,
-            };
+            let step = step::touch(&path);
             let work = Work {
                 apply: outcome.clone(),
                 test: outcome,
@@ -157,11 +155,7 @@ fn prepare(call: &Call<'_>, facts: &Facts) -> Result<Ready, Halt> {
             }
             steps = folders(parent(path), &Like::default(), facts)?;
         }
-        steps.push(Change::Touch {
-            path: path.clone(),
-            read: None,
-            written: None,
-        });
+        steps.push(step::touch(&path));
     }
     let texts = match texts(call, facts)? {
         Some(texts) => texts,

@@ -5,8 +5,7 @@ use super::edit::{WORDS, backup_ending, by_lines, is_secret, open, told, verdict
 use super::pattern::{Flags, compile, is_found};
 use super::source::texts;
 use super::text::is_binary;
-use super::work::refuse;
-use crate::converge::{Call, Facts, Halt, Verdict};
+use crate::converge::{Call, Facts, Halt, Verdict, refuse};
 use crate::value::Value;
 
 /// Where a block goes that is not there.

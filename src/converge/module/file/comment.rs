@@ -1,13 +1,14 @@
 //! `file.comment` and `file.uncomment`: lines that an expression finds.
 
+use crate::converge::module::command::one;
 use regex::bytes::Regex;
 
 use super::edit::{Edited, backup_ending, by_lines, open};
 use super::pattern::{Flags, compile, is_found};
 use super::replace::has;
 use super::text::is_binary;
-use super::work::{Work, one, refuse};
-use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
+use super::work::Work;
+use crate::converge::{Call, Facts, Halt, Outcome, Verdict, refuse};
 use crate::value::Map;
 
 /// Decides `file.comment`.

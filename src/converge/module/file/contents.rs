@@ -3,8 +3,7 @@
 
 use super::source::{context, rendered, repeats_secrets};
 use super::text::with_newlines;
-use super::work::refuse;
-use crate::converge::{Call, Facts, Halt};
+use crate::converge::{Call, Facts, Halt, refuse};
 use crate::value::Value;
 
 /// A content.

@@ -3,10 +3,11 @@
 use super::link::owners;
 use super::presence::bare;
 use super::work::{
-    Owners, Work, absolute, at, base, entered, expanded, folders, is_folder, join, need, one,
-    parent, refuse, to,
+    Owners, Work, absolute, at, base, entered, expanded, folders, is_folder, join, parent, to,
 };
-use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict};
+use crate::converge::module::command::{need, one, unchanged};
+use crate::converge::module::step;
+use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict, refuse};
 use crate::host::change::{Change, Like};
 use crate::host::fact::{Entry, EntryKind, Fact};
 use crate::value::Map;
@@ -54,11 +55,7 @@ pub(super) fn copy(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     if !preserve {
         changes.extend(owners.differ(&fresh(from), Some(mode)).0);
         steps.extend(owned(&source, &path, from, &owners, facts)?);
-        steps.push(Change::Set {
-            path: path.clone(),
-            like: owners.like(Some(mode)),
-            follow: true,
-        });
+        steps.push(step::set(&path, owners.like(Some(mode)), true));
     }
     Ok(Work {
         test: Outcome::would(
@@ -109,11 +106,8 @@ fn owned(
         return Ok(Vec::new());
     }
     let below = facts.tree(source)?.unwrap_or_default();
-    let set = |(below, _): &(String, Entry)| Change::Set {
-        path: join(path, below),
-        like: owners.like(None),
-        follow: false,
-    };
+    let set =
+        |(below, _): &(String, Entry)| step::set(&join(path, below), owners.like(None), false);
     Ok(below.iter().map(set).collect())
 }
 
@@ -127,9 +121,7 @@ fn kept(path: &str) -> Verdict {
 fn made_way(there: Option<&Entry>, path: &str) -> Vec<Change> {
     match there.map(|entry| &entry.kind) {
         None | Some(EntryKind::File) => Vec::new(),
-        Some(_) => vec![Change::Remove {
-            path: path.to_owned(),
-        }],
+        Some(_) => vec![step::remove(path)],
     }
 }
 
@@ -154,9 +146,9 @@ pub(super) fn rename(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     let source = expanded(&call.required("source")?, facts)?;
     need(facts, [at(&path), at(&source), to(parent(&path))])?;
     if facts.path(&source)?.is_none() {
-        return Ok(Verdict::Done(Outcome::same(format!(
+        return unchanged(format!(
             "Source file \"{source}\" has already been moved out of place"
-        ))));
+        ));
     }
     let there = facts.path(&path)?;
     if there.is_some() && !call.flag("force", false) {
@@ -164,10 +156,7 @@ pub(super) fn rename(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     }
     let mut steps = made_way(there, &path);
     steps.extend(parents(call, &path, &Like::default(), facts)?);
-    steps.push(Change::Move {
-        from: source.clone(),
-        to: path.clone(),
-    });
+    steps.push(step::rename(&source, &path));
     Ok(Work {
         test: Outcome::would(
             Map::new(),

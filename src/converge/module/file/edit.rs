@@ -1,9 +1,11 @@
 //! What the functions share that edit a file that is there.
 
 use super::text::{Ends, Shown, split_lines};
-use super::work::{Work, absolute, at, need, refuse, resolved, to};
-use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict, diff};
-use crate::host::change::{Change, Like, Write};
+use super::work::{Work, absolute, at, resolved, to};
+use crate::converge::module::command::need;
+use crate::converge::module::step;
+use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict, diff, refuse};
+use crate::host::change::{Change, Like};
 use crate::host::fact::{EntryKind, Fact};
 use crate::value::{Map, REDACTED, Value};
 
@@ -51,12 +53,7 @@ impl Edited {
 
     /// The step that writes the file; it keeps its owners and mode.
     pub(super) fn write(&self, bytes: Vec<u8>, secret: bool) -> Change {
-        Change::Write(Write {
-            path: self.real.clone(),
-            bytes,
-            like: Like::default(),
-            secret,
-        })
+        step::write_hidden(&self.real, bytes, Like::default(), secret)
     }
 
     /// The steps that keep a copy of the file under its name and an ending. A link gets a link

@@ -1,7 +1,8 @@
 //! Files that the machine gets by itself: by download, or from another place on it.
 
 use super::source::{Sum, printed};
-use super::work::ask;
+use super::work::{ask, quoted};
+use crate::converge::module::step;
 use crate::converge::{Facts, Halt};
 use crate::host::change::{Change, Like, Run};
 use crate::host::fact::Domain;
@@ -80,11 +81,7 @@ pub(super) fn steps(fetch: &Fetch<'_>, path: &str, is_there: bool, like: &Like) 
         Run::new(text).touching([Domain::Path(path.to_owned())]),
     )];
     if !like.is_any() {
-        steps.push(Change::Set {
-            path: path.to_owned(),
-            like: like.clone(),
-            follow: true,
-        });
+        steps.push(step::set(path, like.clone(), true));
     }
     steps
 }

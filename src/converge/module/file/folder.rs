@@ -4,15 +4,15 @@
     reason = "what is formatted is short, and cannot fail this way"
 )]
 
+use crate::converge::module::command::{need, one, unchanged};
+use crate::converge::module::step;
 use std::collections::BTreeMap;
 
 use super::kept::{keep, unkept};
 use super::pattern::Filter;
 use super::presence::bare;
-use super::work::{
-    Owners, Work, at, folders, is_folder, join, named, need, one, parent, put, refuse, to,
-};
-use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict};
+use super::work::{Owners, Work, at, folders, is_folder, join, named, parent, put, to};
+use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict, refuse};
 use crate::host::change::Change;
 use crate::host::fact::{Entry, EntryKind, Fact};
 use crate::value::{Map, Value};
@@ -66,7 +66,7 @@ pub(super) fn directory(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt>
     let mut changes = forced;
     changes.extend(checked.clone());
     if call.mode == Mode::Apply && changes.is_empty() {
-        return Ok(Verdict::Done(Outcome::same(correct(path))));
+        return unchanged(correct(path));
     }
     let test = foretold(path, changes.clone(), &checked);
     let work = if is_gone || !is_folder(path, facts)? || !cleared.is_empty() {
@@ -183,14 +183,9 @@ fn make_way(call: &Call<'_>, path: &str, facts: &Facts) -> Result<Way, Halt> {
                 "forced",
                 format!("Existing file at backup path {backup} would be removed"),
             );
-            steps.push(Change::Remove {
-                path: backup.clone(),
-            });
+            steps.push(step::remove(&backup));
         }
-        steps.push(Change::Move {
-            from: path.to_owned(),
-            to: backup.clone(),
-        });
+        steps.push(step::rename(path, &backup));
         if !is_test {
             return Ok(Way::Cleared(Map::new(), steps));
         }
@@ -207,9 +202,7 @@ fn make_way(call: &Call<'_>, path: &str, facts: &Facts) -> Result<Way, Halt> {
         let what = if is_file { "File" } else { "Symlink" };
         let how = if is_test { "would be" } else { "was" };
         let changes = one("forced", format!("{what} {how} forcibly replaced"));
-        steps.push(Change::Remove {
-            path: path.to_owned(),
-        });
+        steps.push(step::remove(path));
         return Ok(Way::Cleared(changes, steps));
     }
     let what = if is_file { "file" } else { "symlink" };
@@ -367,18 +360,14 @@ fn created(call: &Call<'_>, wish: &Wish, mut changes: Map, facts: &Facts) -> Res
     let mut steps = Vec::new();
     if !is_folder(parent(path), facts)? {
         if !call.flag("makedirs", false) {
-            return Ok(Err(Outcome {
+            return Ok(Err(Outcome::failed_with(
                 changes,
-                ..Outcome::failed(format!("No directory to create {path} in"))
-            }));
+                format!("No directory to create {path} in"),
+            )));
         }
         steps = folders(parent(path), &like, facts)?;
     }
-    steps.push(Change::Folder {
-        path: path.clone(),
-        parents: false,
-        like,
-    });
+    steps.push(step::folder(&path, like));
     changes.insert(path.as_str().into(), Value::map(one("directory", "new")));
     Ok(Ok((Outcome::changed(changes, ""), steps)))
 }
@@ -396,11 +385,7 @@ fn updated(call: &Call<'_>, wish: &Wish, mut changes: Map, facts: &Facts) -> Res
     if let Some(entry) = entry.filter(|_| !wish.children_only) {
         let (differs, like) = differ(&wish.owners, entry, wish.dir_mode);
         if !differs.is_empty() {
-            steps.push(Change::Set {
-                path: path.clone(),
-                like,
-                follow: wish.follow,
-            });
+            steps.push(step::set(&path, like, wish.follow));
         }
         changes.extend(differs);
     }
@@ -418,11 +403,7 @@ fn updated(call: &Call<'_>, wish: &Wish, mut changes: Map, facts: &Facts) -> Res
             changes = one("recursion", "Changes silenced");
         }
         for (below, _, differs, like) in children(wish, recursion, &levels) {
-            steps.push(Change::Set {
-                path: join(path, below),
-                like,
-                follow: wish.follow,
-            });
+            steps.push(step::set(&join(path, below), like, wish.follow));
             changes.extend(differs);
         }
     }
@@ -433,7 +414,7 @@ fn updated(call: &Call<'_>, wish: &Wish, mut changes: Map, facts: &Facts) -> Res
             changes.insert("removed".into(), Value::list(paths));
             outcome.comment = format!("Files cleaned from directory {path}");
         }
-        steps.extend(removed.into_iter().map(|path| Change::Remove { path }));
+        steps.extend(removed.into_iter().map(|path| step::remove(&path)));
     }
     if outcome.comment.is_empty() {
         let below = if wish.children_only { "/*" } else { "" };

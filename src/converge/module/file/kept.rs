@@ -2,9 +2,9 @@
 
 use super::pattern::Filter;
 use super::presence::bare;
-use super::source::{Source, listed};
-use super::work::{is_folder, join, refuse};
-use crate::converge::{Call, Chunk, Facts, Halt, Requisite, Target};
+use super::source::Source;
+use super::work::{is_folder, join};
+use crate::converge::{Call, Chunk, Facts, Halt, Requisite, Target, refuse};
 
 /// The folder of the state tree, and what of it is copied.
 pub(super) struct Tree {
@@ -26,7 +26,7 @@ fn sources(call: &Call<'_>) -> Result<String, Halt> {
         let Source::Tree(path) = Source::parse(source.trim_end_matches('/')) else {
             continue;
         };
-        if !listed(call, &path)?.is_empty() {
+        if !call.world.roots.list(&path)?.is_empty() {
             return Ok(path);
         }
     }
@@ -43,7 +43,10 @@ pub(super) fn found(call: &Call<'_>) -> Result<Tree, Halt> {
     } else {
         format!("{root}/")
     };
-    let files = listed(call, &root)?
+    let files = call
+        .world
+        .roots
+        .list(&root)?
         .into_iter()
         .filter_map(|path| path.strip_prefix(&prefix).map(str::to_owned))
         .filter(|below| {

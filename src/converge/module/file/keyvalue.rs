@@ -2,8 +2,9 @@
 
 use super::edit::{is_secret, open, shown};
 use super::text::Shown;
-use super::work::{Work, one, refuse};
-use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict};
+use super::work::Work;
+use crate::converge::module::command::{one, unchanged};
+use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict, refuse};
 use crate::value::{Map, REDACTED, Value};
 
 /// What is asked, and what becomes of the lines.
@@ -78,7 +79,7 @@ pub(super) fn keyvalue(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> 
     }
     let changes = editor.changes;
     if changes == 0 && dropped == 0 {
-        return Ok(Verdict::Done(Outcome::same("")));
+        return unchanged("");
     }
     let step = edited.write(editor.content.concat().into_bytes(), is_secret(call));
     let (test, apply) = said(call, path, &editor.diff, (changes, dropped));

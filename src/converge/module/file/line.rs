@@ -1,12 +1,13 @@
 //! `file.line`: one line of a file, by its place among others.
 
+use crate::converge::module::step;
 use regex::bytes::Regex;
 
 use super::edit::{WORDS, is_secret, open, told, verdict};
 use super::pattern::{Flags, compile, is_found};
-use super::work::{Owners, parent, refuse};
-use crate::converge::{Call, Facts, Halt, Mode, Verdict, diff};
-use crate::host::change::{Change, Run, Write};
+use super::work::{Owners, parent, quoted};
+use crate::converge::{Call, Facts, Halt, Mode, Verdict, diff, refuse};
+use crate::host::change::{Change, Run};
 use crate::host::fact::Domain;
 use crate::text::quoted_always;
 
@@ -31,21 +32,12 @@ pub(super) fn line(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
             let (differs, own) = owners.differ(entry, bits);
             like = own.clone();
             if !differs.is_empty() {
-                steps.push(Change::Set {
-                    path: edited.real.clone(),
-                    like: own,
-                    follow: true,
-                });
+                steps.push(step::set(&edited.real, own, true));
             }
         }
         None if call.flag("create", false) && call.mode == Mode::Apply => {
             edited.bytes = Some(Vec::new());
-            steps.push(Change::Write(Write {
-                path: edited.real.clone(),
-                bytes: Vec::new(),
-                like: like.clone(),
-                secret: false,
-            }));
+            steps.push(step::write(&edited.real, Vec::new(), like.clone()));
         }
         None => {}
     }
@@ -60,12 +52,12 @@ pub(super) fn line(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
             steps.push(backup(&edited.real));
         }
         steps.retain(|step| matches!(step, Change::Run(_)));
-        steps.push(Change::Write(Write {
-            path: edited.real.clone(),
-            bytes: after.into_bytes(),
+        steps.push(step::write_hidden(
+            &edited.real,
+            after,
             like,
-            secret: is_secret(call),
-        }));
+            is_secret(call),
+        ));
     }
     Ok(verdict(call, told(call, difference), steps, WORDS))
 }

@@ -6,10 +6,11 @@
 
 use super::presence::kind_of;
 use super::work::{
-    Owners, Work, ask, at, base, folders, is_folder, named, need, normal, one, parent, put, refuse,
-    to,
+    Owners, Work, ask, at, base, folders, is_folder, named, normal, parent, put, quoted, to,
 };
-use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict};
+use crate::converge::module::command::{need, one};
+use crate::converge::module::step;
+use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict, refuse};
 use crate::host::change::{Change, Like};
 use crate::host::fact::{Domain, Entry, EntryKind};
 use crate::text::quoted_always;
@@ -195,11 +196,7 @@ fn make(
                 let comment = format!("Symlink {path} is present and owned by {user}:{group}");
                 return Ok((Outcome::same(comment), steps));
             }
-            steps.push(Change::Set {
-                path: (*path).to_owned(),
-                like,
-                follow: false,
-            });
+            steps.push(step::set(path, like, false));
             let owner = format!("{user}:{group}");
             let comment = format!("Set ownership of symlink {path} to {owner}");
             return Ok((Outcome::changed(one("ownership", owner), comment), steps));
@@ -243,14 +240,9 @@ fn make_way(
                      backup: {backup}"
                 ));
             }
-            steps.push(Change::Remove {
-                path: backup.clone(),
-            });
+            steps.push(step::remove(&backup));
         }
-        steps.push(Change::Move {
-            from: (*path).to_owned(),
-            to: backup,
-        });
+        steps.push(step::rename(path, &backup));
         return Ok(());
     }
     if !link.force && !call.flag("atomic", false) {

@@ -4,10 +4,11 @@ use super::accumulated::accumulators;
 use super::contents::{self, Contents};
 use super::place::{Backup, Body, Links, NewShown, Parents, Wish, place};
 use super::source::{ENVIRONMENT, Picked, Source, context, mode_of, pick, rendered};
-use super::source::{repeats_secrets, sum, tree};
+use super::source::{repeats_secrets, sum};
 use super::text::Shown;
-use super::work::{Owners, Work, at, expanded, need, parent, refuse, to};
-use crate::converge::{Call, Deed, Facts, Finish, Halt, Mode, Outcome, Verdict};
+use super::work::{Owners, Work, at, expanded, parent, to};
+use crate::converge::module::command::need;
+use crate::converge::{Call, Deed, Facts, Finish, Halt, Mode, Outcome, Verdict, refuse};
 use crate::host::RunOutput;
 use crate::host::change::{Change, Run};
 use crate::host::fact::{Entry, Fact};
@@ -232,7 +233,7 @@ fn given(
     let template = call.text("template")?.filter(|it| !it.is_empty());
     let (bytes, name) = match &picked.source {
         Source::Tree(name) => {
-            let Some(bytes) = tree(call, name)? else {
+            let Some(bytes) = call.world.roots.read(name)? else {
                 return fail(not_in_tree(picked));
             };
             (bytes.to_vec(), name)

@@ -2,9 +2,7 @@
 
 use regex::bytes::{Captures, Regex, RegexBuilder};
 
-use super::work::refuse;
-use crate::converge::{Call, Halt};
-use crate::text::Glob;
+use crate::converge::{Call, Halt, refuse};
 use crate::value::Value;
 
 /// How an expression is read, by the bits of Python's `re` flags.

@@ -1,17 +1,18 @@
 //! Brings a file to a content, owners and a mode: what `managed`, `recurse` and `serialize`
 //! share.
 
+use crate::converge::module::command::{need, one};
+use crate::converge::module::step;
 use sha2::{Digest as _, Sha256};
 
 use super::fetch::{self, Fetch};
 use super::source::Sum;
 use super::text::{MOST_SHOWN, Shown, difference};
 use super::work::{
-    Owners, Work, at, base, entered, folders, is_folder, need, octal, one, parent, put, refuse,
-    resolved, to,
+    Owners, Work, at, base, entered, folders, is_folder, octal, parent, put, quoted, resolved, to,
 };
-use crate::converge::{Facts, Halt, Mode, Outcome};
-use crate::host::change::{Change, Like, Run, Write};
+use crate::converge::{Facts, Halt, Mode, Outcome, refuse};
+use crate::host::change::{Change, Like, Run};
 use crate::host::fact::{Domain, Entry, EntryKind, Fact};
 use crate::text::quoted_always;
 use crate::value::{Map, hex};
@@ -164,11 +165,7 @@ fn kept(wish: &Wish, entry: &Entry) -> Work {
     Work {
         test: Outcome::would(changes.clone(), comment),
         apply: Outcome::changed(changes, ""),
-        steps: vec![Change::Set {
-            path: path.clone(),
-            like,
-            follow: wish.links == Links::Followed,
-        }],
+        steps: vec![step::set(&path, like, wish.links == Links::Followed)],
     }
 }
 
@@ -194,11 +191,7 @@ fn existing(wish: &Wish, real: &str, entry: &Entry, facts: &Facts) -> Result<Wor
     // A link that is replaced has no mode to keep.
     let (set, like) = wish.owners.differ(entry, wish.mode.filter(|_| !is_link));
     if steps.is_empty() && !set.is_empty() {
-        steps.push(Change::Set {
-            path: path.clone(),
-            like,
-            follow: wish.links == Links::Followed,
-        });
+        steps.push(step::set(&path, like, wish.links == Links::Followed));
     }
     changes.extend(set);
     if changes.is_empty() {
@@ -350,12 +343,12 @@ fn write(wish: &Wish, real: &str, facts: &Facts) -> Result<Vec<Change>, Halt> {
             return Ok(fetch::steps(&fetch, real, is_there, &like));
         }
     };
-    Ok(vec![Change::Write(Write {
-        path: real.to_owned(),
+    Ok(vec![step::write_hidden(
+        real,
         bytes,
         like,
-        secret: wish.shown == Shown::Never,
-    })])
+        wish.shown == Shown::Never,
+    )])
 }
 
 /// Keeps a copy of a file in a folder of its own, with the time in its name.
@@ -384,21 +377,20 @@ fn assumed(wish: &Wish) -> Result<Work, Halt> {
     let like = wish.owners.like(wish.mode);
     let mut steps = Vec::new();
     if let Parents::Made(own) = wish.parents {
-        steps.push(Change::Folder {
-            path: parent(path).to_owned(),
-            parents: true,
-            like: Like {
+        steps.push(step::folders(
+            parent(path),
+            Like {
                 mode: own,
                 ..Like::default()
             },
-        });
+        ));
     }
-    steps.push(Change::Write(Write {
-        path: path.clone(),
+    steps.push(step::write_hidden(
+        &path,
         bytes,
         like,
-        secret: wish.shown == Shown::Never,
-    }));
+        wish.shown == Shown::Never,
+    ));
     Ok(Work {
         test: would(path, one("written", path.clone())),
         apply: Outcome::changed(one("written", path.clone()), format!("File {path} updated")),

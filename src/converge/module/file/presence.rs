@@ -1,7 +1,9 @@
 //! `file.absent`, `file.exists`, `file.missing` and `file.touch`.
 
-use super::work::{Work, absolute, at, folders, is_folder, named, need, one, parent, refuse, to};
-use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict};
+use super::work::{Work, absolute, at, folders, is_folder, named, parent, to};
+use crate::converge::module::command::{need, one, unchanged};
+use crate::converge::module::step;
+use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict, refuse};
 use crate::host::change::{Change, Like};
 use crate::host::fact::{Entry, EntryKind};
 
@@ -13,9 +15,7 @@ pub(super) fn absent(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     }
     let bare = bare(&path);
     let Some(entry) = facts.path(bare)? else {
-        return Ok(Verdict::Done(Outcome::same(format!(
-            "File {path} is not present"
-        ))));
+        return unchanged(format!("File {path} is not present"));
     };
     let (kind, shown) = if entry.is_folder() {
         ("directory", "Directory")
@@ -31,9 +31,7 @@ pub(super) fn absent(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
             one("removed", path.clone()),
             format!("Removed {kind} {path}"),
         ),
-        steps: vec![Change::Remove {
-            path: bare.to_owned(),
-        }],
+        steps: vec![step::remove(bare)],
     }
     .verdict(call.mode))
 }
@@ -50,7 +48,7 @@ pub(super) fn exists(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     if facts.target(&path)?.is_none() {
         return refuse(format!("Specified path {path} does not exist"));
     }
-    Ok(Verdict::Done(Outcome::same(format!("Path {path} exists"))))
+    unchanged(format!("Path {path} exists"))
 }
 
 /// Decides `file.missing`.
@@ -59,9 +57,7 @@ pub(super) fn missing(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     if facts.target(&path)?.is_some() {
         return refuse(format!("Specified path {path} exists"));
     }
-    Ok(Verdict::Done(Outcome::same(format!(
-        "Path {path} is missing"
-    ))))
+    unchanged(format!("Path {path} is missing"))
 }
 
 /// Decides `file.touch`. It always changes the times, except in a dry run.

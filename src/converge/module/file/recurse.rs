@@ -4,16 +4,18 @@
     reason = "what is formatted is short, and cannot fail this way"
 )]
 
+use crate::converge::module::command::{need, one};
+use crate::converge::module::step;
 use std::collections::BTreeSet;
 
 use super::kept::{Tree, found, keep, unkept};
 use super::managed::backup;
 use super::pattern::Filter;
 use super::place::{Body, Links, NewShown, Parents, Wish, place};
-use super::source::{Source, context, mode_of, rendered, repeats_secrets, tree};
+use super::source::{Source, context, mode_of, rendered, repeats_secrets};
 use super::text::Shown;
-use super::work::{Owners, Work, at, folders, join, named, need, one, parent, refuse, to};
-use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict};
+use super::work::{Owners, Work, at, folders, join, named, parent, to};
+use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict, refuse};
 use crate::host::change::{Change, Like};
 use crate::host::fact::{Entry, Fact};
 use crate::value::{Map, Value};
@@ -139,11 +141,7 @@ fn make_folders(
             .insert(full.as_str().into(), Value::map(own.clone()));
         let flat = own.into_iter().chain(differs);
         sum.apply.insert(full.as_str().into(), Value::map(flat));
-        sum.steps.push(Change::Set {
-            path: full,
-            like,
-            follow: false,
-        });
+        sum.steps.push(step::set(&full, like, false));
     }
     Ok(())
 }
@@ -164,7 +162,7 @@ fn tell_new_folder(full: String, path: &str, sum: &mut Sum) {
 
 /// The content of a file, rendered if asked, and whether nobody may see it.
 fn content(call: &Call<'_>, name: &str, facts: &Facts) -> Result<(Vec<u8>, bool), Halt> {
-    let Some(bytes) = tree(call, name)? else {
+    let Some(bytes) = call.world.roots.read(name)? else {
         return refuse(format!(
             "Recurse failed: Source file salt://{name} not found"
         ));
@@ -211,9 +209,7 @@ fn file(
     };
     let is_folder = facts.path(full)?.is_some_and(Entry::is_folder);
     if is_folder && call.flag("clean", false) {
-        sum.steps.push(Change::Remove {
-            path: full.to_owned(),
-        });
+        sum.steps.push(step::remove(full));
         replaced(full, bytes, owners.like(mode), secret, sum);
         return Ok(());
     }
@@ -249,12 +245,8 @@ fn file(
 
 /// A folder makes way for a file.
 fn replaced(full: &str, bytes: Vec<u8>, like: Like, secret: bool, sum: &mut Sum) {
-    sum.steps.push(Change::Write(crate::host::change::Write {
-        path: full.to_owned(),
-        bytes,
-        like,
-        secret,
-    }));
+    sum.steps
+        .push(step::write_hidden(full, bytes, like, secret));
     sum.would = true;
     sum.comments.push((
         full.to_owned(),
@@ -311,7 +303,7 @@ fn clean(
     let paths = removed.iter().map(|path| Value::str(path.as_str()));
     sum.apply.insert("removed".into(), Value::list(paths));
     sum.steps
-        .extend(removed.into_iter().map(|path| Change::Remove { path }));
+        .extend(removed.into_iter().map(|path| step::remove(&path)));
     Ok(())
 }
 

@@ -1,19 +1,19 @@
 //! `file.replace`: what an expression matches becomes something else.
 
+use crate::converge::module::command::unchanged;
 use regex::bytes::Regex;
 
 use super::edit::{Edited, WORDS, Words, backup_ending, is_secret, open, told, verdict};
 use super::pattern::{Flags, Replacement, compile};
 use super::text::{Ends, decoded, is_binary, split_lines};
-use super::work::refuse;
-use crate::converge::{Call, Facts, Halt, Outcome, Verdict, diff};
+use crate::converge::{Call, Facts, Halt, Verdict, diff, refuse};
 
 /// Decides `file.replace`.
 pub(super) fn replace(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     let edited = open(call, facts)?;
     let Some(before) = edited.bytes.as_deref() else {
         if call.flag("ignore_if_missing", false) {
-            return Ok(Verdict::Done(Outcome::same(WORDS.none)));
+            return unchanged(WORDS.none);
         }
         return refuse(format!("{}: file not found", edited.path));
     };

@@ -1,5 +1,6 @@
 //! `file.serialize`: a file that holds a value as YAML or JSON.
 
+use crate::converge::module::command::{need, unchanged};
 use std::sync::Arc;
 
 use super::contents::{encoded, reach};
@@ -7,8 +8,9 @@ use super::json;
 use super::managed::{backup, with_check};
 use super::place::{Body, Links, NewShown, Parents, Wish, place};
 use super::text::Shown;
-use super::work::{Owners, Work, absolute, need, refuse, to};
-use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
+use super::work::{Owners, Work, absolute, to};
+use crate::converge::{Call, Facts, Halt, Verdict, refuse};
+use crate::diagnostic::Sources;
 use crate::expr::yaml_text;
 use crate::value::{Map, Value};
 use crate::yaml::{Schema, parse_text};
@@ -27,7 +29,7 @@ pub(super) fn serialize(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt>
     let is_file = facts.target(&path)?.is_some_and(|entry| !entry.is_folder());
     if !call.flag("create", true) && !is_file {
         let comment = format!("File {path} is not present and is not set for creation");
-        return Ok(Verdict::Done(Outcome::same(comment)));
+        return unchanged(comment);
     }
     let serializer = serializer(call)?;
     let dataset = dataset(call)?;
@@ -41,7 +43,7 @@ pub(super) fn serialize(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt>
             written = merged(&is, &written);
             if written == is {
                 let comment = format!("The file {path} is in the correct state");
-                return Ok(Verdict::Done(Outcome::same(comment)));
+                return unchanged(comment);
             }
             existing = Some(is);
         }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::text::decoded;
-use super::work::{ask, base, refuse};
-use crate::converge::{Call, Facts, Halt, Template};
+use super::work::{ask, base, quoted};
+use crate::converge::{Call, Facts, Halt, Template, refuse};
 use crate::host::fact::Domain;
 use crate::text::quoted_always;
 use crate::value::{Map, Secrets, Value};
@@ -107,7 +107,9 @@ pub(super) fn pick(call: &Call<'_>, facts: &Facts) -> Result<Option<Picked>, Hal
 
 fn is_there(call: &Call<'_>, source: &Source, facts: &Facts) -> Result<bool, Halt> {
     match source {
-        Source::Tree(path) => Ok(tree(call, path)?.is_some() || !listed(call, path)?.is_empty()),
+        Source::Tree(path) => {
+            Ok(call.world.roots.read(path)?.is_some() || !call.world.roots.list(path)?.is_empty())
+        }
         Source::Machine(path) => Ok(path.starts_with('/') && facts.target(path)?.is_some()),
         Source::Web(address) => {
             let address = quoted_always(address);
@@ -120,22 +122,6 @@ fn is_there(call: &Call<'_>, source: &Source, facts: &Facts) -> Result<bool, Hal
     }
 }
 
-/// A file of the state tree.
-pub(super) fn tree(call: &Call<'_>, path: &str) -> Result<Option<Arc<[u8]>>, Halt> {
-    call.world
-        .roots
-        .read(path)
-        .map_err(|error| Halt::Failed(error.to_string()))
-}
-
-/// The files of a folder of the state tree.
-pub(super) fn listed(call: &Call<'_>, path: &str) -> Result<Vec<String>, Halt> {
-    call.world
-        .roots
-        .list(path)
-        .map_err(|error| Halt::Failed(error.to_string()))
-}
-
 /// The permission bits of a source.
 pub(super) fn mode_of(
     call: &Call<'_>,
@@ -143,12 +129,7 @@ pub(super) fn mode_of(
     facts: &Facts,
 ) -> Result<Option<u32>, Halt> {
     match source {
-        Source::Tree(path) => call
-            .world
-            .roots
-            .mode(path)
-            .map(|mode| mode.map(|mode| mode & 0o7777))
-            .map_err(|error| Halt::Failed(error.to_string())),
+        Source::Tree(path) => Ok(call.world.roots.mode(path)?.map(|mode| mode & 0o7777)),
         Source::Machine(path) => Ok(facts.target(path)?.map(|entry| entry.mode)),
         Source::Web(_) => Ok(None),
     }
@@ -244,7 +225,7 @@ pub(super) type Found = (Arc<[u8]>, String);
 /// The bytes of a source that is no download, and its path.
 pub(super) fn read(call: &Call<'_>, written: &str, facts: &Facts) -> Result<Option<Found>, Halt> {
     Ok(match Source::parse(written) {
-        Source::Tree(path) => tree(call, &path)?.map(|bytes| (bytes, path)),
+        Source::Tree(path) => call.world.roots.read(&path)?.map(|bytes| (bytes, path)),
         Source::Machine(path) => facts.content(&path)?.map(|bytes| (Arc::from(bytes), path)),
         Source::Web(address) => {
             let text = format!("{} || exit 1", printed(&address));

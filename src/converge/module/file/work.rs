@@ -4,9 +4,11 @@
     reason = "what is formatted is short, and cannot fail this way"
 )]
 
+use crate::converge::module::command::need;
+use crate::converge::module::step;
 use std::sync::Arc;
 
-use crate::converge::{Call, Deed, Facts, Finish, Halt, Mode, Outcome, Verdict};
+use crate::converge::{Call, Deed, Facts, Finish, Halt, Mode, Outcome, Verdict, refuse};
 use crate::host::change::{Change, Like};
 use crate::host::fact::{Domain, Entry, EntryKind, Fact, Probe, Setting};
 use crate::text::quoted_always;
@@ -43,31 +45,9 @@ impl Work {
     }
 }
 
-/// The state fails with this comment, in a dry run too.
-pub(super) fn refuse<T>(comment: impl Into<String>) -> Result<T, Halt> {
-    Err(Halt::Failed(comment.into()))
-}
-
-/// A map of changes with one entry.
-pub(super) fn one(key: &str, value: impl Into<String>) -> Map {
-    let mut changes = Map::new();
-    put(&mut changes, key, value);
-    changes
-}
-
 /// Sets a text in changes.
 pub(super) fn put(changes: &mut Map, key: &str, value: impl Into<String>) {
     changes.insert(Arc::from(key), Value::str(value.into()));
-}
-
-/// Asks for all of these facts at once, if any is unknown.
-pub(super) fn need(facts: &Facts, wanted: impl IntoIterator<Item = Fact>) -> Result<(), Halt> {
-    let unknown: Vec<Fact> = wanted.into_iter().filter(|fact| !facts.has(fact)).collect();
-    if unknown.is_empty() {
-        Ok(())
-    } else {
-        Err(Halt::Needs(unknown))
-    }
 }
 
 /// What stands at a path itself.
@@ -181,11 +161,7 @@ pub(super) fn folders(path: &str, like: &Like, facts: &Facts) -> Result<Vec<Chan
     let mut steps = Vec::new();
     let mut path = path;
     while !path.is_empty() && path != "/" && !is_folder(path, facts)? {
-        steps.push(Change::Folder {
-            path: path.to_owned(),
-            parents: false,
-            like: like.clone(),
-        });
+        steps.push(step::folder(path, like.clone()));
         path = parent(path);
     }
     steps.reverse();

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::repository::{Access, git, target};
-use crate::converge::module::command::{act, done, old_new, one, texts};
-use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
+use crate::converge::module::command::{
+    act_or_fail, failure, old_new, one, quoted, texts, unchanged,
+};
+use crate::converge::{Call, Facts, Halt, Outcome, Verdict, refuse};
 use crate::host::fact::Domain;
 use crate::text::quoted;
 use crate::value::{Map, Value};
@@ -30,9 +32,7 @@ impl Place {
             });
         }
         if call.arg("repo").is_none() {
-            return Err(Halt::Failed(
-                "Non-global config options require the 'repo' argument to be set".into(),
-            ));
+            return refuse("Non-global config options require the 'repo' argument to be set");
         }
         let path = target(call, "repo")?;
         Ok(Self {
@@ -54,7 +54,7 @@ impl Place {
         let answer = self.access.ask(facts, text, reads)?;
         // 1 says that there is no such key.
         if answer.code > 1 {
-            return Err(Halt::Failed(answer.complaint));
+            return refuse(answer.complaint);
         }
         Ok(answer
             .text
@@ -72,7 +72,7 @@ impl Place {
 fn key(call: &Call<'_>) -> Result<String, Halt> {
     let key = call.name.trim();
     if key.starts_with('-') || key.contains(['\n', '\0']) || !key.contains('.') {
-        return Err(Halt::Failed(format!("'{key}' is no key of git's settings")));
+        return refuse(format!("'{key}' is no key of git's settings"));
     }
     Ok(key.to_owned())
 }
@@ -101,7 +101,7 @@ pub(super) fn set(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     let key = key(call)?;
     let (desired, shown) = match desired(call)? {
         Ok(desired) => desired,
-        Err(why) => return done(Outcome::failed(why)),
+        Err(why) => return failure(why),
     };
     let is = place.ask(facts, &format!("--get-all {}", quoted(&key)))?;
     let title = if place.is_global {
@@ -110,7 +110,7 @@ pub(super) fn set(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
         format!("'{key}'")
     };
     if is == desired {
-        return done(Outcome::same(format!("{title} is already set to {shown}")));
+        return unchanged(format!("{title} is already set to {shown}"));
     }
     let list = |items: &[String]| match items {
         [] => Value::Null,
@@ -132,15 +132,12 @@ pub(super) fn set(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
             place.step(&format!("{option} {} {}", quoted(&key), quoted(value)))
         })
         .collect();
-    act(predicted, steps, move |complaint, _| {
-        Ok(match complaint {
-            Some(why) => Outcome::failed(format!("Failed to set {title} to {shown}: {why}")),
-            None => Outcome::changed(
-                one(&key, old_new(old.clone(), new.clone())),
-                format!("{title} was {verb} {shown}"),
-            ),
-        })
-    })
+    let outcome = Outcome::changed(
+        one(&key, old_new(old, new)),
+        format!("{title} was {verb} {shown}"),
+    );
+    let complaint = format!("Failed to set {title} to {shown}: ");
+    act_or_fail(predicted, steps, outcome, complaint)
 }
 
 /// Brings settings to have no value.
@@ -161,7 +158,7 @@ pub(super) fn unset(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
             .push(value.to_owned());
     }
     if matches.is_empty() {
-        return done(Outcome::same("No matching keys are set"));
+        return unchanged("No matching keys are set");
     }
     let many: Vec<String> = matches
         .iter()
@@ -169,10 +166,10 @@ pub(super) fn unset(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
         .map(|(key, values)| format!("{key} ({})", values.join(", ")))
         .collect();
     if !all && !many.is_empty() {
-        return done(Outcome::failed(format!(
+        return failure(format!(
             "Multivar(s) matched by the key expression (set 'all' to True to force removal): {}",
             many.join("; ")
-        )));
+        ));
     }
     let changes: Map = matches
         .iter()
@@ -190,10 +187,6 @@ pub(super) fn unset(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
         .keys()
         .map(|key| place.step(format!("{option} {} {only}", quoted(key)).trim_end()))
         .collect();
-    act(predicted, steps, move |complaint, _| {
-        Ok(match complaint {
-            None => Outcome::changed(changes.clone(), "Value(s) successfully unset"),
-            Some(why) => Outcome::failed(format!("Failed to unset value(s): {why}")),
-        })
-    })
+    let outcome = Outcome::changed(changes, "Value(s) successfully unset");
+    act_or_fail(predicted, steps, outcome, "Failed to unset value(s): ")
 }

@@ -4,7 +4,7 @@ use super::latest::emptied;
 use super::other::address;
 use super::repository::{Access, Local, Question, Remote, git, name, submodules, target};
 use super::wish::joined;
-use crate::converge::module::command::{act, done, old_new, one};
+use crate::converge::module::command::{act, failure, old_new, one, quoted, unchanged};
 use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
 use crate::text::{quoted, with_login_redacted};
 use crate::value::{Map, Value};
@@ -217,15 +217,13 @@ impl Pin {
 /// Brings a repository to be at a commit, at no branch.
 pub(super) fn detached(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     let Some(pin) = Pin::of(call)? else {
-        return done(Outcome::failed(
-            "'' is not a valid value for the 'rev' argument",
-        ));
+        return failure("'' is not a valid value for the 'rev' argument");
     };
     let access = Access::of(call)?;
     let question = pin.question(pin.is_commit.then_some(pin.rev.as_str()));
     let mut course = match pin.begin(call, question.ask(&access, facts)?) {
         Ok(course) => course,
-        Err(why) => return done(Outcome::failed(why)),
+        Err(why) => return failure(why),
     };
     // Whether a branch has moved, the other side tells; a commit that is there never does.
     if course.fetches && !pin.is_commit {
@@ -236,7 +234,7 @@ pub(super) fn detached(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> 
         pin.fetch(&mut course);
     }
     if course.is_done() {
-        return done(Outcome::same("Already checked out at correct revision"));
+        return unchanged("Already checked out at correct revision");
     }
     pin.check_out(call, &mut course);
     let predicted = pin.predicted(&course);

@@ -3,7 +3,7 @@
 use super::repository::{Local, Remote, Revision, git, submodules};
 use super::update;
 use super::wish::{Upstream, Wish, joined};
-use crate::converge::module::command::{act, done, old_new, one};
+use crate::converge::module::command::{act, done, failure, old_new, one, quoted};
 use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict};
 use crate::text::{quoted, with_login_redacted};
 use crate::value::{Map, Value};
@@ -18,9 +18,7 @@ pub(super) fn latest(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
             return done(would_clone(&wish));
         }
         Err(why) => {
-            return done(Outcome::failed(format!(
-                "Failed to check remote refs: {why}"
-            )));
+            return failure(format!("Failed to check remote refs: {why}"));
         }
     };
     let wanted = if wish.is_bare {
@@ -29,27 +27,27 @@ pub(super) fn latest(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
         remote.find(&wish.rev)
     };
     if wanted.is_none() && wish.rev != "HEAD" {
-        return done(Outcome::failed(format!(
+        return failure(format!(
             "No revision matching '{}' exists in the remote repository",
             wish.rev
-        )));
+        ));
     }
     let is_named = wanted
         .as_ref()
         .is_some_and(|it| it.kind != super::repository::Kind::Commit);
     if wish.depth.is_some() && !is_named {
-        return done(Outcome::failed(
+        return failure(
             "When 'depth' is used, 'rev' must be set to the name of a branch or tag on the remote repository",
-        ));
+        );
     }
     let target = &wish.target;
     match wish.question(wanted.as_ref()).ask(&wish.access, facts)? {
-        Local::File => done(Outcome::failed(format!(
+        Local::File => failure(format!(
             "Target '{target}' exists and is a regular file, cannot proceed"
-        ))),
-        Local::Other if !wish.forces_clone => done(Outcome::failed(format!(
+        )),
+        Local::Other if !wish.forces_clone => failure(format!(
             "Target '{target}' exists, is non-empty and is not a git repository. Set the 'force_clone' option to True to remove this directory's contents and proceed with cloning the remote repository"
-        ))),
+        )),
         Local::Other => clone(wish, wanted, &remote, true),
         Local::Nothing => clone(wish, wanted, &remote, false),
         Local::Repository(local) => update::update(wish, wanted, &remote, &local),

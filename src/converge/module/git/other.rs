@@ -3,18 +3,15 @@
 use super::latest::emptied;
 use super::repository::{Access, Local, Question, Repository, git, name, target};
 use super::wish::joined;
-use crate::converge::module::command::{act, done, old_new, one};
-use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
-use crate::text::{quoted, with_login_redacted};
+use crate::converge::module::command::{act_or_fail, failure, old_new, one, quoted, unchanged};
+use crate::converge::{Call, Facts, Halt, Outcome, Verdict, refuse};
 use crate::value::Map;
 
 /// The address of a repository, which is the name of the state.
 pub(super) fn address(call: &Call<'_>) -> Result<String, Halt> {
     let url = call.name;
     if url.starts_with('-') || url.contains(['\n', '\0']) {
-        return Err(Halt::Failed(format!(
-            "'{url}' is no address of a repository"
-        )));
+        return refuse(format!("'{url}' is no address of a repository"));
     }
     Ok(url.to_owned())
 }
@@ -39,18 +36,10 @@ fn clone(
     let changes = one("new", format!("{shown} => {target}"));
     let would = format!("{shown} would be cloned to {target}{with}");
     let steps = vec![access.run(text, &target)];
-    act(
-        Outcome::would(changes.clone(), would),
-        steps,
-        move |complaint, _| {
-            Ok(match complaint {
-                Some(why) => Outcome::failed(format!("Clone failed: {why}")),
-                None => {
-                    Outcome::changed(changes.clone(), format!("{shown} cloned to {target}{with}"))
-                }
-            })
-        },
-    )
+    let predicted = Outcome::would(changes.clone(), would);
+    let outcome = Outcome::changed(changes, format!("{shown} cloned to {target}{with}"));
+    let complaint = "Clone failed: ";
+    act_or_fail(predicted, steps, outcome, complaint)
 }
 
 /// Checks another branch of a repository out.
@@ -69,18 +58,10 @@ fn change_branch(
     let changes = one("branch", old_new(local.branch.clone(), branch.as_str()));
     let would = format!("Branch would be changed to '{branch}'");
     let steps = vec![access.run(text, target)];
-    act(
-        Outcome::would(changes.clone(), would),
-        steps,
-        move |complaint, _| {
-            Ok(match complaint {
-                Some(why) => {
-                    Outcome::failed(format!("Failed to change branch to '{branch}': {why}"))
-                }
-                None => Outcome::changed(changes.clone(), format!("Branch changed to '{branch}'")),
-            })
-        },
-    )
+    let predicted = Outcome::would(changes.clone(), would);
+    let outcome = Outcome::changed(changes, format!("Branch changed to '{branch}'"));
+    let complaint = format!("Failed to change branch to '{branch}': ");
+    act_or_fail(predicted, steps, outcome, complaint)
 }
 
 /// Brings a repository to be there, whatever commit it is at.
@@ -97,18 +78,16 @@ pub(super) fn cloned(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
         wanted: None,
     };
     match question.ask(&access, facts)? {
-        Local::File | Local::Other => done(Outcome::failed(format!(
-            "{target} exists and is not a git repository"
-        ))),
+        Local::File | Local::Other => {
+            failure(format!("{target} exists and is not a git repository"))
+        }
         Local::Nothing => clone(&access, &url, target, branch.as_deref()),
         Local::Repository(local) => {
             let Some(branch) = branch.filter(|it| local.branch.as_ref() != Some(it)) else {
                 let at = local.branch.filter(|_| call.arg("branch").is_some());
                 let at = at.map(|it| format!(" and is checked out to branch '{it}'"));
                 let at = at.unwrap_or_default();
-                return done(Outcome::same(format!(
-                    "Repository already exists at {target}{at}"
-                )));
+                return unchanged(format!("Repository already exists at {target}{at}"));
             };
             change_branch(&access, &target, &local, branch)
         }
@@ -151,10 +130,10 @@ pub(super) fn present(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     let mut steps = Vec::new();
     let mut would = format!("New {kind}repository would be created");
     match question.ask(&access, facts)? {
-        Local::Repository(local) if local.is_bare == bare => return done(Outcome::same("")),
+        Local::Repository(local) if local.is_bare == bare => return unchanged(""),
         Local::Nothing => {}
         Local::File => {
-            return done(Outcome::failed(format!("{target} exists and is a file")));
+            return failure(format!("{target} exists and is a file"));
         }
         _ if call.flag("force", false) => {
             would = format!(
@@ -164,23 +143,16 @@ pub(super) fn present(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
             steps.push(access.run(emptied(&target), &target));
         }
         _ => {
-            return done(Outcome::failed(format!(
+            return failure(format!(
                 "Target '{target}' exists, is non-empty, and is not a git repository. Set the 'force' option to True to remove this directory's contents and proceed with initializing a repository"
-            )));
+            ));
         }
     }
     let mut actions = vec![format!("Initialized {kind}repository in {target}")];
     let text = init_command(call, &target, &mut actions)?;
     steps.push(access.run(text, &target));
     changes.extend(one("new", target));
-    act(
-        Outcome::would(changes.clone(), would),
-        steps,
-        move |complaint, _| {
-            Ok(match complaint {
-                Some(why) => Outcome::failed(why),
-                None => Outcome::changed(changes.clone(), joined(&actions)),
-            })
-        },
-    )
+    let predicted = Outcome::would(changes.clone(), would);
+    let outcome = Outcome::changed(changes, joined(&actions));
+    act_or_fail(predicted, steps, outcome, "")
 }

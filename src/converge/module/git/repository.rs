@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::converge::{Call, Facts, Halt};
+use crate::converge::module::command::{quoted, quoted_all};
+use crate::converge::{Call, Facts, Halt, refuse};
 use crate::host::change::{Change, Run};
 use crate::host::fact::{Domain, Probe, Setting};
 use crate::text::{base64, quoted, quoted_all};
@@ -26,9 +27,7 @@ impl Access {
         let identities = call.texts("identity")?;
         for identity in &identities {
             if !identity.starts_with('/') && !identity.starts_with("~/") {
-                return Err(Halt::Failed(format!(
-                    "identity '{identity}' is not an absolute path"
-                )));
+                return refuse(format!("identity '{identity}' is not an absolute path"));
             }
             let identity = identity.strip_prefix("~/").map_or_else(
                 || quoted(identity),
@@ -263,7 +262,7 @@ impl Question<'_> {
         let reads = Domain::Path(self.target.to_owned());
         let answer = access.ask(facts, self.text(), reads)?;
         if answer.code != 0 {
-            return Err(Halt::Failed(answer.complaint));
+            return refuse(answer.complaint);
         }
         Ok(read(&answer.text))
     }
@@ -369,13 +368,11 @@ pub(super) fn target(call: &Call<'_>, key: &str) -> Result<String, Halt> {
         call.required(key)?
     };
     if !path.starts_with('/') {
-        return Err(Halt::Failed(format!(
-            "{key} '{path}' is not an absolute path"
-        )));
+        return refuse(format!("{key} '{path}' is not an absolute path"));
     }
     let trimmed = path.trim_end_matches('/');
     if trimmed.is_empty() {
-        return Err(Halt::Failed("the root folder can be no repository".into()));
+        return refuse("the root folder can be no repository");
     }
     Ok(trimmed.to_owned())
 }
@@ -392,9 +389,9 @@ pub(super) fn name(call: &Call<'_>, key: &str) -> Result<Option<String>, Halt> {
     let is_odd =
         |sign: char| sign.is_control() || sign.is_whitespace() || "~^:?*[\\".contains(sign);
     if text.is_empty() || text.starts_with('-') || text.contains(is_odd) || text.contains("..") {
-        return Err(Halt::Failed(format!(
+        return refuse(format!(
             "'{text}' is not a valid value for the '{key}' argument"
-        )));
+        ));
     }
     Ok(Some(text))
 }

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use super::repository::{Kind, Local, Remote, Repository, Revision, git, submodules};
 use super::wish::{Force, Upstream, Wish, joined, short, step};
-use crate::converge::module::command::{act_on_outputs, done, old_new, one, texts};
+use crate::converge::module::command::{
+    act_on_outputs, done, failure, old_new, one, quoted, texts, unchanged,
+};
 use crate::converge::{Facts, Halt, Outcome, Verdict};
 use crate::host::change::Change;
 use crate::text::{quoted, with_login_redacted};
@@ -59,10 +61,10 @@ pub(super) fn update(
         .as_ref()
         .is_some_and(|commit| commit.starts_with(&wanted.commit));
     if local.is_dirty && is_there && wish.force_reset != Force::Always {
-        return done(Outcome::same(format!(
+        return unchanged(format!(
             "Repository {} is up-to-date, but with uncommitted changes. Set 'force_reset' to True to purge uncommitted changes.",
             wish.target
-        )));
+        ));
     }
     let plan = match plan(&wish, &wanted, remote, local) {
         Ok(plan) => plan,
@@ -71,7 +73,7 @@ pub(super) fn update(
     let (steps, comments) = steps(&wish, &wanted, local, &plan);
     if steps.is_empty() {
         let comment = format!("Repository {} is up-to-date", wish.target);
-        return done(Outcome::same(comment));
+        return unchanged(comment);
     }
     let predicted = predicted(&wish, &wanted, local, &plan);
     let refusal = wish.no_fast_forward(local, &wanted, remote);
@@ -449,13 +451,13 @@ fn judge(
         .is_some_and(|it| it.starts_with(&wanted.commit));
     let is_kept = !wish.updates_head && wish.other_branch(before).is_none();
     if !is_there && !is_kept {
-        return Ok(Outcome {
+        return Ok(Outcome::failed_with(
             changes,
-            ..Outcome::failed(format!(
+            format!(
                 "Failed to update repository\n\nChanges already made: {}",
                 joined(comments)
-            ))
-        });
+            ),
+        ));
     }
     if before.commit == after.commit {
         let mut text = format!("Repository {target} is up-to-date");
@@ -476,14 +478,14 @@ fn update_bare(wish: Wish, remote: &Remote, local: &Repository) -> Result<Verdic
     let target = wish.target.clone();
     if !wish.is_bare {
         if local.commit.is_some() {
-            return done(Outcome::failed(
+            return failure(
                 "Remote repository is empty, cannot update from a non-empty to an empty repository",
-            ));
+            );
         }
-        return done(Outcome::same(format!("Repository {target} is up-to-date")));
+        return unchanged(format!("Repository {target} is up-to-date"));
     }
     if remote.is_in(local, &wish.remote) {
-        return done(Outcome::same(format!("Repository {target} is up-to-date")));
+        return unchanged(format!("Repository {target} is up-to-date"));
     }
     let mut words = vec!["fetch", "-q"];
     if wish.forces_fetch {

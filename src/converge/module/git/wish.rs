@@ -1,7 +1,7 @@
 //! What a state wants of a repository, and how messages name it.
 
 use super::repository::{Access, Kind, Question, Remote, Repository, Revision, name, target};
-use crate::converge::{Call, Halt};
+use crate::converge::{Call, Halt, refuse};
 use crate::host::change::Change;
 use crate::value::Value;
 
@@ -53,26 +53,20 @@ impl Wish {
     pub(super) fn of(call: &Call<'_>) -> Result<Self, Halt> {
         if call.name.starts_with('-') || call.name.contains(['\n', '\0']) {
             let url = call.name;
-            return Err(Halt::Failed(format!(
-                "'{url}' is no address of a repository"
-            )));
+            return refuse(format!("'{url}' is no address of a repository"));
         }
         let is_mirror = call.flag("mirror", false);
         let is_bare = is_mirror || call.flag("bare", false);
         let rev = name(call, "rev")?.unwrap_or_else(|| "HEAD".to_owned());
         if rev != "HEAD" && is_bare {
-            return Err(Halt::Failed(
-                "'rev' is not compatible with the 'mirror' and 'bare' arguments".into(),
-            ));
+            return refuse("'rev' is not compatible with the 'mirror' and 'bare' arguments");
         }
         let force_reset = match call.arg("force_reset") {
             None | Some(Value::Bool(false)) => Force::Never,
             Some(Value::Str(text)) if **text == *"remote-changes" => Force::RemoteChanges,
             Some(Value::Bool(true)) => Force::Always,
             Some(_) => {
-                return Err(Halt::Failed(
-                    "'force_reset' must be one of True, False, or 'remote-changes'".into(),
-                ));
+                return refuse("'force_reset' must be one of True, False, or 'remote-changes'");
             }
         };
         Ok(Self {

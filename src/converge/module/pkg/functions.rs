@@ -2,91 +2,42 @@
 
 use super::aggregate::aggregate;
 use super::{hold, install, remove};
-use crate::converge::module::command::done;
-use crate::converge::{Call, Facts, Function, Halt, Module, Outcome, Reverse, Verdict};
+use crate::converge::module::command::failure;
+use crate::converge::{Call, Facts, Function, Halt, Module, Verdict};
 
 /// The module.
 pub(in crate::converge::module) static MODULE: Module = Module {
     name: "pkg",
     functions: &[
-        Function {
-            name: "installed",
-            run: install::installed,
-            required: &[],
-            optional: OPTIONS,
-            reverse: Reverse::By("removed"),
-        },
-        Function {
-            name: "latest",
-            run: install::latest,
-            required: &[],
-            optional: OPTIONS,
-            reverse: Reverse::By("removed"),
-        },
-        Function {
-            name: "removed",
-            run: remove::removed,
-            required: &[],
-            optional: OPTIONS,
-            reverse: Reverse::Never(
-                "what was removed, and at which version, is not known any more",
-            ),
-        },
-        Function {
-            name: "purged",
-            run: remove::purged,
-            required: &[],
-            optional: OPTIONS,
-            reverse: Reverse::Never(
-                "what was removed, and at which version, is not known any more",
-            ),
-        },
-        Function {
-            name: "uptodate",
-            run: remove::uptodate,
-            required: &[],
-            optional: &["refresh", "pkgs", "dist_upgrade", "cache_valid_time"],
-            reverse: Reverse::Never("packages do not go back to older versions"),
-        },
-        Function {
-            name: "held",
-            run: hold::held,
-            required: &[],
-            optional: &["version", "pkgs", "replace"],
-            reverse: Reverse::By("unheld"),
-        },
-        Function {
-            name: "unheld",
-            run: hold::unheld,
-            required: &[],
-            optional: &["version", "pkgs", "all"],
-            reverse: Reverse::By("held"),
-        },
+        Function::new("installed", install::installed)
+            .options(OPTIONS)
+            .reversed_by("removed"),
+        Function::new("latest", install::latest)
+            .options(OPTIONS)
+            .reversed_by("removed"),
+        Function::new("removed", remove::removed)
+            .options(OPTIONS)
+            .irreversible("what was removed, and at which version, is not known any more"),
+        Function::new("purged", remove::purged)
+            .options(OPTIONS)
+            .irreversible("what was removed, and at which version, is not known any more"),
+        Function::new("uptodate", remove::uptodate)
+            .options("refresh pkgs dist_upgrade cache_valid_time")
+            .irreversible("packages do not go back to older versions"),
+        Function::new("held", hold::held)
+            .options("version pkgs replace")
+            .reversed_by("unheld"),
+        Function::new("unheld", hold::unheld)
+            .options("version pkgs all")
+            .reversed_by("held"),
     ],
     watch: Some(watch),
     aggregate: Some(aggregate),
 };
 
-const OPTIONS: &[&str] = &[
-    "version",
-    "refresh",
-    "fromrepo",
-    "skip_verify",
-    "skip_suggestions",
-    "pkgs",
-    "sources",
-    "allow_updates",
-    "pkg_verify",
-    "normalize",
-    "ignore_epoch",
-    "reinstall",
-    "update_holds",
-    "hold",
-    "install_recommends",
-    "only_upgrade",
-    "cache_valid_time",
-    "resolve_capabilities",
-];
+const OPTIONS: &str = "version refresh fromrepo skip_verify skip_suggestions pkgs sources allow_updates pkg_verify \
+     normalize ignore_epoch reinstall update_holds hold install_recommends only_upgrade \
+     cache_valid_time resolve_capabilities";
 
 /// What is watched has changed: the state is done once more (S23).
 fn watch(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
@@ -96,8 +47,8 @@ fn watch(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
         "latest" => install::latest(call, facts),
         "removed" => remove::removed(call, facts),
         "purged" => remove::purged(call, facts),
-        other => done(Outcome::failed(format!(
+        other => failure(format!(
             "pkg.{other} does not work with the watch requisite"
-        ))),
+        )),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::machine::Packages;
 use super::wish::{Wish, wishes};
-use crate::converge::module::command::{act, done, old_new, run};
+use crate::converge::module::command::{act_or_fail, old_new, quoted_all, run, unchanged};
 use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
 use crate::host::change::Change;
 use crate::host::fact::Domain;
@@ -91,18 +91,13 @@ pub(super) fn after_install<'a>(
         }
     }
     if steps.is_empty() {
-        return done(Outcome::same(text));
+        return unchanged(text);
     }
     let steps = vec![step(wanted, steps.iter().map(String::as_str))];
     let predicted = Outcome::would(all.clone(), text.clone());
-    act(predicted, steps, move |complaint, _| {
-        Ok(match complaint {
-            None => Outcome::changed(all.clone(), text.clone()),
-            Some(why) => Outcome::failed(format!(
-                "An error was encountered while holding/unholding package(s): {why}"
-            )),
-        })
-    })
+    let outcome = Outcome::changed(all, text);
+    let complaint = "An error was encountered while holding/unholding package(s): ";
+    act_or_fail(predicted, steps, outcome, complaint)
 }
 
 /// Brings packages to be held.
@@ -147,7 +142,7 @@ pub(super) fn unheld(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
 
 fn verdict(to_hold: &[&str], to_free: &[&str]) -> Result<Verdict, Halt> {
     if to_hold.is_empty() && to_free.is_empty() {
-        return done(Outcome::same("No changes made"));
+        return unchanged("No changes made");
     }
     let mut steps = Vec::new();
     let mut would = Vec::new();
@@ -176,12 +171,7 @@ fn verdict(to_hold: &[&str], to_free: &[&str]) -> Result<Verdict, Halt> {
         }
     }
     let predicted = Outcome::would(Map::new(), would.join("\n"));
-    act(predicted, steps, move |complaint, _| {
-        Ok(match complaint {
-            None => Outcome::changed(all.clone(), was.join("\n")),
-            Some(why) => Outcome::failed(format!(
-                "An error was encountered while holding/unholding package(s): {why}"
-            )),
-        })
-    })
+    let outcome = Outcome::changed(all, was.join("\n"));
+    let complaint = "An error was encountered while holding/unholding package(s): ";
+    act_or_fail(predicted, steps, outcome, complaint)
 }

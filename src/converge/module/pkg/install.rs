@@ -7,7 +7,7 @@ use super::machine::{Candidates, Packages};
 use super::source;
 use super::version::{Wanted, compare};
 use super::wish::{Wish, apt, apt_change, install_error, options, refresh, wishes};
-use crate::converge::module::command::{act, done, old_new};
+use crate::converge::module::command::{act, done, failure, old_new, unchanged};
 use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
 use crate::host::change::Change;
 use crate::value::{Map, Value};
@@ -15,7 +15,7 @@ use crate::value::{Map, Value};
 /// Brings packages to be installed.
 pub(super) fn installed(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     if matches!(call.arg("pkgs"), Some(Value::List(items)) if items.is_empty()) {
-        return done(Outcome::same("No packages to install provided"));
+        return unchanged("No packages to install provided");
     }
     if call.arg("sources").is_some() {
         return source::installed(call, facts);
@@ -123,7 +123,7 @@ fn already(call: &Call<'_>, facts: &Facts, wishes: &[Wish]) -> Result<Verdict, H
         }
     );
     match hold::wished(call) {
-        None => done(Outcome::same(comment)),
+        None => unchanged(comment),
         Some(wanted) => {
             let names = wishes.iter().map(|wish| wish.name.as_str());
             hold::after_install(facts, names, wanted, &comment)
@@ -189,10 +189,7 @@ fn predicted(plan: &Plan, candidates: &Candidates) -> Outcome {
 fn judge(plan: &Plan, complaint: Option<&str>, after: &Packages) -> Outcome {
     let mut changes = plan.before.changes_to(after);
     if let Some(complaint) = complaint {
-        return Outcome {
-            changes,
-            ..Outcome::failed(install_error(complaint))
-        };
+        return Outcome::failed_with(changes, install_error(complaint));
     }
     let is_met = |wish: &&Wish| wish.is_met(after, plan.ignore_epoch);
     let is_target = |wish: &Wish| plan.targets.iter().any(|target| target.name == wish.name);
@@ -273,7 +270,7 @@ fn plural(count: usize) -> (&'static str, &'static str) {
 /// Brings packages to their newest version.
 pub(super) fn latest(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     if matches!(call.arg("pkgs"), Some(Value::List(items)) if items.is_empty()) {
-        return done(Outcome::same("No packages to install provided"));
+        return unchanged("No packages to install provided");
     }
     let wishes = wishes(call)?;
     let before = Packages::of(facts)?;
@@ -296,12 +293,12 @@ pub(super) fn latest(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
             .iter()
             .map(|wish| format!("No information found for '{}'.", wish.name))
             .collect();
-        return done(Outcome::failed(problems.join(" ")));
+        return failure(problems.join(" "));
     }
     let first = refreshes == Some(true) || !unknown.is_empty();
     targets.extend(unknown);
     if targets.is_empty() && !first {
-        return done(Outcome::same(up_to_date(&wishes)));
+        return unchanged(up_to_date(&wishes));
     }
     rise(
         call,
@@ -359,10 +356,7 @@ fn rise(
         let changes = plan.before.changes_to(&after);
         if let Some(complaint) = complaint {
             let text = format!("An error was encountered while installing package(s): {complaint}");
-            return Ok(Outcome {
-                changes,
-                ..Outcome::failed(text)
-            });
+            return Ok(Outcome::failed_with(changes, text));
         }
         Ok(risen(&plan, &newest, changes, &after))
     })

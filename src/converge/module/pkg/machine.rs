@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::version::compare;
-use crate::converge::module::command::{answer, asked, old_new};
-use crate::converge::{Facts, Halt};
+use crate::converge::module::command::{answer, asked, old_new, quoted_all};
+use crate::converge::{Facts, Halt, refuse};
 use crate::host::fact::Domain;
 use crate::text::quoted_all;
 use crate::value::Map;
@@ -33,10 +33,10 @@ impl Packages {
         // dpkg-query fails if there are no packages at all.
         if probed.code == 127 || probed.stdout.is_empty() {
             let why = String::from_utf8_lossy(&probed.stderr);
-            return Err(Halt::Failed(format!(
+            return refuse(format!(
                 "packages are managed through apt and dpkg, which this machine does not have: {}",
                 why.trim()
-            )));
+            ));
         }
         Ok(Self::read(&answer(probed)))
     }
@@ -214,7 +214,7 @@ pub(super) fn upgrades(facts: &Facts, is_full: bool) -> Result<Vec<[String; 3]>,
     let probed = asked(facts, format!("apt-get -q -s {word}"), Domain::Packages)?;
     if probed.code != 0 {
         let why = String::from_utf8_lossy(&probed.stderr);
-        return Err(Halt::Failed(why.trim().to_owned()));
+        return refuse(why.trim().to_owned());
     }
     Ok(answer(probed).lines().filter_map(upgrade).collect())
 }

@@ -2,7 +2,7 @@
 
 use super::machine::{Packages, upgrades};
 use super::wish::{Wish, apt, apt_change, refresh, wishes};
-use crate::converge::module::command::{act, done, old_new};
+use crate::converge::module::command::{act, old_new, unchanged};
 use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
 use crate::value::{Map, Value};
 
@@ -50,13 +50,13 @@ fn uninstall(call: &Call<'_>, facts: &Facts, way: Way) -> Result<Verdict, Halt> 
     targets.sort();
     if targets.is_empty() {
         let has_versions = wishes.iter().any(|wish| wish.version.is_some());
-        return done(Outcome::same(match way {
+        return unchanged(match way {
             Way::Remove if has_versions => {
                 "All specified packages (matching specified versions) are already absent"
             }
             Way::Remove => "All specified packages are already absent",
             Way::Purge => "None of the targeted packages are installed or partially installed",
-        }));
+        });
     }
     let word = way.word();
     let gone = |name: &String| (name.as_str().into(), old_new("", format!("{word}d")));
@@ -81,10 +81,7 @@ fn uninstall(call: &Call<'_>, facts: &Facts, way: Way) -> Result<Verdict, Halt> 
                 "removing"
             };
             let text = format!("An error was encountered while {verb} package(s): {why}");
-            return Ok(Outcome {
-                changes,
-                ..Outcome::failed(text)
-            });
+            return Ok(Outcome::failed_with(changes, text));
         }
         Ok(judge(&wishes, &targets, &after, (way, changes)))
     })
@@ -125,10 +122,7 @@ fn judge(
             "The following packages failed to {word}: {}.",
             failed.join(", ")
         );
-        return Outcome {
-            changes,
-            ..Outcome::failed(text)
-        };
+        return Outcome::failed_with(changes, text);
     }
     let mut absent: Vec<&str> = wishes
         .iter()
@@ -163,7 +157,7 @@ pub(super) fn uptodate(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> 
         .collect();
     let refreshes = call.flag("refresh", false);
     if waiting.is_empty() && !refreshes {
-        return done(Outcome::same("System is already up-to-date"));
+        return unchanged("System is already up-to-date");
     }
     let mut steps = Vec::new();
     if refreshes {
@@ -191,12 +185,10 @@ pub(super) fn uptodate(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> 
     act(predicted, steps, move |complaint, facts| {
         let changes = before.changes_to(&Packages::of(facts)?);
         Ok(match complaint {
-            Some(why) => Outcome {
+            Some(why) => Outcome::failed_with(
                 changes,
-                ..Outcome::failed(format!(
-                    "An error was encountered while updating packages: {why}"
-                ))
-            },
+                format!("An error was encountered while updating packages: {why}"),
+            ),
             None if changes.is_empty() => Outcome::same("System is already up-to-date"),
             None => Outcome::changed(changes, "Upgrade ran successfully"),
         })

@@ -2,9 +2,10 @@
 
 use super::machine::Packages;
 use super::wish::{apt, apt_change, install_error, options};
-use crate::converge::module::command::{act, answer, asked, done, old_new, run};
-use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
-use crate::host::change::{Change, Like, Write};
+use crate::converge::module::command::{act, answer, asked, old_new, quoted, run, unchanged};
+use crate::converge::module::step;
+use crate::converge::{Call, Facts, Halt, Outcome, Verdict, refuse};
+use crate::host::change::{Change, Like};
 use crate::host::fact::Domain;
 use crate::text::quoted;
 use crate::value::{Map, Value};
@@ -31,7 +32,7 @@ fn sources(call: &Call<'_>) -> Result<Vec<Source>, Halt> {
             let from = from.reveal().as_str().ok_or_else(wrong)?.to_owned();
             let is_bad = name.contains('/') || name.starts_with(['.', '-']);
             if is_bad {
-                return Err(Halt::Failed(format!("`{name}` is no name of a package")));
+                return refuse(format!("`{name}` is no name of a package"));
             }
             let name = name.to_string();
             sources.push(Source { name, from });
@@ -54,9 +55,7 @@ pub(super) fn installed(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt>
         targets.push(source.name);
     }
     if targets.is_empty() {
-        return done(Outcome::same(
-            "All specified packages are already installed",
-        ));
+        return unchanged("All specified packages are already installed");
     }
     let options = options(call, false)?;
     let mut options: Vec<&str> = options.iter().map(String::as_str).collect();
@@ -72,10 +71,7 @@ pub(super) fn installed(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt>
         let after = Packages::of(facts)?;
         let changes = before.changes_to(&after);
         if let Some(complaint) = complaint {
-            return Ok(Outcome {
-                changes,
-                ..Outcome::failed(install_error(complaint))
-            });
+            return Ok(Outcome::failed_with(changes, install_error(complaint)));
         }
         let is_missing = |name: &&String| after.version(name).is_none();
         let failed: Vec<&str> = targets
@@ -85,12 +81,10 @@ pub(super) fn installed(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt>
             .collect();
         if !failed.is_empty() {
             let failed = failed.join(", ");
-            return Ok(Outcome {
+            return Ok(Outcome::failed_with(
                 changes,
-                ..Outcome::failed(format!(
-                    "The following packages failed to install/update: {failed}"
-                ))
-            });
+                format!("The following packages failed to install/update: {failed}"),
+            ));
         }
         let names = targets.join(", ");
         Ok(Outcome::changed(
@@ -124,27 +118,13 @@ fn fetch(call: &Call<'_>, source: &Source, steps: &mut Vec<Change>) -> Result<St
         return Ok(path.to_owned());
     }
     let path = format!("{FOLDER}/{}.deb", source.name);
-    steps.push(Change::Folder {
-        path: FOLDER.to_owned(),
-        parents: true,
-        like: Like::default(),
-    });
+    steps.push(step::folders(FOLDER, Like::default()));
     if let Some(name) = source.from.strip_prefix("salt://") {
-        let bytes = call
-            .world
-            .roots
-            .read(name)
-            .map_err(|error| Halt::Failed(error.to_string()))?;
-        let Some(bytes) = bytes else {
+        let Some(bytes) = call.world.roots.read(name)? else {
             let text = format!("Source file {} not found", source.from);
-            return Err(Halt::Failed(text));
+            return refuse(text);
         };
-        steps.push(Change::Write(Write {
-            path: path.clone(),
-            bytes: bytes.to_vec(),
-            like: Like::default(),
-            secret: false,
-        }));
+        steps.push(step::write(&path, bytes.to_vec(), Like::default()));
     } else {
         steps.push(run(
             download(&source.from, &path),

@@ -2,8 +2,8 @@
 
 use super::machine::Packages;
 use super::version::Wanted;
-use crate::converge::module::command::run;
-use crate::converge::{Call, Halt};
+use crate::converge::module::command::{quoted, quoted_all, run};
+use crate::converge::{Call, Halt, refuse};
 use crate::host::change::Change;
 use crate::host::fact::Domain;
 use crate::text::{quoted, quoted_all};
@@ -104,10 +104,10 @@ fn take(item: &Value, allow_updates: bool, wishes: &mut Vec<Wish>) -> Result<(),
             }
         }
         other => {
-            return Err(Halt::Failed(format!(
+            return refuse(format!(
                 "Invalidly formatted 'pkgs' parameter: {} is no package",
                 other.kind()
-            )));
+            ));
         }
     }
     Ok(())
@@ -119,7 +119,7 @@ fn check_name(name: &str) -> Result<(), Halt> {
     if !name.is_empty() && !name.starts_with('-') && name.chars().all(is_good) {
         return Ok(());
     }
-    Err(Halt::Failed(format!("`{name}` is no name of a package")))
+    refuse(format!("`{name}` is no name of a package"))
 }
 
 /// What packages may change when they come and go: nearly all but people's homes.

@@ -2,9 +2,9 @@
 
 use super::files::{files, write};
 use super::wish::Wish;
-use crate::converge::module::command::{act, done, one, run};
+use crate::converge::module::command::{act_or_fail, one, run, unchanged};
+use crate::converge::module::step;
 use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
-use crate::host::change::Change;
 use crate::host::fact::Domain;
 use crate::value::Map;
 
@@ -29,15 +29,13 @@ pub(super) fn absent(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
         }
         let is_own = file.path.starts_with("/etc/apt/sources.list.d/");
         steps.push(if left.text().trim().is_empty() && is_own {
-            Change::Remove {
-                path: file.path.clone(),
-            }
+            step::remove(&file.path)
         } else {
             write(&file.path, left.text())
         });
     }
     if steps.is_empty() {
-        return done(Outcome::same(format!("Package repo {name} is absent")));
+        return unchanged(format!("Package repo {name} is absent"));
     }
     let lists = Domain::Path("/var/lib/apt".to_owned());
     steps.push(run("true", [Domain::Packages, lists]));
@@ -48,10 +46,7 @@ pub(super) fn absent(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
         ),
     );
     let name = name.to_owned();
-    act(predicted, steps, move |complaint, _| {
-        Ok(match complaint {
-            None => Outcome::changed(one("repo", name.as_str()), format!("Removed repo {name}")),
-            Some(why) => Outcome::failed(format!("Failed to remove repo {name}: {why}")),
-        })
-    })
+    let outcome = Outcome::changed(one("repo", name.as_str()), format!("Removed repo {name}"));
+    let complaint = format!("Failed to remove repo {name}: ");
+    act_or_fail(predicted, steps, outcome, complaint)
 }

@@ -3,8 +3,9 @@
 use super::entry::{Entry, File};
 use super::wish::Wish;
 use crate::converge::module::command::{answer, asked};
+use crate::converge::module::step;
 use crate::converge::{Facts, Halt};
-use crate::host::change::{Change, Like, Write};
+use crate::host::change::{Change, Like};
 use crate::host::fact::Domain;
 
 /// Where apt keeps its lists.
@@ -43,10 +44,5 @@ pub(super) fn find(files: &[File], wish: &Wish) -> Option<(usize, usize, Entry)>
 
 /// Writes a file of which nothing is secret.
 pub(super) fn write(path: &str, text: String) -> Change {
-    Change::Write(Write {
-        path: path.to_owned(),
-        bytes: text.into_bytes(),
-        like: Like::default(),
-        secret: false,
-    })
+    step::write(path, text, Like::default())
 }

@@ -1,13 +1,14 @@
 //! The key that signs the packages of a repository.
 
+use crate::converge::module::step;
 use std::path::Path;
 
 use super::files::write;
 use super::wish::Wish;
 use crate::converge::module::command::run;
 use crate::converge::module::pkg::download;
-use crate::converge::{Call, Facts, Halt};
-use crate::host::change::{Change, Like, Write};
+use crate::converge::{Call, Facts, Halt, refuse};
+use crate::host::change::{Change, Like};
 use crate::host::fact::Domain;
 use crate::text::quoted;
 
@@ -34,8 +35,7 @@ fn key_bytes(
     let Some(name) = url.and_then(|url| url.strip_prefix("salt://")) else {
         return Ok(None);
     };
-    let read = call.world.roots.read(name);
-    let read = read.map_err(|error| Halt::Failed(error.to_string()))?;
+    let read = call.world.roots.read(name)?;
     let missing = || Halt::Failed(format!("Source file salt://{name} not found"));
     Ok(Some(read.ok_or_else(missing)?.to_vec()))
 }
@@ -53,23 +53,17 @@ fn dearmor(path: &str) -> String {
 pub(super) fn key_steps(call: &Call<'_>, wish: &Wish, facts: &Facts) -> Result<Vec<Change>, Halt> {
     let (url, text) = (call.text("key_url")?, call.text("key_text")?);
     if url.is_some() && text.is_some() {
-        return Err(Halt::Failed(
-            "You may not use both \"key_url\" and \"key_text\" argument.".into(),
-        ));
+        return refuse("You may not use both \"key_url\" and \"key_text\" argument.");
     }
     if url.is_none() && text.is_none() {
         return Ok(Vec::new());
     }
     let path = key_path(wish, url.as_deref());
     let bytes = key_bytes(call, url.as_deref(), text)?;
-    let folder = Change::Folder {
-        path: path
-            .rsplit_once('/')
-            .map_or("/", |(folder, _)| folder)
-            .to_owned(),
-        parents: true,
-        like: Like::default(),
-    };
+    let folder = step::folders(
+        path.rsplit_once('/').map_or("/", |(folder, _)| folder),
+        Like::default(),
+    );
     let dearmor = dearmor(&path);
     let is_binary_name = Path::new(&path).extension().is_some_and(|end| end == "gpg");
     let there = || [Domain::Path(path.clone())];
@@ -78,15 +72,14 @@ pub(super) fn key_steps(call: &Call<'_>, wish: &Wish, facts: &Facts) -> Result<V
             if facts.content(&path)? == Some(bytes.as_slice()) {
                 return Ok(Vec::new());
             }
-            let text = Change::Write(Write {
-                path: path.clone(),
+            let text = step::write(
+                &path,
                 bytes,
-                like: Like {
+                Like {
                     mode: Some(0o644),
                     ..Like::default()
                 },
-                secret: false,
-            });
+            );
             vec![folder, text]
         }
         _ if facts.target(&path)?.is_some() => Vec::new(),

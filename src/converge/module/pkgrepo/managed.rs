@@ -4,7 +4,7 @@ use super::entry::{Entry, File};
 use super::files::{files, find, write};
 use super::key::key_steps;
 use super::wish::Wish;
-use crate::converge::module::command::{act, done, old_new, one, run};
+use crate::converge::module::command::{act_or_fail, failure, old_new, one, run, unchanged};
 use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
 use crate::host::change::Change;
 use crate::host::fact::Domain;
@@ -13,9 +13,9 @@ use crate::value::{Map, Value};
 /// Configures a repository, with the key that signs its packages.
 pub(super) fn managed(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     if call.args.contains_key("repo") {
-        return done(Outcome::failed(
+        return failure(
             "'repo' is not a supported argument for this state. The 'name' argument is probably what was intended.",
-        ));
+        );
     }
     let name = call.name;
     let wish = Wish::of(call)?;
@@ -31,7 +31,7 @@ pub(super) fn managed(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     let is_same = old.as_ref().is_some_and(|(_, entry)| *entry == wish.entry);
     if is_same && is_clean && key.is_empty() {
         let comment = format!("Package repo '{name}' already configured");
-        return done(Outcome::same(comment));
+        return unchanged(comment);
     }
     let mut steps = key;
     if !is_same || !is_clean {
@@ -50,12 +50,9 @@ pub(super) fn managed(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
         ),
     );
     let name = name.to_owned();
-    act(predicted, steps, move |complaint, _| {
-        Ok(match complaint {
-            None => Outcome::changed(changes.clone(), format!("Configured package repo '{name}'")),
-            Some(why) => Outcome::failed(format!("Failed to configure repo '{name}': {why}")),
-        })
-    })
+    let outcome = Outcome::changed(changes, format!("Configured package repo '{name}'"));
+    let complaint = format!("Failed to configure repo '{name}': ");
+    act_or_fail(predicted, steps, outcome, complaint)
 }
 
 fn changes(name: &str, new: &Entry, old: Option<&Entry>) -> Map {

@@ -1,7 +1,7 @@
 //! The entry that a state describes.
 
 use super::entry::Entry;
-use crate::converge::{Call, Halt};
+use crate::converge::{Call, Halt, refuse};
 use crate::value::Value;
 
 /// The entry that a state describes, and its line.
@@ -16,12 +16,12 @@ impl Wish {
     pub(super) fn of(call: &Call<'_>) -> Result<Self, Halt> {
         let name = call.name.trim();
         if name.contains('\n') {
-            return Err(Halt::Failed("a package repository is one line".into()));
+            return refuse("a package repository is one line");
         }
         let Some(mut entry) = Entry::line(name) else {
-            return Err(Halt::Failed(format!(
+            return refuse(format!(
                 "Failed to examine repo '{name}': write `deb [options] uri suite components`"
-            )));
+            ));
         };
         let comps = call.texts("comps")?;
         if !comps.is_empty() {
@@ -38,9 +38,7 @@ impl Wish {
         let enabled = call.arg("enabled").map(Value::is_truthy);
         if let Some(disabled) = call.arg("disabled").map(Value::is_truthy) {
             if enabled.is_some() {
-                return Err(Halt::Failed(
-                    "Only one of enabled/disabled is allowed".into(),
-                ));
+                return refuse("Only one of enabled/disabled is allowed");
             }
             entry.is_disabled = disabled;
         } else {
@@ -48,9 +46,7 @@ impl Wish {
         }
         let file = call.text("file")?;
         if let Some(file) = file.as_ref().filter(|file| !file.starts_with('/')) {
-            return Err(Halt::Failed(format!(
-                "`file: {file}` is not an absolute path"
-            )));
+            return refuse(format!("`file: {file}` is not an absolute path"));
         }
         let line = line(name, &entry);
         Ok(Self { entry, line, file })

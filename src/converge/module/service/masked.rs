@@ -1,7 +1,7 @@
 //! Services are masked and unmasked.
 
 use super::way::{Service, Status, Way};
-use crate::converge::module::command::{act, done, old_new, one};
+use crate::converge::module::command::{act, failure, old_new, one, unchanged};
 use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
 
 /// Masks a service.
@@ -19,9 +19,7 @@ fn mask(call: &Call<'_>, facts: &Facts, wanted: bool) -> Result<Verdict, Halt> {
     let runtime = call.flag("runtime", false);
     let status = service.status(facts)?;
     if status.way != Some(Way::Systemd) {
-        return done(Outcome::failed(
-            "Service masking not available on this minion",
-        ));
+        return failure("Service masking not available on this minion");
     }
     let prefix = if runtime { "runtime " } else { "" };
     let is_masked = move |status: &Status| {
@@ -35,9 +33,7 @@ fn mask(call: &Call<'_>, facts: &Facts, wanted: bool) -> Result<Verdict, Halt> {
     let word = if wanted { "masked" } else { "unmasked" };
     if is_masked(&status) == wanted {
         let verb = if wanted { "is" } else { "was" };
-        return done(Outcome::same(format!(
-            "Service {name} {verb} already {prefix}{word}"
-        )));
+        return unchanged(format!("Service {name} {verb} already {prefix}{word}"));
     }
     let changes = one(&format!("{prefix}masked"), old_new(!wanted, wanted));
     let predicted = Outcome::would(

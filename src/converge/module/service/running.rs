@@ -4,7 +4,7 @@ use super::enabled::{enabling, toggle};
 use super::note::{process_note, with_way};
 use super::way::{Service, Status, Verb, Way, change};
 use crate::converge::module::command::{act, done, one};
-use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
+use crate::converge::{Call, Facts, Halt, Outcome, Verdict, refuse};
 use crate::host::change::Change;
 use crate::value::{Map, Value};
 
@@ -23,10 +23,10 @@ struct Wish {
 impl Wish {
     fn of(call: &Call<'_>, runs: bool) -> Result<Self, Halt> {
         if call.args.contains_key("enabled") {
-            return Err(Halt::Failed(format!(
+            return refuse(format!(
                 "Service {} uses non-existent option \"enabled\".  Perhaps \"enable\" option was intended?",
                 call.name
-            )));
+            ));
         }
         Ok(Self {
             service: Service::of(call)?,

@@ -2,7 +2,7 @@
 
 use super::note::{process_note, with_way};
 use super::way::{Service, Status, Verb, change};
-use crate::converge::module::command::{act, done, one};
+use crate::converge::module::command::{act, failure, one, unchanged};
 use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
 use crate::value::Map;
 
@@ -11,13 +11,11 @@ pub(super) fn watch(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     let function = call.text("sfun")?.unwrap_or_else(|| call.fun.to_owned());
     let service = Service::of(call)?;
     if function != "running" && function != "dead" {
-        return done(Outcome::failed(format!(
-            "Unable to trigger watch for service.{function}"
-        )));
+        return failure(format!("Unable to trigger watch for service.{function}"));
     }
     let status = service.status(facts)?;
     if function == "dead" && !status.is_running {
-        return done(Outcome::same("Service is already stopped"));
+        return unchanged("Service is already stopped");
     }
     let (verb, word) = reaction(call, &function, &status);
     let past = if verb == Verb::Stop {

@@ -1,7 +1,7 @@
 //! How a machine starts and stops services, what it says of one, and the commands for it.
 
-use crate::converge::module::command::{answer, asked, field};
-use crate::converge::{Call, Facts, Halt};
+use crate::converge::module::command::{answer, asked, field, quoted};
+use crate::converge::{Call, Facts, Halt, refuse};
 use crate::host::change::{Change, Run};
 use crate::host::fact::Domain;
 use crate::text::quoted;
@@ -74,7 +74,7 @@ impl Service {
         let name = call.name.trim().to_owned();
         let is_odd = |sign: char| sign == '/' || sign.is_control() || sign.is_whitespace();
         if name.is_empty() || name.starts_with('-') || name.contains(is_odd) {
-            return Err(Halt::Failed(format!("`{name}` is no name of a service")));
+            return refuse(format!("`{name}` is no name of a service"));
         }
         Ok(Self {
             name,

@@ -3,7 +3,7 @@
 use super::keys::{Standing, standing, without};
 use super::place::{Place, commit};
 use super::wanted::{title, wanted};
-use crate::converge::module::command::{done, one};
+use crate::converge::module::command::{failure, one, unchanged};
 use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict};
 use crate::value::Map;
 
@@ -14,7 +14,7 @@ pub(super) fn absent(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
         .is_some_and(|source| !source.is_empty());
     let keys = match wanted(call)? {
         Ok(keys) => keys,
-        Err(why) if is_file => return done(Outcome::failed(why)),
+        Err(why) if is_file => return failure(why),
         // What is no key is not there.
         Err(_) => Vec::new(),
     };
@@ -25,7 +25,7 @@ pub(super) fn absent(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
         Mode::Apply => "Key not present",
     };
     let Some(place) = Place::of(call, facts)? else {
-        return done(Outcome::same(nothing));
+        return unchanged(nothing);
     };
     let text = keys
         .iter()
@@ -34,7 +34,7 @@ pub(super) fn absent(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
             without(&text, &key.text)
         });
     if text == place.text() {
-        return done(Outcome::same(nothing));
+        return unchanged(nothing);
     }
     let would = format!("Key {title} for user {name} is set for removal");
     let predicted = Outcome::would(Map::new(), would);

@@ -3,7 +3,7 @@
 use super::keys::{Key, Standing, standing, with, without};
 use super::place::{Place, commit, no_user};
 use super::wanted::{INVALID, key};
-use crate::converge::module::command::{done, one};
+use crate::converge::module::command::{done, failure, one, unchanged};
 use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict};
 use crate::value::Map;
 
@@ -15,7 +15,7 @@ pub(super) fn manage(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     for text in &names {
         match key(call, text)? {
             Some(key) => wished.push(key),
-            None => return done(Outcome::failed(INVALID)),
+            None => return failure(INVALID),
         }
     }
     let Some(place) = Place::of(call, facts)? else {
@@ -59,7 +59,7 @@ pub(super) fn manage(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
         text = with(&text, key);
     }
     if changes.is_empty() {
-        return done(Outcome::same(same.join("\n")));
+        return unchanged(same.join("\n"));
     }
     let predicted = Outcome::would(Map::new(), would.join("\n"));
     commit(&place, text, facts, (predicted, changes, same.join("\n")))

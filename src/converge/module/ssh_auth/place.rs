@@ -1,9 +1,10 @@
 //! The file of a user's keys, and how it is written.
 
 use crate::converge::module::accounts::{User, check_name, user};
-use crate::converge::module::command::{act, all_known};
+use crate::converge::module::command::{act_or_fail, need};
+use crate::converge::module::step;
 use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
-use crate::host::change::{Change, Like, Write};
+use crate::host::change::{Change, Like};
 use crate::host::fact::Fact;
 use crate::value::Map;
 
@@ -57,29 +58,20 @@ impl Place {
     fn write(&self, text: String, facts: &Facts) -> Result<Vec<Change>, Halt> {
         let folder = self.path.rsplit_once('/').map_or("/", |(folder, _)| folder);
         let folder = if folder.is_empty() { "/" } else { folder };
-        all_known(
+        need(
             facts,
             [Fact::Target(folder.into()), Fact::Target(self.path.clone())],
         )?;
         let mut steps = Vec::new();
         if facts.target(folder)?.is_none() {
-            steps.push(Change::Folder {
-                path: folder.to_owned(),
-                parents: true,
-                like: self.like(0o700),
-            });
+            steps.push(step::folders(folder, self.like(0o700)));
         }
         let like = if facts.target(&self.path)?.is_some() {
             Like::default()
         } else {
             self.like(0o600)
         };
-        steps.push(Change::Write(Write {
-            path: self.path.clone(),
-            bytes: text.into_bytes(),
-            like,
-            secret: false,
-        }));
+        steps.push(step::write(&self.path, text, like));
         Ok(steps)
     }
 }
@@ -99,10 +91,6 @@ pub(super) fn commit(
     (predicted, changes, was): (Outcome, Map, String),
 ) -> Result<Verdict, Halt> {
     let steps = place.write(text, facts)?;
-    act(predicted, steps, move |complaint, _| {
-        Ok(match complaint {
-            None => Outcome::changed(changes.clone(), was.clone()),
-            Some(why) => Outcome::failed(format!("Could not write to key file: {why}")),
-        })
-    })
+    let outcome = Outcome::changed(changes, was);
+    act_or_fail(predicted, steps, outcome, "Could not write to key file: ")
 }

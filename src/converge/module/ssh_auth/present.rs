@@ -3,7 +3,7 @@
 use super::keys::{Standing, standing, with};
 use super::place::{Place, commit, no_user};
 use super::wanted::{title, wanted};
-use crate::converge::module::command::{done, one};
+use crate::converge::module::command::{done, failure, one, unchanged};
 use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict};
 use crate::value::Map;
 
@@ -11,7 +11,7 @@ use crate::value::Map;
 pub(super) fn present(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     let keys = match wanted(call)? {
         Ok(keys) => keys,
-        Err(why) => return done(Outcome::failed(why)),
+        Err(why) => return failure(why),
     };
     let title = title(call, &keys)?;
     let name = call.required("user")?;
@@ -43,9 +43,9 @@ pub(super) fn present(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     }
     let (would, was, word) = match worst {
         Standing::Same => {
-            return done(Outcome::same(format!(
+            return unchanged(format!(
                 "The authorized host key {title} is already present for user {name}"
-            )));
+            ));
         }
         Standing::Differs => ("updated", "updated", "Updated"),
         Standing::Missing => ("added", "added", "New"),

@@ -1,7 +1,7 @@
 //! The keys that a state is about.
 
 use super::keys::{Key, full_kind, split_options};
-use crate::converge::{Call, Halt};
+use crate::converge::{Call, Halt, refuse};
 
 /// The complaint about a key that is none.
 pub(super) const INVALID: &str = "Invalid public ssh key, most likely has spaces or invalid syntax";
@@ -21,9 +21,7 @@ pub(super) fn key(call: &Call<'_>, name: &str) -> Result<Option<Key>, Halt> {
     let (text, comment) = name.split_once(char::is_whitespace).unwrap_or((name, ""));
     let kind = call.text("enc")?.unwrap_or_else(|| "ssh-rsa".to_owned());
     let Some(kind) = full_kind(&kind) else {
-        return Err(Halt::Failed(format!(
-            "Incorrect encryption key type '{kind}'."
-        )));
+        return refuse(format!("Incorrect encryption key type '{kind}'."));
     };
     let comment = comment.trim();
     let key = Key {
@@ -47,8 +45,7 @@ fn source_keys(call: &Call<'_>, source: &str) -> Result<Result<Vec<Key>, String>
     let Some(path) = source.strip_prefix("salt://") else {
         return Ok(Err(missing));
     };
-    let read = call.world.roots.read(path);
-    let Some(bytes) = read.map_err(|error| Halt::Failed(error.to_string()))? else {
+    let Some(bytes) = call.world.roots.read(path)? else {
         return Ok(Err(missing));
     };
     let options = call.texts("options")?;

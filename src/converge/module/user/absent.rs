@@ -1,7 +1,7 @@
 //! A user is removed.
 
 use crate::converge::module::accounts::{Groups, ask, check_name, user};
-use crate::converge::module::command::{act, done, one, run};
+use crate::converge::module::command::{act, one, quoted, run, unchanged};
 use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
 use crate::host::fact::Domain;
 use crate::text::quoted;
@@ -13,7 +13,7 @@ pub(super) fn absent(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     let name = call.name.to_owned();
     ask(facts, &name)?;
     let Some(before) = user(facts, &name)? else {
-        return done(Outcome::same(format!("User {name} is not present")));
+        return unchanged(format!("User {name} is not present"));
     };
     let groups = Groups::of(facts)?.of_user(&before);
     let predicted = Outcome::would(Map::new(), format!("User {name} set for removal"));

@@ -4,7 +4,8 @@ use super::create::create;
 use super::steps::{account_change, days_step, long_name, password_step};
 use super::wish::{HIDDEN, Wish};
 use crate::converge::module::accounts::{DAYS, GECOS, Groups, User, ask, user};
-use crate::converge::module::command::{act, done};
+use crate::converge::module::command::{act, failure, quoted, unchanged};
+use crate::converge::module::step;
 use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict};
 use crate::host::change::{Change, Like};
 use crate::text::quoted;
@@ -25,10 +26,10 @@ pub(super) fn present(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
         .collect();
     if !missing.is_empty() {
         if call.mode == Mode::Apply {
-            return done(Outcome::failed(format!(
+            return failure(format!(
                 "The following group(s) are not present: {}",
                 missing.join(",")
-            )));
+            ));
         }
         if let Some(wanted) = &mut wish.groups {
             wanted.retain(|name| !missing.contains(name));
@@ -39,11 +40,11 @@ pub(super) fn present(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     };
     let differences = wish.differences(&user, &groups);
     if let Some(why) = wish.forbidden(&user, &differences) {
-        return done(Outcome::failed(why));
+        return failure(why);
     }
     if differences.is_empty() {
         let comment = format!("User {} is present and up to date", wish.name);
-        return done(Outcome::same(comment));
+        return unchanged(comment);
     }
     change(wish, user, &groups, (&differences, &missing))
 }
@@ -91,10 +92,7 @@ fn change(
             "These values could not be changed: {}\n{why}",
             Value::from(left)
         );
-        Ok(Outcome {
-            changes,
-            ..Outcome::failed(text.trim_end().to_owned())
-        })
+        Ok(Outcome::failed_with(changes, text.trim_end().to_owned()))
     })
 }
 
@@ -153,15 +151,14 @@ fn change_steps(wish: &Wish, user: &User, differences: &Map) -> Vec<Change> {
     if let Some(home) = differences.get("homeDoesNotExist")
         && !(wish.moves_home && user.has_home)
     {
-        steps.push(Change::Folder {
-            path: home.to_string(),
-            parents: false,
-            like: Like {
+        steps.push(step::folder(
+            &home.to_string(),
+            Like {
                 mode: Some(0o755),
                 user: Some(wish.name.clone()),
                 group: Some(user.gid.to_string()),
             },
-        });
+        ));
         // A home is a fact of accounts too.
         steps.push(account_change("true".to_owned()));
     }

@@ -2,7 +2,7 @@
 
 use super::hash::{self, Password};
 use crate::converge::module::accounts::{GECOS, Groups, User, check_name};
-use crate::converge::{Call, Halt};
+use crate::converge::{Call, Halt, refuse};
 use crate::value::{Map, Value};
 
 /// The days of a password that people set, by their argument and `chage`'s option, and their
@@ -238,10 +238,10 @@ fn gecos(call: &Call<'_>) -> Result<[Option<String>; 5], Halt> {
         let text = call.text(key)?;
         let is_last = place == 4;
         if let Some(text) = text.as_ref().filter(|text| !is_last && text.contains(',')) {
-            return Err(Halt::Failed(format!("Unsupported char ',' in {text}")));
+            return refuse(format!("Unsupported char ',' in {text}"));
         }
         if let Some(text) = text.as_ref().filter(|text| text.contains([':', '\n'])) {
-            return Err(Halt::Failed(format!("Unsupported char ':' in {text}")));
+            return refuse(format!("Unsupported char ':' in {text}"));
         }
         all[place] = text;
     }
@@ -256,13 +256,13 @@ fn password(call: &Call<'_>) -> Result<Option<Password>, Halt> {
         return Ok(None);
     };
     if text.contains(['\n', '\0']) {
-        return Err(Halt::Failed("a password has one line only".into()));
+        return refuse("a password has one line only");
     }
     if call.flag("hash_password", false) {
         return Ok(Some(Password::Plain(text)));
     }
     if text.contains(':') {
-        return Err(Halt::Failed("a password's hash has no colon".into()));
+        return refuse("a password's hash has no colon");
     }
     Ok(Some(Password::Hash(text)))
 }

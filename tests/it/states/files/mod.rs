@@ -282,9 +282,9 @@ impl Case {
             panic!("{}: no {}.{}", self.name, call.state, call.fun);
         };
         for key in call.args.keys() {
-            let known = function.required.iter().chain(function.optional);
+            let known = function.required().chain(function.optional());
             assert!(
-                known.into_iter().any(|it| *it == &**key),
+                known.into_iter().any(|it| it == &**key),
                 "{}: `{key}` is no argument of {}",
                 self.name,
                 call.fun
