@@ -99,10 +99,12 @@ pub enum Requisite {
     Onchanges,
     OnchangesAny,
     Listen,
+    /// The other side of `prereq`, which nobody writes: what goes before a chunk that it tested.
+    Prerequired,
 }
 
 impl Requisite {
-    /// All of them.
+    /// All that people write.
     pub const ALL: [Self; 11] = [
         Self::Require,
         Self::RequireAny,
@@ -116,6 +118,15 @@ impl Requisite {
         Self::OnchangesAny,
         Self::Listen,
     ];
+
+    /// A `watch` of a module that cannot be told of changes is a `require` (S23).
+    pub(crate) fn effective(self, watches: impl Fn() -> bool) -> Self {
+        match self {
+            Self::Watch if !watches() => Self::Require,
+            Self::WatchAny if !watches() => Self::RequireAny,
+            other => other,
+        }
+    }
 
     /// The word that people write.
     pub fn word(self) -> &'static str {
@@ -131,6 +142,7 @@ impl Requisite {
             Self::Onchanges => "onchanges",
             Self::OnchangesAny => "onchanges_any",
             Self::Listen => "listen",
+            Self::Prerequired => "prerequired",
         }
     }
 }
@@ -150,4 +162,23 @@ pub struct Low {
     pub ordering: Ordering,
     /// Whether any chunk has a requisite. A tree without runs in written order on all its hosts.
     pub has_links: bool,
+}
+
+impl Low {
+    /// The chunks that the links of one chunk lead to, for these kinds of links, in the order of
+    /// writing.
+    pub fn wanted_by(
+        &self,
+        chunk: ChunkIndex,
+        is_kind: impl Fn(Requisite) -> bool,
+    ) -> impl Iterator<Item = &Chunk> {
+        let links = self.chunks.get(chunk as usize).map(|chunk| &chunk.links);
+        let links = links.into_iter().flatten();
+        let sets = links.filter_map(move |link| match link.target {
+            Target::Set(set) if is_kind(link.kind) => self.sets.get(set as usize),
+            _ => None,
+        });
+        sets.flatten()
+            .filter_map(|index| self.chunks.get(*index as usize))
+    }
 }

@@ -34,7 +34,7 @@ fn weight(kind: Requisite) -> u8 {
         Requisite::Watch => 7,
         Requisite::WatchAny => 8,
         Requisite::Prereq => 9,
-        Requisite::Listen => 10,
+        Requisite::Listen | Requisite::Prerequired => 10,
     }
 }
 
@@ -99,11 +99,7 @@ fn effective(chunk: &Chunk, kind: Requisite) -> Requisite {
             .0
             .is_some_and(|module| module.watch.is_some())
     };
-    match kind {
-        Requisite::Watch if !watches() => Requisite::Require,
-        Requisite::WatchAny if !watches() => Requisite::RequireAny,
-        other => other,
-    }
+    kind.effective(watches)
 }
 
 impl Graph<'_> {

@@ -454,10 +454,15 @@ impl Engine {
         let Ran::Done(place) = self.ran[chunk as usize] else {
             return false;
         };
+        self.ends_run(chunk, &self.results[place as usize])
+    }
+
+    /// Whether a result of a chunk, if it is a failure, ends the run.
+    pub(super) fn ends_run(&self, chunk: ChunkIndex, result: &StateResult) -> bool {
         let keyword = self.low.chunks[chunk as usize].keywords.get("failhard");
         self.setup.mode == Mode::Apply
             && keyword.map_or(self.setup.failhard, Value::is_truthy)
-            && self.results[place as usize].outcome.result == Some(false)
+            && result.outcome.result == Some(false)
     }
 
     /// Begins the next chunk of the order, or what comes after all of them.

@@ -7,46 +7,10 @@ use crate::value::FoldMap;
 /// The place of a set of chunks: those of the low data, then those made here.
 pub(super) type Set = u32;
 
-/// What a chunk asks of others, in the order in which the classic ordering looks at it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Kind {
-    Require,
-    RequireAny,
-    Watch,
-    WatchAny,
-    Prereq,
-    Onfail,
-    OnfailAny,
-    OnfailAll,
-    Onchanges,
-    OnchangesAny,
-    /// The other side of `prereq`: what goes before a chunk that it has tested.
-    Prerequired,
-}
-
-impl Kind {
-    /// The word that people write.
-    pub(super) fn word(self) -> &'static str {
-        match self {
-            Self::Require => "require",
-            Self::RequireAny => "require_any",
-            Self::Watch => "watch",
-            Self::WatchAny => "watch_any",
-            Self::Prereq => "prereq",
-            Self::Onfail => "onfail",
-            Self::OnfailAny => "onfail_any",
-            Self::OnfailAll => "onfail_all",
-            Self::Onchanges => "onchanges",
-            Self::OnchangesAny => "onchanges_any",
-            Self::Prerequired => "prerequired",
-        }
-    }
-}
-
 /// One thing that a chunk waits for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Need {
-    pub(super) kind: Kind,
+    pub(super) kind: Requisite,
     /// None if it leads to nothing.
     pub(super) set: Option<Set>,
     /// Its place among the links of the chunk.
@@ -82,16 +46,17 @@ impl Graph {
                     .is_some_and(|it| it.watch.is_some())
             };
             for (place, link) in chunk.links.iter().enumerate() {
-                let Some(kind) = kind_of(link.kind, watches) else {
+                if link.kind == Requisite::Listen {
                     continue;
-                };
+                }
+                let kind = link.kind.effective(watches);
                 let set = graph.target(low, link);
                 let link = count(place);
                 graph.needs.push(Need { kind, set, link });
             }
             for set in before.get(&count(at)).into_iter().flatten() {
                 graph.needs.push(Need {
-                    kind: Kind::Prerequired,
+                    kind: Requisite::Prerequired,
                     set: Some(*set),
                     link: 0,
                 });
@@ -99,7 +64,7 @@ impl Graph {
             // What became a `require` goes after what was one.
             graph.needs[first..].sort_by_key(|need| {
                 let link = chunk.links.get(need.link as usize);
-                let moved = matches!(need.kind, Kind::Require | Kind::RequireAny)
+                let moved = matches!(need.kind, Requisite::Require | Requisite::RequireAny)
                     && link.is_some_and(|it| {
                         !matches!(it.kind, Requisite::Require | Requisite::RequireAny)
                     });
@@ -173,23 +138,6 @@ impl Graph {
 fn without(set: &[ChunkIndex], disabled: &[bool]) -> Box<[ChunkIndex]> {
     let stays = |chunk: &ChunkIndex| !disabled.get(*chunk as usize).copied().unwrap_or(false);
     set.iter().copied().filter(stays).collect()
-}
-
-/// A `watch` of a module that cannot watch is a `require` (S23).
-fn kind_of(requisite: Requisite, watches: impl Fn() -> bool) -> Option<Kind> {
-    Some(match requisite {
-        Requisite::Watch if watches() => Kind::Watch,
-        Requisite::WatchAny if watches() => Kind::WatchAny,
-        Requisite::Require | Requisite::Watch => Kind::Require,
-        Requisite::RequireAny | Requisite::WatchAny => Kind::RequireAny,
-        Requisite::Prereq => Kind::Prereq,
-        Requisite::Onfail => Kind::Onfail,
-        Requisite::OnfailAny => Kind::OnfailAny,
-        Requisite::OnfailAll => Kind::OnfailAll,
-        Requisite::Onchanges => Kind::Onchanges,
-        Requisite::OnchangesAny => Kind::OnchangesAny,
-        Requisite::Listen => return None,
-    })
 }
 
 /// A count as it is stored.

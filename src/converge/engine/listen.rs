@@ -7,7 +7,7 @@ use super::doing::{Doing, Purpose};
 use super::engine::{Engine, Listeners, Next, Phase};
 use super::result::{Ran, StateResult};
 use super::setup::Stamp;
-use crate::converge::{ChunkIndex, Mode, Outcome, Requisite, SetIndex, Target};
+use crate::converge::{ChunkIndex, Outcome, Requisite, SetIndex, Target};
 use crate::value::{FoldMap, FoldSet, Value};
 
 impl Engine {
@@ -39,16 +39,8 @@ impl Engine {
     }
 
     fn is_failed_listener(&self) -> bool {
-        let Some(last) = self.results.last() else {
-            return false;
-        };
-        let Some(chunk) = last.chunk else {
-            return false;
-        };
-        let keyword = self.low.chunks[chunk as usize].keywords.get("failhard");
-        self.setup.mode == Mode::Apply
-            && keyword.map_or(self.setup.failhard, Value::is_truthy)
-            && last.outcome.result == Some(false)
+        let last = self.results.last();
+        last.is_some_and(|last| last.chunk.is_some_and(|chunk| self.ends_run(chunk, last)))
     }
 
     /// Finds those that are to react, in the order of running.
@@ -100,7 +92,7 @@ impl Engine {
     pub(super) fn changed_watched(&self, doing: &Doing) -> Value {
         let mut names = Vec::new();
         for need in self.graph.needs(doing.chunk) {
-            if need.kind != super::graph::Kind::Watch {
+            if need.kind != Requisite::Watch {
                 continue;
             }
             for chunk in need

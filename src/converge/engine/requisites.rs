@@ -6,11 +6,11 @@ use std::fmt::Write as _;
 use super::doing::{Doing, Purpose};
 use super::engine::{Engine, Next};
 use super::frame::Frame;
-use super::graph::{Kind, Need, Set};
+use super::graph::{Need, Set};
 use super::result::{Ran, StateResult, Tested};
 use super::setup::Stamp;
 use super::standing::{Standing, Status, Verdicts};
-use crate::converge::{ChunkIndex, Ordering, Outcome};
+use crate::converge::{ChunkIndex, Ordering, Outcome, Requisite};
 use crate::value::Value;
 
 /// So often is a chunk looked at; more means that it waits for itself.
@@ -108,10 +108,10 @@ impl Engine {
             return Status::Lost;
         }
         let range = 0..needs.len();
-        let mut last: Option<(Kind, super::standing::Marks)> = None;
+        let mut last: Option<(Requisite, super::standing::Marks)> = None;
         for place in range {
             let Need { kind, set, .. } = self.graph.needs(chunk)[place];
-            let Some(set) = set.filter(|_| !(testing && kind == Kind::Prerequired)) else {
+            let Some(set) = set.filter(|_| !(testing && kind == Requisite::Prerequired)) else {
                 continue;
             };
             match self.advance(kind, set) {
@@ -142,8 +142,8 @@ impl Engine {
         }
     }
 
-    fn standing(&self, kind: Kind, set: Set) -> &Standing {
-        if kind == Kind::Prereq {
+    fn standing(&self, kind: Requisite, set: Set) -> &Standing {
+        if kind == Requisite::Prereq {
             &self.tested_standings[&set].1
         } else {
             &self.standings[set as usize]
@@ -151,9 +151,9 @@ impl Engine {
     }
 
     /// Counts the results of a set that have come since it was last looked at.
-    fn advance(&mut self, kind: Kind, set: Set) -> Reached {
+    fn advance(&mut self, kind: Requisite, set: Set) -> Reached {
         let items = self.graph.items(set);
-        if kind == Kind::Prereq {
+        if kind == Requisite::Prereq {
             let epoch = self.epoch;
             let entry = self.tested_standings.entry(set).or_default();
             if entry.0 != epoch {
@@ -189,16 +189,16 @@ impl Engine {
     fn begin_walk(&mut self, chunk: ChunkIndex, testing: bool) {
         for place in 0..self.graph.needs(chunk).len() {
             let Need { kind, set, .. } = self.graph.needs(chunk)[place];
-            let (Some(set), Kind::Prereq | Kind::Prerequired) = (set, kind) else {
+            let (Some(set), Requisite::Prereq | Requisite::Prerequired) = (set, kind) else {
                 continue;
             };
-            if kind == Kind::Prerequired && testing {
+            if kind == Requisite::Prerequired && testing {
                 continue;
             }
             let from = self.standings[set as usize].cursor as usize;
             for target in &self.graph.items(set)[from..] {
                 let at = *target as usize;
-                if kind == Kind::Prerequired {
+                if kind == Requisite::Prerequired {
                     self.goes_before[at] = true;
                 } else if self.is_to_be_tested(*target) {
                     self.tests[at] = true;
@@ -250,9 +250,9 @@ impl Engine {
         let classic = self.low.ordering == Ordering::Classic;
         while let Some(need) = self.graph.needs(frame.chunk).get(frame.need as usize) {
             let passed_over = match need.kind {
-                Kind::Prerequired => testing,
+                Requisite::Prerequired => testing,
                 // Salt up to 3007 does not call these.
-                Kind::OnfailAll => classic,
+                Requisite::OnfailAll => classic,
                 _ => false,
             };
             let items = need.set.filter(|_| !passed_over).map(|set| {
@@ -262,7 +262,7 @@ impl Engine {
             while let Some(target) = items.and_then(|it| it.get(frame.item as usize)) {
                 frame.item += 1;
                 let tested =
-                    need.kind == Kind::Prereq && !classic && self.tested.contains_key(target);
+                    need.kind == Requisite::Prereq && !classic && self.tested.contains_key(target);
                 if matches!(self.ran[*target as usize], Ran::No) && !tested {
                     frame.called = Some(*target);
                     return Some(*target);
@@ -398,7 +398,7 @@ impl Engine {
             let Some(set) = need.set else {
                 continue;
             };
-            let standing = if need.kind == Kind::Prereq {
+            let standing = if need.kind == Requisite::Prereq {
                 match self.tested_standings.get(&set) {
                     Some((_, standing)) => standing,
                     None => continue,

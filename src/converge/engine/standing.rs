@@ -1,7 +1,6 @@
 //! How the states that a requisite leads to have come out, counted once (S22–S27).
 
-use super::graph::Kind;
-use crate::converge::{ChunkIndex, Outcome};
+use crate::converge::{ChunkIndex, Outcome, Requisite};
 
 /// The most failed states that are named to one that waits for them.
 const MOST_NAMED: usize = 16;
@@ -125,39 +124,40 @@ pub(super) struct Verdicts {
 
 impl Verdicts {
     /// Adds the marks of all targets of one kind.
-    pub(super) fn add(&mut self, kind: Kind, marks: Marks) {
+    pub(super) fn add(&mut self, kind: Requisite, marks: Marks) {
         match kind {
-            Kind::Require | Kind::Prerequired => self.fail |= marks.has(Marks::FALSE),
-            Kind::RequireAny => {
+            Requisite::Require | Requisite::Prerequired => self.fail |= marks.has(Marks::FALSE),
+            Requisite::RequireAny => {
                 self.fail |= marks.has(Marks::FALSE) && !marks.has(Marks::MET);
             }
-            Kind::Watch => {
+            Requisite::Watch => {
                 self.fail |= marks.has(Marks::FALSE);
                 self.change |= marks.has(Marks::CHANGED);
             }
-            Kind::WatchAny => {
+            Requisite::WatchAny => {
                 let met = marks.has(Marks::CHANGED) || marks.has(Marks::SAME);
                 self.fail |= marks.has(Marks::FALSE) && !met;
                 self.change |= marks.has(Marks::CHANGED);
             }
-            Kind::Prereq => {
+            Requisite::Prereq => {
                 self.fail |= marks.has(Marks::FALSE);
                 self.premet |= marks.has(Marks::NONE);
                 self.pre |= marks.has(Marks::TRUE);
             }
-            Kind::Onfail | Kind::OnfailAny => {
+            Requisite::Onfail | Requisite::OnfailAny => {
                 self.onfail |= marks.has(Marks::TRUE) && !marks.has(Marks::BAD);
             }
-            Kind::OnfailAll => self.onfail |= marks.has(Marks::TRUE),
-            Kind::Onchanges => {
+            Requisite::OnfailAll => self.onfail |= marks.has(Marks::TRUE),
+            Requisite::Onchanges => {
                 self.onchanges |= marks.has(Marks::UNCHANGED);
                 self.onchanges_met |= marks.has(Marks::CHANGED);
             }
-            Kind::OnchangesAny => {
+            Requisite::OnchangesAny => {
                 let met = marks.has(Marks::CHANGED);
                 self.onchanges |= marks.has(Marks::UNCHANGED) && !met;
                 self.onchanges_met |= met;
             }
+            Requisite::Listen => {}
         }
     }
 

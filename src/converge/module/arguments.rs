@@ -19,6 +19,16 @@ impl<'a> Call<'a> {
             .transpose()
     }
 
+    /// A text that is not empty.
+    pub fn filled(&self, key: &str) -> Result<Option<String>, Halt> {
+        Ok(self.text(key)?.filter(|text| !text.is_empty()))
+    }
+
+    /// A text, or this one if there is none.
+    pub fn text_or(&self, key: &str, otherwise: &str) -> Result<String, Halt> {
+        Ok(self.text(key)?.unwrap_or_else(|| otherwise.to_owned()))
+    }
+
     /// A text that must be there.
     pub fn required(&self, key: &str) -> Result<String, Halt> {
         self.text(key)?.ok_or_else(|| {

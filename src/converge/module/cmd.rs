@@ -1,6 +1,6 @@
 //! The state module `cmd`: commands and scripts that are run.
 
-use crate::converge::module::command::failure;
+use crate::converge::module::command::{act_on_outputs, failure};
 use std::sync::Arc;
 
 use crate::converge::shell::{output, setting};
@@ -82,7 +82,7 @@ fn predicted(call: &Call<'_>, quote: char) -> Outcome {
 
 /// The working folder that is asked for and is not there.
 fn lost_folder(call: &Call<'_>, facts: &Facts) -> Result<Option<Outcome>, Halt> {
-    let Some(cwd) = call.text("cwd")?.filter(|cwd| !cwd.is_empty()) else {
+    let Some(cwd) = call.filled("cwd")? else {
         return Ok(None);
     };
     let is_there = facts
@@ -112,13 +112,10 @@ fn run(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
         return tested_run(call, &command, &name, facts);
     }
     let told = Told::of(call, "\"");
-    Ok(Verdict::Act(Deed {
-        predicted: predicted(call, '"'),
-        steps: vec![Change::Run(command)],
-        finish: Finish::Ask(Box::new(
-            move |outputs, _| Ok(told.outcome(outputs.first())),
-        )),
-    }))
+    let steps = vec![Change::Run(command)];
+    act_on_outputs(predicted(call, '"'), steps, move |ended, _| {
+        Ok(told.outcome(ended.outputs.first()))
+    })
 }
 
 fn tested_run(call: &Call<'_>, command: &Run, name: &str, facts: &Facts) -> Result<Verdict, Halt> {
@@ -410,11 +407,10 @@ fn script(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
         command(call, format!("{} {args}", quoted(&source)))?
     };
     let told = Told::of(call, "'");
-    Ok(Verdict::Act(Deed {
-        predicted: predicted(call, '\''),
-        steps: vec![Change::Run(run)],
-        finish: Finish::Ask(Box::new(move |outputs, _| Ok(told.outcome(outputs.last())))),
-    }))
+    let steps = vec![Change::Run(run)];
+    act_on_outputs(predicted(call, '\''), steps, move |ended, _| {
+        Ok(told.outcome(ended.outputs.last()))
+    })
 }
 
 /// Puts what it reads into a file that nobody else can read or guess, and runs it; the file goes

@@ -1,6 +1,6 @@
 //! The state module `module`: functions of execution modules, called as states.
 
-use crate::converge::module::command::{failure, unchanged};
+use crate::converge::module::command::{act_on_outputs, failure, unchanged};
 use std::sync::Arc;
 
 use crate::converge::execution::{Asked, ask, is_known};
@@ -214,13 +214,10 @@ fn run(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
             None => return refuse(form.missing(&[fun])),
         }
     }
-    Ok(Verdict::Act(Deed {
-        predicted: Outcome::would(Map::new(), form.would(&names)),
-        steps,
-        finish: Finish::Ask(Box::new(move |outputs, _| {
-            Ok(form.outcome(&answers, outputs))
-        })),
-    }))
+    let predicted = Outcome::would(Map::new(), form.would(&names));
+    act_on_outputs(predicted, steps, move |ended, _| {
+        Ok(form.outcome(&answers, ended.outputs))
+    })
 }
 
 fn doer(fun: &str) -> Option<&'static Doer> {

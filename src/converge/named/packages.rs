@@ -98,12 +98,13 @@ fn one_line(line: &str) -> Option<Value> {
         .collect();
     let mut words = rest.split_whitespace();
     let (url, suite) = (words.next()?, words.next()?);
-    Some(source(kind, (url, suite), words, &options))
+    Some(source(kind, url, suite, words, &options))
 }
 
 fn source<'a>(
     kind: &str,
-    (url, suite): (&str, &str),
+    url: &str,
+    suite: &str,
     components: impl Iterator<Item = &'a str>,
     options: &Map,
 ) -> Value {
@@ -142,7 +143,7 @@ fn deb822(block: &str) -> Vec<Value> {
         for url in find("uris").split_whitespace() {
             for suite in find("suites").split_whitespace() {
                 let components = find("components").split_whitespace();
-                all.push(source(kind, (url, suite), components, &options));
+                all.push(source(kind, url, suite, components, &options));
             }
         }
     }

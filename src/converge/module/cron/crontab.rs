@@ -1,15 +1,16 @@
 //! The crontab of a user: how one is read and installed.
 
+use super::table::Table;
 use crate::converge::module::accounts::{self, check_name};
-use crate::converge::module::command::{answer, asked, quoted};
-use crate::converge::{Call, Facts, Halt, Mode, refuse};
+use crate::converge::module::command::{act_or_fail, answer, asked, one, quoted};
+use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict, refuse};
 use crate::host::change::{Change, Run};
 use crate::host::fact::Domain;
-use crate::text::quoted;
+use crate::value::Map;
 
 /// The user whose crontab a state is about.
 pub(super) fn user(call: &Call<'_>) -> Result<String, Halt> {
-    let user = call.text("user")?.unwrap_or_else(|| "root".to_owned());
+    let user = call.text_or("user", "root")?;
     check_name(&user)?;
     Ok(user)
 }
@@ -49,4 +50,20 @@ pub(super) fn install(user: &str, text: &str) -> Change {
     run.shown = Some(format!("crontab -u {user} -"));
     run.stdin = Some(text.as_bytes().to_vec());
     Change::Run(run)
+}
+
+/// Installs a table; `would` and `was` are the comments.
+pub(super) fn commit(
+    user: &str,
+    name: &str,
+    table: &Table,
+    would: String,
+    was: String,
+) -> Result<Verdict, Halt> {
+    let steps = vec![install(user, &table.write())];
+    let predicted = Outcome::would(Map::new(), would);
+    let changes = one(user, name);
+    let failed = format!("Cron {name} for user {user} failed to commit with error");
+    let outcome = Outcome::changed(changes, was);
+    act_or_fail(predicted, steps, outcome, format!("{failed} \n"))
 }

@@ -1,7 +1,6 @@
 //! Jobs are put into crontabs and removed from them.
 
-use super::commit::commit;
-use super::crontab::crontab;
+use super::crontab::{commit, crontab};
 use super::table::{Job, Table, When};
 use super::wish::Wish;
 use crate::converge::module::command::unchanged;
@@ -22,7 +21,7 @@ pub(super) fn present(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
         ("added", format!("Cron {name} added to {user}'s crontab"))
     };
     let would = format!("Cron {name} is set to be {would}");
-    commit(&wish.user, &name, &table, (would, was))
+    commit(&wish.user, &name, &table, would, was)
 }
 
 /// Removes a job from a crontab.
@@ -47,5 +46,5 @@ pub(super) fn absent(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     table.jobs.remove(place);
     let would = format!("Cron {name} is set to be removed");
     let was = format!("Cron {name} removed from {}'s crontab", wish.user);
-    commit(&wish.user, &name, &table, (would, was))
+    commit(&wish.user, &name, &table, would, was)
 }

@@ -1,6 +1,5 @@
 //! The `cron` module: jobs and variables of crontabs, in Salt's format (P28).
 
-mod commit;
 mod crontab;
 mod file;
 mod functions;

@@ -1,7 +1,6 @@
 //! Variables are put into crontabs and removed from them.
 
-use super::commit::commit;
-use super::crontab::{crontab, user};
+use super::crontab::{commit, crontab, user};
 use super::table::Table;
 use crate::converge::module::command::unchanged;
 use crate::converge::{Call, Facts, Halt, Mode, Verdict, refuse};
@@ -32,7 +31,7 @@ pub(super) fn env_present(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Hal
     };
     table.variables.push((name.to_owned(), value));
     let would = format!("Cron env {name} is set to be {would}");
-    commit(&user, name, &table, (would, was))
+    commit(&user, name, &table, would, was)
 }
 
 /// Removes a variable from a crontab.
@@ -50,5 +49,5 @@ pub(super) fn env_absent(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt
     table.variables.remove(place);
     let would = format!("Cron env {name} is set to be removed");
     let was = format!("Cron env {name} removed from {user}'s crontab");
-    commit(&user, name, &table, (would, was))
+    commit(&user, name, &table, would, was)
 }

@@ -37,10 +37,7 @@ impl Wish {
         }
         let mut times: [String; 5] = Default::default();
         for (time, key) in times.iter_mut().zip(KEYS) {
-            let text = call
-                .text(key)?
-                .unwrap_or_else(|| "*".to_owned())
-                .to_lowercase();
+            let text = call.text_or(key, "*")?.to_lowercase();
             if text.is_empty() || text.contains(char::is_whitespace) {
                 return refuse(format!("`{key}: {text}` is no time"));
             }

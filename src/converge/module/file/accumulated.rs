@@ -54,23 +54,10 @@ fn texts(value: &Value) -> Vec<Value> {
 /// states that the caller requires or watches come first of all: they are what was charged before.
 pub(super) fn accumulators(call: &Call<'_>, path: &str) -> Option<Value> {
     let (low, own) = call.chunk?;
-    let chunk = low.chunks.get(own as usize)?;
     let mut all = Map::new();
-    for link in &chunk.links {
-        let (Requisite::Require | Requisite::Watch, Target::Set(set)) = (link.kind, link.target)
-        else {
-            continue;
-        };
-        for index in low
-            .sets
-            .get(set as usize)
-            .into_iter()
-            .flat_map(|set| set.iter())
-        {
-            if let Some(chunk) = low.chunks.get(*index as usize) {
-                charge(&mut all, chunk, path);
-            }
-        }
+    let is_charged = |kind| matches!(kind, Requisite::Require | Requisite::Watch);
+    for chunk in low.wanted_by(own, is_charged) {
+        charge(&mut all, chunk, path);
     }
     (!all.is_empty()).then(|| Value::map(all))
 }

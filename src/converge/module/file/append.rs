@@ -129,7 +129,7 @@ enum Ready {
 fn prepare(call: &Call<'_>, facts: &Facts) -> Result<Ready, Halt> {
     // What is asked twice is refused before the file is looked at.
     let several = call.texts("sources")?;
-    if call.text("source")?.is_some_and(|it| !it.is_empty()) && !several.is_empty() {
+    if call.filled("source")?.is_some() && !several.is_empty() {
         return refuse("source and sources are mutually exclusive");
     }
     let edited = open(call, facts)?;

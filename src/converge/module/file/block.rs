@@ -47,12 +47,8 @@ pub(super) fn blockreplace(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Ha
         None => !content.ends_with('\n'),
     };
     let block = Block {
-        start: call
-            .text("marker_start")?
-            .unwrap_or_else(|| "#-- start managed zone --".to_owned()),
-        end: call
-            .text("marker_end")?
-            .unwrap_or_else(|| "#-- end managed zone --".to_owned()),
+        start: call.text_or("marker_start", "#-- start managed zone --")?,
+        end: call.text_or("marker_end", "#-- end managed zone --")?,
         lines: content
             .split("\r\n")
             .flat_map(|line| line.split('\n'))

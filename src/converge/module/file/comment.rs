@@ -16,7 +16,7 @@ pub(super) fn comment(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     let edited = open(call, facts)?;
     edited.there()?;
     let written = call.required("regex")?;
-    let sign = call.text("char")?.unwrap_or_else(|| "#".to_owned());
+    let sign = call.text_or("char", "#")?;
     let bare = unanchored(&written);
     let commented = format!("{sign}{bare}");
     if !is_uncommented(&edited, &sign, bare)? {
@@ -34,7 +34,12 @@ pub(super) fn comment(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
         "Commented lines successfully",
         "Expected commented lines not found",
     ];
-    change(call, facts, &edited, (&regex, &commented), words, |line| {
+    let rewrite = Rewrite {
+        regex,
+        wanted: &commented,
+        words,
+    };
+    change(call, facts, &edited, &rewrite, |line| {
         format!("{sign}{line}")
     })
 }
@@ -44,7 +49,7 @@ pub(super) fn uncomment(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt>
     let edited = open(call, facts)?;
     edited.there()?;
     let written = call.required("regex")?;
-    let sign = call.text("char")?.unwrap_or_else(|| "#".to_owned());
+    let sign = call.text_or("char", "#")?;
     let open = written.trim_start_matches('^');
     let uncommented = format!("^[ \\t]*{open}");
     if !has(&edited, &format!("{sign}[ \\t]*{open}"))? {
@@ -58,14 +63,14 @@ pub(super) fn uncomment(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt>
         "Uncommented lines successfully",
         "Expected uncommented lines not found",
     ];
-    change(
-        call,
-        facts,
-        &edited,
-        (&regex, &uncommented),
+    let rewrite = Rewrite {
+        regex,
+        wanted: &uncommented,
         words,
-        |line| line.trim_start_matches(|it| sign.contains(it)).to_owned(),
-    )
+    };
+    change(call, facts, &edited, &rewrite, |line| {
+        line.trim_start_matches(|it| sign.contains(it)).to_owned()
+    })
 }
 
 fn done(comment: &str) -> Verdict {
@@ -116,12 +121,20 @@ fn is_uncommented(edited: &Edited, sign: &str, bare: &str) -> Result<bool, Halt>
     Ok(false)
 }
 
+/// Which lines become others.
+struct Rewrite<'a> {
+    regex: Regex,
+    /// What the file has when it is done.
+    wanted: &'a str,
+    /// What is said of success and of failure.
+    words: [&'static str; 2],
+}
+
 fn change(
     call: &Call<'_>,
     facts: &Facts,
     edited: &Edited,
-    (regex, wanted): (&Regex, &str),
-    words: [&str; 2],
+    rewrite: &Rewrite<'_>,
     rewritten: impl Fn(&str) -> String,
 ) -> Result<Verdict, Halt> {
     let path = &edited.path;
@@ -134,7 +147,7 @@ fn change(
     let lines = before.split_inclusive('\n');
     let after: String = lines
         .map(|line| {
-            if is_found(regex, line) {
+            if is_found(&rewrite.regex, line) {
                 rewritten(line)
             } else {
                 line.to_owned()
@@ -150,8 +163,8 @@ fn change(
         }
         steps.push(edited.write(after.clone().into_bytes(), false));
     }
-    let is_right = compile(wanted, Flags::MULTI_LINE)?.is_match(after.as_bytes());
-    let mut apply = Outcome::changed(changes, words[usize::from(!is_right)]);
+    let is_right = compile(rewrite.wanted, Flags::MULTI_LINE)?.is_match(after.as_bytes());
+    let mut apply = Outcome::changed(changes, rewrite.words[usize::from(!is_right)]);
     apply.result = Some(is_right);
     Ok(Work {
         test: Outcome::would(

@@ -58,7 +58,7 @@ pub(super) fn of(call: &Call<'_>, facts: &Facts) -> Result<Option<Contents>, Hal
         text.truncate(text.trim_end_matches('\n').trim_end_matches('\r').len());
     }
     let mut secret = value.has_sensitive();
-    if let Some(template) = call.text("template")?.filter(|it| !it.is_empty()) {
+    if let Some(template) = call.filled("template")? {
         if template != "jinja" {
             return refuse(format!(
                 "Specified template format {template} is not supported"
@@ -126,7 +126,7 @@ pub(super) fn reach(within: &Value, path: &str, delimiter: &str) -> Option<Value
 
 /// The text in the encoding that the state names.
 pub(super) fn encoded(call: &Call<'_>, text: String) -> Result<Vec<u8>, Halt> {
-    let Some(name) = call.text("encoding")?.filter(|name| !name.is_empty()) else {
+    let Some(name) = call.filled("encoding")? else {
         return Ok(text.into_bytes());
     };
     let plain: String = name

@@ -38,7 +38,7 @@ pub(super) fn copy(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     if there.is_some() && !force {
         return Ok(kept(&path));
     }
-    let comment = said(&source, [&named, &path], from, facts)?;
+    let comment = said(&source, &named, &path, from, facts)?;
     let mode = match call.mode("mode")? {
         Some(mode) if !preserve => mode,
         _ => from.mode,
@@ -80,7 +80,8 @@ fn fresh(from: &Entry) -> Entry {
 /// What is said of a copy.
 fn said(
     source: &str,
-    [named, path]: [&str; 2],
+    named: &str,
+    path: &str,
     from: &Entry,
     facts: &Facts,
 ) -> Result<String, Halt> {

@@ -4,7 +4,7 @@ use super::pattern::Filter;
 use super::presence::bare;
 use super::source::Source;
 use super::work::{is_folder, join};
-use crate::converge::{Call, Chunk, Facts, Halt, Requisite, Target, refuse};
+use crate::converge::{Call, Chunk, Facts, Halt, Requisite, refuse};
 
 /// The folder of the state tree, and what of it is copied.
 pub(super) struct Tree {
@@ -107,35 +107,19 @@ pub(super) fn keep(call: &Call<'_>, folder: &str, facts: &Facts) -> Result<Vec<S
         return Ok(Vec::new());
     };
     let mut keep = Vec::new();
-    let links = low.chunks.get(own as usize).map(|chunk| &chunk.links);
-    for link in links.into_iter().flatten() {
-        let (Requisite::Require, Target::Set(set)) = (link.kind, link.target) else {
-            continue;
-        };
-        for index in low
-            .sets
-            .get(set as usize)
-            .into_iter()
-            .flat_map(|set| set.iter())
-        {
-            let Some(chunk) = low.chunks.get(*index as usize) else {
-                continue;
-            };
-            if &*chunk.state != "file" {
-                continue;
-            }
-            let path = bare(&chunk.name);
-            let is_inside = super::work::normal(path).starts_with(&format!("{folder}/"));
-            if !is_folder(path, facts)? {
-                keep.push(path.to_owned());
-            } else if is_inside || path == folder {
-                keep.push(path.to_owned());
-                if &*chunk.fun == "recurse" {
-                    keep.extend(kept_by(call, chunk)?);
-                } else {
-                    let below = facts.tree(path)?.unwrap_or_default();
-                    keep.extend(below.iter().map(|(below, _)| join(path, below)));
-                }
+    let required = low.wanted_by(own, |kind| kind == Requisite::Require);
+    for chunk in required.filter(|chunk| &*chunk.state == "file") {
+        let path = bare(&chunk.name);
+        let is_inside = super::work::normal(path).starts_with(&format!("{folder}/"));
+        if !is_folder(path, facts)? {
+            keep.push(path.to_owned());
+        } else if is_inside || path == folder {
+            keep.push(path.to_owned());
+            if &*chunk.fun == "recurse" {
+                keep.extend(kept_by(call, chunk)?);
+            } else {
+                let below = facts.tree(path)?.unwrap_or_default();
+                keep.extend(below.iter().map(|(below, _)| join(path, below)));
             }
         }
     }

@@ -53,7 +53,7 @@ pub(super) fn keyvalue(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> 
     }
     let mut editor = Editor {
         pairs,
-        separator: call.text("separator")?.unwrap_or_else(|| "=".to_owned()),
+        separator: call.text_or("separator", "=")?,
         uncomment: call.text("uncomment")?,
         key_case: !call.flag("key_ignore_case", false),
         value_case: !call.flag("value_ignore_case", false),
@@ -82,7 +82,7 @@ pub(super) fn keyvalue(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> 
         return unchanged("");
     }
     let step = edited.write(editor.content.concat().into_bytes(), is_secret(call));
-    let (test, apply) = said(call, path, &editor.diff, (changes, dropped));
+    let (test, apply) = said(call, path, &editor.diff, changes, dropped);
     if call.mode == Mode::Test && test.result.is_some() {
         return Ok(Verdict::Done(test));
     }
@@ -98,7 +98,8 @@ fn said(
     call: &Call<'_>,
     path: &str,
     diff: &[String],
-    (changes, dropped): (usize, usize),
+    changes: usize,
+    dropped: usize,
 ) -> (Outcome, Outcome) {
     let mut comment =
         format!("File {path} is set to be changed ({changes} lines modified, {dropped} deleted)");

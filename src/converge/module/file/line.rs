@@ -95,11 +95,11 @@ impl Asked {
             }
             Some("ensure") => How::Ensure,
             Some("replace") => How::Replace,
-            Some("insert") => How::Insert(call.text("location")?.filter(|it| !it.is_empty())),
+            Some("insert") => How::Insert(call.filled("location")?),
             Some(other) => return refuse(format!("Unknown mode: \"{other}\"")),
         };
         let (before, after) = (call.text("before")?, call.text("after")?);
-        let matching = call.text("match")?.filter(|it| !it.is_empty());
+        let matching = call.filled("match")?;
         let matching = match matching {
             None if before.is_none() && after.is_none() => content.clone(),
             other => other,

@@ -23,7 +23,7 @@ pub(super) fn owners(
     current: Option<&Entry>,
     facts: &Facts,
 ) -> Result<Owners, Halt> {
-    let user = match call.text("user")?.filter(|it| !it.is_empty()) {
+    let user = match call.filled("user")? {
         Some(user) => Some(user),
         None => call.text("owner")?,
     };

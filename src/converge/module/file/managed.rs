@@ -7,16 +7,16 @@ use super::source::{ENVIRONMENT, Picked, Source, context, mode_of, pick, rendere
 use super::source::{repeats_secrets, sum};
 use super::text::Shown;
 use super::work::{Owners, Work, at, expanded, parent, to};
-use crate::converge::module::command::need;
-use crate::converge::{Call, Deed, Facts, Finish, Halt, Mode, Outcome, Verdict, refuse};
+use crate::converge::module::command::{act_on_outputs, need};
+use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict, refuse};
 use crate::host::RunOutput;
 use crate::host::change::{Change, Run};
 use crate::host::fact::{Entry, Fact};
-use crate::value::{Map, Value};
+use crate::value::Map;
 
 /// Decides `file.managed`.
 pub(super) fn managed(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
-    let checked = call.text("check_cmd")?.filter(|it| !it.is_empty());
+    let checked = call.filled("check_cmd")?;
     let work = work(call, facts)?;
     let work = match work {
         Ready::Done(outcome) => return Ok(Verdict::Done(*outcome)),
@@ -73,7 +73,7 @@ fn work(call: &Call<'_>, facts: &Facts) -> Result<Ready, Halt> {
     if there.is_some_and(Entry::is_folder) {
         return refuse(format!("Specified target {path} is a directory"));
     }
-    let has_source = call.arg("source").is_some_and(Value::is_truthy);
+    let has_source = call.flag("source", false);
     let replace = call.flag("replace", true) && (said.is_some() || has_source);
     let secret = call.is_sensitive("contents");
     let kept = |body, secret, replace, mode| {
@@ -169,7 +169,7 @@ pub(super) fn backup(call: &Call<'_>) -> Result<Backup, Halt> {
 
 fn check_contents(call: &Call<'_>, keeps_mode: bool) -> Result<(), Halt> {
     let count = contents::count(call);
-    let has_source = call.arg("source").is_some_and(Value::is_truthy);
+    let has_source = call.flag("source", false);
     if has_source && count > 0 {
         return refuse(
             "'source' cannot be used in combination with 'contents', 'contents_pillar', or \
@@ -193,7 +193,7 @@ fn check_contents(call: &Call<'_>, keeps_mode: bool) -> Result<(), Halt> {
 /// What Salt does and this does not.
 fn refuse_unknown(call: &Call<'_>) -> Result<(), Halt> {
     for key in ["attrs", "selinux", "signature", "source_hash_sig"] {
-        if call.arg(key).is_some_and(Value::is_truthy) {
+        if call.flag(key, false) {
             return refuse(format!("`{key}` of file.managed is not supported"));
         }
     }
@@ -230,7 +230,7 @@ fn given(
             Mode::Apply => format!("Unable to manage file: {why}"),
         })
     };
-    let template = call.text("template")?.filter(|it| !it.is_empty());
+    let template = call.filled("template")?;
     let (bytes, name) = match &picked.source {
         Source::Tree(name) => {
             let Some(bytes) = call.world.roots.read(name)? else {
@@ -293,7 +293,7 @@ pub(super) fn with_check(
     if work.steps.is_empty() {
         return Ok(work.verdict(call.mode));
     }
-    let folder = call.text("tmp_dir")?.unwrap_or_else(|| "/tmp".to_owned());
+    let folder = call.text_or("tmp_dir", "/tmp")?;
     let ending = call.text("tmp_ext")?.unwrap_or_default();
     let text = format!(
         "umask 077; d=$(mktemp -d {}/unfurl.XXXXXX) || exit 1; f=\"$d\"/file{}; cat >\"$f\"; \
@@ -313,12 +313,9 @@ pub(super) fn with_check(
         return Ok(work.verdict(call.mode));
     }
     let Work { test, apply, steps } = work;
-    let judge = move |results: &[RunOutput], _: &Facts| Ok(judged(results, &apply));
-    Ok(Verdict::Act(Deed {
-        predicted: test,
-        steps,
-        finish: Finish::Ask(Box::new(judge)),
-    }))
+    act_on_outputs(test, steps, move |ended, _| {
+        Ok(judged(ended.outputs, &apply))
+    })
 }
 
 fn judged(results: &[RunOutput], apply: &Outcome) -> Outcome {

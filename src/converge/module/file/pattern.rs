@@ -312,8 +312,8 @@ impl Filter {
 }
 
 /// The patterns of an argument: expressions after `E@`, shell patterns otherwise.
-fn patterns(call: &Call<'_>, key: &str) -> Result<Option<Vec<PathPattern>>, Halt> {
-    if !call.arg(key).is_some_and(Value::is_truthy) {
+fn patterns(call: &Call<'_>, key: &str) -> Result<Option<Vec<Regex>>, Halt> {
+    if !call.flag(key, false) {
         return Ok(None);
     }
     let compiled = call

@@ -167,25 +167,19 @@ fn content(call: &Call<'_>, name: &str, facts: &Facts) -> Result<(Vec<u8>, bool)
             "Recurse failed: Source file salt://{name} not found"
         ));
     };
-    Ok(
-        match call
-            .text("template")?
-            .filter(|it| !it.is_empty())
-            .as_deref()
-        {
-            None => (bytes.to_vec(), false),
-            Some("jinja") => {
-                let text = rendered(call, &bytes, name, &context(call)?, facts)?;
-                let secret = repeats_secrets(call, &text);
-                (text.into_bytes(), secret)
-            }
-            Some(other) => {
-                return refuse(format!(
-                    "Specified template format {other} is not supported"
-                ));
-            }
-        },
-    )
+    Ok(match call.filled("template")?.as_deref() {
+        None => (bytes.to_vec(), false),
+        Some("jinja") => {
+            let text = rendered(call, &bytes, name, &context(call)?, facts)?;
+            let secret = repeats_secrets(call, &text);
+            (text.into_bytes(), secret)
+        }
+        Some(other) => {
+            return refuse(format!(
+                "Specified template format {other} is not supported"
+            ));
+        }
+    })
 }
 
 fn file(

@@ -78,7 +78,7 @@ impl Replaced {
 
 fn replaced(call: &Call<'_>, before: &[u8]) -> Result<Replaced, Halt> {
     let pattern = call.required("pattern")?;
-    let repl = call.text("repl")?.unwrap_or_else(|| "None".to_owned());
+    let repl = call.text_or("repl", "None")?;
     let appends = call.flag("append_if_not_found", false);
     let prepends = call.flag("prepend_if_not_found", false);
     if appends && prepends {

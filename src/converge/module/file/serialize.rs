@@ -73,7 +73,7 @@ pub(super) fn serialize(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt>
         work.test.comment = format!("Dataset will be serialized and stored into {path}");
     }
     told(call, &mut work, existing.filter(|_| !secret), &written);
-    if let Some(command) = call.text("check_cmd")?.filter(|it| !it.is_empty()) {
+    if let Some(command) = call.filled("check_cmd")? {
         return with_check(call, work, &wish, &command);
     }
     Ok(work.verdict(call.mode))
@@ -117,7 +117,7 @@ fn serializer(call: &Call<'_>) -> Result<Serializer, Halt> {
 
 fn dataset(call: &Call<'_>) -> Result<Value, Halt> {
     let said = call.args.get("dataset").filter(|value| !value.is_null());
-    let pillar = call.text("dataset_pillar")?.filter(|it| !it.is_empty());
+    let pillar = call.filled("dataset_pillar")?;
     match (said, pillar) {
         (Some(said), Some(_)) if said.is_truthy() => {
             refuse("Only one of 'dataset' and 'dataset_pillar' is permitted")
@@ -177,7 +177,7 @@ fn text(call: &Call<'_>, value: &Value, serializer: Serializer) -> Result<String
         ));
     }
     if serializer == Serializer::Json {
-        let is_encoded = call.text("encoding")?.is_some_and(|it| !it.is_empty());
+        let is_encoded = call.filled("encoding")?.is_some();
         return Ok(json::text(value, &json::Style::of(&options, is_encoded)) + "\n");
     }
     if options

@@ -6,8 +6,7 @@ use super::text::decoded;
 use super::work::{ask, base, quoted};
 use crate::converge::{Call, Facts, Halt, Template, refuse};
 use crate::host::fact::Domain;
-use crate::text::quoted_always;
-use crate::value::{Map, Secrets, Value};
+use crate::value::{Map, Secrets};
 
 /// A place that content comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,7 +74,7 @@ pub(super) const ENVIRONMENT: &str = "base";
 
 /// The source that a state names, or the first of several that is there.
 pub(super) fn pick(call: &Call<'_>, facts: &Facts) -> Result<Option<Picked>, Halt> {
-    let hash = call.text("source_hash")?.filter(|hash| !hash.is_empty());
+    let hash = call.filled("source_hash")?;
     let Some(source) = call.arg("source").filter(|source| source.is_truthy()) else {
         return Ok(None);
     };
@@ -187,12 +186,12 @@ pub(super) fn repeats_secrets(call: &Call<'_>, text: &str) -> bool {
 
 /// The texts of `source` or `sources`, rendered (they are templates unless said otherwise).
 pub(super) fn texts(call: &Call<'_>, facts: &Facts) -> Result<Option<Vec<String>>, Halt> {
-    let one = call.text("source")?.filter(|it| !it.is_empty());
+    let one = call.filled("source")?;
     let several = call.texts("sources")?;
     if one.is_some() && !several.is_empty() {
         return refuse("source and sources are mutually exclusive");
     }
-    let is_set = |key| call.arg(key).is_some_and(Value::is_truthy);
+    let is_set = |key| call.flag(key, false);
     if is_set("source_hash") && is_set("source_hashes") {
         return refuse("source_hash and source_hashes are mutually exclusive");
     }
@@ -200,7 +199,7 @@ pub(super) fn texts(call: &Call<'_>, facts: &Facts) -> Result<Option<Vec<String>
     if sources.is_empty() {
         return Ok(None);
     }
-    let template = call.text("template")?.unwrap_or_else(|| "jinja".to_owned());
+    let template = call.text_or("template", "jinja")?;
     let context = context(call)?;
     let mut texts = Vec::new();
     for written in sources {

@@ -1,8 +1,9 @@
 //! A repository is kept at a commit, at no branch.
 
 use super::latest::emptied;
-use super::other::address;
-use super::repository::{Access, Local, Question, Remote, git, name, submodules, target};
+use super::repository::{
+    Access, Local, Question, Remote, address, git, name, submodules, target, without_password,
+};
 use super::wish::joined;
 use crate::converge::module::command::{act, failure, old_new, one, quoted, unchanged};
 use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
@@ -167,8 +168,9 @@ impl Pin {
             course.comments.push(comment.to_owned());
         }
         let is_forced = call.flag("force_checkout", false);
-        let revision = (self.remote.as_str(), self.rev.as_str());
-        course.commands.push(checkout(target, revision, is_forced));
+        course
+            .commands
+            .push(checkout(target, &self.remote, &self.rev, is_forced));
         if call.flag("submodules", false) {
             course.commands.push(submodules(target));
         }
@@ -227,8 +229,8 @@ pub(super) fn detached(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> 
     };
     // Whether a branch has moved, the other side tells; a commit that is there never does.
     if course.fetches && !pin.is_commit {
-        let revision = (pin.url.as_str(), pin.rev.as_str());
-        course.fetches = has_moved(&access, facts, revision, course.wanted.as_deref())?;
+        let known = course.wanted.as_deref();
+        course.fetches = has_moved(&access, facts, &pin, known)?;
     }
     if course.fetches {
         pin.fetch(&mut course);
@@ -247,15 +249,10 @@ pub(super) fn detached(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> 
 }
 
 /// Whether the branch or tag is elsewhere by now.
-fn has_moved(
-    access: &Access,
-    facts: &Facts,
-    (url, rev): (&str, &str),
-    known: Option<&str>,
-) -> Result<bool, Halt> {
-    Ok(match Remote::of(access, facts, url)? {
+fn has_moved(access: &Access, facts: &Facts, pin: &Pin, known: Option<&str>) -> Result<bool, Halt> {
+    Ok(match Remote::of(access, facts, &pin.url)? {
         Ok(remote) => {
-            let wanted = remote.find(rev);
+            let wanted = remote.find(&pin.rev);
             wanted.map(|it| it.commit).as_deref() != known
         }
         // The fetch will say why.
@@ -264,7 +261,7 @@ fn has_moved(
 }
 
 /// Checks out what the remote's branch, a tag or a commit of that name is, in this order.
-fn checkout(target: &str, (remote, rev): (&str, &str), is_forced: bool) -> String {
+fn checkout(target: &str, remote: &str, rev: &str, is_forced: bool) -> String {
     let force = if is_forced { "-f " } else { "" };
     let names = [
         format!("refs/remotes/{remote}/{rev}"),

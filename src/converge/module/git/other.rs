@@ -1,20 +1,13 @@
 //! Repositories are cloned once, or made empty.
 
 use super::latest::emptied;
-use super::repository::{Access, Local, Question, Repository, git, name, target};
+use super::repository::{
+    Access, Local, Question, Repository, address, git, name, target, without_password,
+};
 use super::wish::joined;
 use crate::converge::module::command::{act_or_fail, failure, old_new, one, quoted, unchanged};
-use crate::converge::{Call, Facts, Halt, Outcome, Verdict, refuse};
+use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
 use crate::value::Map;
-
-/// The address of a repository, which is the name of the state.
-pub(super) fn address(call: &Call<'_>) -> Result<String, Halt> {
-    let url = call.name;
-    if url.starts_with('-') || url.contains(['\n', '\0']) {
-        return refuse(format!("'{url}' is no address of a repository"));
-    }
-    Ok(url.to_owned())
-}
 
 /// Clones a repository to where nothing is.
 fn clone(

@@ -377,6 +377,15 @@ pub(super) fn target(call: &Call<'_>, key: &str) -> Result<String, Halt> {
     Ok(trimmed.to_owned())
 }
 
+/// The address of a repository, which is the name of the state.
+pub(super) fn address(call: &Call<'_>) -> Result<String, Halt> {
+    let url = call.name;
+    if url.starts_with('-') || url.contains(['\n', '\0']) {
+        return refuse(format!("'{url}' is no address of a repository"));
+    }
+    Ok(url.to_owned())
+}
+
 /// A name that git takes, and not for an option.
 pub(super) fn name(call: &Call<'_>, key: &str) -> Result<Option<String>, Halt> {
     let Some(value) = call

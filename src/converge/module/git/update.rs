@@ -44,6 +44,15 @@ struct Plan {
     new_tags: Vec<String>,
     old_tags: Vec<String>,
     upstream: Option<(String, String)>,
+    /// What is said once the steps have run.
+    comments: Vec<String>,
+}
+
+/// Commands, and what is said once they have run.
+#[derive(Default)]
+struct Script {
+    commands: Vec<String>,
+    comments: Vec<String>,
 }
 
 /// Brings it to the newest commit.
@@ -66,11 +75,12 @@ pub(super) fn update(
             wish.target
         ));
     }
-    let plan = match plan(&wish, &wanted, remote, local) {
+    let mut plan = match plan(&wish, &wanted, remote, local) {
         Ok(plan) => plan,
         Err(outcome) => return done(*outcome),
     };
     let (steps, comments) = steps(&wish, &wanted, local, &plan);
+    plan.comments = comments;
     if steps.is_empty() {
         let comment = format!("Repository {} is up-to-date", wish.target);
         return unchanged(comment);
@@ -85,7 +95,7 @@ pub(super) fn update(
         if let Some(why) = &ended.complaint {
             return Ok(Outcome::failed(why.clone()));
         }
-        judge(&wish, &wanted, (&before, &plan, &comments), facts)
+        judge(&wish, &wanted, &before, &plan, facts)
     })
 }
 
@@ -138,7 +148,7 @@ fn plan(
             short(local.commit.as_deref().unwrap_or_default())
         ))));
     }
-    let way = way(wish, local, (has_it, is_at, base.is_some()));
+    let way = way(wish, local, has_it, is_at, base.is_some());
     if way == Way::Reset && wish.force_reset == Force::Never {
         return fail(wish.no_fast_forward(local, wanted, remote));
     }
@@ -171,10 +181,11 @@ fn plan(
             Vec::new()
         },
         upstream: upstream(wish, wanted, local),
+        comments: Vec::new(),
     })
 }
 
-fn way(wish: &Wish, local: &Repository, (has_it, is_at, has_base): (bool, bool, bool)) -> Way {
+fn way(wish: &Wish, local: &Repository, has_it: bool, is_at: bool, has_base: bool) -> Way {
     let throws_away = local.is_dirty && wish.force_reset != Force::RemoteChanges;
     match () {
         () if throws_away => Way::Reset,
@@ -233,8 +244,9 @@ fn steps(
     plan: &Plan,
 ) -> (Vec<Change>, Vec<String>) {
     let target = wish.target.as_str();
-    let (mut commands, mut comments) = (Vec::new(), Vec::new());
-    let url = with_login_redacted(&wish.url);
+    let mut script = Script::default();
+    let Script { commands, comments } = &mut script;
+    let url = without_password(&wish.url);
     match &plan.url {
         Url::Stays => {}
         Url::New => {
@@ -265,7 +277,11 @@ fn steps(
         commands.push(fetch(wish));
         comments.push(format!("{url} was fetched, resulting in updated refs"));
     }
-    move_there(wish, wanted, local, plan, (&mut commands, &mut comments));
+    move_there(wish, wanted, local, plan, &mut script);
+    let Script {
+        mut commands,
+        comments,
+    } = script;
     if wish.has_submodules && (local.has_stale_modules || plan.way != Way::Stay) {
         commands.push(submodules(target));
     }
@@ -301,8 +317,9 @@ fn move_there(
     wanted: &Revision,
     local: &Repository,
     plan: &Plan,
-    (commands, comments): (&mut Vec<String>, &mut Vec<String>),
+    script: &mut Script,
 ) {
+    let Script { commands, comments } = script;
     let target = wish.target.as_str();
     let place = wish.place(wanted);
     let is_kept = !wish.updates_head && wish.other_branch(local).is_none();
@@ -421,7 +438,8 @@ fn predicted(wish: &Wish, wanted: &Revision, local: &Repository, plan: &Plan) ->
 fn judge(
     wish: &Wish,
     wanted: &Revision,
-    (before, plan, comments): (&Repository, &Plan, &[String]),
+    before: &Repository,
+    plan: &Plan,
     facts: &Facts,
 ) -> Result<Outcome, Halt> {
     let local = wish.question(Some(wanted)).ask(&wish.access, facts)?;
@@ -455,14 +473,14 @@ fn judge(
             changes,
             format!(
                 "Failed to update repository\n\nChanges already made: {}",
-                joined(comments)
+                joined(&plan.comments)
             ),
         ));
     }
     if before.commit == after.commit {
         let mut text = format!("Repository {target} is up-to-date");
-        if !comments.is_empty() {
-            text = format!("{text}\n\nChanges made: {}", joined(comments));
+        if !plan.comments.is_empty() {
+            text = format!("{text}\n\nChanges made: {}", joined(&plan.comments));
         }
         return Ok(Outcome::changed(changes, text));
     }
@@ -470,7 +488,7 @@ fn judge(
         "revision",
         old_new(before.commit.clone(), after.commit),
     ));
-    Ok(Outcome::changed(changes, joined(comments)))
+    Ok(Outcome::changed(changes, joined(&plan.comments)))
 }
 
 /// A bare repository is fetched if it lacks something.

@@ -1,6 +1,8 @@
 //! What a state wants of a repository, and how messages name it.
 
-use super::repository::{Access, Kind, Question, Remote, Repository, Revision, name, target};
+use super::repository::{
+    Access, Kind, Question, Remote, Repository, Revision, address, name, target,
+};
 use crate::converge::{Call, Halt, refuse};
 use crate::host::change::Change;
 use crate::value::Value;
@@ -51,10 +53,7 @@ pub(super) struct Wish {
 
 impl Wish {
     pub(super) fn of(call: &Call<'_>) -> Result<Self, Halt> {
-        if call.name.starts_with('-') || call.name.contains(['\n', '\0']) {
-            let url = call.name;
-            return refuse(format!("'{url}' is no address of a repository"));
-        }
+        let url = address(call)?;
         let is_mirror = call.flag("mirror", false);
         let is_bare = is_mirror || call.flag("bare", false);
         let rev = name(call, "rev")?.unwrap_or_else(|| "HEAD".to_owned());
@@ -70,7 +69,7 @@ impl Wish {
             }
         };
         Ok(Self {
-            url: call.name.to_owned(),
+            url,
             target: target(call, "target")?,
             rev,
             branch: name(call, "branch")?,

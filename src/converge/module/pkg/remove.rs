@@ -83,7 +83,7 @@ fn uninstall(call: &Call<'_>, facts: &Facts, way: Way) -> Result<Verdict, Halt> 
             let text = format!("An error was encountered while {verb} package(s): {why}");
             return Ok(Outcome::failed_with(changes, text));
         }
-        Ok(judge(&wishes, &targets, &after, (way, changes)))
+        Ok(judge(&wishes, &targets, &after, way, changes))
     })
 }
 
@@ -106,12 +106,7 @@ fn changes_of(before: &Packages, after: &Packages, way: Way) -> Map {
     ])
 }
 
-fn judge(
-    wishes: &[Wish],
-    targets: &[String],
-    after: &Packages,
-    (way, changes): (Way, Map),
-) -> Outcome {
+fn judge(wishes: &[Wish], targets: &[String], after: &Packages, way: Way, changes: Map) -> Outcome {
     let word = way.word();
     let is_left = |name: &&String| {
         after.version(name).is_some() || (way == Way::Purge && after.removed.contains(*name))

@@ -1,18 +1,12 @@
 //! Services start with the machine or do not.
 
-use super::note::with_way;
-use super::way::{Service, Status, Verb, Way, change};
+use super::way::{Service, Status, Verb, Way, change, with_way};
 use crate::converge::module::command::{act, done, one};
 use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
 use crate::value::Map;
 
 /// What became of having it start with the machine.
-pub(super) fn enabling(
-    name: &str,
-    wanted: bool,
-    (before, after): (bool, bool),
-    state: &str,
-) -> String {
+pub(super) fn enabling(name: &str, wanted: bool, before: bool, after: bool, state: &str) -> String {
     let word = if wanted { "enabled" } else { "disabled" };
     if before == wanted {
         return format!("Service {name} is already {word}, and {state}");
@@ -80,9 +74,8 @@ pub(super) fn toggle(service: &Service, before: &Status, wanted: bool) -> Result
     let (service, before) = (service.clone(), before.clone());
     act(predicted, steps, move |complaint, facts| {
         let after = service.status(facts)?;
-        let states = (before.is_enabled, after.is_enabled);
-        let state = "is in the desired state";
-        let comment = enabling(&service.name, wanted, states, state);
+        let (was, is) = (before.is_enabled, after.is_enabled);
+        let comment = enabling(&service.name, wanted, was, is, "is in the desired state");
         let outcome = if after.is_enabled == wanted {
             Outcome::changed(one(&service.name, true), comment)
         } else {

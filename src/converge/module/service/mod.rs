@@ -3,7 +3,6 @@
 mod enabled;
 mod functions;
 mod masked;
-mod note;
 mod running;
 mod watch;
 mod way;

@@ -1,8 +1,7 @@
 //! Services are started and stopped.
 
 use super::enabled::{enabling, toggle};
-use super::note::{process_note, with_way};
-use super::way::{Service, Status, Verb, Way, change};
+use super::way::{Service, Status, Verb, Way, change, process_note, with_way};
 use crate::converge::module::command::{act, done, one};
 use crate::converge::{Call, Facts, Halt, Outcome, Verdict, refuse};
 use crate::host::change::Change;
@@ -173,7 +172,7 @@ fn judge_switch(
         } else {
             "is dead"
         };
-        comment = enabling(name, wanted, (before.is_enabled, after.is_enabled), state);
+        comment = enabling(name, wanted, before.is_enabled, after.is_enabled, state);
     }
     if let Some(complaint) = complaint.filter(|_| !is_well) {
         comment = format!("{comment}\n{complaint}");

@@ -1,7 +1,6 @@
 //! Services react to changes that they watch.
 
-use super::note::{process_note, with_way};
-use super::way::{Service, Status, Verb, change};
+use super::way::{Service, Status, Verb, change, process_note, with_way};
 use crate::converge::module::command::{act, failure, one, unchanged};
 use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
 use crate::value::Map;

@@ -1,7 +1,7 @@
 //! How a machine starts and stops services, what it says of one, and the commands for it.
 
 use crate::converge::module::command::{answer, asked, field, quoted};
-use crate::converge::{Call, Facts, Halt, refuse};
+use crate::converge::{Call, Facts, Halt, Outcome, refuse};
 use crate::host::change::{Change, Run};
 use crate::host::fact::Domain;
 use crate::text::quoted;
@@ -238,6 +238,22 @@ pub(super) fn change(text: String) -> Change {
     let mut run = Run::new(text).touching([Domain::Services]);
     run.keeps_background = true;
     Change::Run(run)
+}
+
+/// A plain process is said to be one: no init looks after it.
+pub(super) fn process_note(status: &Status) -> &'static str {
+    match status.way {
+        Some(Way::Process) => " (as a plain process, no init runs here)",
+        _ => "",
+    }
+}
+
+/// Adds the way to an outcome, if it is not the usual one.
+pub(super) fn with_way(mut outcome: Outcome, status: &Status) -> Outcome {
+    if let Some(way) = status.way.filter(|way| *way != Way::Systemd) {
+        outcome.more.insert("way".into(), way.name().into());
+    }
+    outcome
 }
 
 /// A test whether a process looks like this. It does not look like that itself: the first sign

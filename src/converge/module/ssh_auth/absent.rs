@@ -9,9 +9,7 @@ use crate::value::Map;
 
 /// Removes keys.
 pub(super) fn absent(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
-    let is_file = call
-        .text("source")?
-        .is_some_and(|source| !source.is_empty());
+    let is_file = call.filled("source")?.is_some();
     let keys = match wanted(call)? {
         Ok(keys) => keys,
         Err(why) if is_file => return failure(why),
@@ -38,6 +36,6 @@ pub(super) fn absent(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     }
     let would = format!("Key {title} for user {name} is set for removal");
     let predicted = Outcome::would(Map::new(), would);
-    let results = (predicted, one(&title, "Removed"), "Key removed".to_owned());
-    commit(&place, text, facts, results)
+    let outcome = Outcome::changed(one(&title, "Removed"), "Key removed");
+    commit(&place, text, facts, predicted, outcome)
 }

@@ -62,5 +62,6 @@ pub(super) fn manage(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
         return unchanged(same.join("\n"));
     }
     let predicted = Outcome::would(Map::new(), would.join("\n"));
-    commit(&place, text, facts, (predicted, changes, same.join("\n")))
+    let outcome = Outcome::changed(changes, same.join("\n"));
+    commit(&place, text, facts, predicted, outcome)
 }

@@ -6,7 +6,6 @@ use crate::converge::module::step;
 use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
 use crate::host::change::{Change, Like};
 use crate::host::fact::Fact;
-use crate::value::Map;
 
 /// Where a user's keys are.
 pub(super) struct Place {
@@ -88,9 +87,9 @@ pub(super) fn commit(
     place: &Place,
     text: String,
     facts: &Facts,
-    (predicted, changes, was): (Outcome, Map, String),
+    predicted: Outcome,
+    outcome: Outcome,
 ) -> Result<Verdict, Halt> {
     let steps = place.write(text, facts)?;
-    let outcome = Outcome::changed(changes, was);
     act_or_fail(predicted, steps, outcome, "Could not write to key file: ")
 }

@@ -56,10 +56,7 @@ pub(super) fn present(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
         format!("Key {title} for user {name} is set to be {would}")
     };
     let was = format!("The authorized host key {title} for user {name} was {was}");
-    commit(
-        &place,
-        text,
-        facts,
-        (Outcome::would(Map::new(), would), one(&title, word), was),
-    )
+    let predicted = Outcome::would(Map::new(), would);
+    let outcome = Outcome::changed(one(&title, word), was);
+    commit(&place, text, facts, predicted, outcome)
 }

@@ -19,7 +19,7 @@ pub(super) fn key(call: &Call<'_>, name: &str) -> Result<Option<Key>, Halt> {
         return Ok(key.is_valid().then_some(key));
     }
     let (text, comment) = name.split_once(char::is_whitespace).unwrap_or((name, ""));
-    let kind = call.text("enc")?.unwrap_or_else(|| "ssh-rsa".to_owned());
+    let kind = call.text_or("enc", "ssh-rsa")?;
     let Some(kind) = full_kind(&kind) else {
         return refuse(format!("Incorrect encryption key type '{kind}'."));
     };
@@ -67,7 +67,7 @@ fn source_keys(call: &Call<'_>, source: &str) -> Result<Result<Vec<Key>, String>
 
 /// The keys that a state is about.
 pub(super) fn wanted(call: &Call<'_>) -> Result<Result<Vec<Key>, String>, Halt> {
-    match call.text("source")?.filter(|source| !source.is_empty()) {
+    match call.filled("source")? {
         Some(source) => source_keys(call, &source),
         None => Ok(key(call, call.name)?
             .map(|key| vec![key])
@@ -77,9 +77,7 @@ pub(super) fn wanted(call: &Call<'_>) -> Result<Result<Vec<Key>, String>, Halt> 
 
 /// What a key is called in results: the key itself, or the state's name if they are from a file.
 pub(super) fn title(call: &Call<'_>, keys: &[Key]) -> Result<String, Halt> {
-    let is_file = call
-        .text("source")?
-        .is_some_and(|source| !source.is_empty());
+    let is_file = call.filled("source")?.is_some();
     Ok(match keys {
         [only] if !is_file => only.text.clone(),
         _ => call.name.to_owned(),

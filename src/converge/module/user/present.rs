@@ -46,7 +46,7 @@ pub(super) fn present(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
         let comment = format!("User {} is present and up to date", wish.name);
         return unchanged(comment);
     }
-    change(wish, user, &groups, (&differences, &missing))
+    change(wish, user, &groups, &differences, &missing)
 }
 
 /// Brings a user that is there to be as wanted.
@@ -54,7 +54,8 @@ fn change(
     wish: Wish,
     before: User,
     groups: &Groups,
-    (differences, missing): (&Map, &[String]),
+    differences: &Map,
+    missing: &[String],
 ) -> Result<Verdict, Halt> {
     let mut comment = String::from("The following user attributes are set to be changed:\n");
     for (key, value) in differences {

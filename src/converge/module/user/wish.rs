@@ -68,7 +68,7 @@ impl Wish {
             groups: texts("groups")?,
             optional_groups: texts("optional_groups")?.unwrap_or_default(),
             removes_groups: call.flag("remove_groups", true),
-            home: call.text("home")?.filter(|home| !home.is_empty()),
+            home: call.filled("home")?,
             creates_home: call.flag("createhome", true),
             moves_home: call.flag("persist_home", false),
             shell: call.text("shell")?,
@@ -252,7 +252,7 @@ fn password(call: &Call<'_>) -> Result<Option<Password>, Halt> {
     if call.flag("empty_password", false) {
         return Ok(Some(Password::Empty));
     }
-    let Some(text) = call.text("password")?.filter(|text| !text.is_empty()) else {
+    let Some(text) = call.filled("password")? else {
         return Ok(None);
     };
     if text.contains(['\n', '\0']) {
