@@ -30,6 +30,11 @@ impl<K> Failure<K> {
             sources,
         }
     }
+
+    /// The same failure as one of another kind.
+    pub fn map_kind<L>(self, kind: impl FnOnce(K) -> L) -> Failure<L> {
+        Failure::with_places(kind(self.kind), self.problems, self.sources)
+    }
 }
 
 impl<K> Display for Failure<K> {
@@ -43,3 +48,17 @@ impl<K> Display for Failure<K> {
 }
 
 impl<K: Debug> std::error::Error for Failure<K> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_says_each_problem_on_a_line() {
+        let problems = ["no host is left", "no role is known"].map(Diagnostic::error);
+        let problems: Diagnostics = problems.into_iter().collect();
+        let failure = Failure::with_places("kind", problems, Sources::default());
+        assert_eq!(failure.to_string(), "no host is left\nno role is known");
+        assert_eq!(failure.map_kind(str::len).kind, 4);
+    }
+}

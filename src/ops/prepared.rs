@@ -16,7 +16,7 @@ use crate::fleet::hosts::Machines;
 use crate::job::{self, Engine, JobOptions, Parts};
 use crate::plan;
 use crate::session::Session;
-use crate::session::{identity, topology_with_orphans};
+use crate::session::topology_with_orphans;
 
 /// A job that was planned.
 #[derive(Debug)]

@@ -1,9 +1,9 @@
 //! What a machine says of its users and groups.
 
-use super::command::{answer, asked, need, question, quoted};
+use super::command::{answer, asked, need, question};
 use crate::converge::{Facts, Halt, refuse};
 use crate::host::fact::{Domain, Fact};
-use crate::text::quoted;
+use crate::text::{quoted};
 use crate::value::{Map, Value};
 
 /// A group.

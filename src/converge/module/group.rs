@@ -1,11 +1,11 @@
 //! The `group` module: groups and who is in them (P24).
 
 use super::accounts::{Group, Groups, check_name, list};
-use super::command::{act, act_or_fail, done, failure, one, quoted, run, unchanged};
+use super::command::{act, act_or_fail, done, failure, one, run, unchanged};
 use crate::converge::{Call, Facts, Function, Halt, Module, Outcome, Verdict};
 use crate::host::change::Change;
 use crate::host::fact::Domain;
-use crate::text::quoted;
+use crate::text::{quoted};
 use crate::value::{Map, Value};
 
 /// The module.

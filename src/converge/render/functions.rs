@@ -7,7 +7,8 @@
 use super::call::{Call, Given};
 use super::machine;
 use super::merge::{looked_up, merged};
-use crate::converge::{Glob, refuse};
+use crate::converge::refuse;
+use crate::text::Glob;
 use crate::value::{Map, Value};
 
 /// A function of a template.

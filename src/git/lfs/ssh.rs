@@ -112,7 +112,7 @@ fn ask(
 }
 
 fn refused(to: &SshEndpoint, answer: &Answer) -> Error {
-    let message = clean(&answer.message(), &[]);
+    let message = clean(&answer.message(), &Secrets::default());
     let status = answer.status().unwrap_or_default();
     refusal(to.shown(), message, status, &[400, 404, 501])
 }

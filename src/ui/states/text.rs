@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::nested::nested;
 use super::summary::{StateCounts, StateLine};
+use crate::name::Words;
 use crate::ui::words::one_line;
 use crate::value::Value;
 

@@ -1,9 +1,9 @@
 //! An archive on a machine: what is in it, and what of that is there.
 
-use crate::converge::module::command::{answer, asked, quoted};
+use crate::converge::module::command::{answer, asked};
 use crate::converge::{Facts, Halt, refuse};
 use crate::host::fact::Domain;
-use crate::text::quoted;
+use crate::text::{quoted};
 
 /// How an archive is packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

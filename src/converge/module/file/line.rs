@@ -5,11 +5,11 @@ use regex::bytes::Regex;
 
 use super::edit::{WORDS, is_secret, open, told, verdict};
 use super::pattern::{Flags, compile, is_found};
-use super::work::{Owners, parent, quoted};
+use super::work::{Owners, parent};
 use crate::converge::{Call, Facts, Halt, Mode, Verdict, diff, refuse};
 use crate::host::change::{Change, Run};
 use crate::host::fact::Domain;
-use crate::text::quoted_always;
+use crate::text::{quoted, quoted_always};
 
 /// What is done with the line.
 enum How {

@@ -6,14 +6,14 @@
 
 use super::presence::kind_of;
 use super::work::{
-    Owners, Work, ask, at, base, folders, is_folder, named, normal, parent, put, quoted, to,
+    Owners, Work, ask, at, base, folders, is_folder, named, normal, parent, put, to,
 };
 use crate::converge::module::command::{need, one};
 use crate::converge::module::step;
 use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict, refuse};
 use crate::host::change::{Change, Like};
 use crate::host::fact::{Domain, Entry, EntryKind};
-use crate::text::quoted_always;
+use crate::text::{quoted, quoted_always};
 use crate::value::Map;
 
 /// Who a link is to belong to: who acts on the machine, and the first group of that user, unless

@@ -3,6 +3,7 @@
 use regex::bytes::{Captures, Regex, RegexBuilder};
 
 use crate::converge::{Call, Halt, refuse};
+use crate::text::Glob;
 use crate::value::Value;
 
 /// How an expression is read, by the bits of Python's `re` flags.
@@ -312,7 +313,7 @@ impl Filter {
 }
 
 /// The patterns of an argument: expressions after `E@`, shell patterns otherwise.
-fn patterns(call: &Call<'_>, key: &str) -> Result<Option<Vec<Regex>>, Halt> {
+fn patterns(call: &Call<'_>, key: &str) -> Result<Option<Vec<PathPattern>>, Halt> {
     if !call.flag(key, false) {
         return Ok(None);
     }

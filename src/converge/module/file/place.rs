@@ -9,12 +9,12 @@ use super::fetch::{self, Fetch};
 use super::source::Sum;
 use super::text::{MOST_SHOWN, Shown, difference};
 use super::work::{
-    Owners, Work, at, base, entered, folders, is_folder, octal, parent, put, quoted, resolved, to,
+    Owners, Work, at, base, entered, folders, is_folder, octal, parent, put, resolved, to,
 };
 use crate::converge::{Facts, Halt, Mode, Outcome, refuse};
 use crate::host::change::{Change, Like, Run};
 use crate::host::fact::{Domain, Entry, EntryKind, Fact};
-use crate::text::quoted_always;
+use crate::text::{quoted, quoted_always};
 use crate::value::{Map, hex};
 
 /// What a file is to contain.

@@ -1,9 +1,10 @@
 //! Where the content of a file comes from: the state tree, the machine itself, or the web.
 
+use crate::text::quoted_always;
 use std::sync::Arc;
 
 use super::text::decoded;
-use super::work::{ask, base, quoted};
+use super::work::{ask, base};
 use crate::converge::{Call, Facts, Halt, Template, refuse};
 use crate::host::fact::Domain;
 use crate::value::{Map, Secrets};

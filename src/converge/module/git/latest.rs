@@ -3,7 +3,7 @@
 use super::repository::{Local, Remote, Revision, git, submodules};
 use super::update;
 use super::wish::{Upstream, Wish, joined};
-use crate::converge::module::command::{act, done, failure, old_new, one, quoted};
+use crate::converge::module::command::{act, done, failure, old_new, one};
 use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict};
 use crate::text::{quoted, with_login_redacted};
 use crate::value::{Map, Value};

@@ -1,11 +1,11 @@
 //! Repositories are cloned once, or made empty.
 
+use crate::text::{quoted, with_login_redacted};
 use super::latest::emptied;
 use super::repository::{
-    Access, Local, Question, Repository, address, git, name, target, without_password,
-};
+    Access, Local, Question, Repository, address, git, name, target, };
 use super::wish::joined;
-use crate::converge::module::command::{act_or_fail, failure, old_new, one, quoted, unchanged};
+use crate::converge::module::command::{act_or_fail, failure, old_new, one, unchanged};
 use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
 use crate::value::Map;
 

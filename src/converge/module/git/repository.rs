@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::converge::module::command::{quoted, quoted_all};
 use crate::converge::{Call, Facts, Halt, refuse};
 use crate::host::change::{Change, Run};
 use crate::host::fact::{Domain, Probe, Setting};

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::repository::{Kind, Local, Remote, Repository, Revision, git, submodules};
 use super::wish::{Force, Upstream, Wish, joined, short, step};
 use crate::converge::module::command::{
-    act_on_outputs, done, failure, old_new, one, quoted, texts, unchanged,
+    act_on_outputs, done, failure, old_new, one, texts, unchanged,
 };
 use crate::converge::{Facts, Halt, Outcome, Verdict};
 use crate::host::change::Change;
@@ -246,7 +246,7 @@ fn steps(
     let target = wish.target.as_str();
     let mut script = Script::default();
     let Script { commands, comments } = &mut script;
-    let url = without_password(&wish.url);
+    let url = with_login_redacted(&wish.url);
     match &plan.url {
         Url::Stays => {}
         Url::New => {

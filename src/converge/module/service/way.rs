@@ -1,10 +1,10 @@
 //! How a machine starts and stops services, what it says of one, and the commands for it.
 
-use crate::converge::module::command::{answer, asked, field, quoted};
+use crate::converge::module::command::{answer, asked, field};
 use crate::converge::{Call, Facts, Halt, Outcome, refuse};
 use crate::host::change::{Change, Run};
 use crate::host::fact::Domain;
-use crate::text::quoted;
+use crate::text::{quoted};
 
 /// Who keeps a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

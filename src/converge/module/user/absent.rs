@@ -1,10 +1,10 @@
 //! A user is removed.
 
 use crate::converge::module::accounts::{Groups, ask, check_name, user};
-use crate::converge::module::command::{act, one, quoted, run, unchanged};
+use crate::converge::module::command::{act, one, run, unchanged};
 use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
 use crate::host::fact::Domain;
-use crate::text::quoted;
+use crate::text::{quoted};
 use crate::value::Map;
 
 /// Removes a user.

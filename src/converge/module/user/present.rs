@@ -4,11 +4,11 @@ use super::create::create;
 use super::steps::{account_change, days_step, long_name, password_step};
 use super::wish::{HIDDEN, Wish};
 use crate::converge::module::accounts::{DAYS, GECOS, Groups, User, ask, user};
-use crate::converge::module::command::{act, failure, quoted, unchanged};
+use crate::converge::module::command::{act, failure, unchanged};
 use crate::converge::module::step;
 use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict};
 use crate::host::change::{Change, Like};
-use crate::text::quoted;
+use crate::text::{quoted};
 use crate::value::{Map, Value};
 
 /// Makes a user, or changes one.
