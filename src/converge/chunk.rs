@@ -182,3 +182,25 @@ impl Low {
             .filter_map(|index| self.chunks.get(*index as usize))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_module_that_cannot_watch_requires() {
+        assert_eq!(Requisite::Watch.effective(|| false), Requisite::Require);
+        assert_eq!(
+            Requisite::WatchAny.effective(|| false),
+            Requisite::RequireAny
+        );
+        assert_eq!(Requisite::Watch.effective(|| true), Requisite::Watch);
+        assert_eq!(Requisite::Prereq.effective(|| false), Requisite::Prereq);
+    }
+
+    #[test]
+    fn what_goes_before_a_tested_chunk_comes_last() {
+        assert!(Requisite::OnchangesAny < Requisite::Prerequired);
+        assert!(!Requisite::ALL.contains(&Requisite::Prerequired));
+    }
+}

@@ -180,6 +180,11 @@ impl Outcome {
         }
     }
 
+    /// It would be brought about; which changes that makes is not known.
+    pub fn planned(comment: impl Into<String>) -> Self {
+        Self::would(Map::new(), comment)
+    }
+
     /// It cannot be.
     pub fn failed(comment: impl Into<String>) -> Self {
         Self {
@@ -286,4 +291,24 @@ pub(crate) fn find_in(
     let module = modules.iter().find(|module| module.name == state).copied();
     let function = module.and_then(|module| module.functions.iter().find(|it| it.name == fun));
     (module, function)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_takes_the_arguments_of_its_row() {
+        let row = Function::new("set", |_, _| Ok(Verdict::Done(Outcome::same(""))))
+            .requires("key value")
+            .options(
+                "user \
+                      all",
+            )
+            .reversed_by("unset");
+        assert_eq!(row.required().collect::<Vec<_>>(), ["key", "value"]);
+        assert_eq!(row.optional().collect::<Vec<_>>(), ["user", "all"]);
+        assert!(row.takes("value") && row.takes("all") && !row.takes("val"));
+        assert!(!row.takes_any() && row.options("*").takes_any());
+    }
 }

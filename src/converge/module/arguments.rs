@@ -1,7 +1,7 @@
 //! Arguments of state functions, read with Salt's leniency.
 
-use crate::converge::{Call, Halt, refuse};
-use crate::value::Value;
+use crate::converge::{Call, Facts, Halt, Template, refuse};
+use crate::value::{Map, Value};
 
 impl<'a> Call<'a> {
     /// An argument; none if it is missing or null.
@@ -92,6 +92,22 @@ impl<'a> Call<'a> {
                 "`{key}: {text}` is no permission mode: write octal digits in quotes, such as \"0644\""
             )),
         }
+    }
+
+    /// A text as a template, with `defaults` and, over them, `context`; those that are no maps
+    /// are passed over.
+    pub fn rendered(&self, text: &str, path: &str, facts: &Facts) -> Result<String, Halt> {
+        let mut context = Map::new();
+        for key in ["defaults", "context"] {
+            let map = self.arg(key).and_then(Value::as_map);
+            context.extend(map.cloned().unwrap_or_default());
+        }
+        let template = Template {
+            text,
+            path,
+            context: &context,
+        };
+        self.world.renderer.render(&template, facts)
     }
 
     /// Whether an argument holds something nobody may see.

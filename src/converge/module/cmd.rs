@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use crate::converge::shell::{output, setting};
 use crate::converge::{
-    Call, Deed, Facts, Finish, Function, Halt, Mode, Module, Outcome, StateFn, Template, Verdict,
-    refuse,
+    Call, Deed, Facts, Finish, Function, Halt, Mode, Module, Outcome, StateFn, Verdict, refuse,
 };
 use crate::host::change::{Change, Run};
 use crate::host::{Exit, RunOutput};
@@ -29,13 +28,13 @@ pub(in crate::converge) static MODULE: Module = Module {
     aggregate: None,
 };
 
-const RUN: &str = "cwd root runas password shell env prepend_path umask stateful output_loglevel hide_output \
-     timeout ignore_timeout use_vt bg success_retcodes success_stdout success_stderr stdin \
-     python_shell rstrip *";
+const RUN: &str = "cwd root runas password shell env prepend_path umask stateful output_loglevel \
+    hide_output timeout ignore_timeout use_vt bg success_retcodes success_stdout success_stderr \
+    stdin python_shell rstrip *";
 
-const SCRIPT: &str = "source template cwd root runas password shell env umask stateful timeout use_vt \
-     output_loglevel hide_output defaults context args bg success_retcodes success_stdout \
-     success_stderr ignore_timeout *";
+const SCRIPT: &str = "source template cwd root runas password shell env umask stateful timeout \
+    use_vt output_loglevel hide_output defaults context args bg success_retcodes success_stdout \
+    success_stderr ignore_timeout *";
 
 const fn function(name: &'static str, run: StateFn, options: &'static str) -> Function {
     Function::new(name, run)
@@ -71,7 +70,7 @@ fn predicted(call: &Call<'_>, quote: char) -> Outcome {
         call.name
     );
     if is_stateful(call) {
-        return Outcome::would(Map::new(), "");
+        return Outcome::planned("");
     }
     let changes = match quote {
         '"' => Map::from_iter([("cmd".into(), call.name.into())]),
@@ -436,21 +435,8 @@ fn rendered(call: &Call<'_>, bytes: &[u8], path: &str, facts: &Facts) -> Result<
             return refuse(format!("there is no template engine `{other}`: use jinja"));
         }
     }
-    let mut context = Map::new();
-    for key in ["defaults", "context"] {
-        if let Some(map) = call.arg(key).and_then(Value::as_map) {
-            context.extend(
-                map.iter()
-                    .map(|(key, value)| (Arc::clone(key), value.clone())),
-            );
-        }
-    }
-    let template = Template {
-        text: &String::from_utf8_lossy(bytes),
-        path,
-        context: &context,
-    };
-    Ok(call.world.renderer.render(&template, facts)?.into_bytes())
+    let text = call.rendered(&String::from_utf8_lossy(bytes), path, facts)?;
+    Ok(text.into_bytes())
 }
 
 fn call(call: &Call<'_>, _: &Facts) -> Result<Verdict, Halt> {

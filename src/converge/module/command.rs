@@ -184,6 +184,26 @@ mod tests {
     }
 
     #[test]
+    fn a_failure_is_told_behind_the_words_for_it() {
+        let (planned, good) = (Outcome::planned("would"), Outcome::same("done"));
+        let verdict = act_or_fail(planned, vec![run("true", [])], good, "not done: ");
+        let Ok(Verdict::Act(deed)) = verdict else {
+            panic!("there is something to change");
+        };
+        let Finish::Ask(judge) = deed.finish else {
+            panic!("the results are judged");
+        };
+        let facts = Facts::default();
+        let comment = |output: RunOutput| judge(&[output], &facts).unwrap().comment;
+        let bad = RunOutput {
+            stderr: Captured::of("E: no\n"),
+            ..RunOutput::not_run(Exit::Code(1))
+        };
+        assert_eq!(comment(RunOutput::not_run(Exit::Code(0))), "done");
+        assert_eq!(comment(bad), "not done: E: no");
+    }
+
+    #[test]
     fn a_failure_is_told_in_the_words_of_the_command() {
         let good = RunOutput::not_run(Exit::Code(0));
         let bad = RunOutput {

@@ -24,7 +24,7 @@ pub(super) static MODULE: Module = Module {
 };
 
 /// What a state wants of a group.
-struct Wish {
+struct Desired {
     name: String,
     gid: Option<i64>,
     members: Option<Vec<String>>,
@@ -32,7 +32,7 @@ struct Wish {
     remove: Vec<String>,
 }
 
-impl Wish {
+impl Desired {
     fn of(call: &Call<'_>) -> Result<Self, Halt> {
         check_name(call.name)?;
         let texts = |key: &str| -> Result<Vec<String>, Halt> {
@@ -85,40 +85,39 @@ impl Wish {
 }
 
 fn present(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
-    let wish = Wish::of(call)?;
-    if wish.members.is_some() && (call.arg("addusers").is_some() || call.arg("delusers").is_some())
+    let desired = Desired::of(call)?;
+    if desired.members.is_some()
+        && (call.arg("addusers").is_some() || call.arg("delusers").is_some())
     {
-        return done(Outcome::would(
-            Map::new(),
+        return done(Outcome::planned(
             "Error: Conflicting options \"members\" with \"addusers\" and/or \"delusers\" can not be used together. ",
         ));
     }
-    if wish.add.iter().any(|name| wish.remove.contains(name)) {
-        return done(Outcome::would(
-            Map::new(),
+    if desired.add.iter().any(|name| desired.remove.contains(name)) {
+        return done(Outcome::planned(
             "Error. Same user(s) can not be added and deleted simultaneously",
         ));
     }
     let groups = Groups::of(facts)?;
-    let Some(group) = groups.named(&wish.name) else {
-        return create(call, wish, &groups);
+    let Some(group) = groups.named(&desired.name) else {
+        return create(call, desired, &groups);
     };
-    let differences = wish.differences(group);
+    let differences = desired.differences(group);
     if differences.is_empty() {
-        let comment = format!("Group {} is present and up to date", wish.name);
+        let comment = format!("Group {} is present and up to date", desired.name);
         return unchanged(comment);
     }
     let mut comment = String::from("The following group attributes are set to be changed:\n");
     for (key, value) in &differences {
         comment = format!("{comment}{key}: {value}\n");
     }
-    let steps = vec![group_change(change_command(call, &wish, &differences))];
-    let predicted = Outcome::would(Map::new(), comment.clone());
+    let steps = vec![group_change(change_command(call, &desired, &differences))];
+    let predicted = Outcome::planned(comment.clone());
     act(predicted, steps, move |complaint, facts| {
         let groups = Groups::of(facts)?;
         let left = groups
-            .named(&wish.name)
-            .map_or_else(Map::new, |group| wish.differences(group));
+            .named(&desired.name)
+            .map_or_else(Map::new, |group| desired.differences(group));
         if complaint.is_none() && left.is_empty() {
             let changes = one("Final", "All changes applied successfully");
             return Ok(Outcome::changed(changes, comment.clone()));
@@ -136,8 +135,8 @@ fn group_change(text: String) -> Change {
     run(text, [Domain::Accounts])
 }
 
-fn change_command(call: &Call<'_>, wish: &Wish, differences: &Map) -> String {
-    let name = quoted(&wish.name);
+fn change_command(call: &Call<'_>, desired: &Desired, differences: &Map) -> String {
+    let name = quoted(&desired.name);
     let mut commands = Vec::new();
     for (key, value) in differences {
         let users = value.as_list().map(Vec::as_slice).unwrap_or_default();
@@ -157,7 +156,7 @@ fn change_command(call: &Call<'_>, wish: &Wish, differences: &Map) -> String {
             }
             "addusers" => commands.extend(each("-a")),
             "delusers" => commands.extend(each("-d")),
-            _ => commands.push(members_command(&wish.name, wish.members.as_deref())),
+            _ => commands.push(members_command(&desired.name, desired.members.as_deref())),
         }
     }
     commands.join(" && ")
@@ -168,18 +167,18 @@ fn members_command(name: &str, members: Option<&[String]>) -> String {
     format!("gpasswd -M {} {}", quoted(&members), quoted(name))
 }
 
-fn create(call: &Call<'_>, wish: Wish, groups: &Groups) -> Result<Verdict, Halt> {
+fn create(call: &Call<'_>, desired: Desired, groups: &Groups) -> Result<Verdict, Halt> {
     let non_unique = call.flag("non_unique", false);
-    if let Some(gid) = wish.gid.filter(|_| !non_unique)
+    if let Some(gid) = desired.gid.filter(|_| !non_unique)
         && let Some(other) = groups.numbered(gid)
     {
         return failure(format!(
             "Group {} is not present but gid {gid} is already taken by group {}",
-            wish.name, other.name
+            desired.name, other.name
         ));
     }
     let mut text = String::from("groupadd");
-    if let Some(gid) = wish.gid {
+    if let Some(gid) = desired.gid {
         text = format!("{text} -g {gid}");
     }
     if non_unique {
@@ -188,36 +187,35 @@ fn create(call: &Call<'_>, wish: Wish, groups: &Groups) -> Result<Verdict, Halt>
     if call.flag("system", false) {
         text.push_str(" -r");
     }
-    text = format!("{text} {}", quoted(&wish.name));
-    let members = wish.members.as_ref().filter(|it| !it.is_empty());
-    let members = if wish.add.is_empty() {
+    text = format!("{text} {}", quoted(&desired.name));
+    let members = desired.members.as_ref().filter(|it| !it.is_empty());
+    let members = if desired.add.is_empty() {
         members
     } else {
-        Some(&wish.add)
+        Some(&desired.add)
     };
     if let Some(members) = members {
-        text = format!("{text} && {}", members_command(&wish.name, Some(members)));
+        text = format!(
+            "{text} && {}",
+            members_command(&desired.name, Some(members))
+        );
     }
-    let comment = format!("Group {} set to be added", wish.name);
+    let comment = format!("Group {} set to be added", desired.name);
     let steps = vec![group_change(text)];
-    act(
-        Outcome::would(Map::new(), comment),
-        steps,
-        move |complaint, facts| {
-            let groups = Groups::of(facts)?;
-            Ok(created(&wish, groups.named(&wish.name), complaint))
-        },
-    )
+    act(Outcome::planned(comment), steps, move |complaint, facts| {
+        let groups = Groups::of(facts)?;
+        Ok(created(&desired, groups.named(&desired.name), complaint))
+    })
 }
 
-fn created(wish: &Wish, group: Option<&Group>, complaint: Option<&str>) -> Outcome {
-    let name = &wish.name;
+fn created(desired: &Desired, group: Option<&Group>, complaint: Option<&str>) -> Outcome {
+    let name = &desired.name;
     let why = complaint.unwrap_or_default();
     let Some(group) = group else {
         let text = format!("Failed to create new group {name}\n{why}");
         return Outcome::failed(text.trim_end().to_owned());
     };
-    let left = wish.differences(group);
+    let left = desired.differences(group);
     if left.is_empty() && complaint.is_none() {
         return Outcome::changed(group.info(), format!("New group {name} created"));
     }
@@ -233,7 +231,7 @@ fn absent(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     if groups.named(&name).is_none() {
         return unchanged("Group not present");
     }
-    let predicted = Outcome::would(Map::new(), format!("Group {name} is set for removal"));
+    let predicted = Outcome::planned(format!("Group {name} is set for removal"));
     let steps = vec![group_change(format!("groupdel {}", quoted(&name)))];
     let outcome = Outcome::changed(one(&name, ""), format!("Removed group {name}"));
     let complaint = format!("Failed to remove group {name}\n");

@@ -214,7 +214,7 @@ fn run(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
             None => return refuse(form.missing(&[fun])),
         }
     }
-    let predicted = Outcome::would(Map::new(), form.would(&names));
+    let predicted = Outcome::planned(form.would(&names));
     act_on_outputs(predicted, steps, move |ended, _| {
         Ok(form.outcome(&answers, ended.outputs))
     })
@@ -231,7 +231,7 @@ fn would(functions: &[(String, Given)], comment: String) -> Verdict {
         make(given).ok().map(Change::Run)
     });
     Verdict::Act(Deed {
-        predicted: Outcome::would(Map::new(), comment.clone()),
+        predicted: Outcome::planned(comment.clone()),
         steps: changes.collect(),
         finish: Finish::Then(Outcome::same(comment)),
     })
@@ -366,10 +366,7 @@ fn old_arguments(call: &Call<'_>) -> Given {
             ("name" | "__reqs__" | "sfun" | "returner", _) => {}
             ("args", Value::List(items)) => given.args.extend(items.iter().cloned()),
             ("kwargs", Value::Map(map)) => {
-                given.named.extend(
-                    map.iter()
-                        .map(|(key, value)| (Arc::clone(key), value.clone())),
-                );
+                given.named.extend(Map::clone(map));
             }
             (key, _) => {
                 let key = key.strip_prefix("m_").unwrap_or(key);
@@ -394,10 +391,7 @@ fn new_arguments(written: &Value) -> Given {
     for item in items {
         match item.reveal() {
             Value::Map(map) => {
-                given.named.extend(
-                    map.iter()
-                        .map(|(key, value)| (Arc::clone(key), value.clone())),
-                );
+                given.named.extend(Map::clone(map));
             }
             _ => given.args.push(item),
         }

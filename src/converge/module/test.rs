@@ -50,7 +50,6 @@ fn success(call: &Call<'_>) -> Verdict {
     Verdict::Done(Outcome::same(comment(call, "Success!")))
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "it is a function of the table")]
 fn fail_without_changes(call: &Call<'_>, _: &Facts) -> Result<Verdict, Halt> {
     failure(match call.mode {
         Mode::Apply => comment(call, "Failure!"),

@@ -57,7 +57,7 @@ pub(super) fn extracted(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt>
         if call.mode == Mode::Test {
             let (shown, folder) = (&source.shown, &place.folder);
             let text = format!("Archive {shown} would be extracted to {folder}/");
-            return done(Outcome::would(Map::new(), text));
+            return done(Outcome::planned(text));
         }
         let text = format!("Source file '{}' does not exist", source.shown);
         return failure(text);
@@ -123,7 +123,7 @@ fn decide(
     if plan.has_missing {
         comment.push_str(", due to absence of one or more files/dirs");
     }
-    let predicted = Outcome::would(Map::new(), comment);
+    let predicted = Outcome::planned(comment);
     act_on_outputs(predicted, steps, move |ended, facts| {
         if let Some(why) = &ended.complaint {
             return Ok(Outcome::failed(match ended.code() {
@@ -201,7 +201,7 @@ fn steps(
         removed.extend(names.iter().map(path));
     }
     for path in &removed {
-        steps.push(step::remove(&path));
+        steps.push(step::remove(path));
     }
     let bombs = call.flag("enforce_toplevel", true) && listing.is_none();
     let mut text = place.unpack(bombs.then_some(BOMB));

@@ -15,22 +15,10 @@ pub(super) enum Format {
 impl Format {
     /// By the end of a name.
     pub(super) fn guess(name: &str) -> Option<Self> {
-        const TAR: [&str; 12] = [
-            ".tar",
-            ".tgz",
-            ".tbz",
-            ".tbz2",
-            ".txz",
-            ".tlz",
-            ".tar.gz",
-            ".tar.bz2",
-            ".tar.xz",
-            ".tar.lzma",
-            ".tar.zst",
-            ".tzst",
-        ];
+        const TAR: &str = ".tar .tgz .tbz .tbz2 .txz .tlz .tar.gz .tar.bz2 .tar.xz .tar.lzma \
+                           .tar.zst .tzst";
         let name = name.to_lowercase();
-        if TAR.iter().any(|end| name.ends_with(end)) {
+        if TAR.split_whitespace().any(|end| name.ends_with(end)) {
             return Some(Self::Tar);
         }
         let is_zip = [".zip", ".war", ".jar"]

@@ -7,7 +7,6 @@ use crate::converge::module::command::{act_or_fail, answer, asked, one};
 use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict, refuse};
 use crate::host::change::{Change, Run};
 use crate::host::fact::Domain;
-use crate::value::Map;
 
 /// The user whose crontab a state is about.
 pub(super) fn user(call: &Call<'_>) -> Result<String, Halt> {
@@ -62,7 +61,7 @@ pub(super) fn commit(
     was: String,
 ) -> Result<Verdict, Halt> {
     let steps = vec![install(user, &table.write())];
-    let predicted = Outcome::would(Map::new(), would);
+    let predicted = Outcome::planned(would);
     let changes = one(user, name);
     let failed = format!("Cron {name} for user {user} failed to commit with error");
     let outcome = Outcome::changed(changes, was);

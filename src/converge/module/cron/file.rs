@@ -3,8 +3,7 @@
 use super::crontab::{crontab, install, user};
 use crate::converge::diff;
 use crate::converge::module::command::{act_or_fail, failure, one, unchanged};
-use crate::converge::{Call, Facts, Halt, Outcome, Template, Verdict};
-use crate::value::Map;
+use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
 
 /// Brings a user's crontab to be that of a file.
 pub(super) fn file(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
@@ -47,19 +46,7 @@ fn wanted(call: &Call<'_>, facts: &Facts) -> Result<Result<String, String>, Halt
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let text = match call.text("template")?.as_deref() {
         None => text,
-        Some("jinja") => {
-            let mut context = Map::new();
-            for key in ["defaults", "context"] {
-                let map = call.arg(key).and_then(crate::value::Value::as_map);
-                context.extend(map.cloned().unwrap_or_default());
-            }
-            let template = Template {
-                text: &text,
-                path,
-                context: &context,
-            };
-            call.world.renderer.render(&template, facts)?
-        }
+        Some("jinja") => call.rendered(&text, path, facts)?,
         Some(other) => {
             return Ok(Err(format!(
                 "Specified template format {other} is not supported"

@@ -1,40 +1,42 @@
 //! Jobs are put into crontabs and removed from them.
 
 use super::crontab::{commit, crontab};
+use super::desired::Desired;
 use super::table::{Job, Table, When};
-use super::wish::Wish;
 use crate::converge::module::command::unchanged;
 use crate::converge::{Call, Facts, Halt, Mode, Verdict};
 
 /// Puts a job into a crontab, or updates it there.
 pub(super) fn present(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
-    let wish = Wish::of(call)?;
-    let name = wish.job.command.clone();
-    let table = Table::read(&crontab(call, facts, &wish.user)?);
-    let Some((table, was_there)) = wish.apply(table) else {
+    let desired = Desired::of(call)?;
+    let name = desired.job.command.clone();
+    let table = Table::read(&crontab(call, facts, &desired.user)?);
+    let Some((table, was_there)) = desired.apply(table) else {
         return unchanged(format!("Cron {name} already present"));
     };
     let (would, was) = if was_there {
         ("updated", format!("Cron {name} updated"))
     } else {
-        let user = &wish.user;
+        let user = &desired.user;
         ("added", format!("Cron {name} added to {user}'s crontab"))
     };
     let would = format!("Cron {name} is set to be {would}");
-    commit(&wish.user, &name, &table, would, was)
+    commit(&desired.user, &name, &table, would, was)
 }
 
 /// Removes a job from a crontab.
 pub(super) fn absent(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
-    let wish = Wish::of(call)?;
-    let name = wish.job.command.clone();
-    let mut table = Table::read(&crontab(call, facts, &wish.user)?);
+    let desired = Desired::of(call)?;
+    let name = desired.job.command.clone();
+    let mut table = Table::read(&crontab(call, facts, &desired.user)?);
     let is_meant = |job: &Job| {
         let is_kind = match &job.when {
-            When::Special(word) => wish.is_special && wish.job.when == When::Special(word.clone()),
-            When::Times(_) => !wish.is_special,
+            When::Special(word) => {
+                desired.is_special && desired.job.when == When::Special(word.clone())
+            }
+            When::Times(_) => !desired.is_special,
         };
-        is_kind && job.is_meant(&name, wish.job.identifier.as_deref())
+        is_kind && job.is_meant(&name, desired.job.identifier.as_deref())
     };
     let Some(place) = table.jobs.iter().position(is_meant) else {
         let word = match call.mode {
@@ -45,6 +47,6 @@ pub(super) fn absent(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     };
     table.jobs.remove(place);
     let would = format!("Cron {name} is set to be removed");
-    let was = format!("Cron {name} removed from {}'s crontab", wish.user);
-    commit(&wish.user, &name, &table, would, was)
+    let was = format!("Cron {name} removed from {}'s crontab", desired.user);
+    commit(&desired.user, &name, &table, would, was)
 }

@@ -34,12 +34,10 @@ pub(super) fn append(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     let path = &edited.path;
     let same = format!("File {path} is in correct state");
     if lines.is_empty() {
-        return Ok(Work {
-            test: Outcome::same(same.clone()),
-            apply: Outcome::same(same),
-            steps: steps.clone(),
-        }
-        .verdict(call.mode));
+        let test = Outcome::same(same.clone());
+        let apply = Outcome::same(same);
+        let steps = steps.clone();
+        return Ok(Work { test, apply, steps }.verdict(call.mode));
     }
     let mut after = before.to_owned();
     if !after.is_empty() && !after.ends_with('\n') {
@@ -55,12 +53,10 @@ pub(super) fn append(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     let count = lines.len();
     let mut all = steps.clone();
     all.push(edited.write(after.into_bytes(), shown(call) == Shown::Never));
-    Ok(Work {
-        test: Outcome::would(changes.clone(), format!("File {path} is set to be updated")),
-        apply: Outcome::changed(changes, format!("Appended {count} lines")),
-        steps: all,
-    }
-    .verdict(call.mode))
+    let test = Outcome::would(changes.clone(), format!("File {path} is set to be updated"));
+    let apply = Outcome::changed(changes, format!("Appended {count} lines"));
+    let steps = all;
+    Ok(Work { test, apply, steps }.verdict(call.mode))
 }
 
 /// Decides `file.prepend`.
@@ -106,12 +102,8 @@ pub(super) fn prepend(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     } else {
         Outcome::would(changed(), format!("File {path} is set to be updated"))
     };
-    Ok(Work {
-        test,
-        apply,
-        steps: all,
-    }
-    .verdict(call.mode))
+    let steps = all;
+    Ok(Work { test, apply, steps }.verdict(call.mode))
 }
 
 struct Prepared {
@@ -141,7 +133,7 @@ fn prepare(call: &Call<'_>, facts: &Facts) -> Result<Ready, Halt> {
                 one("new", path.clone()),
                 format!("File {path} is set to be created"),
             );
-            let step = step::touch(&path);
+            let step = step::touch(path);
             let work = Work {
                 apply: outcome.clone(),
                 test: outcome,
@@ -155,7 +147,7 @@ fn prepare(call: &Call<'_>, facts: &Facts) -> Result<Ready, Halt> {
             }
             steps = folders(parent(path), &Like::default(), facts)?;
         }
-        steps.push(step::touch(&path));
+        steps.push(step::touch(path));
     }
     let texts = match texts(call, facts)? {
         Some(texts) => texts,

@@ -166,13 +166,9 @@ fn change(
     let is_right = compile(rewrite.wanted, Flags::MULTI_LINE)?.is_match(after.as_bytes());
     let mut apply = Outcome::changed(changes, rewrite.words[usize::from(!is_right)]);
     apply.result = Some(is_right);
-    Ok(Work {
-        test: Outcome::would(
-            one(path, "updated"),
-            format!("File {path} is set to be updated"),
-        ),
-        apply,
-        steps,
-    }
-    .verdict(call.mode))
+    let test = Outcome::would(
+        one(path, "updated"),
+        format!("File {path} is set to be updated"),
+    );
+    Ok(Work { test, apply, steps }.verdict(call.mode))
 }

@@ -10,7 +10,6 @@ use crate::converge::module::step;
 use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict, refuse};
 use crate::host::change::{Change, Like};
 use crate::host::fact::{Entry, EntryKind, Fact};
-use crate::value::Map;
 
 /// Decides `file.copy`.
 pub(super) fn copy(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
@@ -57,15 +56,11 @@ pub(super) fn copy(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
         steps.extend(owned(&source, &path, from, &owners, facts)?);
         steps.push(step::set(&path, owners.like(Some(mode)), true));
     }
-    Ok(Work {
-        test: Outcome::would(
-            Map::new(),
-            format!("File \"{source}\" is set to be copied to \"{path}\""),
-        ),
-        apply: Outcome::changed(changes, comment),
-        steps,
-    }
-    .verdict(call.mode))
+    let test = Outcome::planned(format!(
+        "File \"{source}\" is set to be copied to \"{path}\""
+    ));
+    let apply = Outcome::changed(changes, comment);
+    Ok(Work { test, apply, steps }.verdict(call.mode))
 }
 
 /// What a copy is like before its owners are set.
@@ -158,16 +153,12 @@ pub(super) fn rename(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     let mut steps = made_way(there, &path);
     steps.extend(parents(call, &path, &Like::default(), facts)?);
     steps.push(step::rename(&source, &path));
-    Ok(Work {
-        test: Outcome::would(
-            Map::new(),
-            format!("File \"{source}\" is set to be moved to \"{path}\""),
-        ),
-        apply: Outcome::changed(
-            one(&path, source.clone()),
-            format!("Moved \"{source}\" to \"{path}\""),
-        ),
-        steps,
-    }
-    .verdict(call.mode))
+    let test = Outcome::planned(format!(
+        "File \"{source}\" is set to be moved to \"{path}\""
+    ));
+    let apply = Outcome::changed(
+        one(&path, source.clone()),
+        format!("Moved \"{source}\" to \"{path}\""),
+    );
+    Ok(Work { test, apply, steps }.verdict(call.mode))
 }

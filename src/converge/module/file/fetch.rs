@@ -36,7 +36,7 @@ pub(super) fn differs(
         let text = format!("cat -- {} | {}", quoted_always(path), summed(kind));
         ask(facts, text, Domain::Path(path.to_owned()))?
     };
-    let wished = match sum {
+    let desired = match sum {
         Some(sum) => sum.digits.clone(),
         None => ask(
             facts,
@@ -44,7 +44,7 @@ pub(super) fn differs(
             Domain::All,
         )?,
     };
-    Ok(is != wished)
+    Ok(is != desired)
 }
 
 /// The steps that get a file: beside, checked, like what was there, and renamed.

@@ -18,7 +18,7 @@ use crate::host::fact::{Entry, EntryKind, Fact};
 use crate::value::{Map, Value};
 
 /// The arguments.
-struct Wish {
+struct Desired {
     path: String,
     owners: Owners,
     dir_mode: Option<u32>,
@@ -41,28 +41,24 @@ impl Recursion {
 
 /// Decides `file.directory`.
 pub(super) fn directory(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
-    let wish = wish(call, facts)?;
-    let path = &wish.path;
-    let listed = wish.recursion.is_some() || wish.clean.is_some();
+    let desired = desired(call, facts)?;
+    let path = &desired.path;
+    let listed = desired.recursion.is_some() || desired.clean.is_some();
     let mut wanted = vec![at(path), to(path), to(parent(path))];
     wanted.extend(listed.then(|| Fact::Tree(path.clone())));
     need(facts, wanted)?;
     let way = make_way(call, path, facts)?;
     if let Way::Told(outcome, steps) = way {
         let apply = outcome.clone();
-        return Ok(Work {
-            test: outcome,
-            apply,
-            steps,
-        }
-        .verdict(call.mode));
+        let test = outcome;
+        return Ok(Work { test, apply, steps }.verdict(call.mode));
     }
     let (forced, cleared) = match way {
         Way::Cleared(changes, steps) => (changes, steps),
         _ => (Map::new(), Vec::new()),
     };
     let is_gone = !cleared.is_empty() && call.mode == Mode::Apply;
-    let checked = check(call, &wish, is_gone, facts)?;
+    let checked = check(call, &desired, is_gone, facts)?;
     let mut changes = forced;
     changes.extend(checked.clone());
     if call.mode == Mode::Apply && changes.is_empty() {
@@ -70,9 +66,9 @@ pub(super) fn directory(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt>
     }
     let test = foretold(path, changes.clone(), &checked);
     let work = if is_gone || !is_folder(path, facts)? || !cleared.is_empty() {
-        created(call, &wish, changes, facts)?
+        created(call, &desired, changes, facts)?
     } else {
-        updated(call, &wish, changes, facts)?
+        updated(call, &desired, changes, facts)?
     };
     let (apply, more) = match work {
         Ok(done) => done,
@@ -87,7 +83,7 @@ fn correct(path: &str) -> String {
     format!("The directory {path} is in the correct state")
 }
 
-fn wish(call: &Call<'_>, facts: &Facts) -> Result<Wish, Halt> {
+fn desired(call: &Call<'_>, facts: &Facts) -> Result<Desired, Halt> {
     let path = bare(&named(call, facts)?).to_owned();
     let clean = call.flag("clean", false);
     let depth = call.int("max_depth")?;
@@ -103,7 +99,7 @@ fn wish(call: &Call<'_>, facts: &Facts) -> Result<Wish, Halt> {
     if !path.starts_with('/') {
         return refuse(format!("Specified file {path} is not an absolute path"));
     }
-    Ok(Wish {
+    Ok(Desired {
         path,
         owners,
         dir_mode,
@@ -232,12 +228,12 @@ struct Level<'a> {
 }
 
 /// What is in the folder, level by level as a walk from the top meets it: paths below it.
-fn walked<'a>(wish: &Wish, facts: &'a Facts) -> Result<Vec<Level<'a>>, Halt> {
-    let entries = facts.tree(&wish.path)?.unwrap_or_default();
+fn walked<'a>(desired: &Desired, facts: &'a Facts) -> Result<Vec<Level<'a>>, Halt> {
+    let entries = facts.tree(&desired.path)?.unwrap_or_default();
     let mut levels: BTreeMap<&str, Level<'a>> = BTreeMap::new();
     for (below, entry) in entries {
         let depth = below.matches('/').count() + 1;
-        if wish.depth.is_some_and(|most| depth > most) {
+        if desired.depth.is_some_and(|most| depth > most) {
             continue;
         }
         let level = levels.entry(parent(below)).or_default();
@@ -265,29 +261,29 @@ fn differ(owners: &Owners, entry: &Entry, mode: Option<u32>) -> (Map, crate::hos
 }
 
 /// All that differs, by path.
-fn check(call: &Call<'_>, wish: &Wish, is_gone: bool, facts: &Facts) -> Result<Map, Halt> {
-    let path = &wish.path;
+fn check(call: &Call<'_>, desired: &Desired, is_gone: bool, facts: &Facts) -> Result<Map, Halt> {
+    let path = &desired.path;
     let mut changes = Map::new();
     let levels = if is_gone {
         Vec::new()
     } else {
-        walked(wish, facts)?
+        walked(desired, facts)?
     };
-    let (mut owners, mut dir_mode) = (wish.owners.clone(), wish.dir_mode);
-    if let Some(recursion) = &wish.recursion {
-        (owners, dir_mode) = narrowed(wish, recursion);
-        for (below, _, differs, _) in children(wish, recursion, &levels) {
+    let (mut owners, mut dir_mode) = (desired.owners.clone(), desired.dir_mode);
+    if let Some(recursion) = &desired.recursion {
+        (owners, dir_mode) = narrowed(desired, recursion);
+        for (below, _, differs, _) in children(desired, recursion, &levels) {
             changes.insert(join(path, below).into(), Value::map(differs));
         }
     }
     let entry = if is_gone {
         None
-    } else if wish.follow {
+    } else if desired.follow {
         facts.target(path)?
     } else {
         facts.path(path)?
     };
-    if !wish.children_only {
+    if !desired.children_only {
         let differs = match entry {
             Some(entry) => differ(&owners, entry, dir_mode).0,
             None => one("directory", "new"),
@@ -296,7 +292,7 @@ fn check(call: &Call<'_>, wish: &Wish, is_gone: bool, facts: &Facts) -> Result<M
             changes.insert(path.as_str().into(), Value::map(differs));
         }
     }
-    if let Some(filter) = &wish.clean {
+    if let Some(filter) = &desired.clean {
         let keep = keep(call, path, facts)?;
         for level in &levels {
             for (below, _) in level.files.iter().chain(&level.folders) {
@@ -316,20 +312,28 @@ fn check(call: &Call<'_>, wish: &Wish, is_gone: bool, facts: &Facts) -> Result<M
 }
 
 /// The owners and the mode of folders that recursion sees to.
-fn narrowed(wish: &Wish, recursion: &Recursion) -> (Owners, Option<u32>) {
+fn narrowed(desired: &Desired, recursion: &Recursion) -> (Owners, Option<u32>) {
     let owners = Owners {
-        user: wish.owners.user.clone().filter(|_| recursion.has("user")),
-        group: wish.owners.group.clone().filter(|_| recursion.has("group")),
+        user: desired
+            .owners
+            .user
+            .clone()
+            .filter(|_| recursion.has("user")),
+        group: desired
+            .owners
+            .group
+            .clone()
+            .filter(|_| recursion.has("group")),
     };
-    (owners, wish.dir_mode.filter(|_| recursion.has("mode")))
+    (owners, desired.dir_mode.filter(|_| recursion.has("mode")))
 }
 
 type Child<'a> = (&'a str, &'a Entry, Map, crate::host::change::Like);
 
 /// What is in the folder and differs.
-fn children<'a>(wish: &Wish, recursion: &Recursion, levels: &[Level<'a>]) -> Vec<Child<'a>> {
-    let (owners, dir_mode) = narrowed(wish, recursion);
-    let file_mode = wish.file_mode.filter(|_| recursion.has("mode"));
+fn children<'a>(desired: &Desired, recursion: &Recursion, levels: &[Level<'a>]) -> Vec<Child<'a>> {
+    let (owners, dir_mode) = narrowed(desired, recursion);
+    let file_mode = desired.file_mode.filter(|_| recursion.has("mode"));
     let mut all = Vec::new();
     for level in levels {
         let files = level
@@ -354,9 +358,14 @@ fn children<'a>(wish: &Wish, recursion: &Recursion, levels: &[Level<'a>]) -> Vec
 type Made = Result<(Outcome, Vec<Change>), Outcome>;
 
 /// The folder is made.
-fn created(call: &Call<'_>, wish: &Wish, mut changes: Map, facts: &Facts) -> Result<Made, Halt> {
-    let path = &wish.path;
-    let like = wish.owners.like(wish.dir_mode);
+fn created(
+    call: &Call<'_>,
+    desired: &Desired,
+    mut changes: Map,
+    facts: &Facts,
+) -> Result<Made, Halt> {
+    let path = &desired.path;
+    let like = desired.owners.like(desired.dir_mode);
     let mut steps = Vec::new();
     if !is_folder(parent(path), facts)? {
         if !call.flag("makedirs", false) {
@@ -367,33 +376,38 @@ fn created(call: &Call<'_>, wish: &Wish, mut changes: Map, facts: &Facts) -> Res
         }
         steps = folders(parent(path), &like, facts)?;
     }
-    steps.push(step::folder(&path, like));
+    steps.push(step::folder(path, like));
     changes.insert(path.as_str().into(), Value::map(one("directory", "new")));
     Ok(Ok((Outcome::changed(changes, ""), steps)))
 }
 
-/// The folder is there and brought to what is wished.
-fn updated(call: &Call<'_>, wish: &Wish, mut changes: Map, facts: &Facts) -> Result<Made, Halt> {
-    let path = &wish.path;
+/// The folder is there and brought to what is desired.
+fn updated(
+    call: &Call<'_>,
+    desired: &Desired,
+    mut changes: Map,
+    facts: &Facts,
+) -> Result<Made, Halt> {
+    let path = &desired.path;
     let mut steps = Vec::new();
     let mut outcome = Outcome::same("");
-    let entry = if wish.follow {
+    let entry = if desired.follow {
         facts.target(path)?
     } else {
         facts.path(path)?
     };
-    if let Some(entry) = entry.filter(|_| !wish.children_only) {
-        let (differs, like) = differ(&wish.owners, entry, wish.dir_mode);
+    if let Some(entry) = entry.filter(|_| !desired.children_only) {
+        let (differs, like) = differ(&desired.owners, entry, desired.dir_mode);
         if !differs.is_empty() {
-            steps.push(step::set(&path, like, wish.follow));
+            steps.push(step::set(path, like, desired.follow));
         }
         changes.extend(differs);
     }
-    let levels = walked(wish, facts)?;
-    if let Some(recursion) = &wish.recursion {
+    let levels = walked(desired, facts)?;
+    if let Some(recursion) = &desired.recursion {
         for (asked, owner, what) in [
-            (recursion.has("group"), &wish.owners.group, "group"),
-            (recursion.has("user"), &wish.owners.user, "user"),
+            (recursion.has("group"), &desired.owners.group, "group"),
+            (recursion.has("user"), &desired.owners.user, "user"),
         ] {
             if asked && owner.is_none() {
                 outcome = Outcome::failed(lacks(what));
@@ -402,13 +416,13 @@ fn updated(call: &Call<'_>, wish: &Wish, mut changes: Map, facts: &Facts) -> Res
         if recursion.has("silent") {
             changes = one("recursion", "Changes silenced");
         }
-        for (below, _, differs, like) in children(wish, recursion, &levels) {
-            steps.push(step::set(&join(path, below), like, wish.follow));
+        for (below, _, differs, like) in children(desired, recursion, &levels) {
+            steps.push(step::set(&join(path, below), like, desired.follow));
             changes.extend(differs);
         }
     }
-    if wish.clean.is_some() {
-        let removed = cleaned(call, wish, &levels, facts)?;
+    if desired.clean.is_some() {
+        let removed = cleaned(call, desired, &levels, facts)?;
         if !removed.is_empty() {
             let paths = removed.iter().map(|path| Value::str(path.as_str()));
             changes.insert("removed".into(), Value::list(paths));
@@ -417,7 +431,7 @@ fn updated(call: &Call<'_>, wish: &Wish, mut changes: Map, facts: &Facts) -> Res
         steps.extend(removed.into_iter().map(|path| step::remove(&path)));
     }
     if outcome.comment.is_empty() {
-        let below = if wish.children_only { "/*" } else { "" };
+        let below = if desired.children_only { "/*" } else { "" };
         outcome.comment = format!("Directory {path}{below} updated");
     }
     outcome.changes = changes;
@@ -431,16 +445,16 @@ fn lacks(what: &str) -> String {
 /// What is removed: what is kept by no other state, without what is below something removed.
 fn cleaned(
     call: &Call<'_>,
-    wish: &Wish,
+    desired: &Desired,
     levels: &[Level<'_>],
     facts: &Facts,
 ) -> Result<Vec<String>, Halt> {
-    let Some(filter) = &wish.clean else {
+    let Some(filter) = &desired.clean else {
         return Ok(Vec::new());
     };
-    let keep = keep(call, &wish.path, facts)?;
+    let keep = keep(call, &desired.path, facts)?;
     Ok(unkept(
-        &wish.path,
+        &desired.path,
         &keep,
         filter,
         levels.iter().flat_map(|level| {

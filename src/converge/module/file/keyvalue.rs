@@ -86,12 +86,8 @@ pub(super) fn keyvalue(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> 
     if call.mode == Mode::Test && test.result.is_some() {
         return Ok(Verdict::Done(test));
     }
-    Ok(Work {
-        test,
-        apply,
-        steps: vec![step],
-    }
-    .verdict(call.mode))
+    let steps = vec![step];
+    Ok(Work { test, apply, steps }.verdict(call.mode))
 }
 
 fn said(

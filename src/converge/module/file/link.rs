@@ -13,8 +13,6 @@ use crate::converge::module::step;
 use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict, refuse};
 use crate::host::change::{Change, Like};
 use crate::host::fact::{Domain, Entry, EntryKind};
-use crate::text::{quoted, quoted_always};
-use crate::value::Map;
 
 /// Who a link is to belong to: who acts on the machine, and the first group of that user, unless
 /// said otherwise.
@@ -165,13 +163,10 @@ fn foretold(link: &Link<'_>, current: Option<&Entry>) -> Outcome {
                 ),
             )
         }
-        None if link.force => Outcome::would(
-            Map::new(),
-            format!(
-                "The file or directory {path} is set for removal to make way for a new symlink \
+        None if link.force => Outcome::planned(format!(
+            "The file or directory {path} is set for removal to make way for a new symlink \
                  targeting {target}"
-            ),
-        ),
+        )),
         None => Outcome::failed(format!(
             "File or directory exists where the symlink {path} should be. Did you mean to use \
              force?"
@@ -310,16 +305,14 @@ pub(super) fn hardlink(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> 
     let would = |key: &str, comment: String| Outcome::would(one(key, path.clone()), comment);
     let (test, apply) = match names {
         Names::Same => {
-            return Ok(Work {
-                test: Outcome::same(format!(
-                    "The hard link {path} is presently targetting {target}"
-                )),
-                apply: Outcome::same(format!(
-                    "Target of hard link {path} is already pointing to {target}"
-                )),
-                steps: Vec::new(),
-            }
-            .verdict(call.mode));
+            let test = Outcome::same(format!(
+                "The hard link {path} is presently targetting {target}"
+            ));
+            let apply = Outcome::same(format!(
+                "Target of hard link {path} is already pointing to {target}"
+            ));
+            let steps = Vec::new();
+            return Ok(Work { test, apply, steps }.verdict(call.mode));
         }
         Names::None => (
             would(
@@ -353,18 +346,12 @@ fn forced(call: &Call<'_>, path: &str, target: &str, steps: Vec<Change>) -> Resu
     }
     let mut changes = one("forced", "File for hard link was forcibly replaced");
     put(&mut changes, "new", path);
-    Ok(Work {
-        test: Outcome::would(
-            Map::new(),
-            format!(
-                "The file or directory {path} is set for removal to make way for a new hard link \
+    let test = Outcome::planned(format!(
+        "The file or directory {path} is set for removal to make way for a new hard link \
                  targeting {target}"
-            ),
-        ),
-        apply: Outcome::changed(changes, format!("Created new hard link {path} -> {target}")),
-        steps,
-    }
-    .verdict(call.mode))
+    ));
+    let apply = Outcome::changed(changes, format!("Created new hard link {path} -> {target}"));
+    Ok(Work { test, apply, steps }.verdict(call.mode))
 }
 
 /// What a path is to another.

@@ -2,7 +2,7 @@
 
 use super::accumulated::accumulators;
 use super::contents::{self, Contents};
-use super::place::{Backup, Body, Links, NewShown, Parents, Wish, place};
+use super::place::{Backup, Body, Desired, Links, NewShown, Parents, place};
 use super::source::{ENVIRONMENT, Picked, Source, context, mode_of, pick, rendered};
 use super::source::{repeats_secrets, sum};
 use super::text::Shown;
@@ -20,11 +20,11 @@ pub(super) fn managed(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     let work = work(call, facts)?;
     let work = match work {
         Ready::Done(outcome) => return Ok(Verdict::Done(*outcome)),
-        Ready::Wish(wish) => {
-            let mut work = place(&wish, call.mode, facts)?;
+        Ready::Desired(desired) => {
+            let mut work = place(&desired, call.mode, facts)?;
             warn(call, &mut work);
             if let Some(command) = checked {
-                return with_check(call, work, &wish, &command);
+                return with_check(call, work, &desired, &command);
             }
             work
         }
@@ -34,7 +34,7 @@ pub(super) fn managed(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
 
 enum Ready {
     Done(Box<Outcome>),
-    Wish(Box<Wish>),
+    Desired(Box<Desired>),
 }
 
 fn warn(call: &Call<'_>, work: &mut Work) {
@@ -83,16 +83,16 @@ fn work(call: &Call<'_>, facts: &Facts) -> Result<Ready, Halt> {
             replace,
             mode,
         };
-        wish(call, &path, &owners, told)
+        desired(call, &path, &owners, told)
     };
     if !replace && is_file {
-        return kept(Body::Any, secret, false, wished_mode(call, keeps_mode)?);
+        return kept(Body::Any, secret, false, desired_mode(call, keeps_mode)?);
     }
     if let Some(Contents { bytes, secret }) = said {
-        return kept(Body::Said(bytes), secret, true, wished_mode(call, false)?);
+        return kept(Body::Said(bytes), secret, true, desired_mode(call, false)?);
     }
     let Some(picked) = pick(call, facts)? else {
-        return kept(Body::Any, false, replace, wished_mode(call, false)?);
+        return kept(Body::Any, false, replace, desired_mode(call, false)?);
     };
     let mode = if keeps_mode {
         mode_of(call, &picked.source, facts)?
@@ -118,7 +118,7 @@ fn stands<'a>(call: &Call<'_>, path: &str, facts: &'a Facts) -> Result<Option<&'
     facts.target(path)
 }
 
-fn wished_mode(call: &Call<'_>, keeps: bool) -> Result<Option<u32>, Halt> {
+fn desired_mode(call: &Call<'_>, keeps: bool) -> Result<Option<u32>, Halt> {
     if keeps { Ok(None) } else { call.mode("mode") }
 }
 
@@ -130,13 +130,13 @@ struct Told {
     mode: Option<u32>,
 }
 
-fn wish(call: &Call<'_>, path: &str, owners: &Owners, told: Told) -> Result<Ready, Halt> {
+fn desired(call: &Call<'_>, path: &str, owners: &Owners, told: Told) -> Result<Ready, Halt> {
     let parents = if call.flag("makedirs", false) {
         Parents::Made(call.mode("dir_mode")?)
     } else {
         Parents::Wanted
     };
-    Ok(Ready::Wish(Box::new(Wish {
+    Ok(Ready::Desired(Box::new(Desired {
         path: path.to_owned(),
         body: told.body,
         owners: owners.clone(),
@@ -280,10 +280,10 @@ fn given(
 pub(super) fn with_check(
     call: &Call<'_>,
     mut work: Work,
-    wish: &Wish,
+    desired: &Desired,
     command: &str,
 ) -> Result<Verdict, Halt> {
-    let bytes = match &wish.body {
+    let bytes = match &desired.body {
         Body::Said(bytes) | Body::Given(bytes) => bytes.clone(),
         Body::Any => Vec::new(),
         Body::Like(_) | Body::Web(..) => {
@@ -305,7 +305,7 @@ pub(super) fn with_check(
         0,
         Change::Run(Run {
             stdin: Some(bytes),
-            shown: Some(format!("{command} {}", wish.path)),
+            shown: Some(format!("{command} {}", desired.path)),
             ..Run::new(text).touching([])
         }),
     );

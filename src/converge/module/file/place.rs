@@ -70,7 +70,7 @@ pub(super) enum NewShown {
 
 /// How a file is to be.
 #[derive(Debug, Clone)]
-pub(super) struct Wish {
+pub(super) struct Desired {
     /// Where.
     pub(super) path: String,
     /// What it contains.
@@ -95,14 +95,14 @@ pub(super) struct Wish {
     pub(super) assumed: bool,
 }
 
-/// Says what brings a file to what is wished.
-pub(super) fn place(wish: &Wish, mode: Mode, facts: &Facts) -> Result<Work, Halt> {
-    let path = &wish.path;
-    if wish.assumed {
-        return assumed(wish);
+/// Says what brings a file to what is desired.
+pub(super) fn place(desired: &Desired, mode: Mode, facts: &Facts) -> Result<Work, Halt> {
+    let path = &desired.path;
+    if desired.assumed {
+        return assumed(desired);
     }
     let mut wanted = vec![at(path), to(path), to(parent(path))];
-    if wish.replace && wish.body != Body::Any {
+    if desired.replace && desired.body != Body::Any {
         wanted.push(Fact::Digest(path.clone()));
     }
     need(facts, wanted)?;
@@ -112,7 +112,7 @@ pub(super) fn place(wish: &Wish, mode: Mode, facts: &Facts) -> Result<Work, Halt
     if led.is_some_and(Entry::is_folder) {
         return refuse(format!("Specified target {path} is a directory"));
     }
-    let follows = wish.links == Links::Followed;
+    let follows = desired.links == Links::Followed;
     let real = if is_link && follows {
         resolved(path, facts)?
     } else {
@@ -123,12 +123,12 @@ pub(super) fn place(wish: &Wish, mode: Mode, facts: &Facts) -> Result<Work, Halt
     } else {
         stands
     }) else {
-        return new(wish, &real, mode, facts);
+        return new(desired, &real, mode, facts);
     };
-    if !wish.replace {
-        return Ok(kept(wish, entry));
+    if !desired.replace {
+        return Ok(kept(desired, entry));
     }
-    existing(wish, &real, entry, facts)
+    existing(desired, &real, entry, facts)
 }
 
 /// The note under what a dry run says.
@@ -142,9 +142,9 @@ fn would(path: &str, changes: Map) -> Outcome {
 }
 
 /// A file whose content stays: only its owners and mode are seen to.
-fn kept(wish: &Wish, entry: &Entry) -> Work {
-    let path = &wish.path;
-    let (changes, like) = wish.owners.differ(entry, wish.mode);
+fn kept(desired: &Desired, entry: &Entry) -> Work {
+    let path = &desired.path;
+    let (changes, like) = desired.owners.differ(entry, desired.mode);
     if changes.is_empty() {
         return Work {
             test: Outcome::same(format!("File {path} not updated")),
@@ -154,7 +154,7 @@ fn kept(wish: &Wish, entry: &Entry) -> Work {
             steps: Vec::new(),
         };
     }
-    let comment = match wish.mode.filter(|mode| *mode != entry.mode) {
+    let comment = match desired.mode.filter(|mode| *mode != entry.mode) {
         Some(mode) => format!(
             "File {path} will be updated with permissions {} from its current state of {}",
             octal(mode),
@@ -165,57 +165,55 @@ fn kept(wish: &Wish, entry: &Entry) -> Work {
     Work {
         test: Outcome::would(changes.clone(), comment),
         apply: Outcome::changed(changes, ""),
-        steps: vec![step::set(&path, like, wish.links == Links::Followed)],
+        steps: vec![step::set(path, like, desired.links == Links::Followed)],
     }
 }
 
-fn existing(wish: &Wish, real: &str, entry: &Entry, facts: &Facts) -> Result<Work, Halt> {
-    let path = &wish.path;
+fn existing(desired: &Desired, real: &str, entry: &Entry, facts: &Facts) -> Result<Work, Halt> {
+    let path = &desired.path;
     let mut changes = Map::new();
     let mut steps = Vec::new();
     let is_link = matches!(entry.kind, EntryKind::Link(_));
-    if differs(&wish.body, path, facts)? {
-        put(&mut changes, "diff", shown(wish, facts)?);
-        if wish.backup == Backup::Kept {
+    if differs(&desired.body, path, facts)? {
+        put(&mut changes, "diff", shown(desired, facts)?);
+        if desired.backup == Backup::Kept {
             steps.push(backup(real));
         }
-        steps.extend(write(wish, real, facts)?);
+        steps.extend(write(desired, real, facts)?);
     } else if is_link {
         put(
             &mut changes,
             "diff",
             "Replace symbolic link with regular file",
         );
-        steps.extend(write(wish, real, facts)?);
+        steps.extend(write(desired, real, facts)?);
     }
     // A link that is replaced has no mode to keep.
-    let (set, like) = wish.owners.differ(entry, wish.mode.filter(|_| !is_link));
+    let (set, like) = desired
+        .owners
+        .differ(entry, desired.mode.filter(|_| !is_link));
     if steps.is_empty() && !set.is_empty() {
-        steps.push(step::set(&path, like, wish.links == Links::Followed));
+        steps.push(step::set(path, like, desired.links == Links::Followed));
     }
     changes.extend(set);
     if changes.is_empty() {
-        return Ok(Work {
-            test: Outcome::same(format!("The file {path} is in the correct state")),
-            apply: Outcome::same(format!("File {path} is in the correct state")),
-            steps,
-        });
+        let test = Outcome::same(format!("The file {path} is in the correct state"));
+        let apply = Outcome::same(format!("File {path} is in the correct state"));
+        return Ok(Work { test, apply, steps });
     }
-    Ok(Work {
-        test: would(path, changes.clone()),
-        apply: Outcome::changed(changes, format!("File {path} updated")),
-        steps,
-    })
+    let test = would(path, changes.clone());
+    let apply = Outcome::changed(changes, format!("File {path} updated"));
+    Ok(Work { test, apply, steps })
 }
 
-fn new(wish: &Wish, real: &str, mode: Mode, facts: &Facts) -> Result<Work, Halt> {
-    let path = &wish.path;
+fn new(desired: &Desired, real: &str, mode: Mode, facts: &Facts) -> Result<Work, Halt> {
+    let path = &desired.path;
     let mut steps = Vec::new();
     if !is_folder(parent(real), facts)? {
-        match wish.parents {
+        match desired.parents {
             Parents::Made(own) => {
-                let bits = own.or(wish.mode.map(entered));
-                steps.extend(folders(parent(real), &wish.owners.like(bits), facts)?);
+                let bits = own.or(desired.mode.map(entered));
+                steps.extend(folders(parent(real), &desired.owners.like(bits), facts)?);
             }
             Parents::Wanted if mode == Mode::Apply => {
                 return refuse("Parent directory not present");
@@ -223,26 +221,26 @@ fn new(wish: &Wish, real: &str, mode: Mode, facts: &Facts) -> Result<Work, Halt>
             Parents::Wanted => {}
         }
     }
-    steps.extend(write(wish, real, facts)?);
-    let (mut changes, comment, made) = match &wish.body {
+    steps.extend(write(desired, real, facts)?);
+    let (mut changes, comment, made) = match &desired.body {
         Body::Any => (
             one("new", format!("file {path} created")),
             "Empty file".to_owned(),
             0o644,
         ),
         Body::Said(_) => (
-            one("diff", fresh(wish)),
+            one("diff", fresh(desired)),
             format!("File {path} updated"),
             0o644,
         ),
         _ => (
-            one("diff", fresh(wish)),
+            one("diff", fresh(desired)),
             format!("File {path} updated"),
             0o600,
         ),
     };
     // What is said first is made for its owner alone if it is to have a mode.
-    let made = if wish.mode.is_some() { 0o600 } else { made };
+    let made = if desired.mode.is_some() { 0o600 } else { made };
     let entry = Entry {
         kind: EntryKind::File,
         mode: made,
@@ -252,36 +250,35 @@ fn new(wish: &Wish, real: &str, mode: Mode, facts: &Facts) -> Result<Work, Halt>
         modified: 0,
     };
     changes.extend(
-        wish.owners
-            .differ(&entry, Some(wish.mode.unwrap_or(0o644)))
+        desired
+            .owners
+            .differ(&entry, Some(desired.mode.unwrap_or(0o644)))
             .0,
     );
-    let is_shown = wish.new_shown == NewShown::Difference && wish.body != Body::Any;
+    let is_shown = desired.new_shown == NewShown::Difference && desired.body != Body::Any;
     let predicted = if is_shown {
-        one("diff", fresh(wish))
+        one("diff", fresh(desired))
     } else {
         one("newfile", path.clone())
     };
-    Ok(Work {
-        test: would(path, predicted),
-        apply: Outcome::changed(changes, comment),
-        steps,
-    })
+    let test = would(path, predicted);
+    let apply = Outcome::changed(changes, comment);
+    Ok(Work { test, apply, steps })
 }
 
 /// What is shown of the content of a new file.
-fn fresh(wish: &Wish) -> String {
-    match &wish.body {
-        Body::Said(bytes) | Body::Given(bytes) if wish.new_shown == NewShown::Difference => {
-            difference(b"", bytes, wish.shown)
+fn fresh(desired: &Desired) -> String {
+    match &desired.body {
+        Body::Said(bytes) | Body::Given(bytes) if desired.new_shown == NewShown::Difference => {
+            difference(b"", bytes, desired.shown)
         }
         _ => "New file".to_owned(),
     }
 }
 
-/// Whether the content of a file is another than wished.
+/// Whether the content of a file is another than desired.
 fn differs(body: &Body, path: &str, facts: &Facts) -> Result<bool, Halt> {
-    let wished = match body {
+    let desired = match body {
         Body::Any => return Ok(false),
         Body::Said(bytes) | Body::Given(bytes) => hex(&Sha256::digest(bytes)),
         Body::Like(source) => {
@@ -290,43 +287,43 @@ fn differs(body: &Body, path: &str, facts: &Facts) -> Result<bool, Halt> {
         }
         Body::Web(address, sum) => return fetch::differs(address, sum.as_ref(), path, facts),
     };
-    Ok(facts.digest(path)? != Some(&*wished))
+    Ok(facts.digest(path)? != Some(&*desired))
 }
 
-/// The difference of the content of a file from what is wished.
-fn shown(wish: &Wish, facts: &Facts) -> Result<String, Halt> {
-    if wish.shown != Shown::Yes {
+/// The difference of the content of a file from what is desired.
+fn shown(desired: &Desired, facts: &Facts) -> Result<String, Halt> {
+    if desired.shown != Shown::Yes {
         // The two differ, so that only the word for it is said.
-        return Ok(difference(b"", b"-", wish.shown));
+        return Ok(difference(b"", b"-", desired.shown));
     }
     let is_large = |path: &str| {
         facts
             .target(path)
             .map(|entry| entry.is_some_and(|entry| entry.size > MOST_SHOWN))
     };
-    if is_large(&wish.path)? {
+    if is_large(&desired.path)? {
         return Ok("Replace large file".to_owned());
     }
-    let source = match &wish.body {
+    let source = match &desired.body {
         Body::Said(bytes) | Body::Given(bytes) => bytes.clone(),
         Body::Like(source) if is_large(source)? => return Ok("Replace large file".to_owned()),
         Body::Like(source) => {
-            let contents = [source, &wish.path].map(|path| Fact::Content(path.clone()));
+            let contents = [source, &desired.path].map(|path| Fact::Content(path.clone()));
             need(facts, contents)?;
             facts.content(source)?.unwrap_or_default().to_vec()
         }
         Body::Web(address, _) => return Ok(format!("Replace with download of {address}")),
         Body::Any => return Ok(String::new()),
     };
-    let before = facts.content(&wish.path)?.unwrap_or_default();
-    Ok(difference(before, &source, wish.shown))
+    let before = facts.content(&desired.path)?.unwrap_or_default();
+    Ok(difference(before, &source, desired.shown))
 }
 
 /// The steps that write a file.
-fn write(wish: &Wish, real: &str, facts: &Facts) -> Result<Vec<Change>, Halt> {
-    let is_there = facts.target(&wish.path)?.is_some();
-    let like = wish.owners.like(wish.mode);
-    let bytes = match &wish.body {
+fn write(desired: &Desired, real: &str, facts: &Facts) -> Result<Vec<Change>, Halt> {
+    let is_there = facts.target(&desired.path)?.is_some();
+    let like = desired.owners.like(desired.mode);
+    let bytes = match &desired.body {
         Body::Any => Vec::new(),
         Body::Said(bytes) | Body::Given(bytes) => bytes.clone(),
         Body::Like(source) => {
@@ -347,7 +344,7 @@ fn write(wish: &Wish, real: &str, facts: &Facts) -> Result<Vec<Change>, Halt> {
         real,
         bytes,
         like,
-        wish.shown == Shown::Never,
+        desired.shown == Shown::Never,
     )])
 }
 
@@ -365,18 +362,18 @@ pub(super) fn backup(path: &str) -> Change {
 }
 
 /// A file that is written whatever is there.
-fn assumed(wish: &Wish) -> Result<Work, Halt> {
-    let path = &wish.path;
-    let bytes = match &wish.body {
+fn assumed(desired: &Desired) -> Result<Work, Halt> {
+    let path = &desired.path;
+    let bytes = match &desired.body {
         Body::Any => Vec::new(),
         Body::Said(bytes) | Body::Given(bytes) => bytes.clone(),
         Body::Like(_) | Body::Web(..) => {
             return refuse("`assume_present` needs contents, or a source of the state tree");
         }
     };
-    let like = wish.owners.like(wish.mode);
+    let like = desired.owners.like(desired.mode);
     let mut steps = Vec::new();
-    if let Parents::Made(own) = wish.parents {
+    if let Parents::Made(own) = desired.parents {
         steps.push(step::folders(
             parent(path),
             Like {
@@ -386,14 +383,12 @@ fn assumed(wish: &Wish) -> Result<Work, Halt> {
         ));
     }
     steps.push(step::write_hidden(
-        &path,
+        path,
         bytes,
         like,
-        wish.shown == Shown::Never,
+        desired.shown == Shown::Never,
     ));
-    Ok(Work {
-        test: would(path, one("written", path.clone())),
-        apply: Outcome::changed(one("written", path.clone()), format!("File {path} updated")),
-        steps,
-    })
+    let test = would(path, one("written", path.clone()));
+    let apply = Outcome::changed(one("written", path.clone()), format!("File {path} updated"));
+    Ok(Work { test, apply, steps })
 }

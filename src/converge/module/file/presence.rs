@@ -22,18 +22,16 @@ pub(super) fn absent(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     } else {
         ("file", "File")
     };
-    Ok(Work {
-        test: Outcome::would(
-            one("removed", path.clone()),
-            format!("{shown} {path} is set for removal"),
-        ),
-        apply: Outcome::changed(
-            one("removed", path.clone()),
-            format!("Removed {kind} {path}"),
-        ),
-        steps: vec![step::remove(bare)],
-    }
-    .verdict(call.mode))
+    let test = Outcome::would(
+        one("removed", path.clone()),
+        format!("{shown} {path} is set for removal"),
+    );
+    let apply = Outcome::changed(
+        one("removed", path.clone()),
+        format!("Removed {kind} {path}"),
+    );
+    let steps = vec![step::remove(bare)];
+    Ok(Work { test, apply, steps }.verdict(call.mode))
 }
 
 /// A path without slashes at its end.

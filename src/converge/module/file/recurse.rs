@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use super::kept::{Tree, found, keep, unkept};
 use super::managed::backup;
 use super::pattern::Filter;
-use super::place::{Body, Links, NewShown, Parents, Wish, place};
+use super::place::{Body, Desired, Links, NewShown, Parents, place};
 use super::source::{Source, context, mode_of, rendered, repeats_secrets};
 use super::text::Shown;
 use super::work::{Owners, Work, at, folders, join, named, parent, to};
@@ -207,7 +207,7 @@ fn file(
         replaced(full, bytes, owners.like(mode), secret, sum);
         return Ok(());
     }
-    let wish = Wish {
+    let desired = Desired {
         path: full.to_owned(),
         body: Body::Given(bytes),
         owners: owners.clone(),
@@ -226,7 +226,7 @@ fn file(
         assumed: false,
     };
     // The folder is made by then, so that a dry run's leniency about it is right.
-    match place(&wish, Mode::Test, facts) {
+    match place(&desired, Mode::Test, facts) {
         Ok(work) => join_in(full, work, sum),
         Err(Halt::Failed(why)) => {
             sum.failed = true;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::contents::{encoded, reach};
 use super::json;
 use super::managed::{backup, with_check};
-use super::place::{Body, Links, NewShown, Parents, Wish, place};
+use super::place::{Body, Desired, Links, NewShown, Parents, place};
 use super::text::Shown;
 use super::work::{Owners, Work, absolute, to};
 use crate::converge::{Call, Facts, Halt, Verdict, refuse};
@@ -51,7 +51,7 @@ pub(super) fn serialize(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt>
     let text = text(call, &written, serializer)?;
     let owners = Owners::of(call, facts)?;
     owners.check(call.mode)?;
-    let wish = Wish {
+    let desired = Desired {
         path: path.clone(),
         body: Body::Said(encoded(call, text)?),
         owners,
@@ -68,13 +68,13 @@ pub(super) fn serialize(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt>
         backup: backup(call)?,
         assumed: false,
     };
-    let mut work = place(&wish, call.mode, facts)?;
+    let mut work = place(&desired, call.mode, facts)?;
     if work.test.result.is_none() {
         work.test.comment = format!("Dataset will be serialized and stored into {path}");
     }
     told(call, &mut work, existing.filter(|_| !secret), &written);
     if let Some(command) = call.filled("check_cmd")? {
-        return with_check(call, work, &wish, &command);
+        return with_check(call, work, &desired, &command);
     }
     Ok(work.verdict(call.mode))
 }

@@ -1,61 +1,64 @@
 //! A repository is cloned, and brought to the newest commit.
 
-use super::repository::{Local, Remote, Revision, git, submodules};
+use super::desired::{Desired, Upstream, joined};
+use super::repository::{Local, Remote, Revision, git, submodules, without_password};
 use super::update;
-use super::wish::{Upstream, Wish, joined};
-use crate::converge::module::command::{act, done, failure, old_new, one};
+use crate::converge::module::command::{act, done, failure, old_new, one, quoted};
 use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict};
 use crate::text::{quoted, with_login_redacted};
 use crate::value::{Map, Value};
 
 /// Brings a repository to be there, at the newest commit.
 pub(super) fn latest(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
-    let wish = Wish::of(call)?;
-    let remote = match Remote::of(&wish.access, facts, &wish.url)? {
+    let desired = Desired::of(call)?;
+    let remote = match Remote::of(&desired.access, facts, &desired.url)? {
         Ok(remote) => remote,
         // git itself may come with a package of the same run.
         Err(why) if call.mode == Mode::Test && why.contains("git: not found") => {
-            return done(would_clone(&wish));
+            return done(would_clone(&desired));
         }
         Err(why) => {
             return failure(format!("Failed to check remote refs: {why}"));
         }
     };
-    let wanted = if wish.is_bare {
+    let wanted = if desired.is_bare {
         None
     } else {
-        remote.find(&wish.rev)
+        remote.find(&desired.rev)
     };
-    if wanted.is_none() && wish.rev != "HEAD" {
+    if wanted.is_none() && desired.rev != "HEAD" {
         return failure(format!(
             "No revision matching '{}' exists in the remote repository",
-            wish.rev
+            desired.rev
         ));
     }
     let is_named = wanted
         .as_ref()
         .is_some_and(|it| it.kind != super::repository::Kind::Commit);
-    if wish.depth.is_some() && !is_named {
+    if desired.depth.is_some() && !is_named {
         return failure(
             "When 'depth' is used, 'rev' must be set to the name of a branch or tag on the remote repository",
         );
     }
-    let target = &wish.target;
-    match wish.question(wanted.as_ref()).ask(&wish.access, facts)? {
+    let target = &desired.target;
+    match desired
+        .question(wanted.as_ref())
+        .ask(&desired.access, facts)?
+    {
         Local::File => failure(format!(
             "Target '{target}' exists and is a regular file, cannot proceed"
         )),
-        Local::Other if !wish.forces_clone => failure(format!(
+        Local::Other if !desired.forces_clone => failure(format!(
             "Target '{target}' exists, is non-empty and is not a git repository. Set the 'force_clone' option to True to remove this directory's contents and proceed with cloning the remote repository"
         )),
-        Local::Other => clone(wish, wanted, &remote, true),
-        Local::Nothing => clone(wish, wanted, &remote, false),
-        Local::Repository(local) => update::update(wish, wanted, &remote, &local),
+        Local::Other => clone(desired, wanted, &remote, true),
+        Local::Nothing => clone(desired, wanted, &remote, false),
+        Local::Repository(local) => update::update(desired, wanted, &remote, &local),
     }
 }
 
-fn would_clone(wish: &Wish) -> Outcome {
-    let (url, target) = (with_login_redacted(&wish.url), &wish.target);
+fn would_clone(desired: &Desired) -> Outcome {
+    let (url, target) = (without_password(&desired.url), &desired.target);
     Outcome::would(
         one("new", format!("{url} => {target}")),
         format!("Repository {url} would be cloned to {target}"),
@@ -68,39 +71,41 @@ pub(super) fn emptied(target: &str) -> String {
 }
 
 fn clone(
-    wish: Wish,
+    desired: Desired,
     wanted: Option<Revision>,
     remote: &Remote,
     is_forced: bool,
 ) -> Result<Verdict, Halt> {
-    let (url, target) = (with_login_redacted(&wish.url), wish.target.clone());
-    let mut predicted = would_clone(&wish);
+    let (url, target) = (without_password(&desired.url), desired.target.clone());
+    let mut predicted = would_clone(&desired);
     let mut steps = Vec::new();
     if is_forced {
         predicted.changes.insert("forced clone".into(), true.into());
         predicted.comment = format!(
             "Target directory {target} exists. Since force_clone=True, the contents of {target} would be deleted, and {url} would be cloned into this directory."
         );
-        steps.push(wish.access.run(emptied(&target), &target));
+        steps.push(desired.access.run(emptied(&target), &target));
     }
-    let kind = match (wish.is_mirror, wish.is_bare) {
+    let kind = match (desired.is_mirror, desired.is_bare) {
         (true, _) => " as mirror",
         (_, true) => " as bare repository",
         _ => "",
     };
     let mut comments = vec![format!("{url} cloned to {target}{kind}")];
-    steps.push(wish.access.run(clone_command(&wish), &target));
+    steps.push(desired.access.run(clone_command(&desired), &target));
     if let Some(wanted) = &wanted {
-        let more = after_clone(&wish, wanted, remote, &mut comments);
+        let more = after_clone(&desired, wanted, remote, &mut comments);
         if !more.is_empty() {
-            steps.push(wish.access.run(more.join(" && "), &target));
+            steps.push(desired.access.run(more.join(" && "), &target));
         }
     }
     act(predicted, steps, move |complaint, facts| {
         if let Some(why) = complaint {
             return Ok(Outcome::failed(format!("Clone failed: {why}")));
         }
-        let local = wish.question(wanted.as_ref()).ask(&wish.access, facts)?;
+        let local = desired
+            .question(wanted.as_ref())
+            .ask(&desired.access, facts)?;
         let mut changes = Map::new();
         if is_forced {
             changes.extend(one("forced clone", true));
@@ -115,50 +120,54 @@ fn clone(
     })
 }
 
-fn clone_command(wish: &Wish) -> String {
+fn clone_command(desired: &Desired) -> String {
     let mut text = String::from("git clone -q");
-    if wish.is_mirror {
+    if desired.is_mirror {
         text.push_str(" --mirror");
-    } else if wish.is_bare {
+    } else if desired.is_bare {
         text.push_str(" --bare");
     }
-    if wish.remote != "origin" {
-        text = format!("{text} --origin {}", quoted(&wish.remote));
+    if desired.remote != "origin" {
+        text = format!("{text} --origin {}", quoted(&desired.remote));
     }
-    if let Some(depth) = wish.depth {
-        text = format!("{text} --depth {depth} --branch {}", quoted(&wish.rev));
+    if let Some(depth) = desired.depth {
+        text = format!("{text} --depth {depth} --branch {}", quoted(&desired.rev));
     }
-    format!("{text} -- {} {}", quoted(&wish.url), quoted(&wish.target))
+    format!(
+        "{text} -- {} {}",
+        quoted(&desired.url),
+        quoted(&desired.target)
+    )
 }
 
 /// What brings a fresh clone to the wanted branch and commit.
 fn after_clone(
-    wish: &Wish,
+    desired: &Desired,
     wanted: &Revision,
     remote: &Remote,
     comments: &mut Vec<String>,
 ) -> Vec<String> {
-    let target = wish.target.as_str();
+    let target = desired.target.as_str();
     let mut commands = Vec::new();
     let default = remote.default_branch();
-    let place = wish.place(wanted);
-    let upstream = wish.upstream(Some(wanted));
+    let place = desired.place(wanted);
+    let upstream = desired.upstream(Some(wanted));
     let named = match &upstream {
         Upstream::Branch(branch) => Some(branch.clone()),
         Upstream::AsIs | Upstream::Nothing => None,
     };
     let mut head = remote.head().map(str::to_owned);
-    let mut follows = default.map(|branch| format!("{}/{branch}", wish.remote));
-    if wish.depth.is_some() {
+    let mut follows = default.map(|branch| format!("{}/{branch}", desired.remote));
+    if desired.depth.is_some() {
         head = Some(wanted.commit.clone());
         follows.clone_from(&named);
     }
-    if let Some(branch) = wish
+    if let Some(branch) = desired
         .branch
         .as_deref()
         .filter(|branch| Some(*branch) != default)
     {
-        let start = match (&named, wish.rev.as_str()) {
+        let start = match (&named, desired.rev.as_str()) {
             (_, "HEAD") => wanted.commit.clone(),
             (Some(upstream), _) => upstream.clone(),
             (None, rev) => rev.to_owned(),
@@ -187,7 +196,7 @@ fn after_clone(
         }
         _ => {}
     }
-    if wish.has_submodules {
+    if desired.has_submodules {
         commands.push(submodules(target));
     }
     commands

@@ -1,22 +1,17 @@
 //! Repositories are cloned once, or made empty.
 
-use crate::text::{quoted, with_login_redacted};
+use super::desired::joined;
 use super::latest::emptied;
 use super::repository::{
-    Access, Local, Question, Repository, address, git, name, target, };
-use super::wish::joined;
-use crate::converge::module::command::{act_or_fail, failure, old_new, one, unchanged};
+    Access, Local, Question, Repository, address, git, name, target, without_password,
+};
+use crate::converge::module::command::{act_or_fail, failure, old_new, one, quoted, unchanged};
 use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
 use crate::value::Map;
 
 /// Clones a repository to where nothing is.
-fn clone(
-    access: &Access,
-    url: &str,
-    target: String,
-    branch: Option<&str>,
-) -> Result<Verdict, Halt> {
-    let shown = with_login_redacted(url);
+fn clone(access: &Access, url: &str, target: &str, branch: Option<&str>) -> Result<Verdict, Halt> {
+    let shown = without_password(url);
     let with = branch.map(|it| format!(" with branch '{it}'"));
     let with = with.unwrap_or_default();
     let option = branch.map(|it| format!(" --branch {}", quoted(it)));
@@ -24,15 +19,14 @@ fn clone(
         "git clone -q{} -- {} {}",
         option.unwrap_or_default(),
         quoted(url),
-        quoted(&target)
+        quoted(target)
     );
     let changes = one("new", format!("{shown} => {target}"));
     let would = format!("{shown} would be cloned to {target}{with}");
-    let steps = vec![access.run(text, &target)];
+    let steps = vec![access.run(text, target)];
     let predicted = Outcome::would(changes.clone(), would);
     let outcome = Outcome::changed(changes, format!("{shown} cloned to {target}{with}"));
-    let complaint = "Clone failed: ";
-    act_or_fail(predicted, steps, outcome, complaint)
+    act_or_fail(predicted, steps, outcome, "Clone failed: ")
 }
 
 /// Checks another branch of a repository out.
@@ -40,15 +34,15 @@ fn change_branch(
     access: &Access,
     target: &str,
     local: &Repository,
-    branch: String,
+    branch: &str,
 ) -> Result<Verdict, Halt> {
     let start = format!("origin/{branch}");
-    let text = if local.branches.contains(&branch) {
-        git(target, ["checkout", "-q", &branch])
+    let text = if local.branches.contains(branch) {
+        git(target, ["checkout", "-q", branch])
     } else {
-        git(target, ["checkout", "-q", "-b", &branch, &start])
+        git(target, ["checkout", "-q", "-b", branch, &start])
     };
-    let changes = one("branch", old_new(local.branch.clone(), branch.as_str()));
+    let changes = one("branch", old_new(local.branch.clone(), branch));
     let would = format!("Branch would be changed to '{branch}'");
     let steps = vec![access.run(text, target)];
     let predicted = Outcome::would(changes.clone(), would);
@@ -74,7 +68,7 @@ pub(super) fn cloned(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
         Local::File | Local::Other => {
             failure(format!("{target} exists and is not a git repository"))
         }
-        Local::Nothing => clone(&access, &url, target, branch.as_deref()),
+        Local::Nothing => clone(&access, &url, &target, branch.as_deref()),
         Local::Repository(local) => {
             let Some(branch) = branch.filter(|it| local.branch.as_ref() != Some(it)) else {
                 let at = local.branch.filter(|_| call.arg("branch").is_some());
@@ -82,7 +76,7 @@ pub(super) fn cloned(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
                 let at = at.unwrap_or_default();
                 return unchanged(format!("Repository already exists at {target}{at}"));
             };
-            change_branch(&access, &target, &local, branch)
+            change_branch(&access, &target, &local, &branch)
         }
     }
 }

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::repository::{Kind, Local, Remote, Repository, Revision, git, submodules};
-use super::wish::{Force, Upstream, Wish, joined, short, step};
+use super::desired::{Desired, Force, Upstream, joined, short, step};
+use super::repository::{
+    Kind, Local, Remote, Repository, Revision, git, submodules, without_password,
+};
 use crate::converge::module::command::{
     act_on_outputs, done, failure, old_new, one, texts, unchanged,
 };
@@ -57,36 +59,36 @@ struct Script {
 
 /// Brings it to the newest commit.
 pub(super) fn update(
-    wish: Wish,
+    desired: Desired,
     wanted: Option<Revision>,
     remote: &Remote,
     local: &Repository,
 ) -> Result<Verdict, Halt> {
     let Some(wanted) = wanted else {
-        return update_bare(wish, remote, local);
+        return update_bare(desired, remote, local);
     };
     let is_there = local
         .commit
         .as_ref()
         .is_some_and(|commit| commit.starts_with(&wanted.commit));
-    if local.is_dirty && is_there && wish.force_reset != Force::Always {
+    if local.is_dirty && is_there && desired.force_reset != Force::Always {
         return unchanged(format!(
             "Repository {} is up-to-date, but with uncommitted changes. Set 'force_reset' to True to purge uncommitted changes.",
-            wish.target
+            desired.target
         ));
     }
-    let mut plan = match plan(&wish, &wanted, remote, local) {
+    let mut plan = match plan(&desired, &wanted, remote, local) {
         Ok(plan) => plan,
         Err(outcome) => return done(*outcome),
     };
-    let (steps, comments) = steps(&wish, &wanted, local, &plan);
+    let (steps, comments) = steps(&desired, &wanted, local, &plan);
     plan.comments = comments;
     if steps.is_empty() {
-        let comment = format!("Repository {} is up-to-date", wish.target);
+        let comment = format!("Repository {} is up-to-date", desired.target);
         return unchanged(comment);
     }
-    let predicted = predicted(&wish, &wanted, local, &plan);
-    let refusal = wish.no_fast_forward(local, &wanted, remote);
+    let predicted = predicted(&desired, &wanted, local, &plan);
+    let refusal = desired.no_fast_forward(local, &wanted, remote);
     let before = local.clone();
     act_on_outputs(predicted, steps, move |ended, facts| {
         if ended.code() == Some(NO_FAST_FORWARD) {
@@ -95,13 +97,13 @@ pub(super) fn update(
         if let Some(why) = &ended.complaint {
             return Ok(Outcome::failed(why.clone()));
         }
-        judge(&wish, &wanted, &before, &plan, facts)
+        judge(&desired, &wanted, &before, &plan, facts)
     })
 }
 
 /// Whether the wanted commit is there, under the name that it has on the other side; or why it
 /// may not be put there.
-fn has_wanted(wish: &Wish, wanted: &Revision, local: &Repository) -> Result<bool, String> {
+fn has_wanted(desired: &Desired, wanted: &Revision, local: &Repository) -> Result<bool, String> {
     if !local.has_wanted {
         return Ok(false);
     }
@@ -110,10 +112,10 @@ fn has_wanted(wish: &Wish, wanted: &Revision, local: &Repository) -> Result<bool
         Kind::Branch => local.tracked.as_ref() == Some(&wanted.commit),
         Kind::Tag => {
             let is_moved = local.tag.as_ref().is_some_and(|tag| *tag != wanted.commit);
-            if is_moved && wish.force_reset == Force::Never {
+            if is_moved && desired.force_reset == Force::Never {
                 return Err(format!(
                     "'{}' is a tag, but the remote SHA1 for this tag ({}) doesn't match the local SHA1 ({}). Set 'force_reset' to True to force this update.",
-                    wish.rev,
+                    desired.rev,
                     short(&wanted.commit),
                     short(local.tag.as_deref().unwrap_or_default())
                 ));
@@ -124,41 +126,41 @@ fn has_wanted(wish: &Wish, wanted: &Revision, local: &Repository) -> Result<bool
 }
 
 fn plan(
-    wish: &Wish,
+    desired: &Desired,
     wanted: &Revision,
     remote: &Remote,
     local: &Repository,
 ) -> Result<Plan, Box<Outcome>> {
     let fail = |text: String| Err(Box::new(Outcome::failed(text)));
-    let has_it = match has_wanted(wish, wanted, local) {
+    let has_it = match has_wanted(desired, wanted, local) {
         Ok(has_it) => has_it,
         Err(why) => return fail(why),
     };
-    let target_branch = wish.other_branch(local);
+    let target_branch = desired.other_branch(local);
     let base = match target_branch {
         Some(branch) if !local.branches.contains(branch) => Some(&wanted.commit),
         Some(_) => local.base.as_ref(),
         None => local.commit.as_ref(),
     };
     let is_at = base.is_some_and(|base| base.starts_with(&wanted.commit));
-    if !wish.updates_head && !is_at && target_branch.is_none() && has_it {
-        let place = wish.place(wanted);
+    if !desired.updates_head && !is_at && target_branch.is_none() && has_it {
+        let place = desired.place(wanted);
         return Err(Box::new(Outcome::same(format!(
             "{place} is already present and local HEAD ({}) does not match, but update_head=False. HEAD has not been updated locally.",
             short(local.commit.as_deref().unwrap_or_default())
         ))));
     }
-    let way = way(wish, local, has_it, is_at, base.is_some());
-    if way == Way::Reset && wish.force_reset == Force::Never {
-        return fail(wish.no_fast_forward(local, wanted, remote));
+    let way = way(desired, local, has_it, is_at, base.is_some());
+    if way == Way::Reset && desired.force_reset == Force::Never {
+        return fail(desired.no_fast_forward(local, wanted, remote));
     }
-    if target_branch.is_some() && local.is_dirty && !wish.forces_checkout {
+    if target_branch.is_some() && local.is_dirty && !desired.forces_checkout {
         return fail(format!(
             "Local branch '{}' has uncommitted changes. Set 'force_checkout' to True to discard them and proceed.",
             local.branch.as_deref().unwrap_or("None")
         ));
     }
-    let theirs = if wish.fetches_tags && wish.depth.is_none() {
+    let theirs = if desired.fetches_tags && desired.depth.is_none() {
         remote.tags()
     } else {
         local.tags.clone()
@@ -171,22 +173,22 @@ fn plan(
         fetches: !has_it || !new_tags.is_empty(),
         url: match &local.url {
             None => Url::New,
-            Some(url) if *url == wish.url => Url::Stays,
+            Some(url) if *url == desired.url => Url::Stays,
             Some(url) => Url::Changes(url.clone()),
         },
         new_tags,
-        old_tags: if wish.removes_tags {
+        old_tags: if desired.removes_tags {
             minus(&local.tags, &theirs)
         } else {
             Vec::new()
         },
-        upstream: upstream(wish, wanted, local),
+        upstream: upstream(desired, wanted, local),
         comments: Vec::new(),
     })
 }
 
-fn way(wish: &Wish, local: &Repository, has_it: bool, is_at: bool, has_base: bool) -> Way {
-    let throws_away = local.is_dirty && wish.force_reset != Force::RemoteChanges;
+fn way(desired: &Desired, local: &Repository, has_it: bool, is_at: bool, has_base: bool) -> Way {
+    let throws_away = local.is_dirty && desired.force_reset != Force::RemoteChanges;
     match () {
         () if throws_away => Way::Reset,
         () if is_at => Way::Stay,
@@ -198,11 +200,11 @@ fn way(wish: &Wish, local: &Repository, has_it: bool, is_at: bool, has_base: boo
 }
 
 /// What the branch is to follow, as a command's option, and the remark on it.
-fn upstream(wish: &Wish, wanted: &Revision, local: &Repository) -> Option<(String, String)> {
-    let branch = wish.branch.as_ref().or(local.branch.as_ref())?;
+fn upstream(desired: &Desired, wanted: &Revision, local: &Repository) -> Option<(String, String)> {
+    let branch = desired.branch.as_ref().or(local.branch.as_ref())?;
     let is_new = !local.branches.contains(branch);
     let is = local.upstream.as_ref().filter(|_| !is_new);
-    match (wish.upstream(Some(wanted)), is) {
+    match (desired.upstream(Some(wanted)), is) {
         // A branch that starts at another follows it.
         (Upstream::Branch(_), None) if is_new => None,
         (Upstream::Branch(wanted), None) => Some((
@@ -222,43 +224,49 @@ fn upstream(wish: &Wish, wanted: &Revision, local: &Repository) -> Option<(Strin
 }
 
 /// Fetches branches, and tags if they are wanted.
-fn fetch(wish: &Wish) -> String {
-    let heads = format!("refs/heads/*:refs/remotes/{}/*", wish.remote);
+fn fetch(desired: &Desired) -> String {
+    let heads = format!("refs/heads/*:refs/remotes/{}/*", desired.remote);
     let mut words = vec!["fetch", "-q"];
-    if wish.forces_fetch {
+    if desired.forces_fetch {
         words.push("--force");
     }
-    let depth = wish.depth.map(|depth| format!("--depth={depth}"));
+    let depth = desired.depth.map(|depth| format!("--depth={depth}"));
     words.extend(depth.as_deref());
-    words.push(&wish.remote);
-    if wish.fetches_tags {
+    words.push(&desired.remote);
+    if desired.fetches_tags {
         words.extend([heads.as_str(), "+refs/tags/*:refs/tags/*"]);
     }
-    git(&wish.target, words)
+    git(&desired.target, words)
 }
 
 fn steps(
-    wish: &Wish,
+    desired: &Desired,
     wanted: &Revision,
     local: &Repository,
     plan: &Plan,
 ) -> (Vec<Change>, Vec<String>) {
-    let target = wish.target.as_str();
+    let target = desired.target.as_str();
     let mut script = Script::default();
     let Script { commands, comments } = &mut script;
-    let url = with_login_redacted(&wish.url);
+    let url = without_password(&desired.url);
     match &plan.url {
         Url::Stays => {}
         Url::New => {
-            commands.push(git(target, ["remote", "add", &wish.remote, &wish.url]));
-            comments.push(format!("Remote '{}' set to {url}", wish.remote));
+            commands.push(git(
+                target,
+                ["remote", "add", &desired.remote, &desired.url],
+            ));
+            comments.push(format!("Remote '{}' set to {url}", desired.remote));
         }
         Url::Changes(old) => {
-            commands.push(git(target, ["remote", "set-url", &wish.remote, &wish.url]));
-            let old = with_login_redacted(old);
+            commands.push(git(
+                target,
+                ["remote", "set-url", &desired.remote, &desired.url],
+            ));
+            let old = without_password(old);
             comments.push(format!(
                 "Remote '{}' changed from {old} to {url}",
-                wish.remote
+                desired.remote
             ));
         }
     }
@@ -274,63 +282,71 @@ fn steps(
         ));
     }
     if plan.fetches {
-        commands.push(fetch(wish));
+        commands.push(fetch(desired));
         comments.push(format!("{url} was fetched, resulting in updated refs"));
     }
-    move_there(wish, wanted, local, plan, &mut script);
+    move_there(desired, wanted, local, plan, &mut script);
     let Script {
         mut commands,
         comments,
     } = script;
-    if wish.has_submodules && (local.has_stale_modules || plan.way != Way::Stay) {
+    if desired.has_submodules && (local.has_stale_modules || plan.way != Way::Stay) {
         commands.push(submodules(target));
     }
-    let steps = commands.into_iter().map(|text| step(wish, text)).collect();
+    let steps = commands
+        .into_iter()
+        .map(|text| step(desired, text))
+        .collect();
     (steps, comments)
 }
 
 /// The command that checks another branch out, and the remark on it.
-fn check_out(wish: &Wish, wanted: &Revision, local: &Repository, branch: &str) -> (String, String) {
+fn check_out(
+    desired: &Desired,
+    wanted: &Revision,
+    local: &Repository,
+    branch: &str,
+) -> (String, String) {
     let mut words = vec!["checkout", "-q"];
-    if wish.forces_checkout {
+    if desired.forces_checkout {
         words.push("-f");
     }
-    let start = match wish.upstream(Some(wanted)) {
+    let start = match desired.upstream(Some(wanted)) {
         Upstream::Branch(upstream) => upstream,
-        _ if wish.rev == "HEAD" => wanted.commit.clone(),
-        _ => wish.rev.clone(),
+        _ if desired.rev == "HEAD" => wanted.commit.clone(),
+        _ => desired.rev.clone(),
     };
     let comment = if local.branches.contains(branch) {
         words.push(branch);
         format!("'{branch}' was checked out")
     } else {
         words.extend(["-b", branch, &start]);
-        let place = wish.place(wanted);
+        let place = desired.place(wanted);
         format!("New branch '{branch}' was checked out, with {place} as a starting point")
     };
-    (git(&wish.target, words), comment)
+    (git(&desired.target, words), comment)
 }
 
 /// The commands that move the branch.
 fn move_there(
-    wish: &Wish,
+    desired: &Desired,
     wanted: &Revision,
     local: &Repository,
     plan: &Plan,
     script: &mut Script,
 ) {
     let Script { commands, comments } = script;
-    let target = wish.target.as_str();
-    let place = wish.place(wanted);
-    let is_kept = !wish.updates_head && wish.other_branch(local).is_none();
-    if let Some(branch) = wish.other_branch(local) {
-        let (command, comment) = check_out(wish, wanted, local, branch);
+    let target = desired.target.as_str();
+    let place = desired.place(wanted);
+    let is_kept = !desired.updates_head && desired.other_branch(local).is_none();
+    if let Some(branch) = desired.other_branch(local) {
+        let (command, comment) = check_out(desired, wanted, local, branch);
         commands.push(command);
         comments.push(comment);
     }
     let reset = git(target, ["reset", "-q", "--hard", &wanted.commit]);
-    let is_followed = wanted.kind == Kind::Branch || wish.rev == "HEAD";
-    let forward = if is_followed && (local.branch.is_some() || wish.branch.is_some()) {
+    let is_followed = wanted.kind == Kind::Branch || desired.rev == "HEAD";
+    let forward = if is_followed && (local.branch.is_some() || desired.branch.is_some()) {
         git(target, ["merge", "-q", "--ff-only", &wanted.commit])
     } else {
         reset.clone()
@@ -354,7 +370,7 @@ fn move_there(
             comments.push(format!("Repository was fast-forwarded to {place}"));
         }
         Way::Unknown => {
-            let otherwise = if wish.force_reset == Force::Never {
+            let otherwise = if desired.force_reset == Force::Never {
                 format!("exit {NO_FAST_FORWARD}")
             } else {
                 reset
@@ -374,12 +390,12 @@ fn move_there(
 }
 
 /// What a dry run says.
-fn predicted(wish: &Wish, wanted: &Revision, local: &Repository, plan: &Plan) -> Outcome {
+fn predicted(desired: &Desired, wanted: &Revision, local: &Repository, plan: &Plan) -> Outcome {
     let mut changes = Map::new();
     let mut actions = Vec::new();
-    let url = with_login_redacted(&wish.url);
+    let url = without_password(&desired.url);
     let change = |old: &str| {
-        let remote = &wish.remote;
+        let remote = &desired.remote;
         format!("Remote '{remote}' would be changed from {old} to {url}")
     };
     match &plan.url {
@@ -388,13 +404,13 @@ fn predicted(wish: &Wish, wanted: &Revision, local: &Repository, plan: &Plan) ->
         Url::Changes(old) => actions.push(change(&with_login_redacted(old))),
     }
     if plan.fetches {
-        actions.push(format!("Remote '{}' would be fetched", wish.remote));
+        actions.push(format!("Remote '{}' would be fetched", desired.remote));
     }
     let (old, new) = (
         short(local.commit.as_deref().unwrap_or("None")),
         short(&wanted.commit),
     );
-    let is_kept = !wish.updates_head && wish.other_branch(local).is_none();
+    let is_kept = !desired.updates_head && desired.other_branch(local).is_none();
     let moves = local
         .commit
         .as_ref()
@@ -408,11 +424,11 @@ fn predicted(wish: &Wish, wanted: &Revision, local: &Repository, plan: &Plan) ->
         Way::Reset => "hard-reset",
         Way::Stay | Way::Unknown => "updated",
     };
-    if let Some(branch) = wish.other_branch(local) {
+    if let Some(branch) = desired.other_branch(local) {
         actions.push(if local.branches.contains(branch) {
             format!("Branch '{branch}' would be checked out and {verb} to {new}")
         } else {
-            let place = wish.place(wanted);
+            let place = desired.place(wanted);
             format!("New branch '{branch}' would be checked out, with {place} as a starting point")
         });
     } else if plan.way != Way::Stay && !is_kept {
@@ -428,7 +444,7 @@ fn predicted(wish: &Wish, wanted: &Revision, local: &Repository, plan: &Plan) ->
         let actions = joined(&actions);
         let text = format!(
             "Repository {} is up-to-date\n\nChanges that would be made: {actions}",
-            wish.target
+            desired.target
         );
         return Outcome::same(text);
     }
@@ -436,21 +452,21 @@ fn predicted(wish: &Wish, wanted: &Revision, local: &Repository, plan: &Plan) ->
 }
 
 fn judge(
-    wish: &Wish,
+    desired: &Desired,
     wanted: &Revision,
     before: &Repository,
     plan: &Plan,
     facts: &Facts,
 ) -> Result<Outcome, Halt> {
-    let local = wish.question(Some(wanted)).ask(&wish.access, facts)?;
+    let local = desired.question(Some(wanted)).ask(&desired.access, facts)?;
     let Local::Repository(after) = local else {
         return Ok(Outcome::failed("Failed to update repository"));
     };
     let mut changes = Map::new();
-    let target = &wish.target;
+    let target = &desired.target;
     if matches!(plan.url, Url::New) {
-        let url = with_login_redacted(&wish.url);
-        changes.extend(one("new", format!("{url} => {}", wish.remote)));
+        let url = without_password(&desired.url);
+        changes.extend(one("new", format!("{url} => {}", desired.remote)));
     }
     for (key, tags) in [
         ("new_tags", &plan.new_tags),
@@ -467,7 +483,7 @@ fn judge(
         .commit
         .as_ref()
         .is_some_and(|it| it.starts_with(&wanted.commit));
-    let is_kept = !wish.updates_head && wish.other_branch(before).is_none();
+    let is_kept = !desired.updates_head && desired.other_branch(before).is_none();
     if !is_there && !is_kept {
         return Ok(Outcome::failed_with(
             changes,
@@ -492,9 +508,9 @@ fn judge(
 }
 
 /// A bare repository is fetched if it lacks something.
-fn update_bare(wish: Wish, remote: &Remote, local: &Repository) -> Result<Verdict, Halt> {
-    let target = wish.target.clone();
-    if !wish.is_bare {
+fn update_bare(desired: Desired, remote: &Remote, local: &Repository) -> Result<Verdict, Halt> {
+    let target = desired.target.clone();
+    if !desired.is_bare {
         if local.commit.is_some() {
             return failure(
                 "Remote repository is empty, cannot update from a non-empty to an empty repository",
@@ -502,22 +518,19 @@ fn update_bare(wish: Wish, remote: &Remote, local: &Repository) -> Result<Verdic
         }
         return unchanged(format!("Repository {target} is up-to-date"));
     }
-    if remote.is_in(local, &wish.remote) {
+    if remote.is_in(local, &desired.remote) {
         return unchanged(format!("Repository {target} is up-to-date"));
     }
     let mut words = vec!["fetch", "-q"];
-    if wish.forces_fetch {
+    if desired.forces_fetch {
         words.push("--force");
     }
-    words.push(&wish.remote);
-    if !wish.is_mirror {
+    words.push(&desired.remote);
+    if !desired.is_mirror {
         words.extend(["+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"]);
     }
-    let steps = vec![step(&wish, git(&target, words))];
-    let predicted = Outcome::would(
-        Map::new(),
-        format!("Bare repository at {target} would be fetched"),
-    );
+    let steps = vec![step(&desired, git(&target, words))];
+    let predicted = Outcome::planned(format!("Bare repository at {target} would be fetched"));
     let before = local.clone();
     act_on_outputs(predicted, steps, move |ended, facts| {
         if let Some(why) = &ended.complaint {
@@ -526,7 +539,7 @@ fn update_bare(wish: Wish, remote: &Remote, local: &Repository) -> Result<Verdic
             )));
         }
         let text = format!("Bare repository at {target} was fetched, resulting in updated refs");
-        let local = wish.question(None).ask(&wish.access, facts)?;
+        let local = desired.question(None).ask(&desired.access, facts)?;
         let mut changes = Map::new();
         if let Local::Repository(after) = local
             && after.commit != before.commit

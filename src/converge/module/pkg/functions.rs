@@ -35,9 +35,9 @@ pub(in crate::converge::module) static MODULE: Module = Module {
     aggregate: Some(aggregate),
 };
 
-const OPTIONS: &str = "version refresh fromrepo skip_verify skip_suggestions pkgs sources allow_updates pkg_verify \
-     normalize ignore_epoch reinstall update_holds hold install_recommends only_upgrade \
-     cache_valid_time resolve_capabilities";
+const OPTIONS: &str = "version refresh fromrepo skip_verify skip_suggestions pkgs sources \
+    allow_updates pkg_verify normalize ignore_epoch reinstall update_holds hold install_recommends \
+    only_upgrade cache_valid_time resolve_capabilities";
 
 /// What is watched has changed: the state is done once more (S23).
 fn watch(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {

@@ -1,8 +1,8 @@
 //! Packages are held at their version, or no longer.
 
+use super::desired::{Desired, all_desired};
 use super::machine::Packages;
-use super::wish::{Wish, wishes};
-use crate::converge::module::command::{act_or_fail, old_new, run, unchanged};
+use crate::converge::module::command::{act_or_fail, old_new, quoted_all, run, unchanged};
 use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
 use crate::host::change::Change;
 use crate::host::fact::Domain;
@@ -10,7 +10,7 @@ use crate::text::{quoted_all};
 use crate::value::{Map, Value};
 
 /// Whether `hold` is asked for, or its end.
-pub(super) fn wished(call: &Call<'_>) -> Option<bool> {
+pub(super) fn desired(call: &Call<'_>) -> Option<bool> {
     call.arg("hold").map(Value::is_truthy)
 }
 
@@ -42,13 +42,13 @@ fn comment(name: &str, wanted: bool, is_new: bool) -> String {
 pub(super) fn add(
     wanted: bool,
     before: &Packages,
-    wishes: &[Wish],
+    all_desired: &[Desired],
     into: &mut Map,
     comments: &mut Vec<String>,
 ) {
-    for wish in wishes {
-        let is_new = before.held.contains(before.normal(&wish.name)) != wanted;
-        comments.push(comment(&wish.name, wanted, is_new));
+    for desired in all_desired {
+        let is_new = before.held.contains(before.normal(&desired.name)) != wanted;
+        comments.push(comment(&desired.name, wanted, is_new));
         if !is_new {
             continue;
         }
@@ -57,7 +57,7 @@ pub(super) fn add(
         } else {
             ("hold", "install")
         };
-        let joined = match into.get(wish.name.as_str()) {
+        let joined = match into.get(desired.name.as_str()) {
             None => changes(wanted),
             Some(change) => {
                 let join = |key: &str, word: &str| {
@@ -67,7 +67,7 @@ pub(super) fn add(
                 old_new(join("old", old), join("new", new))
             }
         };
-        into.insert(wish.name.as_str().into(), joined);
+        into.insert(desired.name.as_str().into(), joined);
     }
 }
 
@@ -102,21 +102,21 @@ pub(super) fn after_install<'a>(
 
 /// Brings packages to be held.
 pub(super) fn held(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
-    let wishes = wishes(call)?;
+    let all_desired = all_desired(call)?;
     let packages = Packages::of(facts)?;
     let is_held = |name: &str| packages.held.contains(packages.normal(name));
-    let to_hold: Vec<&str> = wishes
+    let to_hold: Vec<&str> = all_desired
         .iter()
-        .map(|wish| wish.name.as_str())
+        .map(|desired| desired.name.as_str())
         .filter(|name| !is_held(name))
         .collect();
     let to_free: Vec<&str> = if call.flag("replace", false) {
         let others = packages.held.iter().map(String::as_str);
         others
             .filter(|name| {
-                wishes
+                all_desired
                     .iter()
-                    .all(|wish| packages.normal(&wish.name) != *name)
+                    .all(|desired| packages.normal(&desired.name) != *name)
             })
             .collect()
     } else {
@@ -129,11 +129,11 @@ pub(super) fn held(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
 pub(super) fn unheld(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     let packages = Packages::of(facts)?;
     let all = call.flag("all", false);
-    let wishes = if all { Vec::new() } else { wishes(call)? };
+    let all_desired = if all { Vec::new() } else { all_desired(call)? };
     let is_named = |name: &str| {
-        wishes
+        all_desired
             .iter()
-            .any(|wish| packages.normal(&wish.name) == name)
+            .any(|desired| packages.normal(&desired.name) == name)
     };
     let held = packages.held.iter().map(String::as_str);
     let to_free: Vec<&str> = held.filter(|name| all || is_named(name)).collect();
@@ -170,7 +170,7 @@ fn verdict(to_hold: &[&str], to_free: &[&str]) -> Result<Verdict, Halt> {
             all.insert((*name).into(), entry);
         }
     }
-    let predicted = Outcome::would(Map::new(), would.join("\n"));
+    let predicted = Outcome::planned(would.join("\n"));
     let outcome = Outcome::changed(all, was.join("\n"));
     let complaint = "An error was encountered while holding/unholding package(s): ";
     act_or_fail(predicted, steps, outcome, complaint)

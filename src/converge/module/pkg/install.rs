@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use super::desired::{Desired, all_desired, apt, apt_change, install_error, options, refresh};
 use super::hold;
 use super::machine::{Candidates, Packages};
 use super::source;
 use super::version::{Wanted, compare};
-use super::wish::{Wish, apt, apt_change, install_error, options, refresh, wishes};
 use crate::converge::module::command::{act, done, failure, old_new, unchanged};
 use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
 use crate::host::change::Change;
@@ -20,28 +20,28 @@ pub(super) fn installed(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt>
     if call.arg("sources").is_some() {
         return source::installed(call, facts);
     }
-    let wishes = wishes(call)?;
+    let all_desired = all_desired(call)?;
     let before = Packages::of(facts)?;
     let ignore_epoch = call.flag("ignore_epoch", false);
     let reinstall = call.flag("reinstall", false);
-    let needs_candidate = |wish: &&Wish| {
-        reinstall || wish.wanted == Wanted::Latest || !wish.is_met(&before, ignore_epoch)
+    let needs_candidate = |desired: &&Desired| {
+        reinstall || desired.wanted == Wanted::Latest || !desired.is_met(&before, ignore_epoch)
     };
-    let asked: Vec<&Wish> = wishes.iter().filter(needs_candidate).collect();
-    let names = asked.iter().map(|wish| wish.name.as_str());
+    let asked: Vec<&Desired> = all_desired.iter().filter(needs_candidate).collect();
+    let names = asked.iter().map(|desired| desired.name.as_str());
     let candidates = Candidates::of(facts, names, call.text("fromrepo")?.as_deref())?;
-    let is_target = |wish: &Wish| {
+    let is_target = |desired: &Desired| {
         reinstall
-            || !wish.is_met(&before, ignore_epoch)
-            || (wish.wanted == Wanted::Latest && can_rise(wish, &before, &candidates))
+            || !desired.is_met(&before, ignore_epoch)
+            || (desired.wanted == Wanted::Latest && can_rise(desired, &before, &candidates))
     };
-    let targets: Vec<Wish> = wishes
+    let targets: Vec<Desired> = all_desired
         .iter()
-        .filter(|wish| is_target(wish))
+        .filter(|desired| is_target(desired))
         .cloned()
         .collect();
     if targets.is_empty() {
-        return already(call, facts, &wishes);
+        return already(call, facts, &all_desired);
     }
     let mut steps = match unknown(call, &targets, &candidates) {
         Ok(true) => vec![refresh(call)?],
@@ -49,15 +49,15 @@ pub(super) fn installed(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt>
         Err(outcome) => return done(*outcome),
     };
     steps.push(install_step(call, &targets, &before, &candidates)?);
-    let holding = hold::wished(call);
+    let holding = hold::desired(call);
     if let Some(wanted) = holding {
         steps.push(hold::step(
             wanted,
-            wishes.iter().map(|wish| wish.name.as_str()),
+            all_desired.iter().map(|desired| desired.name.as_str()),
         ));
     }
     let plan = Plan {
-        wishes,
+        all_desired,
         targets,
         before,
         ignore_epoch,
@@ -74,14 +74,14 @@ pub(super) fn installed(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt>
 /// package. If it is forbidden, the unknown ones cannot be.
 fn unknown(
     call: &Call<'_>,
-    targets: &[Wish],
+    targets: &[Desired],
     candidates: &Candidates,
 ) -> Result<bool, Box<Outcome>> {
-    let is_unknown = |wish: &&Wish| !candidates.knows(&wish.name);
+    let is_unknown = |desired: &&Desired| !candidates.knows(&desired.name);
     let unknown: BTreeSet<&str> = targets
         .iter()
         .filter(is_unknown)
-        .map(|wish| wish.name.as_str())
+        .map(|desired| desired.name.as_str())
         .collect();
     let refreshes = call.arg("refresh").map(Value::is_truthy);
     if unknown.is_empty() || refreshes != Some(false) {
@@ -96,24 +96,24 @@ fn unknown(
 
 /// What is to be installed, and what was there before.
 struct Plan {
-    wishes: Vec<Wish>,
-    targets: Vec<Wish>,
+    all_desired: Vec<Desired>,
+    targets: Vec<Desired>,
     before: Packages,
     ignore_epoch: bool,
     holding: Option<bool>,
     reinstall: bool,
 }
 
-fn can_rise(wish: &Wish, before: &Packages, candidates: &Candidates) -> bool {
-    let installed = before.version(&wish.name);
-    let newest = candidates.newest(&wish.name);
+fn can_rise(desired: &Desired, before: &Packages, candidates: &Candidates) -> bool {
+    let installed = before.version(&desired.name);
+    let newest = candidates.newest(&desired.name);
     matches!((installed, newest), (Some(installed), Some(newest))
         if compare(newest, installed).is_gt())
 }
 
 /// All is installed; at most holds change.
-fn already(call: &Call<'_>, facts: &Facts, wishes: &[Wish]) -> Result<Verdict, Halt> {
-    let has_versions = wishes.iter().any(|wish| wish.version.is_some());
+fn already(call: &Call<'_>, facts: &Facts, all_desired: &[Desired]) -> Result<Verdict, Halt> {
+    let has_versions = all_desired.iter().any(|desired| desired.version.is_some());
     let comment = format!(
         "All specified packages are already installed{}",
         if has_versions {
@@ -122,10 +122,10 @@ fn already(call: &Call<'_>, facts: &Facts, wishes: &[Wish]) -> Result<Verdict, H
             ""
         }
     );
-    match hold::wished(call) {
+    match hold::desired(call) {
         None => unchanged(comment),
         Some(wanted) => {
-            let names = wishes.iter().map(|wish| wish.name.as_str());
+            let names = all_desired.iter().map(|desired| desired.name.as_str());
             hold::after_install(facts, names, wanted, &comment)
         }
     }
@@ -133,27 +133,27 @@ fn already(call: &Call<'_>, facts: &Facts, wishes: &[Wish]) -> Result<Verdict, H
 
 fn install_step(
     call: &Call<'_>,
-    targets: &[Wish],
+    targets: &[Desired],
     before: &Packages,
     candidates: &Candidates,
 ) -> Result<Change, Halt> {
     let ignore_epoch = call.flag("ignore_epoch", false);
     let mut words = Vec::new();
     let mut falls = false;
-    for wish in targets {
-        let best = candidates.best(&wish.name, |it| wish.wanted.takes(it, ignore_epoch));
-        let version = match &wish.wanted {
+    for desired in targets {
+        let best = candidates.best(&desired.name, |it| desired.wanted.takes(it, ignore_epoch));
+        let version = match &desired.wanted {
             Wanted::Any | Wanted::Latest => None,
             // apt says which versions there are if there is none like this.
             Wanted::Exact(version) => Some(best.unwrap_or(version).to_owned()),
             Wanted::All(_) => best.map(str::to_owned),
         };
-        let installed = before.version(&wish.name);
+        let installed = before.version(&desired.name);
         falls |=
             matches!((installed, &version), (Some(old), Some(new)) if compare(new, old).is_lt());
         words.push(match version {
-            Some(version) => format!("{}={version}", wish.name),
-            None => wish.name.clone(),
+            Some(version) => format!("{}={version}", desired.name),
+            None => desired.name.clone(),
         });
     }
     let options = options(call, falls)?;
@@ -168,12 +168,16 @@ fn install_step(
 /// What a dry run says.
 fn predicted(plan: &Plan, candidates: &Candidates) -> Outcome {
     let mut changes = Map::new();
-    for wish in &plan.targets {
-        let takes = |version: &str| wish.wanted.takes(version, plan.ignore_epoch);
-        let new = candidates.best(&wish.name, takes).unwrap_or("installed");
-        changes.insert(wish.name.as_str().into(), old_new("", new));
+    for desired in &plan.targets {
+        let takes = |version: &str| desired.wanted.takes(version, plan.ignore_epoch);
+        let new = candidates.best(&desired.name, takes).unwrap_or("installed");
+        changes.insert(desired.name.as_str().into(), old_new("", new));
     }
-    let names: Vec<&str> = plan.targets.iter().map(|wish| wish.name.as_str()).collect();
+    let names: Vec<&str> = plan
+        .targets
+        .iter()
+        .map(|desired| desired.name.as_str())
+        .collect();
     let verb = if plan.reinstall {
         "reinstalled"
     } else {
@@ -191,17 +195,21 @@ fn judge(plan: &Plan, complaint: Option<&str>, after: &Packages) -> Outcome {
     if let Some(complaint) = complaint {
         return Outcome::failed_with(changes, install_error(complaint));
     }
-    let is_met = |wish: &&Wish| wish.is_met(after, plan.ignore_epoch);
-    let is_target = |wish: &Wish| plan.targets.iter().any(|target| target.name == wish.name);
+    let is_met = |desired: &&Desired| desired.is_met(after, plan.ignore_epoch);
+    let is_target = |desired: &Desired| {
+        plan.targets
+            .iter()
+            .any(|target| target.name == desired.name)
+    };
     let failed: Vec<String> = plan
         .targets
         .iter()
-        .filter(|wish| !is_met(wish))
-        .map(Wish::shown)
+        .filter(|desired| !is_met(desired))
+        .map(Desired::shown)
         .collect();
-    let good: Vec<&Wish> = plan.wishes.iter().filter(is_met).collect();
-    let (modified, same): (Vec<&Wish>, Vec<&Wish>) =
-        good.into_iter().partition(|wish| is_target(wish));
+    let good: Vec<&Desired> = plan.all_desired.iter().filter(is_met).collect();
+    let (modified, same): (Vec<&Desired>, Vec<&Desired>) =
+        good.into_iter().partition(|desired| is_target(desired));
     let mut comments = Vec::new();
     if !failed.is_empty() {
         let failed = failed.join(", ");
@@ -213,7 +221,7 @@ fn judge(plan: &Plan, complaint: Option<&str>, after: &Packages) -> Outcome {
         comments.extend(
             modified
                 .iter()
-                .map(|wish| format!("Package {} was reinstalled.", wish.shown())),
+                .map(|desired| format!("Package {} was reinstalled.", desired.shown())),
         );
     } else if !modified.is_empty() {
         comments.push(installed_comment(&modified));
@@ -222,7 +230,7 @@ fn judge(plan: &Plan, complaint: Option<&str>, after: &Packages) -> Outcome {
         hold::add(
             wanted,
             &plan.before,
-            &plan.wishes,
+            &plan.all_desired,
             &mut changes,
             &mut comments,
         );
@@ -237,8 +245,8 @@ fn judge(plan: &Plan, complaint: Option<&str>, after: &Packages) -> Outcome {
 }
 
 /// Few packages are named; many are counted.
-fn installed_comment(modified: &[&Wish]) -> String {
-    let summary: Vec<String> = modified.iter().map(|wish| wish.shown()).collect();
+fn installed_comment(modified: &[&Desired]) -> String {
+    let summary: Vec<String> = modified.iter().map(|desired| desired.shown()).collect();
     let summary = summary.join(", ");
     if summary.len() < 20 {
         return format!("The following packages were installed/updated: {summary}");
@@ -248,10 +256,10 @@ fn installed_comment(modified: &[&Wish]) -> String {
     format!("{count} targeted package{plural} {were} installed/updated.")
 }
 
-fn same_comment(same: &[&Wish]) -> String {
+fn same_comment(same: &[&Desired]) -> String {
     let count = same.len();
     if count <= 20 {
-        let summary: Vec<String> = same.iter().map(|wish| wish.shown()).collect();
+        let summary: Vec<String> = same.iter().map(|desired| desired.shown()).collect();
         let summary = summary.join(", ");
         return format!("The following packages were already installed: {summary}");
     }
@@ -272,18 +280,18 @@ pub(super) fn latest(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     if matches!(call.arg("pkgs"), Some(Value::List(items)) if items.is_empty()) {
         return unchanged("No packages to install provided");
     }
-    let wishes = wishes(call)?;
+    let all_desired = all_desired(call)?;
     let before = Packages::of(facts)?;
-    let names = wishes.iter().map(|wish| wish.name.as_str());
+    let names = all_desired.iter().map(|desired| desired.name.as_str());
     let candidates = Candidates::of(facts, names, call.text("fromrepo")?.as_deref())?;
     let mut targets = Vec::new();
     let mut unknown = Vec::new();
-    for wish in &wishes {
-        let is_there = before.version(&wish.name).is_some();
-        match candidates.newest(&wish.name) {
-            Some(_) if !is_there => targets.push(wish.clone()),
-            Some(_) if can_rise(wish, &before, &candidates) => targets.push(wish.clone()),
-            None if !is_there && !before.provides(&wish.name) => unknown.push(wish.clone()),
+    for desired in &all_desired {
+        let is_there = before.version(&desired.name).is_some();
+        match candidates.newest(&desired.name) {
+            Some(_) if !is_there => targets.push(desired.clone()),
+            Some(_) if can_rise(desired, &before, &candidates) => targets.push(desired.clone()),
+            None if !is_there && !before.provides(&desired.name) => unknown.push(desired.clone()),
             _ => {}
         }
     }
@@ -291,19 +299,19 @@ pub(super) fn latest(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     if !unknown.is_empty() && refreshes == Some(false) {
         let problems: Vec<String> = unknown
             .iter()
-            .map(|wish| format!("No information found for '{}'.", wish.name))
+            .map(|desired| format!("No information found for '{}'.", desired.name))
             .collect();
         return failure(problems.join(" "));
     }
     let first = refreshes == Some(true) || !unknown.is_empty();
     targets.extend(unknown);
     if targets.is_empty() && !first {
-        return unchanged(up_to_date(&wishes));
+        return unchanged(up_to_date(&all_desired));
     }
     rise(
         call,
         Latest {
-            wishes,
+            all_desired,
             targets,
             before,
         },
@@ -313,8 +321,8 @@ pub(super) fn latest(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
 }
 
 struct Latest {
-    wishes: Vec<Wish>,
-    targets: Vec<Wish>,
+    all_desired: Vec<Desired>,
+    targets: Vec<Desired>,
     before: Packages,
 }
 
@@ -330,25 +338,25 @@ fn rise(
     }
     // Fresh lists may have newer versions of all of them.
     let words = if refresh_first {
-        &plan.wishes
+        &plan.all_desired
     } else {
         &plan.targets
     };
     let options = options(call, false)?;
     let options: Vec<&str> = options.iter().map(String::as_str).collect();
-    let words = words.iter().map(|wish| wish.name.as_str());
+    let words = words.iter().map(|desired| desired.name.as_str());
     steps.push(apt_change(apt("install", &options, words)));
     let predicted = if plan.targets.is_empty() {
-        Outcome::same(up_to_date(&plan.wishes))
+        Outcome::same(up_to_date(&plan.all_desired))
     } else {
         would_rise(&plan, candidates)
     };
     let newest: Vec<(String, Option<String>)> = plan
         .targets
         .iter()
-        .map(|wish| {
-            let newest = candidates.newest(&wish.name).map(str::to_owned);
-            (wish.name.clone(), newest)
+        .map(|desired| {
+            let newest = candidates.newest(&desired.name).map(str::to_owned);
+            (desired.name.clone(), newest)
         })
         .collect();
     act(predicted, steps, move |complaint, facts| {
@@ -369,7 +377,7 @@ fn risen(
     after: &Packages,
 ) -> Outcome {
     if changes.is_empty() && newest.is_empty() {
-        return Outcome::same(up_to_date(&plan.wishes));
+        return Outcome::same(up_to_date(&plan.all_desired));
     }
     let is_risen =
         |(name, version): &&(String, Option<String>)| match (after.version(name), version) {
@@ -397,9 +405,9 @@ fn risen(
         ));
     }
     let mut same: Vec<&str> = plan
-        .wishes
+        .all_desired
         .iter()
-        .map(|wish| wish.name.as_str())
+        .map(|desired| desired.name.as_str())
         .filter(|name| newest.iter().all(|(target, _)| target != name))
         .collect();
     same.sort_unstable();
@@ -417,24 +425,28 @@ fn risen(
 
 fn would_rise(plan: &Latest, candidates: &Candidates) -> Outcome {
     let mut changes = Map::new();
-    for wish in &plan.targets {
-        let new = candidates.newest(&wish.name).unwrap_or("installed");
-        let old = plan.before.version(&wish.name).unwrap_or_default();
-        changes.insert(wish.name.as_str().into(), old_new(old, new));
+    for desired in &plan.targets {
+        let new = candidates.newest(&desired.name).unwrap_or("installed");
+        let old = plan.before.version(&desired.name).unwrap_or_default();
+        changes.insert(desired.name.as_str().into(), old_new(old, new));
     }
-    let mut names: Vec<&str> = plan.targets.iter().map(|wish| wish.name.as_str()).collect();
+    let mut names: Vec<&str> = plan
+        .targets
+        .iter()
+        .map(|desired| desired.name.as_str())
+        .collect();
     names.sort_unstable();
     let mut comment = format!(
         "The following packages would be installed/upgraded: {}",
         names.join(", ")
     );
     let mut same: Vec<String> = plan
-        .wishes
+        .all_desired
         .iter()
-        .filter(|wish| !names.contains(&wish.name.as_str()))
-        .map(|wish| {
-            let version = plan.before.version(&wish.name).unwrap_or_default();
-            format!("{} ({version})", wish.name)
+        .filter(|desired| !names.contains(&desired.name.as_str()))
+        .map(|desired| {
+            let version = plan.before.version(&desired.name).unwrap_or_default();
+            format!("{} ({version})", desired.name)
         })
         .collect();
     same.sort();
@@ -445,8 +457,11 @@ fn would_rise(plan: &Latest, candidates: &Candidates) -> Outcome {
     Outcome::would(changes, comment)
 }
 
-fn up_to_date(wishes: &[Wish]) -> String {
-    let mut names: Vec<&str> = wishes.iter().map(|wish| wish.name.as_str()).collect();
+fn up_to_date(all_desired: &[Desired]) -> String {
+    let mut names: Vec<&str> = all_desired
+        .iter()
+        .map(|desired| desired.name.as_str())
+        .collect();
     names.sort_unstable();
     match names.as_slice() {
         [only] => format!("Package {only} is already up-to-date"),

@@ -1,6 +1,7 @@
 //! The `pkg` module: packages through apt (P15, P17).
 
 mod aggregate;
+mod desired;
 mod functions;
 mod hold;
 mod install;
@@ -8,7 +9,6 @@ mod machine;
 mod remove;
 mod source;
 mod version;
-mod wish;
 
 pub(super) use functions::MODULE;
 pub(super) use source::download;

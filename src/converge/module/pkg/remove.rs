@@ -1,7 +1,7 @@
 //! Packages are removed, or purged with their configuration; everything is upgraded.
 
+use super::desired::{Desired, all_desired, apt, apt_change, refresh};
 use super::machine::{Packages, upgrades};
-use super::wish::{Wish, apt, apt_change, refresh, wishes};
 use crate::converge::module::command::{act, old_new, unchanged};
 use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
 use crate::value::{Map, Value};
@@ -32,24 +32,24 @@ pub(super) fn purged(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
 }
 
 fn uninstall(call: &Call<'_>, facts: &Facts, way: Way) -> Result<Verdict, Halt> {
-    let wishes = wishes(call)?;
+    let all_desired = all_desired(call)?;
     let before = Packages::of(facts)?;
     let ignore_epoch = call.flag("ignore_epoch", false);
-    let is_target = |wish: &Wish| {
+    let is_target = |desired: &Desired| {
         let is_there = before
-            .version(&wish.name)
-            .is_some_and(|version| wish.wanted.takes(version, ignore_epoch));
-        let is_left = way == Way::Purge && before.removed.contains(before.normal(&wish.name));
+            .version(&desired.name)
+            .is_some_and(|version| desired.wanted.takes(version, ignore_epoch));
+        let is_left = way == Way::Purge && before.removed.contains(before.normal(&desired.name));
         is_there || is_left
     };
-    let mut targets: Vec<String> = wishes
+    let mut targets: Vec<String> = all_desired
         .iter()
-        .filter(|wish| is_target(wish))
-        .map(|wish| before.normal(&wish.name).to_owned())
+        .filter(|desired| is_target(desired))
+        .map(|desired| before.normal(&desired.name).to_owned())
         .collect();
     targets.sort();
     if targets.is_empty() {
-        let has_versions = wishes.iter().any(|wish| wish.version.is_some());
+        let has_versions = all_desired.iter().any(|desired| desired.version.is_some());
         return unchanged(match way {
             Way::Remove if has_versions => {
                 "All specified packages (matching specified versions) are already absent"
@@ -83,7 +83,7 @@ fn uninstall(call: &Call<'_>, facts: &Facts, way: Way) -> Result<Verdict, Halt> 
             let text = format!("An error was encountered while {verb} package(s): {why}");
             return Ok(Outcome::failed_with(changes, text));
         }
-        Ok(judge(&wishes, &targets, &after, way, changes))
+        Ok(judge(&all_desired, &targets, &after, way, changes))
     })
 }
 
@@ -106,7 +106,13 @@ fn changes_of(before: &Packages, after: &Packages, way: Way) -> Map {
     ])
 }
 
-fn judge(wishes: &[Wish], targets: &[String], after: &Packages, way: Way, changes: Map) -> Outcome {
+fn judge(
+    all_desired: &[Desired],
+    targets: &[String],
+    after: &Packages,
+    way: Way,
+    changes: Map,
+) -> Outcome {
     let word = way.word();
     let is_left = |name: &&String| {
         after.version(name).is_some() || (way == Way::Purge && after.removed.contains(*name))
@@ -119,9 +125,9 @@ fn judge(wishes: &[Wish], targets: &[String], after: &Packages, way: Way, change
         );
         return Outcome::failed_with(changes, text);
     }
-    let mut absent: Vec<&str> = wishes
+    let mut absent: Vec<&str> = all_desired
         .iter()
-        .map(|wish| after.normal(&wish.name))
+        .map(|desired| after.normal(&desired.name))
         .filter(|name| targets.iter().all(|target| target != name))
         .collect();
     absent.sort_unstable();

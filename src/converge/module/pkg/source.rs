@@ -1,8 +1,8 @@
 //! Packages are installed from files: on the machine, in the state tree, or on the web.
 
+use super::desired::{apt, apt_change, install_error, options};
 use super::machine::Packages;
-use super::wish::{apt, apt_change, install_error, options};
-use crate::converge::module::command::{act, answer, asked, old_new, run, unchanged};
+use crate::converge::module::command::{act, answer, asked, old_new, quoted, run, unchanged};
 use crate::converge::module::step;
 use crate::converge::{Call, Facts, Halt, Outcome, Verdict, refuse};
 use crate::host::change::{Change, Like};

@@ -1,24 +1,23 @@
 //! A repository is removed.
 
+use super::desired::Desired;
 use super::files::{files, write};
-use super::wish::Wish;
 use crate::converge::module::command::{act_or_fail, one, run, unchanged};
 use crate::converge::module::step;
 use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
 use crate::host::fact::Domain;
-use crate::value::Map;
 
 /// Removes a repository.
 pub(super) fn absent(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     let name = call.name;
-    let wish = Wish::of(call)?;
+    let desired = Desired::of(call)?;
     let files = files(facts)?;
     let mut steps = Vec::new();
     for file in &files {
         let mut left = file.clone();
         let places: Vec<usize> = file
             .entries()
-            .filter(|(_, entry)| !entry.is_disabled && entry.is_place_of(&wish.entry))
+            .filter(|(_, entry)| !entry.is_disabled && entry.is_place_of(&desired.entry))
             .map(|(place, _)| place)
             .collect();
         for place in places.iter().rev() {
@@ -39,12 +38,9 @@ pub(super) fn absent(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     }
     let lists = Domain::Path("/var/lib/apt".to_owned());
     steps.push(run("true", [Domain::Packages, lists]));
-    let predicted = Outcome::would(
-        Map::new(),
-        format!(
-            "Package repo '{name}' will be removed. This may cause pkg states to behave differently than stated if this action is repeated without test=True, due to the differences in the configured repositories."
-        ),
-    );
+    let predicted = Outcome::planned(format!(
+        "Package repo '{name}' will be removed. This may cause pkg states to behave differently than stated if this action is repeated without test=True, due to the differences in the configured repositories."
+    ));
     let name = name.to_owned();
     let outcome = Outcome::changed(one("repo", name.as_str()), format!("Removed repo {name}"));
     let complaint = format!("Failed to remove repo {name}: ");

@@ -1,7 +1,7 @@
 //! The files of apt's lists: how they are read, searched and written.
 
+use super::desired::Desired;
 use super::entry::{Entry, File};
-use super::wish::Wish;
 use crate::converge::module::command::{answer, asked};
 use crate::converge::module::step;
 use crate::converge::{Facts, Halt};
@@ -25,16 +25,17 @@ pub(super) fn files(facts: &Facts) -> Result<Vec<File>, Halt> {
 }
 
 /// The entry of the same place: in the file that is named, or in any.
-pub(super) fn find(files: &[File], wish: &Wish) -> Option<(usize, usize, Entry)> {
+pub(super) fn find(files: &[File], desired: &Desired) -> Option<(usize, usize, Entry)> {
     let all = files
         .iter()
         .enumerate()
         .flat_map(|(file, it)| it.entries().map(move |(place, entry)| (file, place, entry)));
     let mut found: Vec<(usize, usize, Entry)> = all
-        .filter(|(.., entry)| entry.is_place_of(&wish.entry))
+        .filter(|(.., entry)| entry.is_place_of(&desired.entry))
         .collect();
     let is_named = |file: usize| {
-        wish.file
+        desired
+            .file
             .as_ref()
             .is_some_and(|path| files[file].path == *path)
     };

@@ -19,6 +19,6 @@ pub(in crate::converge::module) static MODULE: Module = Module {
     aggregate: None,
 };
 
-const OPTIONS: &str = "humanname file key_url key_text keyid keyserver comps dist uri uris types architectures \
-     clean_file refresh refresh_db consolidate comments aptkey signedby disabled enabled \
-     allow_insecure_key";
+const OPTIONS: &str = "humanname file key_url key_text keyid keyserver comps dist uri uris types \
+    architectures clean_file refresh refresh_db consolidate comments aptkey signedby disabled \
+    enabled allow_insecure_key";

@@ -3,9 +3,9 @@
 use crate::converge::module::step;
 use std::path::Path;
 
+use super::desired::Desired;
 use super::files::write;
-use super::wish::Wish;
-use crate::converge::module::command::run;
+use crate::converge::module::command::{quoted, run};
 use crate::converge::module::pkg::download;
 use crate::converge::{Call, Facts, Halt, refuse};
 use crate::host::change::{Change, Like};
@@ -13,8 +13,8 @@ use crate::host::fact::Domain;
 use crate::text::quoted;
 
 /// Where the key that signs packages is.
-pub(super) fn key_path(wish: &Wish, url: Option<&str>) -> String {
-    if let Some(path) = wish.signed_by() {
+pub(super) fn key_path(desired: &Desired, url: Option<&str>) -> String {
+    if let Some(path) = desired.signed_by() {
         return path.to_owned();
     }
     let end = url.and_then(|url| url.rsplit('/').next());
@@ -50,7 +50,11 @@ fn dearmor(path: &str) -> String {
 }
 
 /// What brings the key that signs the packages, if it is not there.
-pub(super) fn key_steps(call: &Call<'_>, wish: &Wish, facts: &Facts) -> Result<Vec<Change>, Halt> {
+pub(super) fn key_steps(
+    call: &Call<'_>,
+    desired: &Desired,
+    facts: &Facts,
+) -> Result<Vec<Change>, Halt> {
     let (url, text) = (call.text("key_url")?, call.text("key_text")?);
     if url.is_some() && text.is_some() {
         return refuse("You may not use both \"key_url\" and \"key_text\" argument.");
@@ -58,7 +62,7 @@ pub(super) fn key_steps(call: &Call<'_>, wish: &Wish, facts: &Facts) -> Result<V
     if url.is_none() && text.is_none() {
         return Ok(Vec::new());
     }
-    let path = key_path(wish, url.as_deref());
+    let path = key_path(desired, url.as_deref());
     let bytes = key_bytes(call, url.as_deref(), text)?;
     let folder = step::folders(
         path.rsplit_once('/').map_or("/", |(folder, _)| folder),

@@ -1,9 +1,9 @@
 //! A repository is configured.
 
+use super::desired::Desired;
 use super::entry::{Entry, File};
 use super::files::{files, find, write};
 use super::key::key_steps;
-use super::wish::Wish;
 use crate::converge::module::command::{act_or_fail, failure, old_new, one, run, unchanged};
 use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
 use crate::host::change::Change;
@@ -18,31 +18,33 @@ pub(super) fn managed(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
         );
     }
     let name = call.name;
-    let wish = Wish::of(call)?;
+    let desired = Desired::of(call)?;
     let files = files(facts)?;
-    let key = key_steps(call, &wish, facts)?;
-    let found = find(&files, &wish);
+    let key = key_steps(call, &desired, facts)?;
+    let found = find(&files, &desired);
     let old = found.map(|(file, _, entry)| (files[file].path.clone(), entry));
     let is_clean = !call.flag("clean_file", false)
-        || wish.file.as_ref().is_none_or(|path| {
+        || desired.file.as_ref().is_none_or(|path| {
             let file = files.iter().find(|file| file.path == *path);
             file.is_none_or(|file| file.count() <= 1)
         });
-    let is_same = old.as_ref().is_some_and(|(_, entry)| *entry == wish.entry);
+    let is_same = old
+        .as_ref()
+        .is_some_and(|(_, entry)| *entry == desired.entry);
     if is_same && is_clean && key.is_empty() {
         let comment = format!("Package repo '{name}' already configured");
         return unchanged(comment);
     }
     let mut steps = key;
     if !is_same || !is_clean {
-        steps.push(write_step(call, &wish, &files));
+        steps.push(write_step(call, &desired, &files));
     }
     if call.flag("refresh", true) && call.flag("refresh_db", true) {
         let lists = Domain::Path("/var/lib/apt".to_owned());
         let text = "apt-get -q -o DPkg::Lock::Timeout=120 update";
         steps.push(run(text, [Domain::Packages, lists]));
     }
-    let changes = changes(name, &wish.entry, old.as_ref().map(|(_, entry)| entry));
+    let changes = changes(name, &desired.entry, old.as_ref().map(|(_, entry)| entry));
     let predicted = Outcome::would(
         changes.clone(),
         format!(
@@ -90,9 +92,9 @@ fn changes(name: &str, new: &Entry, old: Option<&Entry>) -> Map {
 }
 
 /// Writes the entry where it is, or into the file that is named.
-fn write_step(call: &Call<'_>, wish: &Wish, files: &[File]) -> Change {
-    let found = find(files, wish);
-    let path = match (&found, &wish.file) {
+fn write_step(call: &Call<'_>, desired: &Desired, files: &[File]) -> Change {
+    let found = find(files, desired);
+    let path = match (&found, &desired.file) {
         (_, Some(path)) => path.clone(),
         (Some((file, ..)), None) => files[*file].path.clone(),
         (None, None) => "/etc/apt/sources.list".to_owned(),
@@ -106,9 +108,9 @@ fn write_step(call: &Call<'_>, wish: &Wish, files: &[File]) -> Change {
         file.clear();
     }
     let text = if file.has_paragraphs() {
-        wish.entry.as_paragraph()
+        desired.entry.as_paragraph()
     } else {
-        wish.line.clone()
+        desired.line.clone()
     };
     file.put(place, text);
     write(&path, file.text())

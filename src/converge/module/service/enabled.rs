@@ -3,7 +3,6 @@
 use super::way::{Service, Status, Verb, Way, change, with_way};
 use crate::converge::module::command::{act, done, one};
 use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
-use crate::value::Map;
 
 /// What became of having it start with the machine.
 pub(super) fn enabling(name: &str, wanted: bool, before: bool, after: bool, state: &str) -> String {
@@ -37,7 +36,7 @@ fn start_with_machine(call: &Call<'_>, facts: &Facts, wanted: bool) -> Result<Ve
             let comment = format!(
                 "Service {name} not present; if created in this state run, it would have been enabled"
             );
-            return done(Outcome::would(Map::new(), comment));
+            return done(Outcome::planned(comment));
         }
         let comment = format!("The named service {name} is not available");
         return done(if wanted {
@@ -69,7 +68,7 @@ pub(super) fn toggle(service: &Service, before: &Status, wanted: bool) -> Result
         return done(with_way(Outcome::same(comment), before));
     }
     let comment = format!("Service {} set to be {word}", service.name);
-    let predicted = with_way(Outcome::would(Map::new(), comment), before);
+    let predicted = with_way(Outcome::planned(comment), before);
     let steps = vec![change(service.command(verb, before, false))];
     let (service, before) = (service.clone(), before.clone());
     act(predicted, steps, move |complaint, facts| {

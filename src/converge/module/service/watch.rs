@@ -3,7 +3,6 @@
 use super::way::{Service, Status, Verb, change, process_note, with_way};
 use crate::converge::module::command::{act, failure, one, unchanged};
 use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
-use crate::value::Map;
 
 /// What happens when something that the service watches has changed (S23).
 pub(super) fn watch(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
@@ -33,7 +32,7 @@ pub(super) fn watch(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
         text = format!("{{ {text}; }} && sleep {}", seconds.max(0));
     }
     let note = process_note(&status);
-    let predicted = Outcome::would(Map::new(), format!("Service is set to be {past}{note}"));
+    let predicted = Outcome::planned(format!("Service is set to be {past}{note}"));
     let predicted = with_way(predicted, &status);
     let steps = vec![change(text)];
     act(predicted, steps, move |complaint, _| {

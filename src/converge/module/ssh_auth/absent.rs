@@ -5,7 +5,6 @@ use super::place::{Place, commit};
 use super::wanted::{title, wanted};
 use crate::converge::module::command::{failure, one, unchanged};
 use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict};
-use crate::value::Map;
 
 /// Removes keys.
 pub(super) fn absent(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
@@ -35,7 +34,7 @@ pub(super) fn absent(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
         return unchanged(nothing);
     }
     let would = format!("Key {title} for user {name} is set for removal");
-    let predicted = Outcome::would(Map::new(), would);
+    let predicted = Outcome::planned(would);
     let outcome = Outcome::changed(one(&title, "Removed"), "Key removed");
     commit(&place, text, facts, predicted, outcome)
 }

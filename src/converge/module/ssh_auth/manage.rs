@@ -11,17 +11,17 @@ use crate::value::Map;
 pub(super) fn manage(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     let names = call.texts("ssh_keys")?;
     let name = call.required("user")?;
-    let mut wished = Vec::new();
+    let mut desired = Vec::new();
     for text in &names {
         match key(call, text)? {
-            Some(key) => wished.push(key),
+            Some(key) => desired.push(key),
             None => return failure(INVALID),
         }
     }
     let Some(place) = Place::of(call, facts)? else {
         if call.mode == Mode::Test {
             let comment = format!("Keys for user {name} are set to be added");
-            return done(Outcome::would(Map::new(), comment));
+            return done(Outcome::planned(comment));
         }
         return done(no_user());
     };
@@ -33,13 +33,13 @@ pub(super) fn manage(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
         .lines()
         .filter(|line| !line.trim_start().starts_with('#'));
     for old in lines.filter_map(Key::read) {
-        if wished.iter().all(|key| key.text != old.text) {
+        if desired.iter().all(|key| key.text != old.text) {
             text = without(&text, &old.text);
             would.push(format!("{} Key set for removal", old.text));
             changes.extend(one(&old.text, "Key removed"));
         }
     }
-    for key in &wished {
+    for key in &desired {
         let (word, verb) = match standing(&text, key) {
             Standing::Same => {
                 same.push(format!(
@@ -61,7 +61,7 @@ pub(super) fn manage(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     if changes.is_empty() {
         return unchanged(same.join("\n"));
     }
-    let predicted = Outcome::would(Map::new(), would.join("\n"));
+    let predicted = Outcome::planned(would.join("\n"));
     let outcome = Outcome::changed(changes, same.join("\n"));
     commit(&place, text, facts, predicted, outcome)
 }

@@ -5,7 +5,6 @@ use super::place::{Place, commit, no_user};
 use super::wanted::{title, wanted};
 use crate::converge::module::command::{done, failure, one, unchanged};
 use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict};
-use crate::value::Map;
 
 /// Lets keys in.
 pub(super) fn present(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
@@ -18,7 +17,7 @@ pub(super) fn present(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     let Some(place) = Place::of(call, facts)? else {
         if call.mode == Mode::Test {
             let comment = format!("Key {title} for user {name} is set to be added");
-            return done(Outcome::would(Map::new(), comment));
+            return done(Outcome::planned(comment));
         }
         return done(no_user());
     };
@@ -56,7 +55,7 @@ pub(super) fn present(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
         format!("Key {title} for user {name} is set to be {would}")
     };
     let was = format!("The authorized host key {title} for user {name} was {was}");
-    let predicted = Outcome::would(Map::new(), would);
+    let predicted = Outcome::planned(would);
     let outcome = Outcome::changed(one(&title, word), was);
     commit(&place, text, facts, predicted, outcome)
 }

@@ -16,7 +16,7 @@ pub(super) fn absent(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
         return unchanged(format!("User {name} is not present"));
     };
     let groups = Groups::of(facts)?.of_user(&before);
-    let predicted = Outcome::would(Map::new(), format!("User {name} set for removal"));
+    let predicted = Outcome::planned(format!("User {name} set for removal"));
     let mut text = String::from("userdel");
     let mut touches = vec![Domain::Accounts];
     if call.flag("purge", false) {

@@ -1,104 +1,111 @@
 //! A user is made.
 
+use super::desired::{self, Desired, HIDDEN};
 use super::hash::Password;
 use super::steps::{account_change, days_step, long_name, password_step};
-use super::wish::{self, HIDDEN, Wish};
 use crate::converge::module::accounts::{Groups, User, ask, user};
 use crate::converge::module::command::act;
 use crate::converge::{Halt, Outcome, Verdict};
-use crate::text::quoted;
-use crate::value::Map;
 
 /// Makes a user.
-pub(super) fn create(wish: Wish, groups: &Groups, missing: &[String]) -> Result<Verdict, Halt> {
-    let mut comment = format!("User {} set to be added", wish.name);
+pub(super) fn create(
+    desired: Desired,
+    groups: &Groups,
+    missing: &[String],
+) -> Result<Verdict, Halt> {
+    let mut comment = format!("User {} set to be added", desired.name);
     if !missing.is_empty() {
         comment = format!("{comment} (pending groups: {})", missing.join(","));
     }
-    let predicted = Outcome::would(Map::new(), comment);
-    let mut steps = vec![account_change(add_command(&wish, groups))];
-    steps.extend(password_step(&wish));
-    steps.extend(days_step(&wish, |_| true));
+    let predicted = Outcome::planned(comment);
+    let mut steps = vec![account_change(add_command(&desired, groups))];
+    steps.extend(password_step(&desired));
+    steps.extend(days_step(&desired, |_| true));
     act(predicted, steps, move |complaint, facts| {
-        ask(facts, &wish.name)?;
+        ask(facts, &desired.name)?;
         let groups = Groups::of(facts)?;
         Ok(created(
-            &wish,
-            user(facts, &wish.name)?.as_ref(),
+            &desired,
+            user(facts, &desired.name)?.as_ref(),
             &groups,
             complaint,
         ))
     })
 }
 
-fn add_command(wish: &Wish, groups: &Groups) -> String {
+fn add_command(desired: &Desired, groups: &Groups) -> String {
     let mut words = vec!["useradd".to_owned()];
     let mut option = |option: &str, value: &str| words.push(format!("{option} {}", quoted(value)));
-    if let Some(shell) = &wish.shell {
+    if let Some(shell) = &desired.shell {
         option("-s", shell);
     }
-    if let Some(uid) = wish.uid {
+    if let Some(uid) = desired.uid {
         option("-u", &uid.to_string());
     }
     let is_there = |name: &&String| groups.named(name).is_some();
-    let optional = wish.optional_groups.iter().filter(is_there);
-    let mut member: Vec<&str> = wish
+    let optional = desired.optional_groups.iter().filter(is_there);
+    let mut member: Vec<&str> = desired
         .groups
         .iter()
         .flatten()
         .chain(optional)
         .map(String::as_str)
         .collect();
-    let is_named_alike = groups.named(&wish.name).is_some();
-    if let Some(gid) = &wish.gid {
+    let is_named_alike = groups.named(&desired.name).is_some();
+    if let Some(gid) = &desired.gid {
         option("-g", gid);
     } else if is_named_alike
-        && (wish.has_own_group == Some(true) || member.contains(&wish.name.as_str()))
+        && (desired.has_own_group == Some(true) || member.contains(&desired.name.as_str()))
     {
-        option("-g", &wish.name);
-        member.retain(|name| *name != wish.name);
+        option("-g", &desired.name);
+        member.retain(|name| *name != desired.name);
     }
     member.dedup();
     if !member.is_empty() {
         option("-G", &member.join(","));
     }
-    if let Some(home) = &wish.home {
+    if let Some(home) = &desired.home {
         option("-d", home);
     }
-    let long_name = long_name(wish, None);
+    let long_name = long_name(desired, None);
     if !long_name.is_empty() {
         option("-c", &long_name);
     }
     let flags = [
         (
-            wish.gid.is_none() && !is_named_alike && wish.has_own_group == Some(true),
+            desired.gid.is_none() && !is_named_alike && desired.has_own_group == Some(true),
             "-U",
         ),
-        (wish.has_own_group == Some(false), "-N"),
-        (wish.creates_home, "-m"),
-        (!wish.creates_home, "-M"),
-        (wish.skips_log, "-l"),
-        (!wish.is_unique, "-o"),
-        (wish.is_system, "-r"),
+        (desired.has_own_group == Some(false), "-N"),
+        (desired.creates_home, "-m"),
+        (!desired.creates_home, "-M"),
+        (desired.skips_log, "-l"),
+        (!desired.is_unique, "-o"),
+        (desired.is_system, "-r"),
     ];
     let flags = flags.into_iter().filter(|(is_set, _)| *is_set);
     words.extend(flags.map(|(_, flag)| flag.to_owned()));
-    words.push(quoted(&wish.name));
+    words.push(quoted(&desired.name));
     words.join(" ")
 }
 
-fn created(wish: &Wish, user: Option<&User>, groups: &Groups, complaint: Option<&str>) -> Outcome {
-    let name = &wish.name;
+fn created(
+    desired: &Desired,
+    user: Option<&User>,
+    groups: &Groups,
+    complaint: Option<&str>,
+) -> Outcome {
+    let name = &desired.name;
     let why = complaint.unwrap_or_default();
     let Some(user) = user else {
         let text = format!("Failed to create new user {name}\n{why}");
         return Outcome::failed(text.trim_end().to_owned());
     };
     let mut changes = user.info(groups);
-    if !wish.creates_home {
+    if !desired.creates_home {
         changes.insert("home".into(), "".into());
     }
-    match &wish.password {
+    match &desired.password {
         None => {}
         Some(Password::Empty) => {
             changes.insert("password".into(), "".into());
@@ -107,8 +114,8 @@ fn created(wish: &Wish, user: Option<&User>, groups: &Groups, complaint: Option<
             changes.insert("password".into(), HIDDEN.into());
         }
     }
-    for (key, _, place) in wish::DAYS {
-        if let Some(days) = wish.days[place].filter(|days| *days != 0) {
+    for (key, _, place) in desired::DAYS {
+        if let Some(days) = desired.days[place].filter(|days| *days != 0) {
             changes.insert(key.into(), days.into());
         }
     }

@@ -19,7 +19,7 @@ pub(in crate::converge::module) static MODULE: Module = Module {
     aggregate: None,
 };
 
-const OPTIONS: &str = "uid gid usergroup gid_from_name groups optional_groups remove_groups home createhome \
-     persist_home password hash_password enforce_password empty_password password_lock shell \
-     unique system fullname roomnumber workphone homephone other loginclass date mindays maxdays \
-     inactdays warndays expire nologinit allow_uid_change allow_gid_change local";
+const OPTIONS: &str = "uid gid usergroup gid_from_name groups optional_groups remove_groups home \
+    createhome persist_home password hash_password enforce_password empty_password password_lock \
+    shell unique system fullname roomnumber workphone homephone other loginclass date mindays \
+    maxdays inactdays warndays expire nologinit allow_uid_change allow_gid_change local";

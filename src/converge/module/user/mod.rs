@@ -2,10 +2,10 @@
 
 mod absent;
 mod create;
+mod desired;
 mod functions;
 mod hash;
 mod present;
 mod steps;
-mod wish;
 
 pub(super) use functions::MODULE;

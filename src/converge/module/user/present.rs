@@ -1,8 +1,8 @@
 //! A user is brought to be as described.
 
 use super::create::create;
+use super::desired::{Desired, HIDDEN};
 use super::steps::{account_change, days_step, long_name, password_step};
-use super::wish::{HIDDEN, Wish};
 use crate::converge::module::accounts::{DAYS, GECOS, Groups, User, ask, user};
 use crate::converge::module::command::{act, failure, unchanged};
 use crate::converge::module::step;
@@ -13,11 +13,11 @@ use crate::value::{Map, Value};
 
 /// Makes a user, or changes one.
 pub(super) fn present(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
-    let mut wish = Wish::of(call)?;
-    ask(facts, &wish.name)?;
+    let mut desired = Desired::of(call)?;
+    ask(facts, &desired.name)?;
     let groups = Groups::of(facts)?;
     let is_missing = |name: &&String| groups.named(name).is_none();
-    let missing: Vec<String> = wish
+    let missing: Vec<String> = desired
         .groups
         .iter()
         .flatten()
@@ -31,27 +31,27 @@ pub(super) fn present(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
                 missing.join(",")
             ));
         }
-        if let Some(wanted) = &mut wish.groups {
+        if let Some(wanted) = &mut desired.groups {
             wanted.retain(|name| !missing.contains(name));
         }
     }
-    let Some(user) = user(facts, &wish.name)? else {
-        return create(wish, &groups, &missing);
+    let Some(user) = user(facts, &desired.name)? else {
+        return create(desired, &groups, &missing);
     };
-    let differences = wish.differences(&user, &groups);
-    if let Some(why) = wish.forbidden(&user, &differences) {
+    let differences = desired.differences(&user, &groups);
+    if let Some(why) = desired.forbidden(&user, &differences) {
         return failure(why);
     }
     if differences.is_empty() {
-        let comment = format!("User {} is present and up to date", wish.name);
+        let comment = format!("User {} is present and up to date", desired.name);
         return unchanged(comment);
     }
-    change(wish, user, &groups, &differences, &missing)
+    change(desired, user, &groups, &differences, &missing)
 }
 
 /// Brings a user that is there to be as wanted.
 fn change(
-    wish: Wish,
+    desired: Desired,
     before: User,
     groups: &Groups,
     differences: &Map,
@@ -65,14 +65,14 @@ fn change(
         let missing = missing.join(",");
         comment = format!("{comment}groups (pending creation): {missing}\n");
     }
-    let predicted = Outcome::would(Map::new(), comment);
-    let steps = change_steps(&wish, &before, differences);
+    let predicted = Outcome::planned(comment);
+    let steps = change_steps(&desired, &before, differences);
     let info = before.info(groups);
     act(predicted, steps, move |complaint, facts| {
-        ask(facts, &wish.name)?;
+        ask(facts, &desired.name)?;
         let groups = Groups::of(facts)?;
-        let Some(after) = user(facts, &wish.name)? else {
-            return Ok(Outcome::failed(format!("User {} is gone", wish.name)));
+        let Some(after) = user(facts, &desired.name)? else {
+            return Ok(Outcome::failed(format!("User {} is gone", desired.name)));
         };
         let mut changes = Map::new();
         for (key, value) in after.info(&groups) {
@@ -81,11 +81,11 @@ fn change(
             }
         }
         add_shadow_changes(&before, &after, &mut changes);
-        let left = wish.differences(&after, &groups);
+        let left = desired.differences(&after, &groups);
         if complaint.is_none() && left.is_empty() {
             return Ok(Outcome::changed(
                 changes,
-                format!("Updated user {}", wish.name),
+                format!("Updated user {}", desired.name),
             ));
         }
         let why = complaint.unwrap_or_default();
@@ -112,17 +112,17 @@ fn add_shadow_changes(before: &User, after: &User, changes: &mut Map) {
 }
 
 /// The commands for what differs: one for the user, one for its days, one for its password.
-fn change_steps(wish: &Wish, user: &User, differences: &Map) -> Vec<Change> {
-    let name = quoted(&wish.name);
+fn change_steps(desired: &Desired, user: &User, differences: &Map) -> Vec<Change> {
+    let name = quoted(&desired.name);
     let mut options = Vec::new();
     for (key, value) in differences {
         let text = quoted(&value.to_string());
         match key.as_ref() {
-            "uid" if wish.is_unique => options.push(format!("-u {text}")),
+            "uid" if desired.is_unique => options.push(format!("-u {text}")),
             "uid" => options.push(format!("-o -u {text}")),
             "gid" => options.push(format!("-g {text}")),
             "shell" => options.push(format!("-s {text}")),
-            "home" if wish.moves_home => options.push(format!("-m -d {text}")),
+            "home" if desired.moves_home => options.push(format!("-m -d {text}")),
             "home" => options.push(format!("-d {text}")),
             "password_lock" if value.is_truthy() => options.push("-L".to_owned()),
             "password_lock" => options.push("-U".to_owned()),
@@ -133,14 +133,14 @@ fn change_steps(wish: &Wish, user: &User, differences: &Map) -> Vec<Change> {
                     .flatten()
                     .map(Value::to_string)
                     .collect();
-                let append = if wish.removes_groups { "" } else { "-a " };
+                let append = if desired.removes_groups { "" } else { "-a " };
                 options.push(format!("{append}-G {}", quoted(&names.join(","))));
             }
             _ => {}
         }
     }
     if GECOS.iter().any(|key| differences.contains_key(*key)) {
-        options.push(format!("-c {}", quoted(&long_name(wish, Some(user)))));
+        options.push(format!("-c {}", quoted(&long_name(desired, Some(user)))));
     }
     let mut steps = Vec::new();
     if !options.is_empty() {
@@ -150,13 +150,13 @@ fn change_steps(wish: &Wish, user: &User, differences: &Map) -> Vec<Change> {
         )));
     }
     if let Some(home) = differences.get("homeDoesNotExist")
-        && !(wish.moves_home && user.has_home)
+        && !(desired.moves_home && user.has_home)
     {
         steps.push(step::folder(
             &home.to_string(),
             Like {
                 mode: Some(0o755),
-                user: Some(wish.name.clone()),
+                user: Some(desired.name.clone()),
                 group: Some(user.gid.to_string()),
             },
         ));
@@ -164,8 +164,8 @@ fn change_steps(wish: &Wish, user: &User, differences: &Map) -> Vec<Change> {
         steps.push(account_change("true".to_owned()));
     }
     if differences.contains_key("passwd") || differences.contains_key("empty_password") {
-        steps.extend(password_step(wish));
+        steps.extend(password_step(desired));
     }
-    steps.extend(days_step(wish, |key| differences.contains_key(key)));
+    steps.extend(days_step(desired, |key| differences.contains_key(key)));
     steps
 }

@@ -11,14 +11,14 @@ use crate::value::Value;
 
 /// A package as a state names it.
 #[derive(Debug, Clone)]
-pub(super) struct Wish {
+pub(super) struct Desired {
     pub(super) name: String,
     pub(super) wanted: Wanted,
     /// The version as written.
     pub(super) version: Option<String>,
 }
 
-impl Wish {
+impl Desired {
     fn new(name: &str, version: Option<String>, allow_updates: bool) -> Self {
         let written = version.as_deref().map(|text| {
             let is_plain = !text.starts_with(['<', '>', '=', '!']) && text != "latest";
@@ -57,33 +57,35 @@ impl Wish {
 }
 
 /// The packages that a state names: `pkgs`, or its name with `version`.
-pub(super) fn wishes(call: &Call<'_>) -> Result<Vec<Wish>, Halt> {
+pub(super) fn all_desired(call: &Call<'_>) -> Result<Vec<Desired>, Halt> {
     let allow_updates = call.flag("allow_updates", false);
-    let mut wishes = Vec::new();
+    let mut all_desired = Vec::new();
     match call.arg("pkgs") {
         None => {
             let version = call.text("version")?;
-            wishes.push(Wish::new(call.name, version, allow_updates));
+            all_desired.push(Desired::new(call.name, version, allow_updates));
         }
         Some(Value::List(items)) => {
             for item in items.iter().map(Value::reveal) {
-                take(item, allow_updates, &mut wishes)?;
+                take(item, allow_updates, &mut all_desired)?;
             }
         }
-        Some(other) => take(other, allow_updates, &mut wishes)?,
+        Some(other) => take(other, allow_updates, &mut all_desired)?,
     }
-    for wish in &wishes {
-        check_name(&wish.name)?;
+    for desired in &all_desired {
+        check_name(&desired.name)?;
     }
-    Ok(wishes)
+    Ok(all_desired)
 }
 
-fn take(item: &Value, allow_updates: bool, wishes: &mut Vec<Wish>) -> Result<(), Halt> {
+fn take(item: &Value, allow_updates: bool, all_desired: &mut Vec<Desired>) -> Result<(), Halt> {
     let mut push = |name: &str, version| {
         // A package that is named twice is wanted once, with the version that is given.
-        match wishes.iter_mut().find(|wish| wish.name == name) {
-            None => wishes.push(Wish::new(name, version, allow_updates)),
-            Some(wish) if version.is_some() => *wish = Wish::new(name, version, allow_updates),
+        match all_desired.iter_mut().find(|desired| desired.name == name) {
+            None => all_desired.push(Desired::new(name, version, allow_updates)),
+            Some(desired) if version.is_some() => {
+                *desired = Desired::new(name, version, allow_updates);
+            }
             Some(_) => {}
         }
     };

@@ -31,7 +31,7 @@ pub(super) enum Upstream {
     clippy::struct_excessive_bools,
     reason = "they are the arguments that people write"
 )]
-pub(super) struct Wish {
+pub(super) struct Desired {
     pub(super) url: String,
     pub(super) target: String,
     pub(super) rev: String,
@@ -51,7 +51,7 @@ pub(super) struct Wish {
     pub(super) access: Access,
 }
 
-impl Wish {
+impl Desired {
     pub(super) fn of(call: &Call<'_>) -> Result<Self, Halt> {
         let url = address(call)?;
         let is_mirror = call.flag("mirror", false);
@@ -197,6 +197,6 @@ pub(super) fn joined(comments: &[String]) -> String {
 }
 
 /// A step of a repository.
-pub(super) fn step(wish: &Wish, text: String) -> Change {
-    wish.access.run(text, &wish.target)
+pub(super) fn step(desired: &Desired, text: String) -> Change {
+    desired.access.run(text, &desired.target)
 }

@@ -22,7 +22,7 @@ pub(super) const DAYS: [(&str, &str, usize); 6] = [
     clippy::struct_excessive_bools,
     reason = "they are the arguments that people write"
 )]
-pub(super) struct Wish {
+pub(super) struct Desired {
     pub(super) name: String,
     pub(super) uid: Option<i64>,
     pub(super) gid: Option<String>,
@@ -46,7 +46,7 @@ pub(super) struct Wish {
     pub(super) skips_log: bool,
 }
 
-impl Wish {
+impl Desired {
     pub(super) fn of(call: &Call<'_>) -> Result<Self, Halt> {
         check_name(call.name)?;
         let texts = |key: &str| -> Result<Option<Vec<String>>, Halt> {

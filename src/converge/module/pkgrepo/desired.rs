@@ -5,13 +5,13 @@ use crate::converge::{Call, Halt, refuse};
 use crate::value::Value;
 
 /// The entry that a state describes, and its line.
-pub(super) struct Wish {
+pub(super) struct Desired {
     pub(super) entry: Entry,
     pub(super) line: String,
     pub(super) file: Option<String>,
 }
 
-impl Wish {
+impl Desired {
     /// Reads the arguments of a state.
     pub(super) fn of(call: &Call<'_>) -> Result<Self, Halt> {
         let name = call.name.trim();

@@ -7,7 +7,7 @@ use super::table::{Job, Table, When};
 use crate::converge::{Call, Halt, refuse};
 
 /// The job that a state describes.
-pub(super) struct Wish {
+pub(super) struct Desired {
     pub(super) user: String,
     pub(super) job: Job,
     /// Whether it says when the job runs at special times.
@@ -27,7 +27,7 @@ fn identifier(call: &Call<'_>, command: &str) -> Result<Option<String>, Halt> {
     Ok(Some(given.unwrap_or_else(|| command.to_owned())))
 }
 
-impl Wish {
+impl Desired {
     /// Reads the arguments of a state.
     pub(super) fn of(call: &Call<'_>) -> Result<Self, Halt> {
         const KEYS: [&str; 5] = ["minute", "hour", "daymonth", "month", "dayweek"];
