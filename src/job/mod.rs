@@ -51,7 +51,6 @@ pub use digest::Digest;
 pub use digest::SecretDigest;
 pub use drive::{Ports, Progress};
 pub use engine::{Engine, Parts};
-pub use evaluation::Choose;
 pub use event::{
     Error, Event, InstanceChange, JobFacts, JobHead, JobStart, Journal, JournalError, Level,
     NoJournal, Sink,

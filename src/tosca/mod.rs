@@ -56,12 +56,11 @@ mod workflow_read;
 pub use check::check_output;
 pub use condition::all_hold;
 pub use definition::{
-    AttributeDecl, Constraint, DataKind, Occurrences, ParameterDef, Property, PropertyDef, Rule,
+    AttributeDecl, DataKind, Occurrences, Property, PropertyDef, Rule,
     ScalarKind, Schema, TypeInfo, TypeKey,
 };
 pub use entity::{
-    CapabilityDef, CapabilityTemplate, CapabilityType, DataType, ExpectedArtifact, GroupType,
-    InterfaceType, NodeType, PolicyType, Reference, RelationshipType, RequirementDef,
+    CapabilityTemplate, DataType, NodeType, Reference, RequirementDef,
 };
 pub use keys::service_template_keys;
 pub use load::{ImportRequest, Imported, Importer, NoImports};

@@ -3,7 +3,7 @@
 use super::command::{answer, asked, need, question};
 use crate::converge::{Facts, Halt, refuse};
 use crate::host::fact::{Domain, Fact};
-use crate::text::{quoted};
+use crate::text::quoted;
 use crate::value::{Map, Value};
 
 /// A group.

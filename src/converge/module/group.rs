@@ -5,7 +5,7 @@ use super::command::{act, act_or_fail, done, failure, one, run, unchanged};
 use crate::converge::{Call, Facts, Function, Halt, Module, Outcome, Verdict};
 use crate::host::change::Change;
 use crate::host::fact::Domain;
-use crate::text::{quoted};
+use crate::text::quoted;
 use crate::value::{Map, Value};
 
 /// The module.

@@ -3,7 +3,6 @@
 use super::fact::{NamedFact, Words, line, lines, number_or_text, printed, shell};
 use crate::converge::sections::assignments;
 use crate::host::fact::{Domain, Fact, Probe, Reading, Setting};
-use crate::text::join_for_shell;
 use crate::value::{Map, Value};
 
 const OS_RELEASE: &str = "cat /etc/os-release || cat /usr/lib/os-release";

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::error::ExecutorError;
-use crate::diagnostic::Sources;
 use crate::host::Secret;
 use crate::host::chain::{Become, Chain, Executor, Own, Spread};
 use crate::system::fs;

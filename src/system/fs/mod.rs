@@ -7,7 +7,7 @@ mod reading;
 mod writing;
 
 pub use error::{Action, Error, said};
-pub use listing::{DirEntry, EntryKind, WalkLimits, list, walk};
+pub use listing::{EntryKind, WalkLimits, list, walk};
 pub use reading::{
     absolute, canonicalize, exists, is_dir, is_file, is_mount, is_own, is_program, is_symlink,
     is_within, mode_of, modified, normalize, read, read_link, read_start, read_to_string,

@@ -6,4 +6,4 @@ mod text;
 
 pub use nested::nested;
 pub use summary::{StateCounts, StateLine, host_table};
-pub use text::{StateDetail, state_lines, state_summary};
+pub use text::{StateDetail, state_lines};

@@ -3,7 +3,7 @@
 use crate::converge::module::command::{answer, asked};
 use crate::converge::{Facts, Halt, refuse};
 use crate::host::fact::Domain;
-use crate::text::{quoted};
+use crate::text::quoted;
 
 /// How an archive is packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,12 +1,12 @@
 //! The crontab of a user: how one is read and installed.
 
-use crate::text::{quoted};
 use super::table::Table;
 use crate::converge::module::accounts::{self, check_name};
 use crate::converge::module::command::{act_or_fail, answer, asked, one};
 use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict, refuse};
 use crate::host::change::{Change, Run};
 use crate::host::fact::Domain;
+use crate::text::quoted;
 
 /// The user whose crontab a state is about.
 pub(super) fn user(call: &Call<'_>) -> Result<String, Halt> {

@@ -1,12 +1,12 @@
 //! Files that the machine gets by itself: by download, or from another place on it.
 
 use super::source::{Sum, printed};
-use super::work::{ask};
+use super::work::ask;
 use crate::converge::module::step;
 use crate::converge::{Facts, Halt};
 use crate::host::change::{Change, Like, Run};
 use crate::host::fact::Domain;
-use crate::text::{quoted, quoted_always};
+use crate::text::quoted_always;
 
 /// Where a file is got from.
 #[derive(Debug, Clone, Copy)]

@@ -9,7 +9,7 @@ use super::work::{Owners, parent};
 use crate::converge::{Call, Facts, Halt, Mode, Verdict, diff, refuse};
 use crate::host::change::{Change, Run};
 use crate::host::fact::Domain;
-use crate::text::{quoted, quoted_always};
+use crate::text::quoted_always;
 
 /// What is done with the line.
 enum How {

@@ -13,6 +13,7 @@ use crate::converge::module::step;
 use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict, refuse};
 use crate::host::change::{Change, Like};
 use crate::host::fact::{Domain, Entry, EntryKind};
+use crate::text::quoted_always;
 
 /// Who a link is to belong to: who acts on the machine, and the first group of that user, unless
 /// said otherwise.

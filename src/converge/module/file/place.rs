@@ -14,7 +14,7 @@ use super::work::{
 use crate::converge::{Facts, Halt, Mode, Outcome, refuse};
 use crate::host::change::{Change, Like, Run};
 use crate::host::fact::{Domain, Entry, EntryKind, Fact};
-use crate::text::{quoted, quoted_always};
+use crate::text::quoted_always;
 use crate::value::{Map, hex};
 
 /// What a file is to contain.

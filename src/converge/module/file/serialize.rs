@@ -10,7 +10,6 @@ use super::place::{Body, Desired, Links, NewShown, Parents, place};
 use super::text::Shown;
 use super::work::{Owners, Work, absolute, to};
 use crate::converge::{Call, Facts, Halt, Verdict, refuse};
-use crate::diagnostic::Sources;
 use crate::expr::yaml_text;
 use crate::value::{Map, Value};
 use crate::yaml::{Schema, parse_text};

@@ -3,12 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::repository::{Access, git, target};
-use crate::converge::module::command::{
-    act_or_fail, failure, old_new, one, texts, unchanged,
-};
+use crate::converge::module::command::{act_or_fail, failure, old_new, one, texts, unchanged};
 use crate::converge::{Call, Facts, Halt, Outcome, Verdict, refuse};
 use crate::host::fact::Domain;
-use crate::text::{quoted};
+use crate::text::quoted;
 use crate::value::{Map, Value};
 
 /// Where settings are.

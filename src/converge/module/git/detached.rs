@@ -2,10 +2,8 @@
 
 use super::desired::joined;
 use super::latest::emptied;
-use super::repository::{
-    Access, Local, Question, Remote, address, git, name, submodules, target, without_password,
-};
-use crate::converge::module::command::{act, failure, old_new, one, quoted, unchanged};
+use super::repository::{Access, Local, Question, Remote, address, git, name, submodules, target};
+use crate::converge::module::command::{act, failure, old_new, one, unchanged};
 use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
 use crate::text::{quoted, with_login_redacted};
 use crate::value::{Map, Value};

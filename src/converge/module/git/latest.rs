@@ -1,9 +1,9 @@
 //! A repository is cloned, and brought to the newest commit.
 
 use super::desired::{Desired, Upstream, joined};
-use super::repository::{Local, Remote, Revision, git, submodules, without_password};
+use super::repository::{Local, Remote, Revision, git, submodules};
 use super::update;
-use crate::converge::module::command::{act, done, failure, old_new, one, quoted};
+use crate::converge::module::command::{act, done, failure, old_new, one};
 use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict};
 use crate::text::{quoted, with_login_redacted};
 use crate::value::{Map, Value};
@@ -58,7 +58,7 @@ pub(super) fn latest(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
 }
 
 fn would_clone(desired: &Desired) -> Outcome {
-    let (url, target) = (without_password(&desired.url), &desired.target);
+    let (url, target) = (with_login_redacted(&desired.url), &desired.target);
     Outcome::would(
         one("new", format!("{url} => {target}")),
         format!("Repository {url} would be cloned to {target}"),
@@ -76,7 +76,7 @@ fn clone(
     remote: &Remote,
     is_forced: bool,
 ) -> Result<Verdict, Halt> {
-    let (url, target) = (without_password(&desired.url), desired.target.clone());
+    let (url, target) = (with_login_redacted(&desired.url), desired.target.clone());
     let mut predicted = would_clone(&desired);
     let mut steps = Vec::new();
     if is_forced {

@@ -2,16 +2,15 @@
 
 use super::desired::joined;
 use super::latest::emptied;
-use super::repository::{
-    Access, Local, Question, Repository, address, git, name, target, without_password,
-};
-use crate::converge::module::command::{act_or_fail, failure, old_new, one, quoted, unchanged};
+use super::repository::{Access, Local, Question, Repository, address, git, name, target};
+use crate::converge::module::command::{act_or_fail, failure, old_new, one, unchanged};
 use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
+use crate::text::{quoted, with_login_redacted};
 use crate::value::Map;
 
 /// Clones a repository to where nothing is.
 fn clone(access: &Access, url: &str, target: &str, branch: Option<&str>) -> Result<Verdict, Halt> {
-    let shown = without_password(url);
+    let shown = with_login_redacted(url);
     let with = branch.map(|it| format!(" with branch '{it}'"));
     let with = with.unwrap_or_default();
     let option = branch.map(|it| format!(" --branch {}", quoted(it)));

@@ -3,9 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::desired::{Desired, Force, Upstream, joined, short, step};
-use super::repository::{
-    Kind, Local, Remote, Repository, Revision, git, submodules, without_password,
-};
+use super::repository::{Kind, Local, Remote, Repository, Revision, git, submodules};
 use crate::converge::module::command::{
     act_on_outputs, done, failure, old_new, one, texts, unchanged,
 };
@@ -248,7 +246,7 @@ fn steps(
     let target = desired.target.as_str();
     let mut script = Script::default();
     let Script { commands, comments } = &mut script;
-    let url = without_password(&desired.url);
+    let url = with_login_redacted(&desired.url);
     match &plan.url {
         Url::Stays => {}
         Url::New => {
@@ -263,7 +261,7 @@ fn steps(
                 target,
                 ["remote", "set-url", &desired.remote, &desired.url],
             ));
-            let old = without_password(old);
+            let old = with_login_redacted(old);
             comments.push(format!(
                 "Remote '{}' changed from {old} to {url}",
                 desired.remote
@@ -393,7 +391,7 @@ fn move_there(
 fn predicted(desired: &Desired, wanted: &Revision, local: &Repository, plan: &Plan) -> Outcome {
     let mut changes = Map::new();
     let mut actions = Vec::new();
-    let url = without_password(&desired.url);
+    let url = with_login_redacted(&desired.url);
     let change = |old: &str| {
         let remote = &desired.remote;
         format!("Remote '{remote}' would be changed from {old} to {url}")
@@ -465,7 +463,7 @@ fn judge(
     let mut changes = Map::new();
     let target = &desired.target;
     if matches!(plan.url, Url::New) {
-        let url = without_password(&desired.url);
+        let url = with_login_redacted(&desired.url);
         changes.extend(one("new", format!("{url} => {}", desired.remote)));
     }
     for (key, tags) in [

@@ -2,7 +2,7 @@
 
 use super::machine::Packages;
 use super::version::Wanted;
-use crate::converge::module::command::{run};
+use crate::converge::module::command::run;
 use crate::converge::{Call, Halt, refuse};
 use crate::host::change::Change;
 use crate::host::fact::Domain;

@@ -2,11 +2,11 @@
 
 use super::desired::{Desired, all_desired};
 use super::machine::Packages;
-use crate::converge::module::command::{act_or_fail, old_new, quoted_all, run, unchanged};
+use crate::converge::module::command::{act_or_fail, old_new, run, unchanged};
 use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
 use crate::host::change::Change;
 use crate::host::fact::Domain;
-use crate::text::{quoted_all};
+use crate::text::quoted_all;
 use crate::value::{Map, Value};
 
 /// Whether `hold` is asked for, or its end.

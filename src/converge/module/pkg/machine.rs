@@ -6,7 +6,7 @@ use super::version::compare;
 use crate::converge::module::command::{answer, asked, old_new};
 use crate::converge::{Facts, Halt, refuse};
 use crate::host::fact::Domain;
-use crate::text::{quoted_all};
+use crate::text::quoted_all;
 use crate::value::Map;
 
 /// All packages of a machine at once, so that any number of states ask once.

@@ -2,12 +2,12 @@
 
 use super::desired::{apt, apt_change, install_error, options};
 use super::machine::Packages;
-use crate::converge::module::command::{act, answer, asked, old_new, quoted, run, unchanged};
+use crate::converge::module::command::{act, answer, asked, old_new, run, unchanged};
 use crate::converge::module::step;
 use crate::converge::{Call, Facts, Halt, Outcome, Verdict, refuse};
 use crate::host::change::{Change, Like};
 use crate::host::fact::Domain;
-use crate::text::{quoted};
+use crate::text::quoted;
 use crate::value::{Map, Value};
 
 /// Where files of packages are put.

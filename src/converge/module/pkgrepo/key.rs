@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::desired::Desired;
 use super::files::write;
-use crate::converge::module::command::{quoted, run};
+use crate::converge::module::command::run;
 use crate::converge::module::pkg::download;
 use crate::converge::{Call, Facts, Halt, refuse};
 use crate::host::change::{Change, Like};

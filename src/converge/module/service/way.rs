@@ -4,7 +4,7 @@ use crate::converge::module::command::{answer, asked, field};
 use crate::converge::{Call, Facts, Halt, Outcome, refuse};
 use crate::host::change::{Change, Run};
 use crate::host::fact::Domain;
-use crate::text::{quoted};
+use crate::text::quoted;
 
 /// Who keeps a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use crate::converge::module::accounts::{Groups, ask, check_name, user};
 use crate::converge::module::command::{act, one, run, unchanged};
 use crate::converge::{Call, Facts, Halt, Outcome, Verdict};
 use crate::host::fact::Domain;
-use crate::text::{quoted};
+use crate::text::quoted;
 use crate::value::Map;
 
 /// Removes a user.

@@ -6,6 +6,7 @@ use super::steps::{account_change, days_step, long_name, password_step};
 use crate::converge::module::accounts::{Groups, User, ask, user};
 use crate::converge::module::command::act;
 use crate::converge::{Halt, Outcome, Verdict};
+use crate::text::quoted;
 
 /// Makes a user.
 pub(super) fn create(

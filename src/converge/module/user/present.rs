@@ -8,7 +8,7 @@ use crate::converge::module::command::{act, failure, unchanged};
 use crate::converge::module::step;
 use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict};
 use crate::host::change::{Change, Like};
-use crate::text::{quoted};
+use crate::text::quoted;
 use crate::value::{Map, Value};
 
 /// Makes a user, or changes one.
