@@ -1,21 +1,19 @@
 //! States on a real Debian, over a real ssh server that runs in it: sixty states install and
 //! configure nginx and `PostgreSQL`, a second run changes nothing, and drift is found and repaired.
 
+use std::fmt;
 use std::fs;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
 use super::requires::target;
+use super::support::wait_for;
 
 const ADDRESS: &str = "127.0.0.77";
-
-/// How long the server may take to start.
-const LIMIT: Duration = Duration::from_secs(30);
 
 /// A Debian that runs an ssh server. What is changed in it goes with it.
 struct Debian {
@@ -92,19 +90,19 @@ impl Debian {
     }
 
     fn wait(&mut self) {
-        let start = Instant::now();
-        loop {
-            let log = fs::read_to_string(self.path("log")).unwrap();
-            if log.contains("Server listening on") {
-                return;
-            }
-            let has_ended = self.server.try_wait().unwrap().is_some();
+        let log = self.path("log");
+        let log = || fs::read_to_string(&log).unwrap();
+        let what = fmt::from_fn(|f| write!(f, "a server in the Debian, after {}", log()));
+        wait_for(what, || {
+            let ended = self.server.try_wait().unwrap();
+            let said = log();
+            let listens = said.contains("Server listening on");
             assert!(
-                !has_ended && start.elapsed() < LIMIT,
-                "the server in the Debian does not start: {log}"
+                listens || ended.is_none(),
+                "the server in the Debian does not start: {said}"
             );
-            std::thread::sleep(Duration::from_millis(20));
-        }
+            listens.then_some(())
+        });
     }
 
     fn path(&self, name: &str) -> PathBuf {

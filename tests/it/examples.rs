@@ -5,11 +5,10 @@ use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
 
 use serde_json::Value as Json;
 
-use super::support::{TestEnv, forget_what_git_ignores};
+use super::support::{TestEnv, forget_what_git_ignores, wait_for};
 
 /// What the examples need besides themselves: ports nobody listens on.
 fn options(name: &str) -> Vec<String> {
@@ -166,9 +165,7 @@ fn webapp_is_repaired_after_a_service_died() {
     let process = env.read("run/app/pid");
     let kill = Command::new("kill").arg(process.trim()).status();
     assert!(kill.unwrap().success());
-    while get(&app).is_ok() {
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_for("the end of the app", || get(&app).err());
     env.unfurl(call("check", &[], &options)).does_not_panic();
     let instances = &env.ensemble()["status"]["instances"];
     assert_eq!(instances["app"]["readyState"]["local"], "error");

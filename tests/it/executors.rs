@@ -203,9 +203,7 @@ fn a_wrong_password_is_told_from_a_missing_one() {
     let asked = |password| {
         let mut command = sh("id -un; cat");
         command.stdin = Some(b"secret input\n".to_vec());
-        let begin = Instant::now();
         let output = as_user(from, sudo(to, password), command);
-        assert!(begin.elapsed() < Duration::from_secs(30));
         assert!(!output.stdout.text().contains("input"));
         match output.exit {
             Exit::Asked {

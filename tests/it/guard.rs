@@ -1,13 +1,11 @@
 //! Nothing that a job started outlives a job that is killed, apart from daemons that its tasks
 //! left behind on purpose.
 
-use std::time::{Duration, Instant};
-
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use unfurl::testing::system::machine::is_running;
 
-use super::support::TestEnv;
+use super::support::{TestEnv, wait_for, wait_until_gone};
 
 /// A node that leaves a daemon, and one that requires it and has processes that do not want to end:
 /// one in its group, and one that left it.
@@ -48,27 +46,16 @@ fn pid(env: &TestEnv, file: &str) -> u32 {
     pid.unwrap_or_else(|error| panic!("{file}: {text:?}: {error}"))
 }
 
-/// How long it takes until none of them runs.
-fn until_gone(pids: &[u32]) -> Duration {
-    let began = Instant::now();
-    while pids.iter().any(|pid| is_running(*pid)) {
-        assert!(began.elapsed() < Duration::from_secs(30), "{pids:?}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    began.elapsed()
-}
-
 fn end(pid: u32) {
     kill(Pid::from_raw(pid.try_into().unwrap()), Signal::SIGKILL).unwrap();
 }
 
 /// The guard of a job: its child that is called so.
 fn guard_of(job: u32) -> u32 {
-    let deadline = Instant::now() + Duration::from_secs(10);
-    while Instant::now() < deadline {
+    wait_for("the guard", || {
         let processes = std::fs::read_dir("/proc").unwrap().flatten();
         let pids = processes.filter_map(|it| it.file_name().to_str()?.parse::<u32>().ok());
-        let guard = pids.into_iter().find(|pid| {
+        pids.into_iter().find(|pid| {
             let read = |name: &str| std::fs::read_to_string(format!("/proc/{pid}/{name}"));
             let line = read("cmdline").unwrap_or_default();
             let stat = read("stat").unwrap_or_default();
@@ -77,13 +64,18 @@ fn guard_of(job: u32) -> u32 {
                 .next()
                 .and_then(|it| it.split_whitespace().nth(1));
             line.contains("guard-tasks") && parent == Some(&job.to_string())
-        });
-        if let Some(guard) = guard {
-            return guard;
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    panic!("there is no guard");
+        })
+    })
+}
+
+/// Whether a signal that was sent to a process waits there, or is ignored by it.
+fn holds_back(pid: u32, signal: Signal) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    ["ShdPnd:", "SigIgn:"].iter().any(|name| {
+        let bits = status.lines().find_map(|line| line.strip_prefix(name));
+        let bits = u64::from_str_radix(bits.unwrap().trim(), 16).unwrap();
+        bits >> (signal as i32 - 1) & 1 == 1
+    })
 }
 
 #[test]
@@ -95,9 +87,8 @@ fn the_guard_ends_what_a_killed_job_left_wherever_it_went() {
     assert!(left.iter().all(|pid| is_running(*pid)));
     let guard = guard_of(job.pid());
     drop(job);
-    let time = until_gone(&left);
-    println!("all gone after {time:?}");
-    until_gone(&[guard]);
+    wait_until_gone(&left);
+    wait_until_gone(&[guard]);
     assert!(is_running(daemon));
     end(daemon);
 }
@@ -155,15 +146,19 @@ fn breaking_the_lock_of_a_killed_job_ends_what_it_left() {
 
 #[test]
 fn the_guard_goes_with_a_job_that_ends_and_leaves_daemons_alone() {
-    let env = TestEnv::with_ensemble(&ENSEMBLE.replace("sleep 300\n", "sleep 0.2\n"));
-    let text = env.read("ensemble.yaml");
-    let (before, _) = text.split_once("        stubborn:").unwrap();
-    env.write("ensemble.yaml", before);
-    env.unfurl(["deploy", "--approve"]).succeeds();
+    let (before, _) = ENSEMBLE.split_once("        stubborn:").unwrap();
+    let (daemon, until) = (
+        "> daemon",
+        "> daemon; until test -e end; do sleep 0.01; done",
+    );
+    let env = TestEnv::with_ensemble(&before.replace(daemon, until));
+    let job = env.start(["deploy", "--approve"]);
     let daemon = pid(&env, "daemon");
-    let folder = env.work();
-    std::thread::sleep(Duration::from_millis(200));
-    assert!(is_running(daemon), "{}", folder.display());
+    let guard = guard_of(job.pid());
+    env.write("end", "");
+    job.ends().succeeds();
+    wait_until_gone(&[guard]);
+    assert!(is_running(daemon));
     // A job that takes over nothing ends nothing.
     env.unfurl(["check"]).succeeds();
     assert!(is_running(daemon));
@@ -180,12 +175,12 @@ fn the_guard_outlives_what_a_terminal_and_a_service_manager_send() {
     let own = Pid::from_raw(guard.try_into().unwrap());
     for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
         kill(own, signal).unwrap();
+        assert!(holds_back(guard, signal), "{signal}");
     }
     let group = nix::unistd::getpgid(Some(own)).unwrap();
     assert_eq!(group, own, "it is in the group of its job");
-    std::thread::sleep(Duration::from_millis(100));
     assert!(is_running(guard));
     drop(job);
-    until_gone(&left);
+    wait_until_gone(&left);
     end(daemon);
 }

@@ -4,6 +4,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::io::Read as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -49,12 +50,9 @@ fn status(env: &TestEnv, name: &str) -> Json {
     env.ensemble()["status"]["instances"][name]["readyState"]["local"].clone()
 }
 
-/// The rest of a job to which a signal was sent, and how long it took.
-fn end(job: Started) -> (Run, Duration) {
-    let began = Instant::now();
-    let run = job.ends();
-    let time = began.elapsed();
-    (run.does_not_panic(), time)
+/// The rest of a job to which a signal was sent.
+fn end(job: Started) -> Run {
+    job.ends().does_not_panic()
 }
 
 fn has_no_lock(env: &TestEnv) {
@@ -70,9 +68,8 @@ fn the_first_signal_lets_what_runs_end_and_starts_nothing_else() {
         job.signal(signal);
         job.wait_until_it_says("interrupted: no further task is started");
         fs::remove_file(env.work().join("runs")).unwrap();
-        let (run, time) = end(job);
+        let run = end(job);
         assert_eq!(run.code, code, "{run}");
-        assert!(time < Duration::from_secs(2), "{run}");
         assert_eq!(env.read("ended"), "end\n");
         assert!(!env.names().contains(&"third".to_owned()));
         for name in ["first", "second"] {
@@ -127,16 +124,14 @@ fn the_text_summary_names_what_never_ran() {
 
 #[test]
 fn what_runs_is_ended_once_the_grace_is_over() {
-    let env = three("echo > runs; sleep 90");
+    let env = three("echo > runs; sleep 300");
     let job = env.start(["deploy", "--approve", "--grace", "200ms"]);
     env.wait_for("runs");
+    let began = Instant::now();
     job.signal(Signal::SIGTERM);
-    let (run, time) = end(job);
+    let run = end(job);
     assert_eq!(run.code, 143, "{run}");
-    assert!(
-        time >= Duration::from_millis(200) && time < Duration::from_secs(5),
-        "{run}"
-    );
+    assert!(began.elapsed() >= Duration::from_millis(200), "{run}");
     assert_eq!(status(&env, "first"), "ok");
     assert_eq!(status(&env, "second"), "unknown", "{run}");
     has_no_lock(&env);
@@ -144,17 +139,17 @@ fn what_runs_is_ended_once_the_grace_is_over() {
 
 #[test]
 fn the_second_signal_kills_at_once_and_the_record_says_so() {
-    let command = "trap '' INT TERM; setsid sh -c 'trap \"\" INT TERM; echo $$ > far; sleep 90; sleep 90' & \
-                   echo $$ > near; sleep 90; sleep 90";
+    let command = "trap '' INT TERM; setsid sh -c 'trap \"\" INT TERM; echo $$ > far; sleep 150; sleep 150' & \
+                   echo $$ > near; sleep 150; sleep 150";
     let env = three(command);
-    let job = env.start(["deploy", "--approve"]);
+    // The grace is longer than anybody waits here.
+    let job = env.start(["deploy", "--approve", "--grace", "5m"]);
     let pids = [env.wait_for("near"), env.wait_for("far")];
     job.signal(Signal::SIGINT);
     job.wait_until_it_says("a second signal kills it");
     job.signal(Signal::SIGINT);
-    let (run, time) = end(job);
+    let run = end(job);
     assert_eq!(run.code, 130, "{run}");
-    assert!(time < Duration::from_secs(1), "{time:?} {run}");
     for pid in pids {
         assert!(!runs(pid.trim()), "{pid} {run}");
     }
@@ -176,9 +171,7 @@ fn a_job_that_waits_for_an_answer_is_interrupted_as_if_declined() {
         job.wait_until_it_says("proceed with job? [yN]");
         assert!(env.names().contains(&"ensemble.yaml.lock".to_owned()));
         job.signal(signal);
-        let began = Instant::now();
         let run = job.ends_by_itself().exits(code);
-        assert!(began.elapsed() < Duration::from_secs(1), "{run}");
         assert!(run.stdout.contains("Nothing was done."), "{run}");
         assert_eq!(env.read("ensemble.yaml"), before);
         has_no_lock(&env);
@@ -191,7 +184,7 @@ fn a_job_is_interrupted_while_it_plans() {
         "{HEAD}{}",
         node(
             "a",
-            "echo {{ lookup('pipe', 'echo > asked; sleep 90') }}",
+            "echo {{ lookup('pipe', 'echo > asked; sleep 300') }}",
             None
         )
     );
@@ -201,10 +194,8 @@ fn a_job_is_interrupted_while_it_plans() {
         arguments.extend((command == "deploy").then_some("--approve"));
         let job = env.start(arguments);
         env.wait_for("asked");
-        let began = Instant::now();
         job.signal(Signal::SIGINT);
         let run = job.ends().exits(130);
-        assert!(began.elapsed() < Duration::from_secs(2), "{run}");
         run.says(&["interrupted before anything was done"]);
         has_no_lock(&env);
         assert_eq!(env.read("ensemble.yaml"), text);
@@ -219,7 +210,8 @@ fn a_command_that_holds_nothing_ends_as_any_other_program() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    std::thread::sleep(Duration::from_millis(300));
+    let written = child.stdout.as_mut().unwrap();
+    written.read_exact(&mut [0]).unwrap();
     assert!(child.try_wait().unwrap().is_none());
     let pid = Pid::from_raw(child.id().try_into().unwrap());
     kill(pid, Signal::SIGINT).unwrap();
@@ -276,7 +268,6 @@ fn signals_at_any_time_leave_a_record_from_which_the_next_job_goes_on() {
     let whole = undisturbed.unfurl(["deploy", "--approve"]).succeeds().time;
     let wanted = state(&undisturbed);
     let mut interrupted = 0;
-    let mut times = Vec::new();
     for round in 0..rounds {
         let env = TestEnv::with_ensemble(&twenty());
         let (signal, code) = match round % 2 {
@@ -287,9 +278,7 @@ fn signals_at_any_time_leave_a_record_from_which_the_next_job_goes_on() {
         // At a time of its own in each round.
         std::thread::sleep(Duration::from_millis(15) + whole * (round * 37 % 101) / 101);
         job.signal(signal);
-        let began = Instant::now();
         let run = job.ends();
-        times.push(began.elapsed());
         // One that is so early that nobody listens yet ends the program as any other.
         let early = run.code < 0 && env.read("ensemble.yaml") == twenty();
         assert!([code, 0].contains(&run.code) || early, "{round} {run}");
@@ -306,14 +295,6 @@ fn signals_at_any_time_leave_a_record_from_which_the_next_job_goes_on() {
         // What ended is not done again.
         assert_eq!((ran.len(), count), (20, 20), "{round} {run}");
     }
-    times.sort_unstable();
-    let [median, most, slowest] = [rounds / 2, rounds * 9 / 10, rounds - 1]
-        .map(|place| times[usize::try_from(place).unwrap()]);
-    println!(
-        "{interrupted} of {rounds} jobs were interrupted, and ended after {median:?}, {most:?} for 9 \
-         of 10, {slowest:?} at most"
-    );
+    println!("{interrupted} of {rounds} jobs were interrupted");
     assert!(interrupted > 0);
-    // A few may have to wait for a busy machine; a task takes up to 40 ms.
-    assert!(most < Duration::from_secs(1), "{times:?}");
 }

@@ -18,6 +18,7 @@ use unfurl::testing::host::{
 };
 
 use crate::hosts::sshd::{Sshd, call, pooled};
+use crate::support::{wait_for, wait_meanwhile, wait_until_gone};
 
 fn text(path: &Path) -> String {
     path.to_str().unwrap().to_owned()
@@ -279,18 +280,17 @@ fn a_lost_connection_leaves_no_half_file_and_a_true_account() {
     let place = at(sshd.host());
     let (parent, waits) = (sshd.pid(), flag.clone());
     let killer = std::thread::spawn(move || {
-        let start = Instant::now();
-        while !waits.exists() && start.elapsed() < Duration::from_secs(30) {
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        wait_for(waits.display(), || waits.exists().then_some(()));
+        let on_the_host = descendants(parent);
         // The server's children are the connections; nothing else is touched.
         for child in children(parent) {
-            let pid = nix::unistd::Pid::from_raw(child);
+            let pid = nix::unistd::Pid::from_raw(i32::try_from(child).unwrap());
             nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL).ok();
         }
+        on_the_host
     });
     let changed = change(&place, changes);
-    killer.join().unwrap();
+    let on_the_host = killer.join().unwrap();
     assert_eq!(changed.outputs.len(), 50, "{:?}", changed.exit);
     assert!(
         matches!(changed.exit, Exit::Failed(_)),
@@ -298,19 +298,12 @@ fn a_lost_connection_leaves_no_half_file_and_a_true_account() {
         changed.exit
     );
     // What goes on there ends by itself.
-    let start = Instant::now();
-    while names(folder.path())
-        .iter()
-        .any(|name| name.starts_with(".unfurl"))
-        || start.elapsed() < Duration::from_secs(2)
-    {
-        assert!(
-            start.elapsed() < Duration::from_secs(20),
-            "{:?}",
-            names(folder.path())
-        );
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_until_gone(&on_the_host);
+    wait_for("the end of half files", || {
+        let names = names(folder.path());
+        let half = names.iter().any(|name| name.starts_with(".unfurl"));
+        (!half).then_some(())
+    });
     for name in names(folder.path()).iter().filter(|name| *name != "flag") {
         let size = fs::metadata(folder.path().join(name)).unwrap().len();
         assert_eq!(size, 5000, "{name}");
@@ -319,7 +312,18 @@ fn a_lost_connection_leaves_no_half_file_and_a_true_account() {
 }
 
 /// The processes that a process has started.
-fn children(parent: u32) -> Vec<i32> {
+/// Its children, and theirs, and so on.
+fn descendants(parent: u32) -> Vec<u32> {
+    let mut all = children(parent);
+    let mut done = 0;
+    while done < all.len() {
+        all.extend(children(all[done]));
+        done += 1;
+    }
+    all
+}
+
+fn children(parent: u32) -> Vec<u32> {
     let file = format!("/proc/{parent}/task/{parent}/children");
     let text = fs::read_to_string(file).unwrap_or_default();
     text.split_whitespace()
@@ -510,9 +514,7 @@ fn what_runs_too_long_is_ended_and_what_is_cancelled_says_what_was_done() {
     let result = pooled(async move |pool: Arc<Pool>| {
         let (stop, call): (watch::Sender<Stop>, Call) = call();
         let waits = async {
-            while !flag.exists() {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
+            wait_meanwhile(flag.display(), || flag.exists().then_some(())).await;
             stop.send_replace(Stop::AtOnce);
             std::future::pending::<()>().await;
         };

@@ -4,7 +4,7 @@ use std::fs;
 use std::thread;
 
 use crate::repos::{deploy, hook, is_whole, masked, subjects, try_git, with_clones};
-use crate::support::TestEnv;
+use crate::support::{TestEnv, wait_for};
 
 /// The instances that are deployed according to what everybody has.
 fn instances(env: &TestEnv) -> Vec<String> {
@@ -292,13 +292,10 @@ fn a_kill_at_any_moment_leaves_what_the_next_job_commits_and_pushes() {
         env.killed_after(std::time::Duration::from_millis(after), &words);
         is_whole(&env, "a");
         // A push that git had begun goes on without us, and its objects come one by one.
-        for _ in 0..100 {
+        wait_for("the end of a push", || {
             let (code, _) = try_git(&env.work().join("origin.git"), &["fsck", "--strict"]);
-            if code == 0 {
-                break;
-            }
-            thread::sleep(std::time::Duration::from_millis(50));
-        }
+            (code == 0).then_some(())
+        });
         is_whole(&env, "origin.git");
         // Git's own locks are for people to remove: they are told of.
         for lock in ["index.lock", "HEAD.lock", "refs/heads/main.lock"] {

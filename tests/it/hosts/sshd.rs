@@ -1,13 +1,14 @@
 //! A real `sshd` for tests: it listens on addresses of this machine on a free port, lets in the user
 //! that runs the tests with a key made for it, and ends with the test.
 
+use std::fmt;
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tempfile::TempDir;
 use tokio::sync::watch;
@@ -18,9 +19,7 @@ use unfurl::testing::host::{
 
 use crate::network::Machine;
 use crate::requires::program;
-
-/// How long the server may take to start.
-const LIMIT: Duration = Duration::from_secs(20);
+use crate::support::wait_for;
 
 /// A server that runs.
 #[derive(Debug)]
@@ -116,17 +115,14 @@ impl Sshd {
 
     #[track_caller]
     fn wait_until_it_listens(&mut self) {
-        let start = Instant::now();
-        while !self.log().contains("Server listening on") {
+        let log = self.path("log");
+        let log = || fs::read_to_string(&log).unwrap_or_default();
+        let what = fmt::from_fn(|f| write!(f, "sshd that listens, after {}", log()));
+        wait_for(what, || {
             let ended = self.child.try_wait().unwrap();
-            let late = start.elapsed() > LIMIT;
-            assert!(
-                ended.is_none() && !late,
-                "sshd does not start: {}",
-                self.log()
-            );
-            std::thread::sleep(Duration::from_millis(5));
-        }
+            assert!(ended.is_none(), "sshd does not start: {}", log());
+            log().contains("Server listening on").then_some(())
+        });
     }
 
     /// Writes its key down as known.

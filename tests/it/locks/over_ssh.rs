@@ -2,23 +2,24 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
 use std::process::Command;
 use std::thread;
-use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
 use super::ensemble;
 use super::sshd::Server;
 use super::web::{Web, answer};
-use crate::support::{Run, TestEnv};
+use crate::support::{Run, TestEnv, wait_for};
 
 const PATH: &str = "ensemble_46_yaml_46_lock";
 
 /// A command that says it has begun, and ends when it is told.
 const WAITS: &str = "mkdir -p here && touch here/began && for i in $(seq 600); do test -e here/end && \
                      break; sleep 0.1; done";
+
+/// Part of the note of a job that waits for the lock of another.
+const WAITING: &str = " s for the remote lock, which is held by ";
 
 fn deploy(env: &TestEnv) -> Run {
     env.unfurl(["deploy", "--approve"])
@@ -29,17 +30,10 @@ fn again(env: &TestEnv) -> Run {
     env.unfurl(["deploy", "--approve", "--redo-in-doubt"])
 }
 
-/// Waits for what a job does.
-fn wait_for(path: &Path) {
-    let began = Instant::now();
-    while !path.exists() {
-        assert!(
-            began.elapsed() < Duration::from_mins(1),
-            "{}",
-            path.display()
-        );
-        thread::sleep(Duration::from_millis(10));
-    }
+/// Waits until the command of a job runs.
+fn wait_until_it_began(env: &TestEnv) {
+    let began = env.work().join("here/began");
+    wait_for(began.display(), || began.exists().then_some(()));
 }
 
 fn end(env: &TestEnv) {
@@ -50,7 +44,7 @@ fn end(env: &TestEnv) {
 fn meanwhile(env: &TestEnv, act: impl FnOnce()) -> Run {
     thread::scope(|scope| {
         let job = scope.spawn(|| deploy(env));
-        wait_for(&env.work().join("here/began"));
+        wait_until_it_began(env);
         act();
         fs::write(env.work().join("here/end"), "").unwrap();
         job.join().unwrap()
@@ -171,7 +165,7 @@ fn a_lock_that_was_made_after_one_that_was_left_is_somebody_elses() {
 fn kill_a_job(env: &TestEnv) -> i32 {
     thread::scope(|scope| {
         let job = scope.spawn(|| deploy(env));
-        wait_for(&env.work().join("here/began"));
+        wait_until_it_began(env);
         let pid = env.read("ensemble.yaml.lock");
         let killed = Command::new("kill").args(["-9", pid.trim()]).status();
         assert!(killed.unwrap().success());
@@ -201,7 +195,7 @@ fn a_job_that_is_interrupted_frees_its_lock() {
     let second = server.clone_it();
     for (env, signal, code) in [(first, Signal::SIGINT, 130), (second, Signal::SIGTERM, 143)] {
         let job = env.start(["deploy", "--approve", "--grace", "0s"]);
-        wait_for(&env.work().join("here/began"));
+        wait_until_it_began(&env);
         assert_eq!(server.locks(&env)[0]["path"], PATH);
         job.signal(signal);
         let run = job.ends_by_itself().exits(code);
@@ -221,17 +215,16 @@ fn a_job_waits_for_a_lock_as_long_as_it_is_told_to() {
     end(&two);
     let (first, second) = thread::scope(|scope| {
         let first = scope.spawn(|| deploy(&one));
-        wait_for(&one.work().join("here/began"));
+        wait_until_it_began(&one);
         // Who is interrupted while it waits has done nothing.
         let waits = two.start(["deploy", "--approve", "--lock-timeout", "90s"]);
-        thread::sleep(Duration::from_secs(2));
+        waits.wait_until_it_says(WAITING);
         waits.signal(Signal::SIGINT);
         let run = waits.ends_by_itself().exits(130);
-        let run = run.says(&[" s for the remote lock, which is held by "]);
         run.says(&["interrupted before anything was done"]);
         assert_eq!(server.locks(&two)[0]["path"], PATH);
         let second = two.start(["deploy", "--approve", "--lock-timeout", "90s"]);
-        thread::sleep(Duration::from_secs(2));
+        second.wait_until_it_says(WAITING);
         end(&one);
         (first.join().unwrap(), second.ends_by_itself())
     });
@@ -248,16 +241,15 @@ fn who_waited_for_a_lock_goes_on_from_what_was_pushed_meanwhile() {
     let two = server.clone_it();
     let second = thread::scope(|scope| {
         let first = scope.spawn(|| one.unfurl(["deploy", "--approve", "--commit", "--push"]));
-        wait_for(&one.work().join("here/began"));
+        wait_until_it_began(&one);
         let check = ["--check-upstream", "deploy", "--approve"];
         let second = two.start(check.into_iter().chain(["--lock-timeout", "90s"]));
-        thread::sleep(Duration::from_secs(2));
+        second.wait_until_it_says(WAITING);
         end(&one);
         first.join().unwrap().succeeds();
         second.ends_by_itself()
     });
     let second = second.succeeds();
-    assert!(second.stderr.contains("waiting up to"), "{second}");
     assert!(!two.work().join("here").exists(), "{second}");
     assert_eq!(one.read("ensemble.yaml"), two.read("ensemble.yaml"));
     assert_eq!(server.locks(&two), serde_json::json!([]));

@@ -4,10 +4,9 @@ use std::fs;
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 use crate::requires::{program, target};
-use crate::support::TestEnv;
+use crate::support::{TestEnv, wait_for};
 
 /// A server with one repository.
 #[derive(Debug)]
@@ -176,19 +175,12 @@ fn start(folder: &Path, programs: &Path, port: u16) -> Option<Child> {
         .stderr(fs::File::create(at("log")).unwrap())
         .spawn()
         .unwrap();
-    let began = Instant::now();
-    while began.elapsed() < Duration::from_secs(20) {
-        if TcpStream::connect(("127.0.0.1", port)).is_ok() {
-            return Some(sshd);
-        }
-        if sshd.try_wait().unwrap().is_some() {
-            return None;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    sshd.kill().ok();
-    sshd.wait().ok();
-    None
+    let listens = wait_for("sshd", || {
+        let listens = TcpStream::connect(("127.0.0.1", port)).is_ok();
+        let ended = sshd.try_wait().unwrap().is_some();
+        (listens || ended).then_some(listens)
+    });
+    listens.then_some(sshd)
 }
 
 fn run(command: &mut Command) {
