@@ -1,13 +1,7 @@
 //! Artifacts: what expressions see of them, and operations that execute them.
 
+use super::drafts::{ensemble, topology};
 use super::support::TestEnv;
-
-const HEAD: &str = "apiVersion: unfurl/v1.0.0
-kind: Ensemble
-spec:
-  service_template:
-    tosca_definitions_version: tosca_simple_unfurl_1_0_0
-";
 
 /// A type of scripts whose output is data, with what executing them takes.
 const SCRIPT: &str = "    artifact_types:
@@ -27,23 +21,23 @@ const SCRIPT: &str = "    artifact_types:
                   name: {type: string}
 ";
 
-fn ensemble(rest: &str) -> TestEnv {
-    TestEnv::with_ensemble(&format!("{HEAD}{rest}"))
-}
-
-/// A node whose operation `create` is the given text.
-fn node_with(create: &str) -> TestEnv {
-    ensemble(&format!(
-        "    topology_template:
-      node_templates:
-        web:
-          type: unfurl.nodes.Generic
-          interfaces:
-            Standard:
-              operations:
-                create:
-{create}"
-    ))
+/// A node whose operation `create` is the given text, and what else it has.
+fn node_with(create: &str, more: &str) -> TestEnv {
+    let text = "
+        node_templates:
+          web:
+            type: unfurl.nodes.Generic
+            interfaces:
+              Standard:
+                operations:
+                  create:
+                    <create>
+            <more>
+        ";
+    topology(text)
+        .with("create", create)
+        .with("more", more)
+        .env()
 }
 
 fn deploy(env: &TestEnv) -> serde_json::Value {
@@ -74,17 +68,18 @@ fn changes(env: &TestEnv) -> String {
 #[test]
 fn contents_see_the_inputs_of_the_task_and_outputs_are_recorded() {
     let env = node_with(
-        "                  implementation:
-                    primary:
-                      type: unfurl.artifacts.ShellExecutable
-                      file: none.sh
-                      contents: 'echo {{ inputs.word }} {{ SELF[\".name\"] }}'
-                      properties:
-                        outputsTemplate: {said: '{{ stdout | trim }}'}
-                  inputs: {word: {eval: '.::greeting'}}
-                  outputs: {said: {type: string, mapping: heard}}
-          properties: {greeting: hello}
-",
+        r#"
+            implementation:
+              primary:
+                type: unfurl.artifacts.ShellExecutable
+                file: none.sh
+                contents: 'echo {{ inputs.word }} {{ SELF[".name"] }}'
+                properties:
+                  outputsTemplate: {said: '{{ stdout | trim }}'}
+            inputs: {word: {eval: '.::greeting'}}
+            outputs: {said: {type: string, mapping: heard}}
+            "#,
+        "properties: {greeting: hello}",
     );
     let summary = deploy(&env);
     assert_eq!(summary["job"]["status"], "ok");
@@ -102,17 +97,19 @@ fn contents_see_the_inputs_of_the_task_and_outputs_are_recorded() {
 #[test]
 fn an_output_of_the_wrong_type_fails_the_task() {
     let env = node_with(
-        "                  implementation:
-                    primary:
-                      type: unfurl.artifacts.ShellExecutable
-                      file: none.sh
-                      contents: echo many
-                      properties: {outputsTemplate: {count: '{{ stdout | trim }}'}}
-                  outputs:
-                    count: {type: integer, mapping: count}
-                    other: {type: string}
-                    loose: {type: string, required: false}
-",
+        "
+            implementation:
+              primary:
+                type: unfurl.artifacts.ShellExecutable
+                file: none.sh
+                contents: echo many
+                properties: {outputsTemplate: {count: '{{ stdout | trim }}'}}
+            outputs:
+              count: {type: integer, mapping: count}
+              other: {type: string}
+              loose: {type: string, required: false}
+            ",
+        "",
     );
     let run = env.unfurl(["deploy", "--approve"]).exits(64);
     run.says(&["output `count`", "the required output `other` is missing"]);
@@ -123,26 +120,26 @@ fn an_output_of_the_wrong_type_fails_the_task() {
 
 #[test]
 fn arguments_are_gathered_from_execute_properties_and_inputs() {
-    let env = ensemble(&format!(
-        "{SCRIPT}    node_types:
-      Shaped:
-        derived_from: tosca.nodes.Root
-        properties:
-          form: {{type: string, metadata: {{input_match: shape}}}}
-          aside: {{type: string, metadata: {{input_match: other}}}}
-        interfaces:
-          Standard:
-            create:
-              implementation: script
-              inputs: {{name: 'a b', unrelated: 1}}
-    topology_template:
-      node_templates:
-        web:
-          type: Shaped
-          properties: {{form: round, aside: no}}
-          artifacts: {{script: {{type: Script, file: say.sh, properties: {{outputsTemplate: {{said: '{{{{ stdout | trim }}}}'}}, command: ./say.sh}}}}}}
-"
-    ));
+    let env = ensemble("
+            <script>
+            node_types:
+              Shaped:
+                derived_from: tosca.nodes.Root
+                properties:
+                  form: {type: string, metadata: {input_match: shape}}
+                  aside: {type: string, metadata: {input_match: other}}
+                interfaces:
+                  Standard:
+                    create:
+                      implementation: script
+                      inputs: {name: 'a b', unrelated: 1}
+            topology_template:
+              node_templates:
+                web:
+                  type: Shaped
+                  properties: {form: round, aside: no}
+                  artifacts: {script: {type: Script, file: say.sh, properties: {outputsTemplate: {said: '{{ stdout | trim }}'}, command: ./say.sh}}}
+            ").with("script", SCRIPT).env();
     env.write(
         "say.sh",
         "#!/bin/sh\nfor a in \"$@\"; do printf '[%s]' \"$a\"; done\n",
@@ -157,13 +154,11 @@ fn arguments_are_gathered_from_execute_properties_and_inputs() {
 
 #[test]
 fn only_the_inputs_that_metadata_lists_are_arguments() {
-    let env = node_with(
-        "                  implementation: {primary: script}
-                  metadata: {arguments: [one]}
-                  inputs: {command: ./say.sh, one: 1, two: 2, outputsTemplate: {said: '{{ stdout | trim }}'}}
-          artifacts: {script: {type: unfurl.artifacts.ShellExecutable, file: say.sh}}
-",
-    );
+    let env = node_with("
+            implementation: {primary: script}
+            metadata: {arguments: [one]}
+            inputs: {command: ./say.sh, one: 1, two: 2, outputsTemplate: {said: '{{ stdout | trim }}'}}
+            ", "artifacts: {script: {type: unfurl.artifacts.ShellExecutable, file: say.sh}}");
     env.write("say.sh", "#!/bin/sh\necho \"$@\"\n");
     make_executable(&env, "say.sh");
     deploy(&env);
@@ -181,7 +176,8 @@ fn a_script_runs_again_when_its_file_changes() {
           artifacts: {script: {type: unfurl.artifacts.ShellExecutable, file: say.sh}}
           interfaces: {Standard: {configure: script}}
 ",
-    );
+    )
+    .env();
     env.write("say.sh", "#!/bin/sh\necho one\n");
     make_executable(&env, "say.sh");
     deploy(&env);
@@ -211,7 +207,8 @@ fn secrets_in_the_properties_of_an_artifact_are_not_shown() {
               properties: {token: hush-hush, outputsTemplate: {said: '{{ stdout }}'}}
           interfaces: {Standard: {configure: login}}
 ",
-    );
+    )
+    .env();
     let run = env.unfurl(["deploy", "--approve"]).succeeds();
     assert!(!run.stdout.contains("hush-hush"), "{run}");
     assert!(!run.stderr.contains("hush-hush"), "{run}");
@@ -245,7 +242,7 @@ fn expressions_see_artifacts() {
             page: {file: pages/a.html, intent: deploy, contents: 'I am {{ \".name\" | eval }}'}
             image: {type: tosca.artifacts.Deployment.Image.Container.Docker, file: 'registry.example.com/team/app:1.0'}
 ",
-    );
+    ).env();
     let summary = deploy(&env);
     let outputs = &summary["outputs"];
     let path = env.work().canonicalize().unwrap().join("pages/a.html");
@@ -271,7 +268,8 @@ fn each_copy_of_a_nested_topology_executes_its_own_artifact() {
         one: {type: Outer, directives: [substitute], properties: {text: first}}
         two: {type: Outer, directives: [substitute], properties: {text: second}}
 ",
-    );
+    )
+    .env();
     env.write(
         "sub/nested.yaml",
         "tosca_definitions_version: tosca_simple_unfurl_1_0_0
@@ -306,9 +304,8 @@ topology_template:
 #[test]
 fn an_artifact_that_nothing_can_execute_is_named() {
     let env = node_with(
-        "                  implementation: {primary: book}
-          artifacts: {book: {type: unfurl.artifacts.AnsiblePlaybook, file: a.yaml}}
-",
+        "implementation: {primary: book}",
+        "artifacts: {book: {type: unfurl.artifacts.AnsiblePlaybook, file: a.yaml}}",
     );
     let run = env.unfurl(["deploy", "--approve"]).exits(64);
     let run = run.says(&[
@@ -323,27 +320,31 @@ fn an_artifact_that_nothing_can_execute_is_named() {
 
 #[test]
 fn outputs_become_the_attributes_that_ask_for_them() {
-    let env = ensemble(&format!(
-        "{SCRIPT}    node_types:
-      Seen:
-        derived_from: tosca.nodes.Root
-        attributes:
-          all: {{type: string, required: false, metadata: {{output_match: true}}}}
-          mine: {{type: string, required: false, metadata: {{output_match: [script]}}}}
-          other: {{type: string, required: false, metadata: {{output_match: [another]}}}}
-        interfaces: {{Standard: {{create: {{implementation: script}}}}}}
-    topology_template:
-      node_templates:
-        web:
-          type: Seen
-          artifacts:
-            script:
-              type: Script
-              file: none
-              contents: echo hello
-              properties: {{outputsTemplate: {{all: '{{{{ stdout | trim }}}}', mine: 1, other: 2}}}}
-"
-    ));
+    let env = ensemble(
+        "
+            <script>
+            node_types:
+              Seen:
+                derived_from: tosca.nodes.Root
+                attributes:
+                  all: {type: string, required: false, metadata: {output_match: true}}
+                  mine: {type: string, required: false, metadata: {output_match: [script]}}
+                  other: {type: string, required: false, metadata: {output_match: [another]}}
+                interfaces: {Standard: {create: {implementation: script}}}
+            topology_template:
+              node_templates:
+                web:
+                  type: Seen
+                  artifacts:
+                    script:
+                      type: Script
+                      file: none
+                      contents: echo hello
+                      properties: {outputsTemplate: {all: '{{ stdout | trim }}', mine: 1, other: 2}}
+            ",
+    )
+    .with("script", SCRIPT)
+    .env();
     deploy(&env);
     let web = &env.ensemble()["status"]["instances"]["web"];
     assert_eq!(
@@ -376,7 +377,8 @@ fn a_relationship_executes_an_artifact_by_its_properties() {
                             file: none
                             properties: {command: 'echo joined > out.txt'}
 ",
-    );
+    )
+    .env();
     deploy(&env);
     assert_eq!(env.read("out.txt"), "joined\n");
 }
@@ -384,9 +386,8 @@ fn a_relationship_executes_an_artifact_by_its_properties() {
 #[test]
 fn an_artifact_without_a_type_is_a_command() {
     let env = node_with(
-        "                  implementation: hello
-          artifacts: {hello: 'echo hello > out.txt'}
-",
+        "implementation: hello",
+        "artifacts: {hello: 'echo hello > out.txt'}",
     );
     deploy(&env);
     assert_eq!(env.read("out.txt"), "hello\n");

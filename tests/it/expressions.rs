@@ -2,31 +2,27 @@
 
 use serde_json::Value as Json;
 
+use super::drafts::{ensemble, topology};
 use super::support::TestEnv;
-
-const HEAD: &str = "apiVersion: unfurl/v1.0.0
-kind: Ensemble
-spec:
-  service_template:
-    tosca_definitions_version: tosca_simple_unfurl_1_0_0
-    topology_template:
-";
 
 /// An ensemble with one node whose `configure` shows an input.
 fn one_node(input: &str) -> TestEnv {
-    TestEnv::with_ensemble(&format!(
-        "{HEAD}      node_templates:
-        node:
-          type: tosca.nodes.Root
-          interfaces:
-            Standard:
-              configure:
-                implementation: Shell
-                inputs:
-                  command: 'echo {{{{ inputs.value }}}}'
-                  value: {input}
-"
-    ))
+    topology(
+        "
+            node_templates:
+              node:
+                type: tosca.nodes.Root
+                interfaces:
+                  Standard:
+                    configure:
+                      implementation: Shell
+                      inputs:
+                        command: 'echo {{ inputs.value }}'
+                        value: <input>
+            ",
+    )
+    .with("input", input)
+    .env()
 }
 
 /// How many tasks a deploy ran.
@@ -108,36 +104,39 @@ fn a_project_that_the_home_project_trusts_may_do_what_it_asks_for() {
 
 #[test]
 fn files_and_images_are_recorded_as_expressions_in_properties_and_as_text_elsewhere() {
-    let env = TestEnv::with_ensemble(&format!(
-        "{HEAD}      inputs:
-        maybe: {{type: string, required: false}}
-      node_templates:
-        node:
-          type: test.Image
-          properties:
-            image: {{eval: {{container_image: 'busybox:1'}}}}
-          interfaces:
-            Standard:
-              configure:
-                implementation: Template
-                inputs:
-                  image: '{{{{ SELF.image }}}}'
-                  done: {{status: ok}}
-                  resultTemplate: {{attributes: {{path: {{eval: {{file: x.txt}}}}}}}}
-      outputs:
-        image: {{value: {{eval: '::node::image'}}}}
-        files: {{value: [{{eval: {{file: x.txt}}}}]}}
-        size: {{value: {{eval: {{scalar: 4 gb}}}}}}
-        maybe: {{value: {{get_input: maybe}}}}
-    node_types:
-      test.Image:
-        derived_from: tosca.nodes.Root
-        properties:
-          image: {{type: string}}
-        attributes:
-          path: {{type: string}}
-"
-    ));
+    let env = ensemble(
+        "
+            topology_template:
+              inputs:
+                maybe: {type: string, required: false}
+              node_templates:
+                node:
+                  type: test.Image
+                  properties:
+                    image: {eval: {container_image: 'busybox:1'}}
+                  interfaces:
+                    Standard:
+                      configure:
+                        implementation: Template
+                        inputs:
+                          image: '{{ SELF.image }}'
+                          done: {status: ok}
+                          resultTemplate: {attributes: {path: {eval: {file: x.txt}}}}
+              outputs:
+                image: {value: {eval: '::node::image'}}
+                files: {value: [{eval: {file: x.txt}}]}
+                size: {value: {eval: {scalar: 4 gb}}}
+                maybe: {value: {get_input: maybe}}
+            node_types:
+              test.Image:
+                derived_from: tosca.nodes.Root
+                properties:
+                  image: {type: string}
+                attributes:
+                  path: {type: string}
+            ",
+    )
+    .env();
     env.unfurl(["deploy", "--approve"]).succeeds();
     let record = env.read("ensemble.yaml");
     let status = record.split_once("\nstatus:").unwrap().1;
@@ -167,36 +166,40 @@ fn files_and_images_are_recorded_as_expressions_in_properties_and_as_text_elsewh
 
 /// An ensemble in which `::db::url` cannot be evaluated.
 fn broken(inputs: &str) -> TestEnv {
-    TestEnv::with_ensemble(&format!(
-        "{HEAD}      inputs:
-        size: {{type: integer, default: {{eval: {{div: [1, 0]}}}}}}
-      node_templates:
-        db:
-          type: test.Any
-          properties:
-            secret: {{eval: {{sensitive: hush}}}}
-            url: '{{{{ SELF.secret }}}}-{{{{ SELF.nope }}}}'
-        web:
-          type: test.Any
-          properties:
-            url:
-              eval: ::db::url
-          interfaces:
-            Standard:
-              configure:
-                implementation: {{primary: Shell, environment: {{SIZE: {{get_input: none}}}}}}
-                inputs: {inputs}
-      outputs:
-        size:
-          value: {{get_input: size}}
-    node_types:
-      test.Any:
-        derived_from: tosca.nodes.Root
-        properties:
-          secret: {{type: string, required: false}}
-          url: {{type: string, required: false}}
-"
-    ))
+    ensemble(
+        "
+            topology_template:
+              inputs:
+                size: {type: integer, default: {eval: {div: [1, 0]}}}
+              node_templates:
+                db:
+                  type: test.Any
+                  properties:
+                    secret: {eval: {sensitive: hush}}
+                    url: '{{ SELF.secret }}-{{ SELF.nope }}'
+                web:
+                  type: test.Any
+                  properties:
+                    url:
+                      eval: ::db::url
+                  interfaces:
+                    Standard:
+                      configure:
+                        implementation: {primary: Shell, environment: {SIZE: {get_input: none}}}
+                        inputs: <inputs>
+              outputs:
+                size:
+                  value: {get_input: size}
+            node_types:
+              test.Any:
+                derived_from: tosca.nodes.Root
+                properties:
+                  secret: {type: string, required: false}
+                  url: {type: string, required: false}
+            ",
+    )
+    .with("inputs", inputs)
+    .env()
 }
 
 #[test]

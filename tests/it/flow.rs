@@ -2,14 +2,8 @@
 
 use serde_json::Value as Json;
 
+use super::drafts::{ensemble, topology};
 use super::support::{Run, TestEnv};
-
-const HEAD: &str = "apiVersion: unfurl/v1.0.0
-kind: Ensemble
-spec:
-  service_template:
-    tosca_definitions_version: tosca_simple_unfurl_1_0_0
-";
 
 /// Types whose instances write down what they read, and give it on.
 const TYPES: &str = "    node_types:
@@ -30,8 +24,14 @@ const TYPES: &str = "    node_types:
           Standard: {create: echo kid >> made, delete: echo gone}
 ";
 
-fn ensemble(topology: &str) -> TestEnv {
-    TestEnv::with_ensemble(&format!("{HEAD}{TYPES}    topology_template:\n{topology}"))
+fn with_types(topology: &str) -> TestEnv {
+    let text = "
+        <types>
+        topology_template:
+          <topology>
+        ";
+    let draft = ensemble(text).with("types", TYPES);
+    draft.with("topology", topology).env()
 }
 
 fn deploy(env: &TestEnv, more: &[&str]) -> Run {
@@ -59,7 +59,7 @@ fn instance(env: &TestEnv, name: &str) -> Json {
 
 #[test]
 fn deferred_tasks_run_in_the_order_in_which_they_read_each_other() {
-    let env = ensemble(
+    let env = with_types(
         "      node_templates:
         d4: {type: D, properties: {src: {eval: '::d3::out'}}}
         d3: {type: D, properties: {src: {eval: '::d2::out'}}}
@@ -79,7 +79,7 @@ fn deferred_tasks_run_in_the_order_in_which_they_read_each_other() {
 
 #[test]
 fn a_task_sees_what_tasks_before_it_set_on_its_own_instance() {
-    let env = ensemble(
+    let env = with_types(
         "      node_templates:
         a:
           type: D
@@ -96,7 +96,7 @@ fn a_task_sees_what_tasks_before_it_set_on_its_own_instance() {
 
 #[test]
 fn a_declared_attribute_without_a_value_is_null_and_no_error() {
-    let env = ensemble(
+    let env = with_types(
         "      node_templates:
         a:
           type: D
@@ -111,7 +111,7 @@ fn a_declared_attribute_without_a_value_is_null_and_no_error() {
 
 #[test]
 fn what_waits_for_what_never_came_is_told_apart_from_what_was_blocked() {
-    let env = ensemble(
+    let env = with_types(
         "      node_templates:
         a:
           type: D
@@ -134,17 +134,16 @@ fn what_waits_for_what_never_came_is_told_apart_from_what_was_blocked() {
 
 #[test]
 fn an_operation_of_a_relationship_does_not_wait_for_the_target_to_work() {
-    let env = TestEnv::with_ensemble(&format!(
-        "{HEAD}    relationship_types:
-      R:
-        derived_from: tosca.relationships.Root
-        interfaces: {{Configure: {{pre_configure_target: echo before}}}}
-    topology_template:
-      node_templates:
-        a: {{type: tosca.nodes.Root, interfaces: {{Standard: {{configure: echo a}}}}}}
-        b: {{type: tosca.nodes.Root, requirements: [{{dep: {{node: a, relationship: R}}}}], interfaces: {{Standard: {{configure: echo b}}}}}}
-"
-    ));
+    let env = ensemble("
+            relationship_types:
+              R:
+                derived_from: tosca.relationships.Root
+                interfaces: {Configure: {pre_configure_target: echo before}}
+            topology_template:
+              node_templates:
+                a: {type: tosca.nodes.Root, interfaces: {Standard: {configure: echo a}}}
+                b: {type: tosca.nodes.Root, requirements: [{dep: {node: a, relationship: R}}], interfaces: {Standard: {configure: echo b}}}
+            ").env();
     let run = deploy(&env, &[]).succeeds();
     let expected = [
         "dep.pre_configure_target ok add",
@@ -156,7 +155,7 @@ fn an_operation_of_a_relationship_does_not_wait_for_the_target_to_work() {
 
 #[test]
 fn instances_that_a_task_adds_are_deployed_by_the_same_job() {
-    let env = ensemble(
+    let env = with_types(
         "      node_templates:
         a:
           type: tosca.nodes.Root
@@ -197,7 +196,7 @@ fn instances_that_a_task_adds_are_deployed_by_the_same_job() {
 
 #[test]
 fn a_check_creates_nothing_that_its_tasks_add() {
-    let env = ensemble(
+    let env = with_types(
         "      node_templates:
         a:
           type: tosca.nodes.Root
@@ -215,7 +214,7 @@ fn a_check_creates_nothing_that_its_tasks_add() {
 
 #[test]
 fn a_subtask_has_the_inputs_of_the_task_that_asks_for_it() {
-    let env = ensemble(
+    let env = with_types(
         "      node_templates:
         a:
           type: tosca.nodes.Root
@@ -235,36 +234,32 @@ fn a_subtask_has_the_inputs_of_the_task_that_asks_for_it() {
 
 #[test]
 fn preconditions_of_an_operation_are_compared_with_the_attributes_of_its_target() {
-    let env = TestEnv::with_ensemble(&format!(
-        "{HEAD}    topology_template:
-      node_templates:
-        a: &node
-          type: unfurl.nodes.Generic
-          properties: {{mode: fast}}
-          interfaces:
-            Standard:
-              configure:
-                implementation: {{className: Shell, preConditions: {{properties: {{mode: {{const: fast}}}}}}}}
-                inputs: {{command: echo done}}
-        b: {{<<: *node, properties: {{mode: slow}}}}
-"
-    ));
+    let env = topology("
+            node_templates:
+              a: &node
+                type: unfurl.nodes.Generic
+                properties: {mode: fast}
+                interfaces:
+                  Standard:
+                    configure:
+                      implementation: {className: Shell, preConditions: {properties: {mode: {const: fast}}}}
+                      inputs: {command: echo done}
+              b: {<<: *node, properties: {mode: slow}}
+            ").env();
     let run = deploy(&env, &[]).exits(64);
     assert_eq!(tasks(&run), ["a.configure ok add", "b.configure error add"]);
 }
 
 #[test]
 fn a_mock_stands_in_under_a_dry_run_and_changes_no_file() {
-    let env = TestEnv::with_ensemble(&format!(
-        "{HEAD}    topology_template:
-      node_templates:
-        a:
-          type: tosca.nodes.Root
-          interfaces:
-            Mock: {{configure: {{implementation: Template, inputs: {{dryrun: true, run: {{}}}}}}}}
-            Standard: {{configure: {{implementation: Shell, inputs: {{command: touch made}}}}, start: touch made}}
-"
-    ));
+    let env = topology("
+            node_templates:
+              a:
+                type: tosca.nodes.Root
+                interfaces:
+                  Mock: {configure: {implementation: Template, inputs: {dryrun: true, run: {}}}}
+                  Standard: {configure: {implementation: Shell, inputs: {command: touch made}}, start: touch made}
+            ").env();
     let before = env.tracked();
     let run = deploy(&env, &["--dryrun"]).succeeds();
     assert_eq!(tasks(&run), ["a.configure ok add"]);
@@ -275,23 +270,22 @@ fn a_mock_stands_in_under_a_dry_run_and_changes_no_file() {
 }
 
 fn workflow(steps: &str) -> TestEnv {
-    TestEnv::with_ensemble(&format!(
-        "{HEAD}    topology_template:
-      node_templates:
-        a:
-          type: tosca.nodes.Root
-          properties: {{}}
-          interfaces: {{Standard: {{create: echo c, configure: 'test -e ok', start: echo s, stop: 'echo undone >> undone'}}}}
-        b:
-          type: tosca.nodes.Root
-          interfaces: {{Standard: {{configure: 'echo {{{{ inputs.word | default(0) }}}}', start: echo s}}}}
-      groups:
-        both: {{type: tosca.groups.Root, members: [a, b]}}
-      workflows:
-        deploy:
-          steps:
-{steps}"
-    ))
+    topology("
+            node_templates:
+              a:
+                type: tosca.nodes.Root
+                properties: {}
+                interfaces: {Standard: {create: echo c, configure: 'test -e ok', start: echo s, stop: 'echo undone >> undone'}}
+              b:
+                type: tosca.nodes.Root
+                interfaces: {Standard: {configure: 'echo {{ inputs.word | default(0) }}', start: echo s}}
+            groups:
+              both: {type: tosca.groups.Root, members: [a, b]}
+            workflows:
+              deploy:
+                steps:
+                  <steps>
+            ").with("steps", steps).env()
 }
 
 #[test]
@@ -372,17 +366,15 @@ fn a_step_applies_to_the_members_of_a_group_with_inputs_of_its_own() {
 #[test]
 fn a_workflow_runs_only_where_its_conditions_hold() {
     let nodes = |mode: &str| {
-        format!(
-            "{HEAD}    topology_template:
-      node_templates:
-        a: {{type: unfurl.nodes.Generic, properties: {{mode: {mode}}}, interfaces: {{Standard: {{configure: echo a, start: echo s}}}}}}
-      workflows:
-        deploy:
-          preconditions: [{{target: a, condition: [{{mode: [{{valid_values: [fast, slow]}}]}}]}}]
-          steps:
-            s1: {{target: a, filter: [{{mode: [{{equal: fast}}]}}], activities: [{{call_operation: Standard.start}}]}}
-"
-        )
+        topology("
+                node_templates:
+                  a: {type: unfurl.nodes.Generic, properties: {mode: <mode>}, interfaces: {Standard: {configure: echo a, start: echo s}}}
+                workflows:
+                  deploy:
+                    preconditions: [{target: a, condition: [{mode: [{valid_values: [fast, slow]}]}]}]
+                    steps:
+                      s1: {target: a, filter: [{mode: [{equal: fast}]}], activities: [{call_operation: Standard.start}]}
+                ").with("mode", mode).build()
     };
     let fast = TestEnv::with_ensemble(&nodes("fast"));
     assert_eq!(tasks(&deploy(&fast, &[])), ["a.start ok step:s1"]);

@@ -2,37 +2,41 @@
 
 use serde_json::Value as Json;
 
+use super::drafts::{Draft, text, topology};
 use super::support::TestEnv;
-
-const HEAD: &str = "apiVersion: unfurl/v1.0.0
-kind: Ensemble
-spec:
-  service_template:
-    tosca_definitions_version: tosca_simple_unfurl_1_0_0
-    topology_template:
-";
 
 /// Two nodes; `after` runs once `before` is there, and says so with the command given.
 fn two_nodes(command: &str) -> String {
-    format!(
-        "{HEAD}      node_templates:
-        before:
-          type: tosca.nodes.Root
-          interfaces:
-            Standard:
-              configure: touch \"$OLDPWD/before\" || touch before
-              delete: rm -f before
-        after:
-          type: tosca.nodes.Root
-          requirements: [{{dependency: before}}]
-          interfaces:
-            Standard:
-              configure:
-                implementation: Shell
-                inputs: {{command: {command:?}}}
-              delete: echo gone
-"
+    topology(
+        r#"
+            node_templates:
+              before:
+                type: tosca.nodes.Root
+                interfaces:
+                  Standard:
+                    configure: touch "$OLDPWD/before" || touch before
+                    delete: rm -f before
+              after:
+                type: tosca.nodes.Root
+                requirements: [{dependency: before}]
+                interfaces:
+                  Standard:
+                    configure:
+                      implementation: Shell
+                      inputs: {command: <command>}
+                    delete: echo gone
+            "#,
     )
+    .with("command", format!("{command:?}"))
+    .build()
+}
+
+fn nodes_of(nodes: Vec<String>) -> Draft {
+    let text = "
+        node_templates:
+          <nodes>
+        ";
+    topology(text).with("nodes", nodes.concat())
 }
 
 fn status(env: &TestEnv, name: &str) -> Json {
@@ -131,22 +135,21 @@ fn a_deploy_workflow_that_ends_by_setting_a_state_deploys() {
 #[test]
 fn a_secret_is_in_no_file_that_a_job_writes_and_not_on_the_screen() {
     let secret = "hunter2hunter2";
-    let text = format!(
-        "{HEAD}      outputs:
-        shown: {{value: {{eval: '::db::password'}}}}
-      node_templates:
-        db:
-          type: Db
-          properties: {{password: {{get_env: SECRET}}}}
-          interfaces:
-            Standard:
-              configure:
-                implementation: {{primary: Shell, environment: {{PW: {{eval: '.::password'}}}}}}
-                inputs:
-                  command: 'echo \"it is {{{{ SELF.password }}}}\"; echo \"$PW\" >&2; cat /proc/$$/cmdline > argv'
-                  resultTemplate: {{attributes: {{seen: '{{{{ stdout }}}}'}}}}
-"
-    );
+    let text = topology(r#"
+            outputs:
+              shown: {value: {eval: '::db::password'}}
+            node_templates:
+              db:
+                type: Db
+                properties: {password: {get_env: SECRET}}
+                interfaces:
+                  Standard:
+                    configure:
+                      implementation: {primary: Shell, environment: {PW: {eval: '.::password'}}}
+                      inputs:
+                        command: 'echo "it is {{ SELF.password }}"; echo "$PW" >&2; cat /proc/$$/cmdline > argv'
+                        resultTemplate: {attributes: {seen: '{{ stdout }}'}}
+            "#).build();
     let types = "    node_types:
       Db:
         derived_from: tosca.nodes.Root
@@ -179,14 +182,12 @@ fn the_record_is_the_same_however_many_tasks_run_at_the_same_time() {
     let record = |parallel: &str| {
         let nodes: Vec<String> = (0..40)
             .map(|number| {
-                format!(
-                    "        n{number}: {{type: tosca.nodes.Root, interfaces: \
-                     {{Standard: {{configure: echo {number}}}}}}}\n"
-                )
+                let node =
+                    "n<n>: {type: tosca.nodes.Root, interfaces: {Standard: {configure: echo <n>}}}";
+                text(node).with("n", number).build()
             })
             .collect();
-        let text = format!("{HEAD}      node_templates:\n{}", nodes.concat());
-        let env = TestEnv::with_ensemble(&text);
+        let env = nodes_of(nodes).env();
         let start = ["--starttime", "2024-05-06-07-08-09", "--parallel", parallel];
         env.unfurl(["deploy", "--approve"].iter().chain(&start))
             .succeeds();
@@ -207,16 +208,15 @@ fn the_record_is_the_same_however_many_tasks_run_at_the_same_time() {
 /// Instances that say in the file `order` when they are deleted.
 fn told_nodes(nodes: &[(&str, &str)]) -> String {
     let nodes = nodes.iter().map(|(name, more)| {
-        format!(
-            "        {name}:
-          type: tosca.nodes.Root
-          interfaces: {{Standard: {{configure: echo made, delete: 'sleep 0.0$((RANDOM % 9)); echo {name} >> order'}}}}
-          {more}
-"
-        )
+        text("
+                <name>:
+                  type: tosca.nodes.Root
+                  interfaces: {Standard: {configure: echo made, delete: 'sleep 0.0$((RANDOM % 9)); echo <name> >> order'}}
+                  <more>
+                ").with("name", name).with("more", more).build()
     });
     let nodes: Vec<String> = nodes.collect();
-    format!("{HEAD}      node_templates:\n{}", nodes.concat())
+    nodes_of(nodes).build()
 }
 
 #[test]
@@ -226,15 +226,18 @@ fn what_is_created_on_a_host_without_operations_stays_on_record() {
         ("type: tosca.nodes.Compute, directives: [virtual]", &[]),
         ("type: tosca.nodes.Compute, directives: [default]", &[]),
     ] {
-        let text = format!(
-            "{HEAD}      node_templates:
-        box: {{{host}}}
-        app:
-          type: tosca.nodes.SoftwareComponent
-          requirements: [{{host: box}}]
-          interfaces: {{Standard: {{configure: touch app}}}}
-"
-        );
+        let text = topology(
+            "
+                node_templates:
+                  box: {<host>}
+                  app:
+                    type: tosca.nodes.SoftwareComponent
+                    requirements: [{host: box}]
+                    interfaces: {Standard: {configure: touch app}}
+                ",
+        )
+        .with("host", host)
+        .build();
         let env = TestEnv::with_ensemble(&text);
         let deploy = ["deploy", "--approve", "--output", "json"];
         let run = env.unfurl(deploy.iter().chain(options)).succeeds();
@@ -252,7 +255,7 @@ fn teardown_keeps_all_that_a_protected_instance_needs() {
         ("b", ""),
         (
             "d",
-            "directives: [protected]\n          requirements: [{dependency: a}, {dependency: b}]",
+            "directives: [protected]\nrequirements: [{dependency: a}, {dependency: b}]",
         ),
     ]));
     env.unfurl(["deploy", "--approve"]).succeeds();
@@ -300,22 +303,33 @@ fn prune_removes_dependents_first_and_only_what_the_model_has_no_use_for() {
 #[test]
 fn instances_that_read_each_other_do_not_hold_a_job_for_ever() {
     let node = |name: &str, other: &str| {
-        format!(
-            "        {name}:
-          type: tosca.nodes.Root
-          interfaces:
-            Install: {{check: {{implementation: Template, inputs: {{done: {{status: ok}}}}}}}}
-            Standard:
-              configure:
-                implementation: Template
-                inputs:
-                  run: {{eval: '::{other}::seen'}}
-                  resultTemplate: {{attributes: {{seen: yes}}}}
-"
+        text(
+            "
+                <name>:
+                  type: tosca.nodes.Root
+                  interfaces:
+                    Install: {check: {implementation: Template, inputs: {done: {status: ok}}}}
+                    Standard:
+                      configure:
+                        implementation: Template
+                        inputs:
+                          run: {eval: '::<other>::seen'}
+                          resultTemplate: {attributes: {seen: yes}}
+                ",
         )
+        .with("name", name)
+        .with("other", other)
+        .build()
     };
     let nodes = node("a", "b") + &node("b", "a");
-    let env = TestEnv::with_ensemble(&format!("{HEAD}      node_templates:\n{nodes}"));
+    let env = topology(
+        "
+            node_templates:
+              <nodes>
+            ",
+    )
+    .with("nodes", nodes)
+    .env();
     for arguments in [
         &["deploy", "--approve"][..],
         &["deploy", "--approve", "--force"],
@@ -327,19 +341,21 @@ fn instances_that_read_each_other_do_not_hold_a_job_for_ever() {
 
 #[test]
 fn a_dry_run_of_a_secret_command_is_one() {
-    let text = format!(
-        "{HEAD}      node_templates:
-        a:
-          type: tosca.nodes.Root
-          interfaces:
-            Standard:
-              configure:
-                implementation: Shell
-                inputs:
-                  command: {{eval: {{sensitive: 'echo %dryrun% > ran'}}}}
-                  dryrun: --dry-run
-"
-    );
+    let text = topology(
+        "
+            node_templates:
+              a:
+                type: tosca.nodes.Root
+                interfaces:
+                  Standard:
+                    configure:
+                      implementation: Shell
+                      inputs:
+                        command: {eval: {sensitive: 'echo %dryrun% > ran'}}
+                        dryrun: --dry-run
+            ",
+    )
+    .build();
     let env = TestEnv::with_ensemble(&text);
     env.unfurl(["deploy", "--approve", "--dryrun"]).succeeds();
     assert_eq!(env.read("ran").trim(), "--dry-run");
@@ -365,17 +381,19 @@ fn a_closed_terminal_ends_the_job_in_order() {
 
 #[test]
 fn a_delegate_to_an_operation_that_is_not_there_fails() {
-    let text = format!(
-        "{HEAD}      node_templates:
-        a:
-          type: tosca.nodes.Root
-          interfaces:
-            Standard:
-              configure:
-                implementation: Delegate
-                inputs: {{operation: Standard.nonesuch}}
-"
-    );
+    let text = topology(
+        "
+            node_templates:
+              a:
+                type: tosca.nodes.Root
+                interfaces:
+                  Standard:
+                    configure:
+                      implementation: Delegate
+                      inputs: {operation: Standard.nonesuch}
+            ",
+    )
+    .build();
     let env = TestEnv::with_ensemble(&text);
     env.unfurl(["deploy", "--approve"])
         .exits(64)
@@ -438,19 +456,13 @@ fn an_operation_that_reads_an_input_of_the_topology_runs_once() {
         "[echo, {get_input: inp}]",
         r#""echo {{ TOPOLOGY.inputs.inp }}""#,
     ] {
-        let env = TestEnv::with_ensemble(&format!(
-            "apiVersion: unfurl/v1.0.0
-kind: Ensemble
-spec:
-  service_template:
-    topology_template:
-      inputs: {{inp: {{type: string, default: abc}}, other: {{type: string, default: x}}}}
-      node_templates:
-        n:
-          type: tosca.nodes.Root
-          interfaces: {{Standard: {{configure: {{implementation: Shell, inputs: {{command: {command}}}}}}}}}
-"
-        ));
+        let env = topology("
+                inputs: {inp: {type: string, default: abc}, other: {type: string, default: x}}
+                node_templates:
+                  n:
+                    type: tosca.nodes.Root
+                    interfaces: {Standard: {configure: {implementation: Shell, inputs: {command: <command>}}}}
+                ").with("command", command).env();
         let first = env.unfurl(["deploy", "--approve"]);
         assert_eq!(first.code, 0, "{command}: {first}");
         let record = env.read("ensemble.yaml");
@@ -466,17 +478,19 @@ spec:
 
 #[test]
 fn an_instance_waits_for_what_it_requires_also_where_that_waits_for_a_relationship_of_its_own() {
-    let text = format!(
-        "{HEAD}      node_templates:
-        low:
-          type: tosca.nodes.Root
-          interfaces: {{Standard: {{configure: sleep 0.2}}}}
-        high:
-          type: tosca.nodes.Root
-          requirements: [{{dependency: {{node: low, relationship: Rel}}}}]
-          interfaces: {{Standard: {{configure: 'true'}}}}
-"
-    );
+    let text = topology(
+        "
+            node_templates:
+              low:
+                type: tosca.nodes.Root
+                interfaces: {Standard: {configure: sleep 0.2}}
+              high:
+                type: tosca.nodes.Root
+                requirements: [{dependency: {node: low, relationship: Rel}}]
+                interfaces: {Standard: {configure: 'true'}}
+            ",
+    )
+    .build();
     let types = "    relationship_types:
       Rel:
         derived_from: tosca.relationships.DependsOn
@@ -499,27 +513,26 @@ fn an_instance_waits_for_what_it_requires_also_where_that_waits_for_a_relationsh
 
 #[test]
 fn a_deferred_instance_that_requires_a_deferred_one_comes_after_it() {
-    let text = format!(
-        "{HEAD}      node_templates:
-        told:
-          type: Told
-          interfaces:
-            Standard:
-              create: {{implementation: Template, inputs: {{resultTemplate: {{attributes: {{a: x}}}}}}}}
-        low:
-          type: Told
-          interfaces:
-            Standard:
-              configure: {{implementation: Template, inputs: {{run: {{get_attribute: [told, a]}}}}}}
-        high:
-          type: Told
-          requirements: [{{dependency: low}}]
-          interfaces:
-            Standard:
-              create: Template
-              configure: {{implementation: Template, inputs: {{run: {{get_attribute: [told, a]}}}}}}
-"
-    );
+    let text = topology("
+            node_templates:
+              told:
+                type: Told
+                interfaces:
+                  Standard:
+                    create: {implementation: Template, inputs: {resultTemplate: {attributes: {a: x}}}}
+              low:
+                type: Told
+                interfaces:
+                  Standard:
+                    configure: {implementation: Template, inputs: {run: {get_attribute: [told, a]}}}
+              high:
+                type: Told
+                requirements: [{dependency: low}]
+                interfaces:
+                  Standard:
+                    create: Template
+                    configure: {implementation: Template, inputs: {run: {get_attribute: [told, a]}}}
+            ").build();
     let types = "    node_types:
       Told:
         derived_from: tosca.nodes.Root
@@ -534,24 +547,26 @@ fn a_deferred_instance_that_requires_a_deferred_one_comes_after_it() {
 
 #[test]
 fn a_check_that_waits_for_what_it_reads_still_comes_before_the_creation_that_it_may_spare() {
-    let text = format!(
-        "{HEAD}      node_templates:
-        other:
-          type: Told
-          interfaces: {{Standard: {{create: Template}}}}
-        there:
-          type: Told
-          directives: [check]
-          interfaces:
-            Install:
-              check:
-                implementation: Template
-                inputs:
-                  run: {{get_attribute: [other, early]}}
-                  resultTemplate: {{readyState: {{local: ok}}}}
-            Standard: {{create: Template}}
-"
-    );
+    let text = topology(
+        "
+            node_templates:
+              other:
+                type: Told
+                interfaces: {Standard: {create: Template}}
+              there:
+                type: Told
+                directives: [check]
+                interfaces:
+                  Install:
+                    check:
+                      implementation: Template
+                      inputs:
+                        run: {get_attribute: [other, early]}
+                        resultTemplate: {readyState: {local: ok}}
+                  Standard: {create: Template}
+            ",
+    )
+    .build();
     let types = "    node_types:
       Told:
         derived_from: tosca.nodes.Root
@@ -578,18 +593,20 @@ fn a_check_that_waits_for_what_it_reads_still_comes_before_the_creation_that_it_
 
 #[test]
 fn a_default_that_only_relationships_act_on_is_recorded_with_them() {
-    let text = format!(
-        "{HEAD}      node_templates:
-        low: {{type: tosca.nodes.Root}}
-        between:
-          type: tosca.nodes.Root
-          directives: [default]
-          requirements: [{{dependency: {{node: low, relationship: Told}}}}]
-        high:
-          type: tosca.nodes.Root
-          requirements: [{{dependency: between}}]
-"
-    );
+    let text = topology(
+        "
+            node_templates:
+              low: {type: tosca.nodes.Root}
+              between:
+                type: tosca.nodes.Root
+                directives: [default]
+                requirements: [{dependency: {node: low, relationship: Told}}]
+              high:
+                type: tosca.nodes.Root
+                requirements: [{dependency: between}]
+            ",
+    )
+    .build();
     let types = "    relationship_types:
       Told:
         derived_from: tosca.relationships.DependsOn
@@ -607,22 +624,24 @@ fn a_default_that_only_relationships_act_on_is_recorded_with_them() {
 
 #[test]
 fn what_requires_through_an_instance_without_operations_waits_all_the_same() {
-    let text = format!(
-        "{HEAD}      node_templates:
-        low:
-          type: tosca.nodes.Root
-          interfaces:
-            Standard: {{create: sleep 0.3 && touch made}}
-        between:
-          type: tosca.nodes.Root
-          requirements: [{{dependency: low}}]
-        high:
-          type: tosca.nodes.Root
-          requirements: [{{dependency: between}}]
-          interfaces:
-            Standard: {{create: test -e made}}
-"
-    );
+    let text = topology(
+        "
+            node_templates:
+              low:
+                type: tosca.nodes.Root
+                interfaces:
+                  Standard: {create: sleep 0.3 && touch made}
+              between:
+                type: tosca.nodes.Root
+                requirements: [{dependency: low}]
+              high:
+                type: tosca.nodes.Root
+                requirements: [{dependency: between}]
+                interfaces:
+                  Standard: {create: test -e made}
+            ",
+    )
+    .build();
     let env = TestEnv::with_ensemble(&text);
     env.unfurl(["deploy", "--approve", "--parallel", "4"])
         .succeeds();
@@ -630,30 +649,29 @@ fn what_requires_through_an_instance_without_operations_waits_all_the_same() {
 
 #[test]
 fn steps_keep_their_order_around_one_that_is_left_out() {
-    let text = format!(
-        "{HEAD}      node_templates:
-        found:
-          type: tosca.nodes.Root
-          directives: [discover]
-          interfaces:
-            Install:
-              operations:
-                discover: {{implementation: sleep 0.2, inputs: {{resultTemplate: {{readyState: ok}}}}}}
-        base:
-          type: tosca.nodes.Root
-          interfaces: {{Standard: {{configure: Template}}}}
-        middle:
-          type: tosca.nodes.Root
-          requirements:
-            - first: found
-            - second: {{node: base, relationship: Rel}}
-          interfaces: {{Standard: {{create: sleep 0.1}}}}
-        unused:
-          type: tosca.nodes.Root
-          directives: [default]
-          requirements: [{{third: {{node: middle, relationship: Rel}}}}]
-"
-    );
+    let text = topology("
+            node_templates:
+              found:
+                type: tosca.nodes.Root
+                directives: [discover]
+                interfaces:
+                  Install:
+                    operations:
+                      discover: {implementation: sleep 0.2, inputs: {resultTemplate: {readyState: ok}}}
+              base:
+                type: tosca.nodes.Root
+                interfaces: {Standard: {configure: Template}}
+              middle:
+                type: tosca.nodes.Root
+                requirements:
+                  - first: found
+                  - second: {node: base, relationship: Rel}
+                interfaces: {Standard: {create: sleep 0.1}}
+              unused:
+                type: tosca.nodes.Root
+                directives: [default]
+                requirements: [{third: {node: middle, relationship: Rel}}]
+            ").build();
     let types = "    relationship_types:
       Rel:
         derived_from: tosca.relationships.DependsOn

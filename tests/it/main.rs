@@ -19,10 +19,10 @@ mod crash;
 mod dependencies;
 mod determinism;
 mod documents;
+mod drafts;
 mod examples;
 mod executors;
 mod export;
-
 mod expressions;
 mod fabric_strings;
 mod flow;

@@ -2,16 +2,8 @@
 
 use serde_json::Value as Json;
 
+use super::drafts::{Draft, ensemble, text};
 use super::support::TestEnv;
-
-const HEAD: &str = "apiVersion: unfurl/v1.0.0
-kind: Ensemble
-spec:
-  service_template:
-    tosca_definitions_version: tosca_simple_unfurl_1_0_0
-    imports: [nested.yaml]
-    topology_template:
-";
 
 /// Types whose operations write what they do to a file.
 const TYPES: &str = "node_types:
@@ -34,8 +26,14 @@ const TYPES: &str = "node_types:
           inputs: {done: {status: absent}}
 ";
 
-fn ensemble(rest: &str) -> String {
-    format!("{HEAD}{rest}")
+/// An ensemble with this topology, which may use `nested.yaml`.
+fn with_nested(topology: &str) -> Draft {
+    let text = "
+        imports: [nested.yaml]
+        topology_template:
+          <topology>
+        ";
+    ensemble(text).with("topology", topology)
 }
 
 fn targets(summary: &Json) -> Vec<String> {
@@ -53,27 +51,26 @@ fn deploy(env: &TestEnv) -> Json {
 
 /// Two templates for which the same topology stands in, and one that needs the first of them.
 fn two_copies() -> TestEnv {
-    let env = TestEnv::with_ensemble(&ensemble(
-        "      node_templates:
-        user: {type: Told, requirements: [{dependency: one}]}
-        one: {type: Outer, directives: [substitute], properties: {text: first}, requirements: [{host: base}]}
-        two: {type: Outer, directives: [substitute], properties: {text: second}, requirements: [{host: base}]}
-        base: {type: Told, properties: {text: base}}
-",
-    ));
+    let env = with_nested("
+            node_templates:
+              user: {type: Told, requirements: [{dependency: one}]}
+              one: {type: Outer, directives: [substitute], properties: {text: first}, requirements: [{host: base}]}
+              two: {type: Outer, directives: [substitute], properties: {text: second}, requirements: [{host: base}]}
+              base: {type: Told, properties: {text: base}}
+            ").env();
     env.write(
         "nested.yaml",
-        &format!(
-            "{TYPES}  Outer:
-    derived_from: Told
-    requirements: [{{host: {{node: Told}}}}]
-topology_template:
-  root: {{node: main}}
-  node_templates:
-    main: {{type: Outer, properties: {{text: own}}, requirements: [{{dependency: part}}, {{host: part}}]}}
-    part: {{type: Told, properties: {{text: '{{{{ ROOT.app.text }}}} on {{{{ ROOT.host.text }}}}'}}}}
-"
-        ),
+        &text("
+                <types>
+                  Outer:
+                    derived_from: Told
+                    requirements: [{host: {node: Told}}]
+                topology_template:
+                  root: {node: main}
+                  node_templates:
+                    main: {type: Outer, properties: {text: own}, requirements: [{dependency: part}, {host: part}]}
+                    part: {type: Told, properties: {text: '{{ ROOT.app.text }} on {{ ROOT.host.text }}'}}
+                ").with("types", TYPES).build(),
     );
     env
 }
@@ -132,45 +129,44 @@ fn an_outer_name_selects_all_that_stands_in_for_it() {
 
 #[test]
 fn a_topology_of_a_type_takes_inputs_requirements_and_gives_attributes_and_capabilities() {
-    let env = TestEnv::with_ensemble(&ensemble(
-        "      node_templates:
-        app: {type: tosca.nodes.Root, requirements: [{db: {node: db, capability: service}}]}
-        db: {type: Db, directives: [substitute], properties: {size: 'v{{ 2 + 3 }}', name: x}, requirements: [{host: disk}]}
-        disk: {type: Told, properties: {text: disk}}
-      outputs:
-        url: {value: {eval: '::db::url'}}
-        version: {value: {eval: '::db::version'}}
-        port: {value: {eval: '::app::.names::db::port'}}
-        within: {value: {eval: '::db:server::.targets::on::text'}}
-",
-    ));
+    let env = with_nested("
+            node_templates:
+              app: {type: tosca.nodes.Root, requirements: [{db: {node: db, capability: service}}]}
+              db: {type: Db, directives: [substitute], properties: {size: 'v{{ 2 + 3 }}', name: x}, requirements: [{host: disk}]}
+              disk: {type: Told, properties: {text: disk}}
+            outputs:
+              url: {value: {eval: '::db::url'}}
+              version: {value: {eval: '::db::version'}}
+              port: {value: {eval: '::app::.names::db::port'}}
+              within: {value: {eval: '::db:server::.targets::on::text'}}
+            ").env();
     env.write(
         "nested.yaml",
-        &format!(
-            "{TYPES}  Db:
-    derived_from: tosca.nodes.Root
-    properties: {{size: {{type: string}}, name: {{type: string}}}}
-    attributes: {{url: {{type: string}}, version: {{type: string}}}}
-    capabilities: {{service: {{type: tosca.capabilities.Endpoint, properties: {{port: {{default: 1}}}}}}}}
-    requirements: [{{host: {{node: Told}}}}]
-  Server:
-    derived_from: Told
-    capabilities: {{sql: tosca.capabilities.Endpoint}}
-    requirements: [{{on: {{node: Told, occurrences: [1, 1]}}}}]
-topology_template:
-  inputs: {{amount: {{type: string, default: none}}}}
-  substitution_mappings:
-    node_type: Db
-    properties: {{size: [amount], name: [server, text]}}
-    attributes: {{url: [server, seen]}}
-    requirements: [{{host: [server, on]}}]
-    capabilities: {{service: [server, sql]}}
-  node_templates:
-    server: {{type: Server, capabilities: {{sql: {{properties: {{port: 5432}}}}}}}}
-    other: {{type: Told, properties: {{text: {{get_input: amount}}}}}}
-  outputs: {{version: {{value: {{eval: '::other::text'}}}}}}
-"
-        ),
+        &text("
+                <types>
+                  Db:
+                    derived_from: tosca.nodes.Root
+                    properties: {size: {type: string}, name: {type: string}}
+                    attributes: {url: {type: string}, version: {type: string}}
+                    capabilities: {service: {type: tosca.capabilities.Endpoint, properties: {port: {default: 1}}}}
+                    requirements: [{host: {node: Told}}]
+                  Server:
+                    derived_from: Told
+                    capabilities: {sql: tosca.capabilities.Endpoint}
+                    requirements: [{on: {node: Told, occurrences: [1, 1]}}]
+                topology_template:
+                  inputs: {amount: {type: string, default: none}}
+                  substitution_mappings:
+                    node_type: Db
+                    properties: {size: [amount], name: [server, text]}
+                    attributes: {url: [server, seen]}
+                    requirements: [{host: [server, on]}]
+                    capabilities: {service: [server, sql]}
+                  node_templates:
+                    server: {type: Server, capabilities: {sql: {properties: {port: 5432}}}}
+                    other: {type: Told, properties: {text: {get_input: amount}}}
+                  outputs: {version: {value: {eval: '::other::text'}}}
+                ").with("types", TYPES).build(),
     );
     let summary = deploy(&env);
     let outputs = &summary["outputs"];
@@ -183,14 +179,16 @@ topology_template:
 
 #[test]
 fn only_what_the_root_of_a_topology_needs_is_deployed() {
-    let env = TestEnv::with_ensemble(&ensemble(
-        "      root: {node: app}
-      node_templates:
-        app: {type: tosca.nodes.Root, requirements: [{dependency: needed}]}
-        needed: {type: Told}
-        other: {type: Told}
-",
-    ));
+    let env = with_nested(
+        "
+            root: {node: app}
+            node_templates:
+              app: {type: tosca.nodes.Root, requirements: [{dependency: needed}]}
+              needed: {type: Told}
+              other: {type: Told}
+            ",
+    )
+    .env();
     env.write("nested.yaml", TYPES);
     assert_eq!(targets(&deploy(&env)), ["needed"]);
     assert_eq!(
@@ -201,26 +199,28 @@ fn only_what_the_root_of_a_topology_needs_is_deployed() {
 
 #[test]
 fn a_template_inside_is_replaced_by_what_the_outer_one_requires_under_its_name() {
-    let env = TestEnv::with_ensemble(&ensemble(
-        "      node_templates:
-        replacement: {type: Told}
-        outer: {type: Outer, directives: [substitute], requirements: [{place: replacement}]}
-      outputs:
-        target: {value: {eval: '::outer:inner::.targets::dependency::.name'}}
-        sources: {value: {eval: '::replacement::.sources::dependency::.name'}}
-",
-    ));
+    let env = with_nested(
+        "
+            node_templates:
+              replacement: {type: Told}
+              outer: {type: Outer, directives: [substitute], requirements: [{place: replacement}]}
+            outputs:
+              target: {value: {eval: '::outer:inner::.targets::dependency::.name'}}
+              sources: {value: {eval: '::replacement::.sources::dependency::.name'}}
+            ",
+    )
+    .env();
     env.write(
         "nested.yaml",
-        &format!(
-            "{TYPES}  Outer: {{derived_from: Told, requirements: [{{place: {{node: place}}}}, {{inner: {{node: inner}}}}]}}
-topology_template:
-  substitution_mappings: {{node_type: Outer}}
-  node_templates:
-    place: {{type: Told}}
-    inner: {{type: Told, requirements: [{{dependency: place}}]}}
-"
-        ),
+        &text("
+                <types>
+                  Outer: {derived_from: Told, requirements: [{place: {node: place}}, {inner: {node: inner}}]}
+                topology_template:
+                  substitution_mappings: {node_type: Outer}
+                  node_templates:
+                    place: {type: Told}
+                    inner: {type: Told, requirements: [{dependency: place}]}
+                ").with("types", TYPES).build(),
     );
     let summary = deploy(&env);
     let order = ["replacement", "inner", "_substitution_mapping"];
@@ -234,11 +234,13 @@ topology_template:
 
 #[test]
 fn topologies_nest_in_each_other() {
-    let env = TestEnv::with_ensemble(&ensemble(
-        "      node_templates:
-        top: {type: Outer, directives: [substitute], properties: {text: deep}}
-",
-    ));
+    let env = with_nested(
+        "
+            node_templates:
+              top: {type: Outer, directives: [substitute], properties: {text: deep}}
+            ",
+    )
+    .env();
     env.write(
         "nested.yaml",
         "imports: [inner.yaml, types.yaml]
@@ -271,12 +273,14 @@ topology_template:
 
 #[test]
 fn configuration_of_two_copies_is_told_apart() {
-    let env = TestEnv::with_ensemble(&ensemble(
-        "      node_templates:
-        one: {type: Set, directives: [substitute], properties: {text: a}}
-        two: {type: Set, directives: [substitute], properties: {text: b}}
-",
-    ));
+    let env = with_nested(
+        "
+            node_templates:
+              one: {type: Set, directives: [substitute], properties: {text: a}}
+              two: {type: Set, directives: [substitute], properties: {text: b}}
+            ",
+    )
+    .env();
     env.write(
         "nested.yaml",
         "node_types:
@@ -301,27 +305,31 @@ topology_template:
 
 #[test]
 fn an_interface_is_served_by_a_connection_that_a_requirement_states() {
-    let text = |connection: &str| {
-        ensemble(&format!(
-            "      node_templates:
-        cluster: {{type: tosca.nodes.Root{connection}}}
-        user: {{type: Connected}}
-"
-        ))
+    let with = |connection: &str| {
+        let nodes = "
+            node_templates:
+              cluster: {type: tosca.nodes.Root<connection>}
+              user: {type: Connected}
+            ";
+        with_nested(nodes).with("connection", connection).env()
     };
-    let types = format!(
-        "{TYPES}  Connected:
-    derived_from: Told
-    interfaces:
-      Standard:
-        requirements: [unfurl.relationships.ConnectsTo.K8sCluster]
-"
-    );
-    let without = TestEnv::with_ensemble(&text(""));
+    let types = text(
+        "
+            <types>
+              Connected:
+                derived_from: Told
+                interfaces:
+                  Standard:
+                    requirements: [unfurl.relationships.ConnectsTo.K8sCluster]
+            ",
+    )
+    .with("types", TYPES)
+    .build();
+    let without = with("");
     without.write("nested.yaml", &types);
     assert!(targets(&deploy(&without)).is_empty());
     let inline = ", requirements: [{connection: {relationship: {type: unfurl.relationships.ConnectsTo.K8sCluster, default_for: ANY}}}]";
-    let with = TestEnv::with_ensemble(&text(inline));
+    let with = with(inline);
     with.write("nested.yaml", &types);
     assert_eq!(targets(&deploy(&with)), ["user"]);
 }

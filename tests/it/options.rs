@@ -2,13 +2,10 @@
 
 use serde_json::Value as Json;
 
+use super::drafts::{Draft, ensemble};
 use super::support::TestEnv;
 
-const HEAD: &str = "apiVersion: unfurl/v1.0.0
-kind: Ensemble
-spec:
-  service_template:
-    tosca_definitions_version: tosca_simple_unfurl_1_0_0
+const TYPES: &str = "
     node_types:
       Service:
         derived_from: tosca.nodes.Root
@@ -37,16 +34,33 @@ spec:
             delete: echo {{ '.name' | eval }} >> deleted
     topology_template:
       node_templates:
+      <topology>
 ";
+
+/// An ensemble with this topology.
+fn with_types(topology: &str) -> Draft {
+    ensemble(TYPES).with("topology", topology)
+}
+
+/// An ensemble with these node templates.
+fn nodes(nodes: &str) -> Draft {
+    let text = "
+        node_templates:
+          <nodes>
+        ";
+    with_types(text).with("nodes", nodes)
+}
 
 /// A chain of three, each of which needs the one before.
 fn chain() -> TestEnv {
-    TestEnv::with_ensemble(&format!(
-        "{HEAD}        one: {{type: Service}}
-        two: {{type: Service, requirements: [{{dependency: one}}]}}
-        three: {{type: Service, requirements: [{{dependency: two}}]}}
-"
-    ))
+    nodes(
+        "
+            one: {type: Service}
+            two: {type: Service, requirements: [{dependency: one}]}
+            three: {type: Service, requirements: [{dependency: two}]}
+            ",
+    )
+    .env()
 }
 
 fn status(env: &TestEnv, name: &str) -> Json {
@@ -252,15 +266,18 @@ fn filters_hold_for_every_workflow() {
 
 #[test]
 fn a_workflow_of_the_model_called_connect_is_meant_by_that_name() {
-    let env = TestEnv::with_ensemble(&format!(
-        "{HEAD}        one: {{type: Service}}
-        two: {{type: Service}}
-      workflows:
-        connect:
-          steps:
-            s: {{target: two, activities: [{{call_operation: Standard.stop}}]}}
-"
-    ));
+    let env = with_types(
+        "
+            node_templates:
+              one: {type: Service}
+              two: {type: Service}
+            workflows:
+              connect:
+                steps:
+                  s: {target: two, activities: [{call_operation: Standard.stop}]}
+            ",
+    )
+    .env();
     env.unfurl(["deploy", "-a"]).succeeds();
     let run = env.unfurl(["run", "-a", "--workflow", "connect", "--output", "json"]);
     assert_eq!(tasks(&run.succeeds().json()), ["stop two"]);
@@ -399,11 +416,13 @@ fn a_query_that_fails_does_not_hide_what_the_job_did() {
 
 #[test]
 fn a_trace_tells_what_a_query_reads() {
-    let env = TestEnv::with_ensemble(&format!(
-        "{HEAD}        one: {{type: Service, properties: {{port: 7}}}}
-        two: {{type: Service, properties: {{port: {{eval: '::one::port'}}}}}}
-"
-    ));
+    let env = nodes(
+        "
+            one: {type: Service, properties: {port: 7}}
+            two: {type: Service, properties: {port: {eval: '::one::port'}}}
+            ",
+    )
+    .env();
     let traced = |depth: &str| {
         let arguments = [
             "plan",
@@ -450,18 +469,21 @@ fn a_job_starts_when_it_is_told_to() {
 
 /// An instance that adds another when it is configured.
 fn adding(result: &str) -> TestEnv {
-    TestEnv::with_ensemble(&format!(
-        "{HEAD}        maker:
-          type: Service
-          interfaces:
-            Standard:
-              configure:
-                implementation: Template
-                inputs: {{resultTemplate: {result}}}
-              start: echo maker >> started
-        made: {{type: Plain, directives: [dependent]}}
-"
-    ))
+    nodes(
+        "
+            maker:
+              type: Service
+              interfaces:
+                Standard:
+                  configure:
+                    implementation: Template
+                    inputs: {resultTemplate: <result>}
+                  start: echo maker >> started
+            made: {type: Plain, directives: [dependent]}
+            ",
+    )
+    .with("result", result)
+    .env()
 }
 
 #[test]
@@ -493,17 +515,19 @@ fn what_tasks_add_without_a_status_is_deployed_in_the_same_job() {
 
 #[test]
 fn instances_that_add_instances_for_ever_are_stopped() {
-    let env = TestEnv::with_ensemble(&format!(
-        "{HEAD}        maker:
-          type: tosca.nodes.Root
-          interfaces:
-            Standard:
-              configure:
-                implementation: Template
-                inputs:
-                  resultTemplate: {{name: \"{{{{ '.name' | eval }}}}x\", template: maker}}
-"
-    ));
+    let env = nodes(
+        r#"
+            maker:
+              type: tosca.nodes.Root
+              interfaces:
+                Standard:
+                  configure:
+                    implementation: Template
+                    inputs:
+                      resultTemplate: {name: "{{ '.name' | eval }}x", template: maker}
+            "#,
+    )
+    .env();
     let run = env.unfurl(["deploy", "-a", "--output", "json"]);
     assert_eq!(run.code, 64, "{run}");
     run.says(&["more than"]);

@@ -2,14 +2,8 @@
 
 use serde_json::Value as Json;
 
+use super::drafts::{text, topology};
 use super::support::TestEnv;
-
-const HEAD: &str = "apiVersion: unfurl/v1.0.0
-kind: Ensemble
-spec:
-  service_template:
-    topology_template:
-";
 
 /// What a deploy ran: operation, target and reason of each task that was not left out.
 #[track_caller]
@@ -73,16 +67,20 @@ fn record(env: &TestEnv, operation: &str) -> Json {
 
 /// A node with the three operations, each of which reads a property of its own.
 fn three(operations: &str) -> TestEnv {
-    TestEnv::with_ensemble(&format!(
-        "{HEAD}      inputs: {{size: {{type: string, default: small}}}}
-      node_templates:
-        n:
-          type: unfurl.nodes.Generic
-          properties: {{a: one, b: one, c: one}}
-          interfaces:
-            Standard:
-{operations}"
-    ))
+    topology(
+        "
+            inputs: {size: {type: string, default: small}}
+            node_templates:
+              n:
+                type: unfurl.nodes.Generic
+                properties: {a: one, b: one, c: one}
+                interfaces:
+                  Standard:
+                    <operations>
+            ",
+    )
+    .with("operations", operations)
+    .env()
 }
 
 const EACH: &str = "              create: echo {{ SELF.a }} {{ TOPOLOGY.inputs.size }}
@@ -155,10 +153,9 @@ fn what_later_tasks_set_does_not_make_create_run_again() {
 #[test]
 fn variables_that_an_operation_sets_for_its_commands_are_part_of_what_it_reads() {
     let operation = |name: &str| {
-        format!(
-            "              {name}: {{implementation: {{primary: Shell, environment: {{V: {name}}}}}, \
-             inputs: {{command: 'echo $V'}}}}\n"
-        )
+        text("
+                <name>: {implementation: {primary: Shell, environment: {V: <name>}}, inputs: {command: 'echo $V'}}
+                ").with("name", name).build()
     };
     let all = ["create", "configure", "start"].map(operation).concat();
     let env = three(&all.replace(", environment: {V: start}", ""));
@@ -269,24 +266,26 @@ fn a_bring_up_that_is_cut_off_in_between_is_finished_by_the_next_job() {
 /// A node that another one manages, a node that an operation of its own has customised, and a
 /// plain one; all read the same input.
 fn managed_and_customized() -> TestEnv {
-    TestEnv::with_ensemble(&format!(
-        "{HEAD}      inputs: {{size: {{type: string, default: small}}}}
-      node_templates:
-        plain:
-          type: unfurl.nodes.Generic
-          interfaces: &same
-            Standard:
-              configure:
-                implementation: Shell
-                inputs: {{command: 'echo {{{{ TOPOLOGY.inputs.size }}}}', done: {{modified: true}}}}
-        custom:
-          type: unfurl.nodes.Generic
-          interfaces: *same
-        managed:
-          type: unfurl.nodes.Generic
-          interfaces: *same
-"
-    ))
+    topology(
+        "
+            inputs: {size: {type: string, default: small}}
+            node_templates:
+              plain:
+                type: unfurl.nodes.Generic
+                interfaces: &same
+                  Standard:
+                    configure:
+                      implementation: Shell
+                      inputs: {command: 'echo {{ TOPOLOGY.inputs.size }}', done: {modified: true}}
+              custom:
+                type: unfurl.nodes.Generic
+                interfaces: *same
+              managed:
+                type: unfurl.nodes.Generic
+                interfaces: *same
+            ",
+    )
+    .env()
 }
 
 #[test]
@@ -362,24 +361,23 @@ fn files_and_folders_count_by_what_is_in_them_committed_or_not() {
 
 #[test]
 fn a_check_that_sees_another_state_is_noted_and_those_that_read_it_follow() {
-    let env = TestEnv::with_ensemble(&format!(
-        "{HEAD}      node_templates:
-        db:
-          type: unfurl.nodes.Generic
-          interfaces: &look
-            Install:
-              check:
-                implementation: Shell
-                inputs:
-                  command: cat port
-                  resultTemplate: {{readyState: ok, attributes: {{port: '{{{{ stdout | trim }}}}'}}}}
-            Standard: {{configure: {{implementation: Shell, inputs: {{command: cat port, resultTemplate: {{attributes: {{port: '{{{{ stdout | trim }}}}'}}}}}}}}}}
-        app:
-          type: unfurl.nodes.Generic
-          requirements: [{{dependency: db}}]
-          interfaces: {{Standard: {{configure: 'echo {{{{ NODES.db.port }}}}'}}}}
-"
-    ));
+    let env = topology("
+            node_templates:
+              db:
+                type: unfurl.nodes.Generic
+                interfaces: &look
+                  Install:
+                    check:
+                      implementation: Shell
+                      inputs:
+                        command: cat port
+                        resultTemplate: {readyState: ok, attributes: {port: '{{ stdout | trim }}'}}
+                  Standard: {configure: {implementation: Shell, inputs: {command: cat port, resultTemplate: {attributes: {port: '{{ stdout | trim }}'}}}}}
+              app:
+                type: unfurl.nodes.Generic
+                requirements: [{dependency: db}]
+                interfaces: {Standard: {configure: 'echo {{ NODES.db.port }}'}}
+            ").env();
     env.write("port", "1111");
     assert_eq!(deploy(&env, &[]).len(), 2);
     let check = || env.unfurl(["check", "--output", "json"]).succeeds();
@@ -400,25 +398,24 @@ fn a_check_that_sees_another_state_is_noted_and_those_that_read_it_follow() {
 
 #[test]
 fn upstreams_keys_are_in_the_order_in_which_upstream_lists_them() {
-    let env = TestEnv::with_ensemble(&format!(
-        "{HEAD}      node_templates:
-        n:
-          type: unfurl.nodes.Generic
-          properties: {{a: 1, b: 2}}
-          interfaces:
-            Standard:
-              inputs: {{z: Z, y: '{{{{inputs.z}}}}y', command: 'no', q: 1}}
-              create:
-                implementation: {{primary: Shell, environment: {{FOO: '{{{{inputs.foo}}}}'}}}}
-                inputs:
-                  early: 1
-                  command: 'echo {{{{inputs.y}}}} {{{{inputs.early}}}} {{{{inputs.q}}}} {{{{SELF.b}}}} {{{{SELF.a}}}}'
-                  foo: 1
-                  resultTemplate: {{attributes: {{b: '{{{{inputs.late}}}}'}}}}
-                  late: 1
-                  q: 3
-"
-    ));
+    let env = topology("
+            node_templates:
+              n:
+                type: unfurl.nodes.Generic
+                properties: {a: 1, b: 2}
+                interfaces:
+                  Standard:
+                    inputs: {z: Z, y: '{{inputs.z}}y', command: 'no', q: 1}
+                    create:
+                      implementation: {primary: Shell, environment: {FOO: '{{inputs.foo}}'}}
+                      inputs:
+                        early: 1
+                        command: 'echo {{inputs.y}} {{inputs.early}} {{inputs.q}} {{SELF.b}} {{SELF.a}}'
+                        foo: 1
+                        resultTemplate: {attributes: {b: '{{inputs.late}}'}}
+                        late: 1
+                        q: 3
+            ").env();
     deploy(&env, &[]);
     let create = record(&env, "create");
     let keys = "foo,z,y,command,q,early,late,::n::b,::n::a";
@@ -431,26 +428,25 @@ fn upstreams_keys_are_in_the_order_in_which_upstream_lists_them() {
 
 /// A node whose operations read a secret in several ways.
 fn with_secret(secret: &str) -> TestEnv {
-    let text = format!(
-        "{HEAD}      inputs:
-        token: {{type: string, default: {{get_env: TOKEN}}, metadata: {{sensitive: true}}}}
-      node_templates:
-        n:
-          type: unfurl.nodes.Generic
-          properties: {{pw: {{eval: {{sensitive: {{get_env: SECRET}}}}}}}}
-          interfaces:
-            Standard:
-              create:
-                implementation: {{primary: Shell, environment: {{PW: {{eval: '.::pw'}}}}}}
-                inputs: {{command: 'test -n \"$PW\"'}}
-              configure:
-                implementation: Shell
-                inputs:
-                  command: 'echo {{{{ SELF.pw }}}}'
-                  parts: {{open: 1, secret: {{eval: '.::pw'}}}}
-              start: {{implementation: Shell, inputs: {{command: 'echo {{{{ TOPOLOGY.inputs.token }}}}'}}}}
-"
-    );
+    let text = topology(r#"
+            inputs:
+              token: {type: string, default: {get_env: TOKEN}, metadata: {sensitive: true}}
+            node_templates:
+              n:
+                type: unfurl.nodes.Generic
+                properties: {pw: {eval: {sensitive: {get_env: SECRET}}}}
+                interfaces:
+                  Standard:
+                    create:
+                      implementation: {primary: Shell, environment: {PW: {eval: '.::pw'}}}
+                      inputs: {command: 'test -n "$PW"'}
+                    configure:
+                      implementation: Shell
+                      inputs:
+                        command: 'echo {{ SELF.pw }}'
+                        parts: {open: 1, secret: {eval: '.::pw'}}
+                    start: {implementation: Shell, inputs: {command: 'echo {{ TOPOLOGY.inputs.token }}'}}
+            "#).build();
     TestEnv::with_ensemble(&text)
         .variable("SECRET", secret)
         .variable("TOKEN", "token-one")
@@ -551,14 +547,16 @@ fn a_key_that_others_may_read_is_refused() {
 
 #[test]
 fn one_input_of_many_counts_and_so_does_its_type() {
-    let env = TestEnv::with_ensemble(&format!(
-        "{HEAD}      inputs: {{a: {{default: 1}}, b: {{default: 1}}}}
-      node_templates:
-        n:
-          type: unfurl.nodes.Generic
-          interfaces: {{Standard: {{configure: 'echo {{{{ TOPOLOGY.inputs.a }}}}'}}}}
-"
-    ));
+    let env = topology(
+        "
+            inputs: {a: {default: 1}, b: {default: 1}}
+            node_templates:
+              n:
+                type: unfurl.nodes.Generic
+                interfaces: {Standard: {configure: 'echo {{ TOPOLOGY.inputs.a }}'}}
+            ",
+    )
+    .env();
     deploy(&env, &[]);
     edit(&env, "b: {default: 1}", "b: {default: 2}");
     assert_eq!(deploy(&env, &[]), [""; 0]);

@@ -6,6 +6,7 @@ use nix::sys::signal::Signal;
 
 use super::cli::{hosts, options};
 use super::sshd::Sshd;
+use crate::drafts::text;
 use crate::support::{Run, TestEnv};
 
 /// Calls `state ACTION` on so many addresses of a server.
@@ -311,10 +312,22 @@ fn a_secret_of_the_pillar_reaches_the_host_and_nobody_else() {
     requires!("sshd");
     let (sshd, env) = (Sshd::with(1, &[]), TestEnv::new());
     let file = env.work().join("secret").display().to_string();
-    let tree = format!(
-        "kept:\n  file.managed:\n    - name: {file}\n    - contents: {{{{ pillar['word'] }}}}\n    - mode: '0600'\n\
-         used:\n  cmd.run:\n    - name: test $WORD != other\n    - env:\n      - WORD: {{{{ pillar['word'] }}}}\n"
-    );
+    let tree = text(
+        "
+            kept:
+              file.managed:
+                - name: <file>
+                - contents: {{ pillar['word'] }}
+                - mode: '0600'
+            used:
+              cmd.run:
+                - name: test $WORD != other
+                - env:
+                  - WORD: {{ pillar['word'] }}
+            ",
+    )
+    .with("file", file)
+    .build();
     env.write("states/main.sls", &tree);
     env.write(
         "states/named.sls",
