@@ -31,7 +31,7 @@ fn two_nodes(command: &str) -> String {
     .build()
 }
 
-fn nodes_of(nodes: Vec<String>) -> Draft {
+fn nodes_of(nodes: &[String]) -> Draft {
     let text = "
         node_templates:
           <nodes>
@@ -187,7 +187,7 @@ fn the_record_is_the_same_however_many_tasks_run_at_the_same_time() {
                 text(node).with("n", number).build()
             })
             .collect();
-        let env = nodes_of(nodes).env();
+        let env = nodes_of(&nodes).env();
         let start = ["--starttime", "2024-05-06-07-08-09", "--parallel", parallel];
         env.unfurl(["deploy", "--approve"].iter().chain(&start))
             .succeeds();
@@ -216,7 +216,7 @@ fn told_nodes(nodes: &[(&str, &str)]) -> String {
                 ").with("name", name).with("more", more).build()
     });
     let nodes: Vec<String> = nodes.collect();
-    nodes_of(nodes).build()
+    nodes_of(&nodes).build()
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod lab;
 mod laws;
 mod model;
 mod oracle;
+mod performer;
 mod picks;
 mod replay;
 mod same;

@@ -5,90 +5,45 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::rc::Rc;
-use std::time::Instant;
 
 use proptest::prelude::{TestCaseError, any, proptest};
 use serde_json::Value as Json;
-use unfurl::testing::diagnostic::{Diagnostic, Diagnostics, Sources};
-use unfurl::testing::exec::{self, Heard, Perform};
-use unfurl::testing::host::{Action, ActionResult, Captured, Exit, Request, RunOutput};
-use unfurl::testing::job::{Event, Proposal};
-use unfurl::testing::ops::{Decision, View};
+use unfurl::testing::job::Event;
 use unfurl::testing::plan::{Goal, Workflow};
 
 use super::config;
 use super::lab::Lab;
 use super::model::{Implementation, Model, Op};
+use super::performer::{Chance, Script, Simulated};
 use super::picks;
-use super::simulation::Chance;
 
 /// The name of a journal that a job has left.
 const JOURNAL: &str = "jobs/01M82BFY299Z7XGXVSS6DJECWD.journal";
 
-/// A job that runs.
+/// A job of which some effects fail.
 #[derive(Debug)]
 struct Running {
     chance: Chance,
-    /// The effects that run, with what they print.
-    open: BTreeMap<u64, String>,
     /// The journal when all was in it.
     journal: Option<Vec<u8>>,
     folder: std::path::PathBuf,
 }
 
-/// Performs effects, of which some fail; keeps the journal once the job has ended.
-#[derive(Debug, Clone)]
-struct Watched(Rc<RefCell<Running>>);
-
-impl Perform for Watched {
-    fn begin(&mut self, id: u64, request: Request) -> Result<(), exec::Error> {
-        let Action::Run(command) = request.action else {
-            unreachable!("the topologies transfer nothing");
-        };
-        let words = command.program.argv();
-        self.0.borrow_mut().open.insert(id, words[1..].join(" "));
-        Ok(())
+impl Script for Running {
+    fn chance(&mut self) -> &mut Chance {
+        &mut self.chance
     }
 
-    fn hear(&mut self, _until: Option<Instant>) -> Result<Option<Heard>, exec::Error> {
-        let mut running = self.0.borrow_mut();
-        let count = running.open.len();
-        let turn = running.chance.below(count);
-        let id = *running.open.keys().nth(turn).unwrap();
-        let output = running.open.remove(&id).unwrap();
-        let code = i32::from(running.chance.below(5) == 0);
-        let output = RunOutput {
-            stdout: Captured::of(format!("{output}\n")),
-            ..RunOutput::not_run(Exit::Code(code))
-        };
-        Ok(Some(Heard::Ended(id, ActionResult::Run(output))))
+    fn ends(&mut self, _id: u64) -> i32 {
+        i32::from(self.chance.below(5) == 0)
     }
 
-    fn cancel_all(&mut self) {}
-}
-
-impl View for Watched {
-    fn warnings(&mut self, _warnings: &Diagnostics, _sources: &Sources) {}
-
-    fn problem(&mut self, _problem: &Diagnostic, _sources: &Sources) {}
-
-    fn notice(&mut self, _text: &str) {}
-
-    fn approve(&mut self, _plan: &dyn Fn() -> Proposal, _sources: &Sources) -> Decision {
-        Decision::Proceed
-    }
-
-    fn performer(&mut self) -> Option<Box<dyn Perform>> {
-        Some(Box::new(self.clone()))
-    }
-
-    fn event(&mut self, event: &Event) {
+    fn hears(&mut self, event: &Event) {
         if matches!(event, Event::JobFinished { .. }) {
-            let mut running = self.0.borrow_mut();
-            let entries = fs::read_dir(running.folder.join("jobs")).unwrap();
+            let entries = fs::read_dir(self.folder.join("jobs")).unwrap();
             let mut paths = entries.map(|entry| entry.unwrap().path());
             let journal = paths.find(|path| path.extension().is_some_and(|it| it == "journal"));
-            running.journal = journal.map(|path| fs::read(path).unwrap());
+            self.journal = journal.map(|path| fs::read(path).unwrap());
         }
     }
 }
@@ -97,7 +52,6 @@ impl View for Watched {
 fn journal_of(lab: &mut Lab, workflow: Workflow, seed: u64) -> Result<Option<Vec<u8>>, String> {
     let running = Running {
         chance: Chance(seed),
-        open: BTreeMap::new(),
         journal: None,
         folder: lab.path().parent().unwrap().to_owned(),
     };
@@ -106,7 +60,7 @@ fn journal_of(lab: &mut Lab, workflow: Workflow, seed: u64) -> Result<Option<Vec
         workflow,
         ..Goal::default()
     };
-    let ran = lab.run((goal, 3), &mut Watched(Rc::clone(&running)));
+    let ran = lab.run((goal, 3), &mut Simulated::new(&running));
     ran.map_err(|failure| format!("{failure}\n{}", lab.text()))?;
     Ok(running.borrow_mut().journal.take())
 }

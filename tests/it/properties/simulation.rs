@@ -9,19 +9,16 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
-use std::time::Instant;
 
 use proptest::prelude::{TestCaseError, any, proptest};
-use unfurl::testing::diagnostic::{Diagnostic, Diagnostics, Sources};
-use unfurl::testing::exec::{self, Heard, Perform};
-use unfurl::testing::host::{Action, ActionResult, Captured, Exit, Request, RunOutput};
-use unfurl::testing::job::{Event, Proposal};
-use unfurl::testing::ops::{Decision, View};
+use unfurl::testing::host::Command;
+use unfurl::testing::job::Event;
 use unfurl::testing::plan::{Goal, Workflow};
 
 use super::config;
 use super::lab::Lab;
 use super::model::{Directive, Model, Op};
+use super::performer::{Chance, Script, Simulated};
 use super::picks;
 
 /// The variable that tells effects apart.
@@ -29,29 +26,14 @@ const KEY: &str = "_UNFURL_IDEMPOTENCY_KEY";
 /// How often a job is cut off before it may end.
 const CUTS: usize = 3;
 
-/// What the simulation thinks of next: the same for the same seed.
-#[derive(Debug)]
-pub(super) struct Chance(pub(super) u64);
-
-impl Chance {
-    pub(super) fn below(&mut self, bound: usize) -> usize {
-        // SplitMix64.
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        usize::try_from((mixed ^ (mixed >> 31)) % bound as u64).unwrap()
-    }
-}
-
 /// The world that effects change, and what of a job is known to have happened in it.
 #[derive(Debug)]
 struct World {
     chance: Chance,
     /// How often each effect was performed, by its key.
     performed: BTreeMap<String, usize>,
-    /// Those that were begun and of whose end nobody was told: key and output, by number.
-    open: BTreeMap<u64, (String, String)>,
+    /// The keys of those that were begun and of whose end nobody was told, by number.
+    open: BTreeMap<u64, String>,
     /// The keys of effects by the numbers of their tasks.
     keys: BTreeMap<u64, String>,
     /// Effects of tasks whose end was told.
@@ -72,7 +54,7 @@ impl World {
         match &mut self.left {
             Some(0) => {
                 // What runs may do its work all the same, or not.
-                for (key, _) in std::mem::take(&mut self.open).into_values() {
+                for key in std::mem::take(&mut self.open).into_values() {
                     if self.chance.below(2) == 0 {
                         *self.performed.entry(key).or_default() += 1;
                     }
@@ -85,74 +67,43 @@ impl World {
     }
 }
 
-/// Performs effects in a world; also hears what the job says.
-#[derive(Debug, Clone)]
-struct Simulated(Rc<RefCell<World>>);
+impl Script for World {
+    fn chance(&mut self) -> &mut Chance {
+        &mut self.chance
+    }
 
-impl Perform for Simulated {
-    fn begin(&mut self, id: u64, request: Request) -> Result<(), exec::Error> {
-        let action = request.action;
-        let mut world = self.0.borrow_mut();
-        let Action::Run(command) = action else {
-            unreachable!("the topologies transfer nothing");
-        };
+    fn begins(&mut self, id: u64, command: &Command) {
         let key = command.env.get(KEY).unwrap().to_owned();
-        let words = command.program.argv();
-        world.happens();
-        world.keys.insert(id, key.clone());
-        world.open.insert(id, (key, words[1..].join(" ")));
-        world.happens();
-        Ok(())
+        self.happens();
+        self.keys.insert(id, key.clone());
+        self.open.insert(id, key);
+        self.happens();
     }
 
-    fn hear(&mut self, _until: Option<Instant>) -> Result<Option<Heard>, exec::Error> {
-        let mut world = self.0.borrow_mut();
-        world.happens();
-        let count = world.open.len();
-        let turn = world.chance.below(count);
-        let id = *world.open.keys().nth(turn).unwrap();
-        let (key, output) = world.open.remove(&id).unwrap();
-        *world.performed.entry(key).or_default() += 1;
-        world.happens();
-        let output = RunOutput {
-            stdout: Captured::of(format!("{output}\n")),
-            ..RunOutput::not_run(Exit::Code(0))
-        };
-        Ok(Some(Heard::Ended(id, ActionResult::Run(output))))
+    fn waits(&mut self) {
+        self.happens();
     }
 
-    fn cancel_all(&mut self) {}
-}
-
-impl View for Simulated {
-    fn warnings(&mut self, _warnings: &Diagnostics, _sources: &Sources) {}
-
-    fn problem(&mut self, _problem: &Diagnostic, _sources: &Sources) {}
-
-    fn notice(&mut self, _text: &str) {}
-
-    fn approve(&mut self, _plan: &dyn Fn() -> Proposal, _sources: &Sources) -> Decision {
-        Decision::Proceed
+    fn ends(&mut self, id: u64) -> i32 {
+        let key = self.open.remove(&id).unwrap();
+        *self.performed.entry(key).or_default() += 1;
+        self.happens();
+        0
     }
 
-    fn performer(&mut self) -> Option<Box<dyn Perform>> {
-        Some(Box::new(self.clone()))
-    }
-
-    fn event(&mut self, event: &Event) {
-        let mut world = self.0.borrow_mut();
+    fn hears(&mut self, event: &Event) {
         match event {
             Event::TaskStarted(started) => {
-                world.begun.insert(started.target.key.to_string());
+                self.begun.insert(started.target.key.to_string());
             }
             Event::TaskFinished(finished) => {
-                let key = world.keys.get(&(finished.task as u64 - 1)).cloned();
-                world.told.extend(key);
-                world.ended.insert(finished.target.key.to_string());
+                let key = self.keys.get(&(finished.task as u64 - 1)).cloned();
+                self.told.extend(key);
+                self.ended.insert(finished.target.key.to_string());
             }
             _ => {}
         }
-        world.happens();
+        self.happens();
     }
 }
 
@@ -187,7 +138,7 @@ fn deploys(lab: &mut Lab, world: &Rc<RefCell<World>>, left: Option<usize>) -> Re
         world.begun.clear();
         world.ended.clear();
     }
-    let mut view = Simulated(Rc::clone(world));
+    let mut view = Simulated::new(world);
     let ran = catch_unwind(AssertUnwindSafe(|| lab.run(goal(), &mut view)));
     match ran {
         Ok(Ok(_)) => Ok(false),
