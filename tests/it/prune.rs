@@ -2,37 +2,38 @@
 
 use serde_json::Value as Json;
 
+use super::drafts::{ensemble, text, topology};
 use super::support::{Run, TestEnv};
-
-const HEAD: &str = "apiVersion: unfurl/v1.0.0
-kind: Ensemble
-spec:
-  service_template:
-";
 
 /// A template that tells in the file `order` that it is deleted.
 fn node(name: &str, more: &str) -> String {
-    format!(
-        "        {name}:
-          type: tosca.nodes.Root
-          {more}
-          interfaces: {{Standard: {{configure: echo made, delete: 'echo {name} >> \"$DONE\"'}}}}
-"
+    text(
+        r#"
+            <name>:
+              type: tosca.nodes.Root
+              <more>
+              interfaces: {Standard: {configure: echo made, delete: 'echo <name> >> "$DONE"'}}
+            "#,
     )
+    .with("name", name)
+    .with("more", more)
+    .build()
 }
 
 fn model(nodes: &[String]) -> String {
-    let nodes = nodes.concat();
-    let nodes = if nodes.is_empty() {
-        "{}".to_owned()
-    } else {
-        format!("\n{nodes}")
-    };
-    format!("{HEAD}    topology_template:\n      node_templates: {nodes}\n")
+    let written: String = nodes.iter().map(|node| text(node).build()).collect();
+    if written.is_empty() {
+        return topology("node_templates: {}").build();
+    }
+    let text = "
+        node_templates:
+          <nodes>
+        ";
+    topology(text).with("nodes", written).build()
 }
 
 /// An ensemble whose model is in a file of its own, so that it can be changed.
-fn ensemble(model: &str) -> TestEnv {
+fn world(model: &str) -> TestEnv {
     let env = TestEnv::new();
     let done = env.work().join("order").to_string_lossy().into_owned();
     let env = env.variable("DONE", &done);
@@ -83,7 +84,7 @@ fn chain() -> [String; 3] {
 #[test]
 fn an_instance_without_template_is_kept_and_named() {
     let [a, b, c] = chain();
-    let env = ensemble(&model(&[a.clone(), b, c]));
+    let env = world(&model(&[a.clone(), b, c]));
     job(&env, &["deploy"]).succeeds();
     change(&env, &model(&[a]));
     let before = env.tracked();
@@ -120,7 +121,7 @@ fn an_instance_without_template_is_kept_and_named() {
 fn prune_removes_instances_without_template_dependents_first() {
     for command in ["deploy", "teardown"] {
         let [a, b, c] = chain();
-        let env = ensemble(&model(&[a.clone(), b, c]));
+        let env = world(&model(&[a.clone(), b, c]));
         job(&env, &["deploy"]).succeeds();
         change(&env, &model(&[a]));
         let run = job(&env, &[command, "--prune"]).succeeds();
@@ -148,7 +149,7 @@ fn a_living_instance_that_stands_on_one_without_template_goes_before_it() {
         let host = node(host, "").replace("nodes.Root", "nodes.Compute");
         model(&[host, app])
     };
-    let env = ensemble(&on("a_box"));
+    let env = world(&on("a_box"));
     job(&env, &["deploy"]).succeeds();
     // It is to move, and is where it was no less.
     change(&env, &on("crate"));
@@ -163,7 +164,7 @@ fn a_living_instance_that_stands_on_one_without_template_goes_before_it() {
 #[test]
 fn one_without_template_does_not_wait_for_what_needs_it_no_more() {
     let [a, b, _] = chain();
-    let env = ensemble(&model(&[a, b]));
+    let env = world(&model(&[a, b]));
     job(&env, &["deploy"]).succeeds();
     change(&env, &model(&[node("b", "")]));
     // One task at a time, because the two could run side by side.
@@ -173,7 +174,7 @@ fn one_without_template_does_not_wait_for_what_needs_it_no_more() {
 
 #[test]
 fn a_renamed_template_is_a_new_one_and_an_old_one_without_template() {
-    let env = ensemble(&model(&[node("old", "")]));
+    let env = world(&model(&[node("old", "")]));
     job(&env, &["deploy"]).succeeds();
     change(&env, &model(&[node("new", "")]));
     job(&env, &["deploy", "--prune"]).succeeds();
@@ -184,7 +185,7 @@ fn a_renamed_template_is_a_new_one_and_an_old_one_without_template() {
 #[test]
 fn what_git_ignores_is_not_needed_to_prune() {
     let [a, b, c] = chain();
-    let env = ensemble(&model(&[a.clone(), b, c]));
+    let env = world(&model(&[a.clone(), b, c]));
     job(&env, &["deploy"]).succeeds();
     for folder in ["jobs", "planned", "active", "failed"] {
         std::fs::remove_dir_all(env.work().join(folder)).ok();
@@ -198,7 +199,7 @@ fn what_git_ignores_is_not_needed_to_prune() {
 fn changes_within_the_ensemble_keep_templates_too() {
     let [a, b, c] = chain();
     let all = model(&[a.clone(), b, c]);
-    let env = ensemble(&format!("{all}changes: []\n"));
+    let env = world(&format!("{all}changes: []\n"));
     job(&env, &["deploy"]).succeeds();
     let text = env.read("ensemble.yaml");
     let kept = text.find("\nchanges:").unwrap();
@@ -223,7 +224,7 @@ fn an_instance_hosted_on_one_without_template_is_not_made_twice() {
 "
         )
     };
-    let env = ensemble(&model(&[host.to_owned(), app("box")]));
+    let env = world(&model(&[host.to_owned(), app("box")]));
     job(&env, &["deploy"]).succeeds();
     change(&env, &model(&[host.replace("box", "crate"), app("crate")]));
     let run = job(&env, &["deploy"]).succeeds();
@@ -247,7 +248,7 @@ fn what_stands_on_an_instance_without_template_keeps_its_host() {
           requirements: [{host: box}]
           interfaces: {Standard: {configure: echo app, delete: 'echo app >> \"$DONE\"'}}
 ";
-    let env = ensemble(&model(&[host.to_owned(), app.to_owned()]));
+    let env = world(&model(&[host.to_owned(), app.to_owned()]));
     job(&env, &["deploy"]).succeeds();
     change(&env, &model(&[host.to_owned()]));
     job(&env, &["teardown"]).succeeds();
@@ -258,13 +259,15 @@ fn what_stands_on_an_instance_without_template_keeps_its_host() {
 
 #[test]
 fn relationships_of_an_instance_without_template_are_removed_with_it() {
-    let with = "requirements:
-          - dependency:
-              node: a
-              relationship:
-                type: tosca.relationships.DependsOn
-                interfaces: {Configure: {remove_source: 'echo source >> \"$DONE\"', remove_target: 'echo target >> \"$DONE\"'}}";
-    let env = ensemble(&model(&[node("a", ""), node("b", with)]));
+    let with = r#"
+        requirements:
+        - dependency:
+            node: a
+            relationship:
+              type: tosca.relationships.DependsOn
+              interfaces: {Configure: {remove_source: 'echo source >> "$DONE"', remove_target: 'echo target >> "$DONE"'}}
+        "#;
+    let env = world(&model(&[node("a", ""), node("b", with)]));
     job(&env, &["deploy"]).succeeds();
     change(&env, &model(&[node("a", "")]));
     job(&env, &["deploy", "--prune"]).succeeds();
@@ -274,11 +277,17 @@ fn relationships_of_an_instance_without_template_are_removed_with_it() {
 #[test]
 fn a_type_that_is_gone_as_well_is_told_and_nothing_is_lost() {
     let types = "    node_types:\n      Mine: {derived_from: tosca.nodes.Root, interfaces: {Standard: {configure: echo made, delete: echo gone}}}\n";
-    let with = format!(
-        "{HEAD}{types}    topology_template:\n      node_templates:\n        a: {{type: Mine}}\n        b: {{type: Mine}}\n{}",
-        node("c", "")
-    );
-    let env = ensemble(&with);
+    let text = "
+        <types>
+        topology_template:
+          node_templates:
+            a: {type: Mine}
+            b: {type: Mine}
+            <c>
+        ";
+    let with = ensemble(text).with("types", types);
+    let with = with.with("c", node("c", "")).build();
+    let env = world(&with);
     job(&env, &["deploy"]).succeeds();
     change(&env, &model(&[]));
     let run = job(&env, &["deploy", "--prune"]);
@@ -298,12 +307,27 @@ fn a_secret_is_not_kept_and_its_loss_is_told() {
         interfaces: {Standard: {configure: echo made, delete: 'echo {{ SELF.password }} >> \"$DONE\"'}}
 ";
     let db = |password: &str| {
-        format!(
-            "{HEAD}{types}    topology_template:\n      node_templates:\n        db: {{type: Db, properties: {{password: {password}}}}}\n"
+        ensemble(
+            "
+                <types>
+                topology_template:
+                  node_templates:
+                    db: {type: Db, properties: {password: <password>}}
+                ",
         )
+        .with("types", types)
+        .with("password", password)
+        .build()
     };
-    let gone = format!("{HEAD}{types}    topology_template: {{node_templates: {{}}}}\n");
-    let env = ensemble(&db("hunter2hunter2"));
+    let gone = ensemble(
+        "
+            <types>
+            topology_template: {node_templates: {}}
+            ",
+    )
+    .with("types", types)
+    .build();
+    let env = world(&db("hunter2hunter2"));
     job(&env, &["deploy"]).succeeds();
     change(&env, &gone);
     for (path, bytes) in env.tracked() {
@@ -315,7 +339,7 @@ fn a_secret_is_not_kept_and_its_loss_is_told() {
     assert_eq!(names(&instances(&env)), ["db"], "{run}");
 
     // One that only names where its secret comes from can be removed.
-    let env = ensemble(&db("{get_env: SECRET}")).variable("SECRET", "hunter3hunter3");
+    let env = world(&db("{get_env: SECRET}")).variable("SECRET", "hunter3hunter3");
     job(&env, &["deploy"]).succeeds();
     change(&env, &gone);
     job(&env, &["teardown", "--prune"]).succeeds();
@@ -332,7 +356,7 @@ fn the_latest_template_counts() {
 "
         )
     };
-    let env = ensemble(&model(&[says("one"), node("b", "")]));
+    let env = world(&model(&[says("one"), node("b", "")]));
     job(&env, &["deploy"]).succeeds();
     change(&env, &model(&[says("two"), node("b", "")]));
     job(&env, &["deploy"]).succeeds();
@@ -361,7 +385,7 @@ fn the_latest_template_counts() {
 
 #[test]
 fn what_was_deployed_without_keeping_templates_is_told() {
-    let env = ensemble(&model(&[node("a", ""), node("b", "")]));
+    let env = world(&model(&[node("a", ""), node("b", "")]));
     job(&env, &["deploy"]).succeeds();
     std::fs::remove_dir_all(env.work().join("changes")).unwrap();
     change(&env, &model(&[node("a", "")]));
@@ -397,7 +421,7 @@ fn a_template_that_no_record_keeps_is_found_in_the_history() {
         text[at..].replace("\n    ", "\n").trim_start().to_owned()
     };
     let head = "apiVersion: unfurl/v1.0.0\nkind: Ensemble\nspec:\n  service_template: {+include: model.yaml}\n";
-    let env = ensemble(head);
+    let env = world(head);
     git(&env, &["init"]);
     let commit = |message: &str| {
         git(&env, &["add", "ensemble.yaml", "model.yaml"]);
@@ -422,7 +446,7 @@ fn a_template_that_no_record_keeps_is_found_in_the_history() {
 
 #[test]
 fn what_stood_in_for_a_template_goes_with_it() {
-    let env = ensemble("");
+    let env = world("");
     env.write(
         "inner.yaml",
         "tosca_definitions_version: tosca_simple_unfurl_1_0_0
@@ -439,9 +463,14 @@ topology_template:
 ",
     );
     let outer = |nodes: &str| {
-        format!(
-            "{HEAD}    imports: [inner.yaml]\n    topology_template: {{node_templates: {{{nodes}}}}}\n"
+        ensemble(
+            "
+                imports: [inner.yaml]
+                topology_template: {node_templates: {<nodes>}}
+                ",
         )
+        .with("nodes", nodes)
+        .build()
     };
     change(&env, &outer("it: {type: Outer, directives: [substitute]}"));
     job(&env, &["deploy"]).succeeds();
@@ -467,7 +496,7 @@ fn prune_removes_what_a_task_added_when_its_maker_is_gone() {
 "
     );
     // What tasks of its own have made is removed by one.
-    let env = ensemble(&model(&[
+    let env = world(&model(&[
         node("other", ""),
         boss.replace("READY", "attributes: {x: 1}"),
     ]));
@@ -482,7 +511,7 @@ fn prune_removes_what_a_task_added_when_its_maker_is_gone() {
     assert_eq!(names(&instances(&env)), ["other"], "{run}");
 
     // What another manages may go with it; where it did not, it goes by itself.
-    let env = ensemble(&model(&[
+    let env = world(&model(&[
         node("other", ""),
         boss.replace("READY", "readyState: ok"),
     ]));

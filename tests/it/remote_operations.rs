@@ -5,14 +5,11 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::Value as Json;
 
+use super::drafts::{Draft, ensemble, text};
 use super::hosts::sshd::{Sshd, make_key, user};
 use super::support::TestEnv;
 
-const TYPES: &str = "apiVersion: unfurl/v1.0.0
-kind: Ensemble
-spec:
-  service_template:
-    tosca_definitions_version: tosca_simple_unfurl_1_0_0
+const TYPES: &str = "
     node_types:
       Machine:
         derived_from: tosca.nodes.Root
@@ -29,7 +26,14 @@ spec:
           told: {type: string}
         requirements:
           - host: {node: Machine, relationship: tosca.relationships.HostedOn}
+    topology_template:
+      <topology>
 ";
+
+/// An ensemble with this topology.
+fn with_types(topology: &str) -> Draft {
+    ensemble(TYPES).with("topology", topology)
+}
 
 /// How `machine` is reached, with a host or without.
 fn endpoint(sshd: &Sshd, key: &str, host: &str) -> String {
@@ -46,19 +50,23 @@ fn endpoint(sshd: &Sshd, key: &str, host: &str) -> String {
 }
 
 /// An application on a machine; its operations are given.
-fn ensemble(sshd: &Sshd, operations: &str) -> TestEnv {
+fn app_on(sshd: &Sshd, operations: &str) -> TestEnv {
     let endpoint = endpoint(sshd, "host_ed25519.pub", "host: 127.0.0.1, ");
-    TestEnv::with_ensemble(&format!(
-        "{TYPES}    topology_template:
-      node_templates:
-        machine: {{type: Machine, {endpoint}}}
-        app:
-          type: App
-          requirements: [{{host: machine}}]
-          interfaces:
-            Standard:
-{operations}"
-    ))
+    with_types(
+        "
+            node_templates:
+              machine: {type: Machine, <endpoint>}
+              app:
+                type: App
+                requirements: [{host: machine}]
+                interfaces:
+                  Standard:
+                    <operations>
+            ",
+    )
+    .with("endpoint", endpoint)
+    .with("operations", operations)
+    .env()
 }
 
 /// The attribute that the operation of the application set.
@@ -100,7 +108,7 @@ fn nothing_is_done_again(env: &TestEnv, sshd: &Sshd) {
 fn a_command_runs_on_the_machine_that_its_operation_names() {
     requires!("sshd");
     let sshd = Sshd::start();
-    let env = ensemble(
+    let env = app_on(
         &sshd,
         "              configure:
                 implementation:
@@ -128,7 +136,7 @@ fn a_command_runs_on_the_machine_that_its_operation_names() {
 fn a_script_of_the_ensemble_goes_there_and_leaves_nothing() {
     requires!("sshd");
     let sshd = Sshd::start();
-    let env = ensemble(
+    let env = app_on(
         &sshd,
         "              configure:
                 implementation: {primary: scripts/make.sh one two, operation_host: HOST}
@@ -156,17 +164,20 @@ fn a_secret_goes_there_unseen() {
     requires!("sshd");
     let sshd = Sshd::start();
     let look = "tr '\\\\0' ' ' < /proc/$$/cmdline; cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\\\0' ' ' | grep -c 'hunter[2]hunter2'; echo $PASSWORD | wc -c";
-    let env = ensemble(
+    let env = app_on(
         &sshd,
-        &format!(
-            "              configure:
-                implementation:
-                  primary: \"{look}\"
-                  operation_host: HOST
-                  environment: {{PASSWORD: {{eval: .::password}}}}
-                inputs: {{resultTemplate: {{attributes: {{told: '{{{{ stdout.split() | last }}}}'}}}}}}
-"
-        ),
+        &text(
+            r#"
+                configure:
+                  implementation:
+                    primary: "<look>"
+                    operation_host: HOST
+                    environment: {PASSWORD: {eval: .::password}}
+                  inputs: {resultTemplate: {attributes: {told: '{{ stdout.split() | last }}'}}}
+                "#,
+        )
+        .with("look", look)
+        .build(),
     );
     let run = env.unfurl(["deploy", "--approve"]).succeeds();
     assert!(!run.stdout.contains("hunter2hunter2") && !run.stderr.contains("hunter2hunter2"));
@@ -179,20 +190,18 @@ fn an_operation_waits_for_the_address_of_its_machine() {
     requires!("sshd");
     let sshd = Sshd::start();
     let endpoint = endpoint(&sshd, "host_ed25519.pub", "");
-    let env = TestEnv::with_ensemble(&format!(
-        "{TYPES}    topology_template:
-      node_templates:
-        machine:
-          type: Machine
-          {endpoint}
-          interfaces:
-            Standard:
-              create: {{implementation: Template, inputs: {{resultTemplate: {{attributes: {{public_ip: 127.0.0.1}}}}}}}}
-              configure:
-                implementation: {{primary: 'echo on $SSH_CONNECTION', operation_host: SELF}}
-                inputs: {{resultTemplate: {{attributes: {{told: '{{{{ stdout | trim }}}}'}}}}}}
-"
-    ));
+    let env = with_types("
+            node_templates:
+              machine:
+                type: Machine
+                <endpoint>
+                interfaces:
+                  Standard:
+                    create: {implementation: Template, inputs: {resultTemplate: {attributes: {public_ip: 127.0.0.1}}}}
+                    configure:
+                      implementation: {primary: 'echo on $SSH_CONNECTION', operation_host: SELF}
+                      inputs: {resultTemplate: {attributes: {told: '{{ stdout | trim }}'}}}
+            ").with("endpoint", endpoint).env();
     env.unfurl(["deploy", "--approve"]).succeeds();
     assert!(told(&env, "machine").starts_with("on 127.0.0.1"));
     nothing_is_done_again(&env, &sshd);
@@ -204,12 +213,10 @@ fn a_machine_whose_key_is_another_is_not_talked_to() {
     let sshd = Sshd::start();
     make_key(&sshd.path("other"), "ed25519", "");
     let endpoint = endpoint(&sshd, "other.pub", "host: 127.0.0.1, ");
-    let env = TestEnv::with_ensemble(&format!(
-        "{TYPES}    topology_template:
-      node_templates:
-        machine: {{type: Machine, {endpoint}, interfaces: {{Standard: {{configure: {{implementation: {{primary: 'echo hi', operation_host: SELF}}}}}}}}}}
-"
-    ));
+    let env = with_types("
+            node_templates:
+              machine: {type: Machine, <endpoint>, interfaces: {Standard: {configure: {implementation: {primary: 'echo hi', operation_host: SELF}}}}}
+            ").with("endpoint", endpoint).env();
     let run = env.unfurl(["deploy", "--approve"]).exits(64);
     run.says(&["key"]);
     let in_doubt = env.ensemble()["status"]["instances"]["machine"]["readyState"].clone();
@@ -219,12 +226,10 @@ fn a_machine_whose_key_is_another_is_not_talked_to() {
 
 #[test]
 fn what_is_no_machine_is_told() {
-    let env = TestEnv::with_ensemble(&format!(
-        "{TYPES}    topology_template:
-      node_templates:
-        one: {{type: tosca.nodes.Root, interfaces: {{Standard: {{configure: {{implementation: {{primary: 'echo hi', operation_host: SELF}}}}}}}}}}
-"
-    ));
+    let env = with_types("
+            node_templates:
+              one: {type: tosca.nodes.Root, interfaces: {Standard: {configure: {implementation: {primary: 'echo hi', operation_host: SELF}}}}}
+            ").env();
     env.unfurl(["deploy", "--approve"])
         .exits(64)
         .says(&["nothing says how to reach `one`"]);
@@ -234,7 +239,7 @@ fn what_is_no_machine_is_told() {
 fn a_connection_that_is_lost_leaves_a_doubt() {
     requires!("sshd");
     let sshd = Sshd::start();
-    let env = ensemble(
+    let env = app_on(
         &sshd,
         "              configure:
                 implementation: {primary: 'echo x >> ~/times; [ -e ~/calm ] || kill -9 $PPID; sleep 5', operation_host: HOST}
@@ -258,7 +263,7 @@ fn a_connection_that_is_lost_leaves_a_doubt() {
 fn a_command_of_the_user_runs_on_the_machine_of_an_instance() {
     requires!("sshd");
     let sshd = Sshd::start();
-    let env = ensemble(&sshd, "              create: 'true'\n");
+    let env = app_on(&sshd, "              create: 'true'\n");
     let run = env.unfurl([
         "run",
         "--approve",
@@ -281,7 +286,7 @@ fn a_command_of_the_user_runs_on_the_machine_of_an_instance() {
 fn executors_are_around_the_commands_of_operations() {
     requires!("sshd");
     let sshd = Sshd::start();
-    let env = ensemble(
+    let env = app_on(
         &sshd,
         "              configure:
                 implementation: {primary: 'id -un; echo $SUDO_USER:$STATED', operation_host: HOST, environment: {STATED: a b}}
@@ -313,7 +318,7 @@ fn executors_are_around_the_commands_of_operations() {
 fn an_executor_of_ones_own_decides_over_a_command() {
     requires!("sshd");
     let sshd = Sshd::start();
-    let env = ensemble(&sshd, "              create: 'true'\n");
+    let env = app_on(&sshd, "              create: 'true'\n");
     env.write(
         "executors/never",
         "#!/bin/sh\necho '{\"error\": \"not today\"}'\n",

@@ -2,13 +2,10 @@
 
 use serde_json::Value as Json;
 
+use super::drafts::{Draft, ensemble};
 use super::support::TestEnv;
 
-const HEAD: &str = "apiVersion: unfurl/v1.0.0
-kind: Ensemble
-spec:
-  service_template:
-    tosca_definitions_version: tosca_simple_unfurl_1_0_0
+const TYPES: &str = "
     interface_types:
       Ops: {operations: {backup: {}, note: {}, change: {}}}
       More: {operations: {backup: {}}}
@@ -33,20 +30,28 @@ spec:
             configure: echo {{ SELF.port }} >> configured
             delete: echo {{ '.name' | eval }} >> deleted
     topology_template:
+      <topology>
 ";
+
+/// An ensemble with this topology.
+fn with_types(topology: &str) -> Draft {
+    ensemble(TYPES).with("topology", topology)
+}
 
 /// Two databases, of which the second needs the first.
 fn two() -> TestEnv {
-    TestEnv::with_ensemble(&format!(
-        "{HEAD}      node_templates:
-        db: {{type: Db}}
-        app: {{type: Db, properties: {{port: 90}}, requirements: [{{dependency: db}}]}}
-      workflows:
-        greet:
-          steps:
-            one: {{target: app, activities: [{{call_operation: Ops.note}}]}}
-"
-    ))
+    with_types(
+        "
+            node_templates:
+              db: {type: Db}
+              app: {type: Db, properties: {port: 90}, requirements: [{dependency: db}]}
+            workflows:
+              greet:
+                steps:
+                  one: {target: app, activities: [{call_operation: Ops.note}]}
+            ",
+    )
+    .env()
 }
 
 fn deployed() -> TestEnv {
@@ -151,7 +156,14 @@ fn a_standard_operation_needs_no_interface() {
 
 #[test]
 fn an_operation_that_two_interfaces_have_must_be_named_in_full() {
-    let text = format!("{HEAD}      node_templates:\n        db: {{type: Db}}\n").replace(
+    let text = with_types(
+        "
+            node_templates:
+              db: {type: Db}
+            ",
+    )
+    .build()
+    .replace(
         "          Standard:\n",
         "          More: {type: More, operations: {backup: echo more}}\n          Standard:\n",
     );
@@ -229,14 +241,13 @@ fn what_is_to_run_on_another_host_does_not_run_on_this_one() {
         ),
         ("{primary: Cmd, operation_host: ORCHESTRATOR}", true),
     ] {
-        let env = TestEnv::with_ensemble(&format!(
-            "{HEAD}      node_templates:
-        a:
-          type: tosca.nodes.Root
-          interfaces:
-            Standard: {{configure: {{implementation: {implementation}, inputs: {{cmd: touch ran}}}}}}
-"
-        ));
+        let env = with_types("
+                node_templates:
+                  a:
+                    type: tosca.nodes.Root
+                    interfaces:
+                      Standard: {configure: {implementation: <implementation>, inputs: {cmd: touch ran}}}
+                ").with("implementation", implementation).env();
         let job = env.unfurl(["deploy", "--approve"]);
         assert_eq!(
             env.work().join("ran").exists(),
@@ -275,7 +286,13 @@ fn the_ensemble_is_named_by_an_option() {
     let env = TestEnv::new();
     env.write(
         "deep/ensemble.yaml",
-        &format!("{HEAD}      node_templates:\n        db: {{type: Db}}\n"),
+        &with_types(
+            "
+                node_templates:
+                  db: {type: Db}
+                ",
+        )
+        .build(),
     );
     env.unfurl(["run", "-a", "--ensemble", "deep", "--", "touch", "here"])
         .succeeds();

@@ -2,36 +2,32 @@
 
 use std::fs;
 
+use super::drafts::ensemble;
 use super::hosts::sshd::{Sshd, user};
 use super::support::TestEnv;
 
 /// An instance whose operation is a task, with these inputs.
-fn ensemble(inputs: &str, more: &str) -> TestEnv {
-    TestEnv::with_ensemble(&format!(
-        "apiVersion: unfurl/v1.0.0
-kind: Ensemble
-spec:
-  service_template:
-    tosca_definitions_version: tosca_simple_unfurl_1_0_0
-    node_types:
-      App:
-        derived_from: tosca.nodes.Root
-        properties: {{secret: {{type: string, default: hunter2hunter2, metadata: {{sensitive: true}}}}}}
-        attributes: {{told: {{type: string}}}}
-      Machine:
-        derived_from: tosca.nodes.Root
-        capabilities: {{endpoint: {{type: unfurl.capabilities.Endpoint.SSH}}}}
-    topology_template:
-{more}      node_templates:
-        app:
-          type: App
-          interfaces:
-            Standard:
-              configure:
-                implementation: Task
-                inputs: {{{inputs}}}
-"
-    ))
+fn app_with(inputs: &str, more: &str) -> TestEnv {
+    ensemble("
+            node_types:
+              App:
+                derived_from: tosca.nodes.Root
+                properties: {secret: {type: string, default: hunter2hunter2, metadata: {sensitive: true}}}
+                attributes: {told: {type: string}}
+              Machine:
+                derived_from: tosca.nodes.Root
+                capabilities: {endpoint: {type: unfurl.capabilities.Endpoint.SSH}}
+            topology_template:
+              <more>
+              node_templates:
+                app:
+                  type: App
+                  interfaces:
+                    Standard:
+                      configure:
+                        implementation: Task
+                        inputs: {<inputs>}
+            ").with("more", more).with("inputs", inputs).env()
 }
 
 /// Two machines of a server, `one` and `two`.
@@ -52,7 +48,7 @@ fn machines(sshd: &Sshd) -> String {
 
 /// An ensemble with two machines.
 fn over(sshd: &Sshd, inputs: &str) -> TestEnv {
-    let env = ensemble(inputs, "");
+    let env = app_with(inputs, "");
     let text = env.read("ensemble.yaml");
     let machines = machines(sshd);
     let at = "      node_templates:\n";
@@ -80,7 +76,7 @@ fn nothing_is_done_again(env: &TestEnv) {
 
 #[test]
 fn a_task_without_hosts_is_an_operation() {
-    let env = ensemble(
+    let env = app_with(
         "task: greet, arguments: {who: you, secret: {eval: .::secret}}, \
          resultTemplate: {attributes: {told: \"{{ results['<local-only>'] }}\"}}",
         "",
@@ -189,7 +185,7 @@ fn a_task_that_fails_on_a_host_fails_the_operation() {
 
 #[test]
 fn a_task_has_nobody_to_ask() {
-    let env = ensemble("task: ask", "");
+    let env = app_with("task: ask", "");
     env.write(
         "tasks.yaml",
         "tasks:\n  ask:\n    steps:\n    - prompt: Really?\n    - local: touch done\n",
@@ -201,7 +197,7 @@ fn a_task_has_nobody_to_ask() {
 
 #[test]
 fn a_task_that_is_not_there_is_told_before_anything_runs() {
-    let env = ensemble("task: gret", "");
+    let env = app_with("task: gret", "");
     env.unfurl(["deploy", "--approve"])
         .exits(64)
         .says(&["there is no `tasks.yaml`"]);
@@ -226,7 +222,7 @@ fn a_step_of_a_workflow_calls_a_task() {
               target: app
               activities: [{call_operation: Standard.configure}]
 ";
-    let env = ensemble("task: sweep, file: ops/tasks.yaml", more);
+    let env = app_with("task: sweep, file: ops/tasks.yaml", more);
     env.write(
         "ops/tasks.yaml",
         "tasks:\n  sweep:\n    steps:\n    - local: touch swept; pwd\n",

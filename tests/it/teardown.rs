@@ -3,13 +3,8 @@
 
 use serde_json::Value as Json;
 
+use super::drafts::{ensemble, text};
 use super::support::{Run, TestEnv};
-
-const HEAD: &str = "apiVersion: unfurl/v1.0.0
-kind: Ensemble
-spec:
-  service_template:
-";
 
 /// Types whose instances tell in the file `order` what happens to them.
 const TYPES: &str = "    node_types:
@@ -21,11 +16,21 @@ const TYPES: &str = "    node_types:
             delete: 'echo drop {{ \".name\" | eval }} >> \"$DONE\"'
 ";
 
-fn ensemble(nodes: &str) -> TestEnv {
+fn with_nodes(nodes: &str) -> TestEnv {
     let env = TestEnv::new();
     let done = env.work().join("order").to_string_lossy().into_owned();
     let env = env.variable("DONE", &done);
-    let text = format!("{HEAD}{TYPES}    topology_template:\n      node_templates:\n{nodes}");
+    let text = ensemble(
+        "
+            <types>
+            topology_template:
+              node_templates:
+                <nodes>
+            ",
+    )
+    .with("types", TYPES)
+    .with("nodes", nodes)
+    .build();
     env.write("ensemble.yaml", &text);
     env
 }
@@ -52,7 +57,7 @@ fn status(env: &TestEnv, name: &str) -> Json {
 
 /// Deploys; gives what a teardown then did, and what it said.
 fn deployed(nodes: &str) -> TestEnv {
-    let env = ensemble(nodes);
+    let env = with_nodes(nodes);
     job(&env, &["deploy"]).succeeds();
     env
 }
@@ -128,19 +133,30 @@ fn what_stands_for_another_is_read_only() {
     let env = TestEnv::new();
     let done = env.work().join("order").to_string_lossy().into_owned();
     let env = env.variable("DONE", &done);
-    let other = format!(
-        "{HEAD}{TYPES}    topology_template:\n      node_templates:\n        shared: {{type: Told}}\n"
-    );
+    let other = ensemble(
+        "
+            <types>
+            topology_template:
+              node_templates:
+                shared: {type: Told}
+            ",
+    )
+    .with("types", TYPES)
+    .build();
     env.write("other/ensemble.yaml", &other);
     job(&env, &["deploy", "other"]).succeeds();
-    let own = format!(
-        "{HEAD}{TYPES}    topology_template:
-      node_templates:
-        it: {{type: Told, imported: 'other:shared'}}
-        own: {{type: Told, requirements: [{{dependency: it}}]}}
-environment: {{external: {{other: {{manifest: {{file: other/ensemble.yaml}}}}}}}}
-"
-    );
+    let own = ensemble(
+        "
+            <types>
+            topology_template:
+              node_templates:
+                it: {type: Told, imported: 'other:shared'}
+                own: {type: Told, requirements: [{dependency: it}]}
+            ",
+    )
+    .with("types", TYPES)
+    .build()
+        + "environment: {external: {other: {manifest: {file: other/ensemble.yaml}}}}\n";
     env.write("ensemble.yaml", &own);
     job(&env, &["deploy"]).succeeds();
     let run =
@@ -201,12 +217,11 @@ fn an_instance_whose_create_failed_is_removed() {
         ),
     ] {
         for operation in ["create", "configure", "start"] {
-            let env = ensemble(&format!(
-                "        a:
-          type: tosca.nodes.Root
-          interfaces: {{Standard: {{{operation}: {command}, delete: 'echo drop >> \"$DONE\"'}}}}
-"
-            ));
+            let env = with_nodes(&text(r#"
+                    a:
+                      type: tosca.nodes.Root
+                      interfaces: {Standard: {<operation>: <command>, delete: 'echo drop >> "$DONE"'}}
+                    "#).with("operation", operation).with("command", command).build());
             job(&env, &["deploy"]).exits(64);
             let run = teardown(&env, &[]);
             assert_eq!(order(&env), expected, "{operation}: {command}: {run}");
@@ -221,7 +236,7 @@ fn an_instance_whose_create_failed_is_removed() {
 
 #[test]
 fn what_was_created_before_a_later_operation_failed_is_removed() {
-    let env = ensemble(
+    let env = with_nodes(
         "        a:
           type: tosca.nodes.Root
           interfaces: {Standard: {create: echo made, configure: 'exit 1', delete: 'echo drop >> \"$DONE\"'}}
@@ -248,7 +263,7 @@ fn what_a_check_found_is_not_removed_when_its_configuration_fails() {
             Standard: {configure: '{{ SELF.x }}', delete: 'echo drop >> \"$DONE\"'}
       inputs: {x: {type: string, default: 'true'}}
 ";
-    let env = ensemble(nodes);
+    let env = with_nodes(nodes);
     job(&env, &["deploy", "--check"]).succeeds();
     job(&env, &["deploy", "--force", "--var", "input_x", "exit 1"]);
     let run = teardown(&env, &[]);
@@ -301,7 +316,7 @@ fn a_deploy_after_a_teardown_does_all_that_the_first_one_did() {
             if ends.is_empty() {
                 continue;
             }
-            let env = ensemble(&format!(
+            let env = with_nodes(&format!(
                 "        a: {{type: tosca.nodes.Root, interfaces: {{Standard: {{{}{ends}}}}}}}\n",
                 chosen.join(", ")
             ));
@@ -314,7 +329,7 @@ fn a_deploy_after_a_teardown_does_all_that_the_first_one_did() {
 
 #[test]
 fn relationships_come_back_too() {
-    let env = ensemble(
+    let env = with_nodes(
         "        a: {type: Told}
         b:
           type: Told
@@ -347,26 +362,32 @@ fn what_stands_in_for_a_template_comes_back_too() {
     let types = types.concat();
     env.write(
         "inner.yaml",
-        &format!(
-            "tosca_definitions_version: tosca_simple_unfurl_1_0_0
-{types}  Outer: {{derived_from: Told}}
-topology_template:
-  root: {{node: two}}
-  node_templates:
-    one: {{type: Told}}
-    two: {{type: Outer, requirements: [{{dependency: one}}]}}
-"
-        ),
+        &text(
+            "
+                tosca_definitions_version: tosca_simple_unfurl_1_0_0
+                <types>
+                  Outer: {derived_from: Told}
+                topology_template:
+                  root: {node: two}
+                  node_templates:
+                    one: {type: Told}
+                    two: {type: Outer, requirements: [{dependency: one}]}
+                ",
+        )
+        .with("types", types)
+        .build(),
     );
     env.write(
         "ensemble.yaml",
-        &format!(
-            "{HEAD}    imports: [{{file: inner.yaml}}]
-    topology_template:
-      node_templates:
-        it: {{type: Outer, directives: [substitute]}}
-"
-        ),
+        &ensemble(
+            "
+                imports: [{file: inner.yaml}]
+                topology_template:
+                  node_templates:
+                    it: {type: Outer, directives: [substitute]}
+                ",
+        )
+        .build(),
     );
     job(&env, &["deploy"]).succeeds();
     let first = order(&env);
@@ -380,7 +401,7 @@ topology_template:
 
 #[test]
 fn a_protected_instance_is_not_made_again() {
-    let env = ensemble(
+    let env = with_nodes(
         "        a: {type: Told, directives: [protected]}
         b: {type: Told, requirements: [{dependency: a}]}
 ",
@@ -394,7 +415,7 @@ fn a_protected_instance_is_not_made_again() {
 
 #[test]
 fn what_is_discovered_is_discovered_again() {
-    let env = ensemble(
+    let env = with_nodes(
         "        a:
           type: tosca.nodes.Root
           directives: [discover]
@@ -434,7 +455,7 @@ fn instances_that_a_task_adds_go_with_it_and_come_back() {
                   resultTemplate: [{name: part, readyState: absent}]
         part: {type: Told, directives: [dependent]}
 ";
-    let env = ensemble(nodes);
+    let env = with_nodes(nodes);
     job(&env, &["deploy"]).succeeds();
     let first = order(&env);
     assert_eq!(first, ["make boss"]);
@@ -490,7 +511,7 @@ fn dependents_go_first_and_independent_ones_at_the_same_time() {
             )
         })
         .collect();
-    let env = ensemble(&nodes.concat());
+    let env = with_nodes(&nodes.concat());
     job(&env, &["deploy", "--parallel", "16"]).succeeds();
     for (command, word) in [("stop", "stop"), ("teardown", "delete")] {
         job(&env, &[command, "--parallel", "16"]).succeeds();
