@@ -4,6 +4,7 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 
+use super::drafts;
 use super::support::{Run, TestEnv};
 
 /// An ensemble with these node templates.
@@ -398,20 +399,15 @@ fn an_answer_that_cannot_be_written_is_an_error() {
 #[test]
 fn a_secret_is_not_told_by_the_error_of_what_was_given_it() {
     let node = |run: &str| {
-        format!(
-            "apiVersion: unfurl/v1.0.0
-kind: Ensemble
-spec:
-  service_template:
-    node_types: {{N: {{derived_from: tosca.nodes.Root, properties: {{pw: {{type: string, metadata: {{sensitive: true}}}}}}}}}}
-    topology_template:
-      node_templates:
-        r:
-          type: N
-          properties: {{pw: TOPSEKRET}}
-          interfaces: {{Standard: {{configure: {{implementation: Template, inputs: {{run: {{a: {run}}}}}}}}}}}
-"
-        )
+        drafts::ensemble("
+                node_types: {N: {derived_from: tosca.nodes.Root, properties: {pw: {type: string, metadata: {sensitive: true}}}}}
+                topology_template:
+                  node_templates:
+                    r:
+                      type: N
+                      properties: {pw: TOPSEKRET}
+                      interfaces: {Standard: {configure: {implementation: Template, inputs: {run: {a: <run>}}}}}
+                ").with("run", run).build()
     };
     for run in [
         "{eval: {file: {eval: '::r::pw'}}, select: contents}",

@@ -29,6 +29,12 @@ pub(crate) fn topology(topology: &str) -> Draft {
     ensemble(&format!("topology_template:\n{topology}"))
 }
 
+/// An ensemble with these node templates.
+pub(crate) fn nodes(node_templates: &str) -> Draft {
+    let nodes = indented(node_templates, "  ");
+    topology(&format!("node_templates:\n{nodes}"))
+}
+
 /// Any other text.
 pub(crate) fn text(text: &str) -> Draft {
     Draft(indented(text, ""))
@@ -91,7 +97,7 @@ fn indented(text: &str, indentation: &str) -> String {
 
 #[test]
 fn a_draft_is_indented_and_has_its_values() {
-    let nodes = "
+    let others = "
         a: {type: <type>}
         b:
 
@@ -104,7 +110,7 @@ fn a_draft_is_indented_and_has_its_values() {
           c: {type: <type>}
         ",
     );
-    let built = draft.with("nodes", nodes).with("type", "T").build();
+    let built = draft.with("nodes", others).with("type", "T").build();
     let expected = "    topology_template:
       node_templates:
         a: {type: T}
@@ -114,6 +120,13 @@ fn a_draft_is_indented_and_has_its_values() {
         c: {type: T}
 ";
     assert_eq!(built, format!("{HEAD}{expected}"));
+    let node = "        a: {type: T}\n";
+    let expected = topology("node_templates: {a: {type: T}}").build();
+    let built = nodes(node).build();
+    assert_eq!(
+        built,
+        expected.replace(" {a: {type: T}}", "\n        a: {type: T}")
+    );
     assert_eq!(text("echo <a b> > c").build(), "echo <a b> > c\n");
 }
 

@@ -2,7 +2,6 @@
 //!
 //! The loop is short; `UNFURL_LOOPS=full` makes it long.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::io::Read as _;
 use std::os::unix::process::ExitStatusExt as _;
@@ -14,26 +13,28 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value as Json;
 
+use super::drafts::{self, text};
 use super::support::{Run, Started, TestEnv, is_full};
-
-const HEAD: &str = "apiVersion: unfurl/v1.0.0
-kind: Ensemble
-spec:
-  service_template:
-    tosca_definitions_version: tosca_simple_unfurl_1_0_0
-    topology_template:
-      node_templates:
-";
 
 /// A node with a command, and what it requires.
 fn node(name: &str, command: &str, requires: Option<&str>) -> String {
-    let required = requires.map(|it| format!("          requirements: [{{dependency: {it}}}]\n"));
-    format!(
-        "        {name}:\n          type: tosca.nodes.Root\n{}          interfaces:\n            \
-         Standard:\n              configure:\n                implementation: Shell\n                \
-         inputs: {{command: {command:?}}}\n",
-        required.unwrap_or_default()
-    )
+    let draft = text(
+        "
+        <name>:
+          type: tosca.nodes.Root
+          <requires>
+          interfaces:
+            Standard:
+              configure:
+                implementation: Shell
+                inputs: {command: <command>}
+        ",
+    );
+    let required = text("requirements: [{dependency: <it>}]");
+    let required = requires.map(|it| required.with("it", it).build());
+    let draft = draft.with("requires", required.unwrap_or_default());
+    let draft = draft.with("name", name);
+    draft.with("command", format!("{command:?}")).build()
 }
 
 /// Three nodes, each requiring the one before; the second has the command.
@@ -43,7 +44,7 @@ fn three(command: &str) -> TestEnv {
         node("second", command, Some("first")),
         node("third", "echo third > third", Some("second")),
     ];
-    TestEnv::with_ensemble(&format!("{HEAD}{}", nodes.concat()))
+    drafts::nodes(&nodes.concat()).env()
 }
 
 fn status(env: &TestEnv, name: &str) -> Json {
@@ -180,14 +181,8 @@ fn a_job_that_waits_for_an_answer_is_interrupted_as_if_declined() {
 
 #[test]
 fn a_job_is_interrupted_while_it_plans() {
-    let text = format!(
-        "{HEAD}{}",
-        node(
-            "a",
-            "echo {{ lookup('pipe', 'echo > asked; sleep 300') }}",
-            None
-        )
-    );
+    let asking = "echo {{ lookup('pipe', 'echo > asked; sleep 300') }}";
+    let text = drafts::nodes(&node("a", asking, None)).build();
     for command in ["deploy", "plan"] {
         let env = TestEnv::with_ensemble(&text);
         let mut arguments = vec!["--allow", "pipe", command];
@@ -229,17 +224,17 @@ fn what_a_job_runs_takes_signals_as_usual() {
 
 /// An ensemble of twenty tasks in four rows of five.
 fn twenty() -> String {
-    let mut text = HEAD.to_owned();
+    let mut nodes = String::new();
     for row in 0..4 {
         for place in 0..5 {
             let name = format!("n{row}{place}");
             let command = format!("echo {name} >> ran; sleep 0.0{place}");
             let before = format!("n{}{place}", row - 1_i32);
             let before = (row > 0).then_some(before);
-            write!(text, "{}", node(&name, &command, before.as_deref())).unwrap();
+            nodes.push_str(&node(&name, &command, before.as_deref()));
         }
     }
-    text
+    drafts::nodes(&nodes).build()
 }
 
 /// What a deploy leaves, without what tells when it was.

@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use super::drafts::{Draft, text, topology};
+use super::drafts::{self, text, topology};
 use super::support::TestEnv;
 
 /// Two nodes; `after` runs once `before` is there, and says so with the command given.
@@ -29,14 +29,6 @@ fn two_nodes(command: &str) -> String {
     )
     .with("command", format!("{command:?}"))
     .build()
-}
-
-fn nodes_of(nodes: &[String]) -> Draft {
-    let text = "
-        node_templates:
-          <nodes>
-        ";
-    topology(text).with("nodes", nodes.concat())
 }
 
 fn status(env: &TestEnv, name: &str) -> Json {
@@ -187,7 +179,7 @@ fn the_record_is_the_same_however_many_tasks_run_at_the_same_time() {
                 text(node).with("n", number).build()
             })
             .collect();
-        let env = nodes_of(&nodes).env();
+        let env = drafts::nodes(&nodes.concat()).env();
         let start = ["--starttime", "2024-05-06-07-08-09", "--parallel", parallel];
         env.unfurl(["deploy", "--approve"].iter().chain(&start))
             .succeeds();
@@ -216,7 +208,7 @@ fn told_nodes(nodes: &[(&str, &str)]) -> String {
                 ").with("name", name).with("more", more).build()
     });
     let nodes: Vec<String> = nodes.collect();
-    nodes_of(&nodes).build()
+    drafts::nodes(&nodes.concat()).build()
 }
 
 #[test]
@@ -322,14 +314,7 @@ fn instances_that_read_each_other_do_not_hold_a_job_for_ever() {
         .build()
     };
     let nodes = node("a", "b") + &node("b", "a");
-    let env = topology(
-        "
-            node_templates:
-              <nodes>
-            ",
-    )
-    .with("nodes", nodes)
-    .env();
+    let env = drafts::nodes(&nodes).env();
     for arguments in [
         &["deploy", "--approve"][..],
         &["deploy", "--approve", "--force"],

@@ -2,6 +2,7 @@
 
 use serde_json::Value as Json;
 
+use super::drafts::{ensemble, text};
 use super::support::TestEnv;
 
 fn planned(env: &TestEnv) -> Vec<String> {
@@ -205,15 +206,18 @@ spec:
     let env = TestEnv::new();
     env.write(
         "unfurl.yaml",
-        &format!(
-            "apiVersion: unfurl/v1.0.0
-kind: Project
-ensembles: [{{alias: nets, file: net/ensemble.yaml}}]
-environments:
-  defaults:
-    external: {{{external}}}
-"
-        ),
+        &text(
+            "
+                apiVersion: unfurl/v1.0.0
+                kind: Project
+                ensembles: [{alias: nets, file: net/ensemble.yaml}]
+                environments:
+                  defaults:
+                    external: {<external>}
+                ",
+        )
+        .with("external", external)
+        .build(),
     );
     env.write(
         "net/ensemble.yaml",
@@ -338,23 +342,26 @@ fn what_is_missing_in_another_ensemble_is_told_with_its_place() {
 #[test]
 fn values_of_another_ensemble_are_as_its_schema_says() {
     let ensemble = |select: &str| {
-        let env = TestEnv::with_ensemble(&format!(
-            "apiVersion: unfurl/v1.0.0
-kind: Ensemble
-environment:
-  external:
-    other:
-      manifest: {{file: other.yaml}}
-      instance: it
-      schema: {{number: {{type: number}}, more: {{default: fallback}}}}
-spec:
-  service_template:
-    tosca_definitions_version: tosca_simple_unfurl_1_0_0
-    topology_template:
-      outputs: {{o: {{value: {{eval: {{external: other}}, select: {select}}}}}}}
-      node_templates: {{}}
-"
-        ));
+        let env = text(
+            "
+                apiVersion: unfurl/v1.0.0
+                kind: Ensemble
+                environment:
+                  external:
+                    other:
+                      manifest: {file: other.yaml}
+                      instance: it
+                      schema: {number: {type: number}, more: {default: fallback}}
+                spec:
+                  service_template:
+                    tosca_definitions_version: tosca_simple_unfurl_1_0_0
+                    topology_template:
+                      outputs: {o: {value: {eval: {external: other}, select: <select>}}}
+                      node_templates: {}
+                ",
+        )
+        .with("select", select)
+        .env();
         env.write(
             "other.yaml",
             "{apiVersion: unfurl/v1.0.0, kind: Ensemble, spec: {instances: {it: {attributes: {number: x, text: y}}}}}",
@@ -384,23 +391,17 @@ fn ensembles_that_use_each_other_are_read_once() {
 
 /// An ensemble with decorators, and a file of types that has one too.
 fn with_decorators(decorators: &str) -> TestEnv {
-    let env = TestEnv::with_ensemble(&format!(
-        "apiVersion: unfurl/v1.0.0
-kind: Ensemble
-spec:
-  service_template:
-    tosca_definitions_version: tosca_simple_unfurl_1_0_0
-    imports: [types.yaml]
-    decorators:
-{decorators}
-    topology_template:
-      outputs: {{a: {{value: {{eval: '::a::p'}}}}, b: {{value: {{eval: '::b::s'}}}}, q: {{value: {{eval: '::a::q'}}}}, c: {{value: {{eval: '::c::s'}}}}}}
-      node_templates:
-        b: {{type: N, properties: {{p: own}}}}
-        a: {{type: N}}
-        c: {{type: M, properties: {{p: own}}}}
-"
-    ));
+    let env = ensemble("
+            imports: [types.yaml]
+            decorators:
+              <decorators>
+            topology_template:
+              outputs: {a: {value: {eval: '::a::p'}}, b: {value: {eval: '::b::s'}}, q: {value: {eval: '::a::q'}}, c: {value: {eval: '::c::s'}}}
+              node_templates:
+                b: {type: N, properties: {p: own}}
+                a: {type: N}
+                c: {type: M, properties: {p: own}}
+            ").with("decorators", decorators).env();
     env.write(
         "types.yaml",
         "tosca_definitions_version: tosca_simple_unfurl_1_0_0

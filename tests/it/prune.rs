@@ -2,7 +2,7 @@
 
 use serde_json::Value as Json;
 
-use super::drafts::{ensemble, text, topology};
+use super::drafts::{self, ensemble, text, topology};
 use super::support::{Run, TestEnv};
 
 /// A template that tells in the file `order` that it is deleted.
@@ -25,11 +25,7 @@ fn model(nodes: &[String]) -> String {
     if written.is_empty() {
         return topology("node_templates: {}").build();
     }
-    let text = "
-        node_templates:
-          <nodes>
-        ";
-    topology(text).with("nodes", written).build()
+    drafts::nodes(&written).build()
 }
 
 /// An ensemble whose model is in a file of its own, so that it can be changed.
