@@ -97,16 +97,6 @@ fn picture(topology: &Topology) -> Picture {
 }
 
 impl Ran {
-    /// The targets and operations in the order in which they ended.
-    pub(super) fn times_in_order(&self) -> Vec<String> {
-        let mut times: Vec<_> = self.times.iter().collect();
-        times.sort_by_key(|(_, _, ended)| *ended);
-        let words = times
-            .iter()
-            .map(|(step, ..)| format!("{} {}", step.target, step.operation));
-        words.collect()
-    }
-
     /// The steps that ended in a way, sorted.
     pub(super) fn with(&self, end: End) -> Vec<&Step> {
         let mut all: Vec<&Step> = self
