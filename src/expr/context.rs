@@ -178,11 +178,6 @@ impl Inputs {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An input as it is written, for those who evaluate it with variables of their own.
-    pub fn raw(&self, name: &str) -> Option<&Value> {
-        self.raw.get(name)
-    }
-
     /// The names, in the order of the text.
     pub fn names(&self) -> impl Iterator<Item = &Arc<str>> {
         self.raw.keys()

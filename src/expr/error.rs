@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::diagnostic::{Diagnostic, Span};
+use crate::diagnostic::Diagnostic;
 use crate::value::{Handle, Secrets};
 
 use super::reads::Reads;
@@ -172,11 +172,6 @@ impl Error {
             Self::Within { trail, .. } => trail,
             _ => &[],
         }
-    }
-
-    /// Says what is wrong, with the place of the text the expression is in.
-    pub fn diagnostic(&self, span: Span) -> Diagnostic {
-        self.explain(Diagnostic::error(self).label(span, "evaluated here"))
     }
 
     /// Adds what to do about it.

@@ -80,13 +80,6 @@ impl Equivalent<Slot> for SlotRef<'_> {
 }
 
 impl Memo {
-    /// The attributes that reads depend on, directly and through other attributes, at most `cap`:
-    /// entities in the order of first access, and so the attributes of each. An attribute whose
-    /// value as a whole nobody asked for is left out.
-    pub fn closure(&self, reads: &Reads, cap: usize) -> Vec<(Handle, Arc<str>, Value)> {
-        self.closure_with(reads, cap, &mut |_, _| None)
-    }
-
     /// As [`Memo::closure`], with someone to ask for values nobody asked for before.
     pub(super) fn closure_with(
         &self,

@@ -27,6 +27,16 @@ pub enum PlaceError {
     HostKey(Arc<fs::Error>),
 }
 
+impl PlaceError {
+    /// Says what to do about it, where that is known.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Host(error) => error.hint(),
+            _ => None,
+        }
+    }
+}
+
 impl From<Refused> for PlaceError {
     fn from(refused: Refused) -> Self {
         Self::Config(Arc::new(refused))

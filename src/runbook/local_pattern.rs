@@ -45,11 +45,6 @@ impl LocalPattern {
         Ok(Self(text.to_owned()))
     }
 
-    /// What is written.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
     /// Where the file or folder of a host goes. Of `several` hosts each has a folder of its own
     /// below a path that does not tell them apart. A path that ends with `/`, `.` or `..` is a
     /// folder into which it goes under its own name.

@@ -56,12 +56,10 @@ mod workflow_read;
 pub use check::check_output;
 pub use condition::all_hold;
 pub use definition::{
-    AttributeDecl, DataKind, Occurrences, Property, PropertyDef, Rule,
-    ScalarKind, Schema, TypeInfo, TypeKey,
+    AttributeDecl, DataKind, Occurrences, Property, PropertyDef, Rule, ScalarKind, Schema,
+    TypeInfo, TypeKey,
 };
-pub use entity::{
-    CapabilityTemplate, DataType, NodeType, Reference, RequirementDef,
-};
+pub use entity::{CapabilityTemplate, DataType, NodeType, Reference, RequirementDef};
 pub use keys::service_template_keys;
 pub use load::{ImportRequest, Imported, Importer, NoImports};
 pub use operation::{

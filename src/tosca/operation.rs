@@ -79,11 +79,6 @@ impl Operations {
         self.interfaces.values().map(|interface| &**interface)
     }
 
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.iter().next().is_none()
-    }
-
     /// The connections that the operations need, each once: names of relationship types.
     pub fn connection_types(&self) -> Vec<&TypeName> {
         let mut types: Vec<&TypeName> = Vec::new();
@@ -289,11 +284,6 @@ impl Artifact {
     /// Whether an operation states it in place: then nobody has named it.
     pub fn is_in_place(&self) -> bool {
         is_in_place(&self.name)
-    }
-
-    /// One of its other keys, such as `intent`, as text.
-    pub fn field(&self, key: &str) -> Option<&str> {
-        self.fields.get(key).and_then(Value::as_str)
     }
 }
 

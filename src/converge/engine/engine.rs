@@ -283,23 +283,9 @@ impl Engine {
         self.wake(owner);
     }
 
-    /// Lets no further state begin. What runs comes to its end.
-    pub fn stop(&mut self) {
-        self.phase = Phase::Done;
-        self.put_off.clear();
-        if self.doing.is_none() {
-            self.clear_stack();
-        }
-    }
-
     /// The results so far, in the order in which they came.
     pub fn results(&self) -> &[StateResult] {
         &self.results[..self.ahead.certain(self.results.len())]
-    }
-
-    /// The state of a machine's chunks.
-    pub fn low(&self) -> &Low {
-        &self.low
     }
 
     fn doing_of(&mut self, owner: Owner) -> Option<&mut Doing> {

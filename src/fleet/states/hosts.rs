@@ -45,7 +45,10 @@ pub fn choose(
     names
         .into_iter()
         .map(|name| {
-            let refused = |problem: PlaceError| Error::new(ErrorKind::Refused, problem, None);
+            let refused = |problem: PlaceError| {
+                let hint = problem.hint().map(str::to_owned);
+                Error::new(ErrorKind::Refused, problem, hint)
+            };
             let place = known.place(&name, user).map_err(refused)?;
             let data = known.data(&name).and_then(|data| data.as_map().cloned());
             Ok(StateHost {

@@ -184,11 +184,6 @@ impl Inventory {
         self.hosts.contains_key(name)
     }
 
-    /// Whether there is nothing in it.
-    pub fn is_empty(&self) -> bool {
-        self.hosts.is_empty() && self.groups.is_empty()
-    }
-
     /// The data of a host: that of all hosts, that of its groups from the outermost to the
     /// innermost, its own; a later one goes before an earlier one. Groups of one depth count by
     /// `ansible_group_priority`, then by name.
