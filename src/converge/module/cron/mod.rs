@@ -2,10 +2,7 @@
 
 mod crontab;
 mod desired;
-mod file;
-mod functions;
-mod job;
+mod states;
 mod table;
-mod variable;
 
-pub(super) use functions::MODULE;
+pub(super) use states::MODULE;

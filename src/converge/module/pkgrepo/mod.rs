@@ -1,11 +1,7 @@
 //! The `pkgrepo` module: where packages come from (P18).
 
-mod absent;
 mod desired;
 mod entry;
-mod files;
-mod functions;
-mod key;
-mod managed;
+mod states;
 
-pub(super) use functions::MODULE;
+pub(super) use states::MODULE;

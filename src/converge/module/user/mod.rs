@@ -1,11 +1,7 @@
 //! The `user` module: users, their groups, homes and passwords (P23).
 
-mod absent;
-mod create;
 mod desired;
-mod functions;
 mod hash;
-mod present;
-mod steps;
+mod states;
 
-pub(super) use functions::MODULE;
+pub(super) use states::MODULE;
