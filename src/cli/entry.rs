@@ -6,8 +6,8 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 
 use super::arguments::{Cli, Command};
 use super::commands::{
-    commit, explain, export, fact, forward, get, git, git_status, history, job, lock, merge_driver,
-    op, plan, put, reboot, recover, run, run_hosts, shell, state, status, task, validate,
+    commit, explain, export, fact, forward, git, history, hosts, job, lock, merge_driver, op, plan,
+    recover, run, state, status, task, transfer, validate,
 };
 use super::output::{Context, Output};
 use super::route::route;
@@ -103,11 +103,11 @@ fn performed(command: Command, cx: &Context) -> Result<u8, Failure> {
         Command::Discover(args) => job::run(Workflow::Discover, &args.into(), cx),
         Command::Plan(args) => plan::plan(args, cx),
         Command::Run(args) => run::run(args, cx),
-        Command::RunHosts(args) => run_hosts::run_hosts(&args, cx),
-        Command::Put(args) => put::put(&args, cx),
-        Command::Get(args) => get::get(&args, cx),
-        Command::Reboot(args) => reboot::reboot(&args, cx),
-        Command::Shell(args) => shell::shell(&args, cx),
+        Command::RunHosts(args) => hosts::run_hosts(&args, cx),
+        Command::Put(args) => transfer::put(&args, cx),
+        Command::Get(args) => transfer::get(&args, cx),
+        Command::Reboot(args) => hosts::reboot(&args, cx),
+        Command::Shell(args) => hosts::shell(&args, cx),
         Command::Forward(args) => forward::forward(&args, cx),
         Command::Task(args) => task::task(&args, Cli::command, cx),
         Command::State(args) => state::state(&args, cx),
@@ -120,7 +120,7 @@ fn performed(command: Command, cx: &Context) -> Result<u8, Failure> {
         Command::Export(args) => export::export(&args, cx),
         Command::Commit(args) => commit::commit(&args, cx),
         Command::Git(args) => git::git(&args, cx),
-        Command::GitStatus(args) => git_status::git_status(&args, cx),
+        Command::GitStatus(args) => git::git_status(&args, cx),
         Command::MergeDriver(args) => merge_driver::merge_driver(&args, cx),
         Command::Schema { of } => {
             cx.output.json(&schema::schema(of));

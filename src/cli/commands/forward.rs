@@ -2,7 +2,7 @@
 
 use clap::{ArgAction, Args};
 
-use crate::cli::commands::one_host::{OneHost, visit};
+use crate::cli::commands::hosts::{OneHost, visit};
 use crate::cli::output::Context;
 use crate::host::{Endpoint, Forward};
 use crate::ops::Failure;

@@ -3,15 +3,13 @@
 //!
 //! Connects to nothing.
 
-mod error;
-mod login;
 mod resolve;
-mod target;
 
-pub use error::Error;
-pub use login::{Agent, DefaultKeys, Login};
 pub use resolve::Book;
+pub use target::Error;
+pub use target::{Agent, DefaultKeys, Login};
 pub use target::{Target, Via};
 
+mod target;
 #[cfg(test)]
 mod tests;

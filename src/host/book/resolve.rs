@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::error::Error;
-use super::login::{Agent, DefaultKeys, Login};
+use super::target::Error;
+use super::target::{Agent, DefaultKeys, Login};
 use super::target::{Target, Via};
 use crate::host::ssh_config::{
     Config, ForwardAgent, Jump, Local, LookupError, Machine, Options, Proxy, Query, TokenError,

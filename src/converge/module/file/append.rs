@@ -1,15 +1,17 @@
-//! `file.append` and `file.prepend`: lines that a file is to have, at its end or its start.
+//! The states `file.append`, `file.prepend` and `file.accumulated`.
 
 use super::edit::{Edited, open, shown};
 use super::pattern::{Flags, compile};
 use super::source::texts;
 use super::text::{Ends, Shown, is_binary, split_lines};
 use super::work::{Work, folders, is_folder, parent, put};
-use crate::converge::module::command::one;
+use crate::converge::module::command::{one, unchanged};
 use crate::converge::module::step;
-use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict, diff, refuse};
+use crate::converge::{
+    Call, Chunk, Facts, Halt, Mode, Outcome, Requisite, Target, Verdict, diff, refuse,
+};
 use crate::host::change::{Change, Like};
-use crate::value::{Map, REDACTED};
+use crate::value::{Map, REDACTED, Value};
 
 /// Decides `file.append`.
 pub(super) fn append(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
@@ -232,4 +234,84 @@ fn words(line: &str, text: &str) -> Vec<String> {
         words.push(word);
     }
     words
+}
+
+/// Decides `file.accumulated`: it changes nothing by itself.
+pub(super) fn accumulated(call: &Call<'_>, _: &Facts) -> Result<Verdict, Halt> {
+    let file = call.required("filename")?;
+    let Some(text) = call.arg("text") else {
+        return refuse("No text supplied for accumulator");
+    };
+    if !is_wanted(call) {
+        return refuse(format!(
+            "Orphaned accumulator {} in {}:{}",
+            call.name, call.sls, call.id
+        ));
+    }
+    let comment = if items_of(text).is_empty() {
+        String::new()
+    } else {
+        format!(
+            "Accumulator {} for file {file} was charged by text",
+            call.name
+        )
+    };
+    unchanged(comment)
+}
+
+/// Whether a state of files requires or watches this one.
+fn is_wanted(call: &Call<'_>) -> bool {
+    let Some((low, own)) = call.chunk else {
+        return true;
+    };
+    low.chunks.iter().any(|chunk| {
+        &*chunk.state == "file"
+            && chunk.links.iter().any(|link| {
+                matches!(link.kind, Requisite::Require | Requisite::Watch)
+                    && matches!(link.target, Target::Set(set)
+                        if low.sets.get(set as usize).is_some_and(|set| set.contains(&own)))
+            })
+    })
+}
+
+/// Texts as a list; one is a list of one.
+fn items_of(value: &Value) -> Vec<Value> {
+    match value.reveal() {
+        Value::List(items) => items.to_vec(),
+        _ => vec![value.clone()],
+    }
+}
+
+/// What was accumulated for a file, by the name of the accumulator; none if nothing was. The
+/// states that the caller requires or watches come first of all: they are what was charged before.
+pub(super) fn accumulators(call: &Call<'_>, path: &str) -> Option<Value> {
+    let (low, own) = call.chunk?;
+    let mut all = Map::new();
+    let is_charged = |kind| matches!(kind, Requisite::Require | Requisite::Watch);
+    for chunk in low.wanted_by(own, is_charged) {
+        charge(&mut all, chunk, path);
+    }
+    (!all.is_empty()).then(|| Value::map(all))
+}
+
+fn charge(all: &mut Map, chunk: &Chunk, path: &str) {
+    let is_for = |file: &Value| file.as_str() == Some(path);
+    if (&*chunk.state, &*chunk.fun) != ("file", "accumulated")
+        || !chunk.args.get("filename").is_some_and(is_for)
+    {
+        return;
+    }
+    let Some(text) = chunk.args.get("text").filter(|text| !text.is_null()) else {
+        return;
+    };
+    let mut charged = match all.get(&chunk.name).and_then(Value::as_list) {
+        Some(items) => items.clone(),
+        None => Vec::new(),
+    };
+    for text in items_of(text) {
+        if !charged.contains(&text) {
+            charged.push(text);
+        }
+    }
+    all.insert(chunk.name.clone(), Value::list(charged));
 }

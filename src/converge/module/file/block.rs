@@ -1,6 +1,6 @@
 //! `file.blockreplace`: what stands between two markers in a file.
 
-use super::accumulated::accumulators;
+use super::append::accumulators;
 use super::edit::{WORDS, backup_ending, by_lines, is_secret, open, told, verdict};
 use super::pattern::{Flags, compile, is_found};
 use super::source::texts;

@@ -1,8 +1,11 @@
-//! What the functions share that edit a file that is there.
+//! The states that replace or comment lines of a file.
 
-use super::text::{Ends, Shown, split_lines};
+use regex::bytes::Regex;
+
+use super::pattern::{Flags, Replacement, compile, is_found};
+use super::text::{Ends, Shown, decoded, is_binary, split_lines};
 use super::work::{Work, absolute, at, resolved, to};
-use crate::converge::module::command::need;
+use crate::converge::module::command::{need, one, unchanged};
 use crate::converge::module::step;
 use crate::converge::{Call, Facts, Halt, Mode, Outcome, Verdict, diff, refuse};
 use crate::host::change::{Change, Like};
@@ -162,4 +165,308 @@ pub(super) fn told(call: &Call<'_>, difference: String) -> Value {
         Shown::No => Value::Bool(true),
         Shown::Never => Value::str(REDACTED),
     }
+}
+
+/// Decides `file.replace`.
+pub(super) fn replace(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
+    let edited = open(call, facts)?;
+    let Some(before) = edited.bytes.as_deref() else {
+        if call.flag("ignore_if_missing", false) {
+            return unchanged(WORDS.none);
+        }
+        return refuse(format!("{}: file not found", edited.path));
+    };
+    if is_binary(before) {
+        return refuse(format!(
+            "Cannot perform string replacements on a binary file: {}",
+            edited.real
+        ));
+    }
+    let replaced = replaced(call, before)?;
+    let difference = replaced.difference(before);
+    let after = replaced.bytes();
+    let mut steps = Vec::new();
+    if after != before {
+        if let Some(ending) = backup_ending(call) {
+            steps = edited.backup(&ending, facts)?;
+        }
+        steps.push(edited.write(after, is_secret(call)));
+    }
+    let words = Words {
+        would: "Changes would have been made",
+        ..WORDS
+    };
+    Ok(verdict(call, told(call, difference), steps, words))
+}
+
+/// What the file is to contain.
+struct Replaced {
+    text: Vec<u8>,
+    /// What is put before or after it if nothing was found.
+    added: Option<(End, Vec<u8>)>,
+}
+
+enum End {
+    First,
+    Last,
+}
+
+impl Replaced {
+    fn bytes(self) -> Vec<u8> {
+        match self.added {
+            None => self.text,
+            Some((End::First, line)) => [line, self.text].concat(),
+            Some((End::Last, line)) => [self.text, line].concat(),
+        }
+    }
+
+    /// What is added counts as one line, however many it has.
+    fn difference(&self, before: &[u8]) -> String {
+        let (before, text) = (decoded(before), decoded(&self.text));
+        let old = split_lines(&before, Ends::Kept);
+        let mut new = split_lines(&text, Ends::Kept);
+        let line = self.added.as_ref().map(|(end, line)| (end, decoded(line)));
+        match &line {
+            None => {}
+            Some((End::First, line)) => new.insert(0, line),
+            Some((End::Last, line)) => new.push(line),
+        }
+        diff::unified(&old, &new).concat()
+    }
+}
+
+fn replaced(call: &Call<'_>, before: &[u8]) -> Result<Replaced, Halt> {
+    let pattern = call.required("pattern")?;
+    let repl = call.text_or("repl", "None")?;
+    let appends = call.flag("append_if_not_found", false);
+    let prepends = call.flag("prepend_if_not_found", false);
+    if appends && prepends {
+        return refuse("Only one of append and prepend_if_not_found is permitted");
+    }
+    let flags = Flags::of(call, "flags")?;
+    let regex = compile(&pattern, flags)?;
+    let replacement = if call.flag("backslash_literal", false) {
+        Replacement::literal(&repl)
+    } else {
+        Replacement::parse(&repl)?
+    };
+    let count = call.int("count")?.unwrap_or(0);
+    let (mut text, found) = substituted(&regex, &replacement, before, count)?;
+    if found || !(appends || prepends) {
+        return Ok(Replaced { text, added: None });
+    }
+    let other = call.text("not_found_content")?;
+    let content = match &other {
+        Some(other) if !other.is_empty() => other.clone(),
+        _ => repl.clone(),
+    };
+    let is_there = compile(&format!("^{}(?:$|\\r$)", regex::escape(&content)), flags)?;
+    if is_there.is_match(before) {
+        return Ok(Replaced { text, added: None });
+    }
+    let mut line = other.unwrap_or(repl).into_bytes();
+    line.push(b'\n');
+    let end = if prepends { End::First } else { End::Last };
+    if appends && !text.is_empty() && !text.ends_with(b"\n") {
+        text.push(b'\n');
+    }
+    let added = Some((end, line));
+    Ok(Replaced { text, added })
+}
+
+/// The text with so many matches replaced (all, for 0), and whether there was any.
+fn substituted(
+    regex: &Regex,
+    replacement: &Replacement,
+    before: &[u8],
+    count: i64,
+) -> Result<(Vec<u8>, bool), Halt> {
+    replacement.check(regex)?;
+    let most = match usize::try_from(count) {
+        Ok(0) => usize::MAX,
+        Ok(count) => count,
+        // As Python does for a negative number.
+        Err(_) => 0,
+    };
+    let mut after = Vec::with_capacity(before.len());
+    let mut end = 0;
+    let mut found = false;
+    for captures in regex.captures_iter(before).take(most) {
+        let Some(whole) = captures.get(0) else {
+            continue;
+        };
+        found = true;
+        after.extend_from_slice(&before[end..whole.start()]);
+        replacement.expand(&captures, &mut after);
+        end = whole.end();
+    }
+    after.extend_from_slice(&before[end..]);
+    Ok((after, found))
+}
+
+/// The file and whether an expression is in it.
+pub(super) fn has(edited: &Edited, pattern: &str) -> Result<bool, Halt> {
+    Ok(compile(pattern, Flags::MULTI_LINE)?.is_match(edited.there()?))
+}
+
+/// Decides `file.comment`.
+pub(super) fn comment(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
+    let edited = open(call, facts)?;
+    edited.there()?;
+    let written = call.required("regex")?;
+    let sign = call.text_or("char", "#")?;
+    let bare = unanchored(&written);
+    let commented = format!("{sign}{bare}");
+    if !is_uncommented(&edited, &sign, bare)? {
+        if has(&edited, &commented)? {
+            return Ok(done("Pattern already commented"));
+        }
+        if call.flag("ignore_missing", false) {
+            return Ok(done("Pattern not found and ignore_missing set to True"));
+        }
+        return refuse(format!("{bare}: Pattern not found"));
+    }
+    let start = if written.starts_with('^') { "^" } else { "" };
+    let regex = matching(&format!("{start}({})", inner(&written)), &written)?;
+    let words = [
+        "Commented lines successfully",
+        "Expected commented lines not found",
+    ];
+    let rewrite = Rewrite {
+        regex,
+        wanted: &commented,
+        words,
+    };
+    change(call, facts, &edited, &rewrite, |line| {
+        format!("{sign}{line}")
+    })
+}
+
+/// Decides `file.uncomment`.
+pub(super) fn uncomment(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
+    let edited = open(call, facts)?;
+    edited.there()?;
+    let written = call.required("regex")?;
+    let sign = call.text_or("char", "#")?;
+    let open = written.trim_start_matches('^');
+    let uncommented = format!("^[ \\t]*{open}");
+    if !has(&edited, &format!("{sign}[ \\t]*{open}"))? {
+        if has(&edited, &uncommented)? {
+            return Ok(done("Pattern already uncommented"));
+        }
+        return refuse(format!("{written}: Pattern not found"));
+    }
+    let regex = matching(&format!("^{sign}\\s*({})", inner(&written)), &written)?;
+    let words = [
+        "Uncommented lines successfully",
+        "Expected uncommented lines not found",
+    ];
+    let rewrite = Rewrite {
+        regex,
+        wanted: &uncommented,
+        words,
+    };
+    change(call, facts, &edited, &rewrite, |line| {
+        line.trim_start_matches(|it| sign.contains(it)).to_owned()
+    })
+}
+
+fn done(comment: &str) -> Verdict {
+    Verdict::Done(Outcome::same(comment))
+}
+
+/// The expression without a flag in front and without the signs for the ends of a line.
+fn unanchored(written: &str) -> &str {
+    let mut rest = written;
+    for flag in ["(?i)", "(i)", "(?L)", "(?m)", "(?s)", "(?u)", "(?x)"] {
+        if let Some(after) = rest.strip_prefix(flag) {
+            rest = after;
+            break;
+        }
+    }
+    let rest = rest.strip_prefix('^').unwrap_or(rest);
+    rest.strip_suffix('$').unwrap_or(rest)
+}
+
+fn inner(written: &str) -> &str {
+    written.trim_start_matches('^').trim_end_matches('$')
+}
+
+/// An expression that must match from the start of a line.
+fn matching(inner: &str, written: &str) -> Result<Regex, Halt> {
+    let end = if written.ends_with('$') { "$" } else { "" };
+    compile(&format!("\\A(?:{inner}{end})"), Flags::NONE)
+}
+
+/// Whether the expression is at the start of a line, after white space, that does not begin with
+/// the sign.
+fn is_uncommented(edited: &Edited, sign: &str, bare: &str) -> Result<bool, Halt> {
+    let text = edited.there()?;
+    let is_comment = compile(&format!("\\A\\s*{sign}"), Flags::MULTI_LINE)?;
+    let is_line = compile(&format!("\\A\\s*{bare}"), Flags::MULTI_LINE)?;
+    let starts = std::iter::once(0).chain(
+        text.iter()
+            .enumerate()
+            .filter(|(_, byte)| **byte == b'\n')
+            .map(|(at, _)| at + 1),
+    );
+    for start in starts {
+        let rest = &text[start..];
+        if !is_comment.is_match(rest) && is_line.is_match(rest) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Which lines become others.
+struct Rewrite<'a> {
+    regex: Regex,
+    /// What the file has when it is done.
+    wanted: &'a str,
+    /// What is said of success and of failure.
+    words: [&'static str; 2],
+}
+
+fn change(
+    call: &Call<'_>,
+    facts: &Facts,
+    edited: &Edited,
+    rewrite: &Rewrite<'_>,
+    rewritten: impl Fn(&str) -> String,
+) -> Result<Verdict, Halt> {
+    let path = &edited.path;
+    if is_binary(edited.there()?) {
+        return refuse(format!(
+            "Cannot perform string replacements on a binary file: {path}"
+        ));
+    }
+    let before = edited.text()?;
+    let lines = before.split_inclusive('\n');
+    let after: String = lines
+        .map(|line| {
+            if is_found(&rewrite.regex, line) {
+                rewritten(line)
+            } else {
+                line.to_owned()
+            }
+        })
+        .collect();
+    let mut steps = Vec::new();
+    let mut changes = Map::new();
+    if after != before {
+        changes = one("diff", by_lines(before, &after));
+        if let Some(ending) = backup_ending(call) {
+            steps = edited.backup(&ending, facts)?;
+        }
+        steps.push(edited.write(after.clone().into_bytes(), false));
+    }
+    let is_right = compile(rewrite.wanted, Flags::MULTI_LINE)?.is_match(after.as_bytes());
+    let mut apply = Outcome::changed(changes, rewrite.words[usize::from(!is_right)]);
+    apply.result = Some(is_right);
+    let test = Outcome::would(
+        one(path, "updated"),
+        format!("File {path} is set to be updated"),
+    );
+    Ok(Work { test, apply, steps }.verdict(call.mode))
 }

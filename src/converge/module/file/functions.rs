@@ -1,8 +1,8 @@
 //! The functions of the `file` module.
 
 use super::{
-    accumulated, append, block, comment, copying, folder, keyvalue, line, link, managed, presence,
-    recurse, replace, serialize,
+    append, block, copying, edit, folder, keyvalue, line, link, managed, presence, recurse,
+    serialize,
 };
 use crate::converge::{Call, Facts, Function, Halt, Module, Verdict, refuse};
 
@@ -16,7 +16,7 @@ pub(in crate::converge::module) static MODULE: Module = Module {
 
 static FUNCTIONS: &[Function] = &[
     Function::new("absent", presence::absent).irreversible("what was removed is not known"),
-    Function::new("accumulated", accumulated::accumulated).requires("filename text"),
+    Function::new("accumulated", append::accumulated).requires("filename text"),
     Function::new("append", append::append)
         .options(
             "text makedirs source source_hash template sources source_hashes defaults context \
@@ -30,7 +30,7 @@ static FUNCTIONS: &[Function] = &[
              append_newline insert_before_match insert_after_match",
         )
         .irreversible(OVERWRITTEN),
-    Function::new("comment", comment::comment)
+    Function::new("comment", edit::comment)
         .requires("regex")
         .options("char backup ignore_missing")
         .reversed_by("uncomment"),
@@ -90,7 +90,7 @@ static FUNCTIONS: &[Function] = &[
         .requires("source")
         .options("force makedirs")
         .irreversible("what was at the path before is not known"),
-    Function::new("replace", replace::replace)
+    Function::new("replace", edit::replace)
         .requires("pattern repl")
         .options(
             "count flags bufsize append_if_not_found prepend_if_not_found not_found_content \
@@ -114,7 +114,7 @@ static FUNCTIONS: &[Function] = &[
     Function::new("touch", presence::touch)
         .options("atime mtime makedirs")
         .irreversible(OVERWRITTEN),
-    Function::new("uncomment", comment::uncomment)
+    Function::new("uncomment", edit::uncomment)
         .requires("regex")
         .options("char backup")
         .reversed_by("comment"),

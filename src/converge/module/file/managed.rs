@@ -1,6 +1,6 @@
 //! `file.managed`: a file with a content, owners and a mode.
 
-use super::accumulated::accumulators;
+use super::append::accumulators;
 use super::contents::{self, Contents};
 use super::place::{Backup, Body, Desired, Links, NewShown, Parents, place};
 use super::source::{ENVIRONMENT, Picked, Source, context, mode_of, pick, rendered};

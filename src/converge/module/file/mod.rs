@@ -1,16 +1,12 @@
 //! The state module `file`: files, folders and links, and what is in them.
 
-mod accumulated;
 mod append;
 mod block;
-mod comment;
 mod contents;
 mod copying;
 mod edit;
-mod fetch;
 mod folder;
 mod functions;
-mod json;
 mod kept;
 mod keyvalue;
 mod line;
@@ -20,7 +16,6 @@ mod pattern;
 mod place;
 mod presence;
 mod recurse;
-mod replace;
 mod serialize;
 mod source;
 mod text;

@@ -5,8 +5,8 @@ use crate::converge::module::command::{need, one};
 use crate::converge::module::step;
 use sha2::{Digest as _, Sha256};
 
-use super::fetch::{self, Fetch};
 use super::source::Sum;
+use super::source::{self, Fetch};
 use super::text::{MOST_SHOWN, Shown, difference};
 use super::work::{
     Owners, Work, at, base, entered, folders, is_folder, octal, parent, put, resolved, to,
@@ -285,7 +285,7 @@ fn differs(body: &Body, path: &str, facts: &Facts) -> Result<bool, Halt> {
             need(facts, [Fact::Digest(source.clone())])?;
             facts.digest(source)?.unwrap_or_default().to_owned()
         }
-        Body::Web(address, sum) => return fetch::differs(address, sum.as_ref(), path, facts),
+        Body::Web(address, sum) => return source::differs(address, sum.as_ref(), path, facts),
     };
     Ok(facts.digest(path)? != Some(&*desired))
 }
@@ -331,13 +331,13 @@ fn write(desired: &Desired, real: &str, facts: &Facts) -> Result<Vec<Change>, Ha
                 .target(source)?
                 .is_some_and(|entry| entry.size > MOST_SHOWN)
             {
-                return Ok(fetch::steps(&Fetch::Copy(source), real, is_there, &like));
+                return Ok(source::steps(&Fetch::Copy(source), real, is_there, &like));
             }
             facts.content(source)?.unwrap_or_default().to_vec()
         }
         Body::Web(address, sum) => {
             let fetch = Fetch::Web(address, sum.as_ref());
-            return Ok(fetch::steps(&fetch, real, is_there, &like));
+            return Ok(source::steps(&fetch, real, is_there, &like));
         }
     };
     Ok(vec![step::write_hidden(

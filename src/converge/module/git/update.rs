@@ -130,10 +130,8 @@ fn plan(
     local: &Repository,
 ) -> Result<Plan, Box<Outcome>> {
     let fail = |text: String| Err(Box::new(Outcome::failed(text)));
-    let has_it = match has_wanted(desired, wanted, local) {
-        Ok(has_it) => has_it,
-        Err(why) => return fail(why),
-    };
+    let has_it = has_wanted(desired, wanted, local);
+    let has_it = has_it.map_err(|why| Box::new(Outcome::failed(why)))?;
     let target_branch = desired.other_branch(local);
     let base = match target_branch {
         Some(branch) if !local.branches.contains(branch) => Some(&wanted.commit),

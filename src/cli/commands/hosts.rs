@@ -1,0 +1,136 @@
+//! Commands for hosts: a command over several, a shell on one, and a reboot.
+
+use std::io::IsTerminal as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{ArgAction, Args};
+
+use crate::cli::args::format::{HostOutput, duration};
+use crate::cli::args::host::{HostConnection, HostOptions};
+use crate::cli::commands::ad_hoc::run_ad_hoc;
+use crate::cli::output::Context;
+use crate::cli::screen::hosts::HostScreen;
+use crate::fleet::hosts::HostVisit;
+use crate::fleet::tasks::{AdHoc, HostsView as _};
+use crate::ops::{Failure, watch_signals};
+use crate::runbook::{Deed, How, Text};
+
+/// Which host, and how it is reached.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct OneHost {
+    /// The host: `[user@]host[:port]`, or its name in the inventory or the ensemble
+    #[arg(value_name = "HOST")]
+    pub(in crate::cli) host: String,
+    /// A file with hosts; may be given more than once
+    #[arg(long, value_name = "PATH", action = ArgAction::Append)]
+    hosts_file: Vec<PathBuf>,
+    #[command(flatten)]
+    connection: HostConnection,
+}
+
+/// Connects to the host.
+pub(in crate::cli) fn visit(
+    args: &OneHost,
+    is_asked: bool,
+    cx: &Context,
+) -> Result<HostVisit, Failure> {
+    let connection = &args.connection;
+    let known = connection.known_hosts(&args.hosts_file, cx)?;
+    let interrupts = watch_signals();
+    let mut screen = HostScreen::new(&cx.output, HostOutput::Text, interrupts.clone());
+    let mut ask = |question: &_| is_asked.then(|| screen.ask(question)).flatten();
+    let host = (args.host.as_str(), connection.user.as_deref());
+    Ok(HostVisit::begin(host, &known, &interrupts, &mut ask)?)
+}
+
+/// Open a shell on a host
+///
+/// Where the input is a terminal, the shell has one too. Else it reads what this command reads, and
+/// runs it. The exit code is that of the shell, or 1 if the host could not be reached.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct ShellArgs {
+    #[command(flatten)]
+    host: OneHost,
+}
+
+/// Opens a shell; gives the exit code.
+pub(in crate::cli) fn shell(args: &ShellArgs, cx: &Context) -> Result<u8, Failure> {
+    // What is piped in is for the shell, and answers nothing.
+    let is_asked = std::io::stdin().is_terminal();
+    let kind = cx.output.variable("TERM").filter(|kind| !kind.is_empty());
+    visit(&args.host, is_asked, cx).and_then(|visit| Ok(visit.shell(kind.unwrap_or("dumb"))?))
+}
+
+/// Restart hosts and wait until they are there again
+///
+/// A host is there again once it lets this user in and its kernel says that it has started anew.
+/// One that is not in time has failed.
+#[derive(Debug, Args)]
+#[command(override_usage = "unfurl reboot -H HOSTS [OPTIONS]")]
+pub(in crate::cli) struct RebootArgs {
+    /// The command that restarts a host
+    #[arg(long, value_name = "COMMAND", default_value = "reboot")]
+    command: String,
+    /// How long a host may take until it is there again: `10` or `10s`, `5m`, `1h`
+    #[arg(long, value_name = "DURATION", default_value = "5m", value_parser = duration)]
+    wait: Duration,
+    #[command(flatten)]
+    hosts: HostOptions,
+}
+
+/// Restarts the hosts; gives the exit code.
+pub(in crate::cli) fn reboot(args: &RebootArgs, cx: &Context) -> Result<u8, Failure> {
+    let text = Text::plain(args.command.as_str());
+    let deed = match &args.hosts.order.sudo {
+        None => Deed::Run(text),
+        Some(user) => Deed::Sudo {
+            text,
+            user: Some(Text::plain(user.as_str())),
+        },
+    };
+    let step = AdHoc::Step {
+        name: "reboot",
+        deed,
+        how: Box::new(How {
+            restart: Some(args.wait),
+            ..How::default()
+        }),
+    };
+    run_ad_hoc(step, &args.hosts, cx)
+}
+
+/// Run a command on hosts
+///
+/// The words of the command are joined by spaces and given to a shell of each host. Hosts are
+/// named as `[user@]host[:port]`, by the name that the inventory or the ensemble has for them, or
+/// by a role. They take turns unless `--parallel` is given, and the first failure ends the run
+/// unless `--warn-only` is.
+#[derive(Debug, Args)]
+#[command(override_usage = "unfurl run -H HOSTS [OPTIONS] -- COMMAND...")]
+pub(in crate::cli) struct RunHostsArgs {
+    #[command(flatten)]
+    hosts: HostOptions,
+    /// The command and its arguments, after `--`
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+/// Runs the command; gives the exit code.
+pub(in crate::cli) fn run_hosts(args: &RunHostsArgs, cx: &Context) -> Result<u8, Failure> {
+    run_ad_hoc(command(args)?, &args.hosts, cx)
+}
+
+fn command(args: &RunHostsArgs) -> Result<AdHoc, Failure> {
+    if args.command.is_empty() {
+        let message = "`run` needs a command to run on the hosts";
+        let help = "give it after `--`: `unfurl run -H web1,web2 -- uptime`";
+        return Err(Failure::usage_with(message, help));
+    }
+    let order = &args.hosts.order;
+    Ok(AdHoc::Command {
+        text: args.command.join(" "),
+        // A chain that is asked for knows whether it needs another user.
+        sudo: order.sudo.clone().filter(|_| order.executors.is_none()),
+    })
+}
