@@ -33,7 +33,6 @@ const TYPES: &str = "
             configure: echo {{ '.name' | eval }} >> configured
             delete: echo {{ '.name' | eval }} >> deleted
     topology_template:
-      node_templates:
       <topology>
 ";
 
