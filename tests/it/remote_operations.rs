@@ -291,12 +291,11 @@ fn executors_are_around_the_commands_of_operations() {
         "              configure:
                 implementation: {primary: 'id -un; echo $SUDO_USER:$STATED', operation_host: HOST, environment: {STATED: a b}}
                 inputs: {resultTemplate: {attributes: {told: '{{ stdout.split() | join(\" \") }}'}}}
-  environment:
-    executors: {chain: [splay, direct], splaytime: 1, sudo_user: nobody}
-"
-        .replace("  environment:\n    executors", "environment:\n  executors")
-        .as_str(),
+",
     );
+    let executors = "executors: {chain: [splay, direct], splaytime: 1, sudo_user: nobody}";
+    let ensemble = env.read("ensemble.yaml") + "environment:\n  " + executors + "\n";
+    env.write("ensemble.yaml", &ensemble);
     let run = env.unfurl(["-v", "deploy", "--approve"]).succeeds();
     run.says(&["`splay` waits 0 s", "`sudo` runs it as `nobody`"]);
     assert_eq!(told(&env, "app"), format!("nobody {}:a b", user()));

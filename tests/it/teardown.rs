@@ -261,9 +261,15 @@ fn what_a_check_found_is_not_removed_when_its_configuration_fails() {
           interfaces:
             Install: {check: {implementation: echo, inputs: {done: {status: ok}}}}
             Standard: {configure: '{{ SELF.x }}', delete: 'echo drop >> \"$DONE\"'}
-      inputs: {x: {type: string, default: 'true'}}
 ";
     let env = with_nodes(nodes);
+    let (before, after) = (
+        "node_templates:",
+        "inputs: {x: {type: string, default: 'true'}}",
+    );
+    let text = env.read("ensemble.yaml");
+    let text = text.replace(before, &format!("{after}\n      {before}"));
+    env.write("ensemble.yaml", &text);
     job(&env, &["deploy", "--check"]).succeeds();
     job(&env, &["deploy", "--force", "--var", "input_x", "exit 1"]);
     let run = teardown(&env, &[]);

@@ -30,8 +30,25 @@ pub(in crate::converge) static MODULE: Module = Module {
 const NEVER: &str = "what a function did is not known";
 
 /// A function that changes something: its name, the command that does it, and how its answer is
-/// made of what the command gave.
-type Doer = (&'static str, fn(&Given) -> Result<Run, Halt>, Answer);
+/// made of the result of the command.
+type Doer = (&'static str, Does, Answer);
+
+/// The command that a function runs.
+#[derive(Debug, Clone, Copy)]
+enum Does {
+    /// The one that it is given.
+    Command,
+    /// The same, with its errors among its output.
+    Merged,
+    /// This one, with a path for the braces.
+    OnPath(&'static str),
+    /// This verb for a service.
+    Service(&'static str),
+    /// This one.
+    Fixed(&'static str),
+    /// A pause of the seconds that it is given.
+    Sleep,
+}
 
 /// How a command answers.
 #[derive(Debug, Clone, Copy)]
@@ -47,64 +64,34 @@ enum Answer {
 }
 
 static DOERS: &[Doer] = &[
-    ("cmd.retcode", command, Answer::Code),
-    ("cmd.run", merged_command, Answer::Text),
-    ("cmd.run_all", command, Answer::All),
-    ("cmd.run_stdout", command, Answer::Text),
-    ("cmd.shell", merged_command, Answer::Text),
-    (
-        "file.makedirs",
-        |it| on_path(it, "mkdir -p -- \"$(dirname -- {})\""),
-        Answer::Success,
-    ),
+    ("cmd.retcode", Does::Command, Answer::Code),
+    ("cmd.run", Does::Merged, Answer::Text),
+    ("cmd.run_all", Does::Command, Answer::All),
+    ("cmd.run_stdout", Does::Command, Answer::Text),
+    ("cmd.shell", Does::Merged, Answer::Text),
+    ("file.makedirs", Does::OnPath(MAKE_PARENTS), Answer::Success),
     (
         "file.mkdir",
-        |it| on_path(it, "mkdir -p -- {}"),
+        Does::OnPath("mkdir -p -- {}"),
         Answer::Success,
     ),
-    (
-        "file.remove",
-        |it| on_path(it, "rm -rf -- {}"),
-        Answer::Success,
-    ),
-    (
-        "file.touch",
-        |it| on_path(it, "touch -- {}"),
-        Answer::Success,
-    ),
-    (
-        "service.disable",
-        |it| service(it, "disable"),
-        Answer::Success,
-    ),
-    (
-        "service.enable",
-        |it| service(it, "enable"),
-        Answer::Success,
-    ),
-    (
-        "service.reload",
-        |it| service(it, "reload"),
-        Answer::Success,
-    ),
-    (
-        "service.restart",
-        |it| service(it, "restart"),
-        Answer::Success,
-    ),
-    ("service.start", |it| service(it, "start"), Answer::Success),
-    ("service.stop", |it| service(it, "stop"), Answer::Success),
+    ("file.remove", Does::OnPath("rm -rf -- {}"), Answer::Success),
+    ("file.touch", Does::OnPath("touch -- {}"), Answer::Success),
+    ("service.disable", Does::Service("disable"), Answer::Success),
+    ("service.enable", Does::Service("enable"), Answer::Success),
+    ("service.reload", Does::Service("reload"), Answer::Success),
+    ("service.restart", Does::Service("restart"), Answer::Success),
+    ("service.start", Does::Service("start"), Answer::Success),
+    ("service.stop", Does::Service("stop"), Answer::Success),
     (
         "service.systemctl_reload",
-        |_| Ok(services("systemctl daemon-reload".into())),
+        Does::Fixed("systemctl daemon-reload"),
         Answer::Success,
     ),
-    (
-        "test.sleep",
-        |it| Ok(Run::new(format!("sleep {}", quoted(&it.text("length")?)))),
-        Answer::Success,
-    ),
+    ("test.sleep", Does::Sleep, Answer::Success),
 ];
+
+const MAKE_PARENTS: &str = "mkdir -p -- \"$(dirname -- {})\"";
 
 /// The arguments of a function.
 struct Given {
@@ -121,42 +108,43 @@ impl Given {
     }
 }
 
-fn command(given: &Given) -> Result<Run, Halt> {
-    let mut run = Run::new(given.text("cmd")?);
-    run.setting = setting(|key| given.named.get(key))?;
-    Ok(run)
+impl Does {
+    /// The command for these arguments.
+    fn run(self, given: &Given) -> Result<Run, Halt> {
+        Ok(match self {
+            Self::Command => {
+                let mut run = Run::new(given.text("cmd")?);
+                run.setting = setting(|key| given.named.get(key))?;
+                run
+            }
+            Self::Merged => {
+                let mut run = Self::Command.run(given)?;
+                run.text = format!("{{ {}\n}} 2>&1", run.text);
+                run
+            }
+            Self::OnPath(text) => {
+                let path = given.named.get("name").or_else(|| given.named.get("path"));
+                let path = match path {
+                    Some(path) => path.to_string(),
+                    None => given.text("path")?,
+                };
+                let run = Run::new(text.replace("{}", &quoted(&path)));
+                run.touching([Domain::Path(path)])
+            }
+            Self::Service(verb) => Run::new(service(&quoted(&given.text("name")?), verb)),
+            Self::Fixed(text) => Run::new(text.to_owned()),
+            Self::Sleep => Run::new(format!("sleep {}", quoted(&given.text("length")?))),
+        })
+    }
 }
 
-fn merged_command(given: &Given) -> Result<Run, Halt> {
-    let mut run = command(given)?;
-    run.text = format!("{{ {}\n}} 2>&1", run.text);
-    Ok(run)
-}
-
-fn on_path(given: &Given, text: &str) -> Result<Run, Halt> {
-    let path = given.named.get("name").or_else(|| given.named.get("path"));
-    let path = match path {
-        Some(path) => path.to_string(),
-        None => given.text("path")?,
-    };
-    let run = Run::new(text.replace("{}", &quoted(&path)));
-    Ok(run.touching([Domain::Path(path)]))
-}
-
-fn service(given: &Given, verb: &str) -> Result<Run, Halt> {
-    let name = quoted(&given.text("name")?);
+fn service(name: &str, verb: &str) -> String {
     let other = match verb {
         "enable" => format!("update-rc.d {name} enable"),
         "disable" => format!("update-rc.d {name} disable"),
         _ => format!("service {name} {verb}"),
     };
-    let text =
-        format!("if [ -d /run/systemd/system ]; then systemctl {verb} {name}; else {other}; fi");
-    Ok(services(text))
-}
-
-fn services(text: String) -> Run {
-    Run::new(text)
+    format!("if [ -d /run/systemd/system ]; then systemctl {verb} {name}; else {other}; fi")
 }
 
 /// The form in which functions are written, and the functions with what they are given.
@@ -193,8 +181,8 @@ fn run(call: &Call<'_>, facts: &Facts) -> Result<Verdict, Halt> {
     let mut answers: Vec<(String, Step)> = Vec::new();
     for (key, given) in functions {
         let fun = name(&key);
-        if let Some((_, make, answer)) = doer(&fun) {
-            let mut run = make(&given)?;
+        if let Some((_, does, answer)) = doer(&fun) {
+            let mut run = does.run(&given)?;
             // Its failure is told with the others.
             run.good_codes = (0..=255).collect();
             answers.push((key, Step::Change(steps.len(), *answer)));
@@ -227,8 +215,8 @@ fn doer(fun: &str) -> Option<&'static Doer> {
 /// What a dry run says: the functions that only look have no part in what would be changed.
 fn would(functions: &[(String, Given)], comment: String) -> Verdict {
     let changes = functions.iter().filter_map(|(key, given)| {
-        let (_, make, _) = doer(key.split(':').next().unwrap_or(key))?;
-        make(given).ok().map(Change::Run)
+        let (_, does, _) = doer(key.split(':').next().unwrap_or(key))?;
+        does.run(given).ok().map(Change::Run)
     });
     Verdict::Act(Deed {
         predicted: Outcome::planned(comment.clone()),
