@@ -280,6 +280,8 @@ case " ${*:-$parts} " in
     sh tests/debian.sh "$target/debian" >"$target/debian.txt" 2>&1 &
     ;;
 esac
+# What is built once needs nothing that makes the next build faster.
+! is_ci || export CARGO_INCREMENTAL="${CARGO_INCREMENTAL:-0}"
 for part in ${*:-$parts}; do
   run "$part"
 done
