@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::output::Output;
 use crate::system::signals::Interrupts;
-use crate::system::terminal::HiddenInput;
+use crate::system::terminal::InputMode;
 
 /// The time between two looks whether the user has interrupted the wait for an answer.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
@@ -40,7 +40,7 @@ pub(super) fn line(
     interrupts: &Interrupts,
     output: &Output,
 ) -> Option<String> {
-    let _hidden = (hidden && std::io::stdin().is_terminal()).then(HiddenInput::begin);
+    let _hidden = (hidden && std::io::stdin().is_terminal()).then(InputMode::hidden);
     output.complain(question);
     let answer = answer_of(interrupts, || {
         let mut line = String::new();

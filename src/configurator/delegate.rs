@@ -3,7 +3,7 @@
 use super::template::failed;
 use crate::expr::Error;
 use crate::task::{
-    Configurator, EffectResult, Outcome, Progress, Refusal, Rendered, Run, Subtask, TaskView,
+    Configurator, EffectResult, Outcome, Progress, Rendered, Run, Subtask, TaskView,
 };
 use crate::value::{Map, Value};
 
@@ -16,16 +16,8 @@ impl Configurator for Delegate {
         "unfurl.configurators.DelegateConfigurator"
     }
 
-    fn excluded_from_digest(&self) -> &'static [&'static str] {
-        &[]
-    }
-
     fn can_dry_run(&self, _task: &TaskView<'_>) -> Result<bool, Error> {
         Ok(true)
-    }
-
-    fn can_run(&self, _task: &TaskView<'_>) -> Result<(), Refusal> {
-        Ok(())
     }
 
     fn render(&self, task: &TaskView<'_>) -> Result<Rendered, Error> {

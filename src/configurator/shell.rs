@@ -48,10 +48,6 @@ impl Configurator for Shell {
         &["resultTemplate", "done", "cwd", "echo"]
     }
 
-    fn can_dry_run(&self, task: &TaskView<'_>) -> Result<bool, Error> {
-        Ok(task.input("dryrun")?.is_some_and(|value| value.is_truthy()))
-    }
-
     fn can_run(&self, task: &TaskView<'_>) -> Result<(), Refusal> {
         let command = task
             .input("command")

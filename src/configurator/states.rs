@@ -17,7 +17,7 @@ use crate::host::fact::Fact;
 use crate::host::{Action, ActionResult, Command, Place, Program};
 use crate::name::Status;
 use crate::task::{
-    Configurator, Effect, EffectResult, Outcome, Part, Progress, Refusal, Rendered, Run, TaskView,
+    Configurator, Effect, EffectResult, Outcome, Part, Progress, Rendered, Run, TaskView,
 };
 use crate::value::{Map, Value};
 
@@ -47,10 +47,6 @@ impl Configurator for States {
 
     fn can_dry_run(&self, _task: &TaskView<'_>) -> Result<bool, Error> {
         Ok(true)
-    }
-
-    fn can_run(&self, _task: &TaskView<'_>) -> Result<(), Refusal> {
-        Ok(())
     }
 
     fn render(&self, task: &TaskView<'_>) -> Result<Rendered, Error> {

@@ -11,9 +11,7 @@ use crate::expr::{Error, LocalContext};
 use crate::host::{Action, ActionResult, Exit, Request};
 use crate::runbook::{Call, Do, Event, HostEnd, HostOutcome, Options, Runbook, Scope, State};
 use crate::system::user;
-use crate::task::{
-    Configurator, Effect, EffectResult, Outcome, Progress, Refusal, Rendered, Run, TaskView,
-};
+use crate::task::{Configurator, Effect, EffectResult, Outcome, Progress, Rendered, Run, TaskView};
 use crate::value::{Map, Value};
 
 /// The input that stands for the texts of the tasks.
@@ -44,10 +42,6 @@ impl Configurator for NamedTask {
 
     fn can_dry_run(&self, _task: &TaskView<'_>) -> Result<bool, Error> {
         Ok(false)
-    }
-
-    fn can_run(&self, _task: &TaskView<'_>) -> Result<(), Refusal> {
-        Ok(())
     }
 
     fn render(&self, task: &TaskView<'_>) -> Result<Rendered, Error> {

@@ -2,9 +2,7 @@
 
 use super::result::{apply_done, apply_result_template};
 use crate::expr::Error;
-use crate::task::{
-    Configurator, EffectResult, Outcome, Progress, Refusal, Rendered, Run, TaskView,
-};
+use crate::task::{Configurator, EffectResult, Outcome, Progress, Rendered, Run, TaskView};
 use crate::value::{Map, Value};
 
 /// Evaluates `run` and `done` and applies `resultTemplate`.
@@ -18,14 +16,6 @@ impl Configurator for Template {
 
     fn excluded_from_digest(&self) -> &'static [&'static str] {
         &["resultTemplate", "done"]
-    }
-
-    fn can_dry_run(&self, task: &TaskView<'_>) -> Result<bool, Error> {
-        Ok(task.input("dryrun")?.is_some_and(|value| value.is_truthy()))
-    }
-
-    fn can_run(&self, _task: &TaskView<'_>) -> Result<(), Refusal> {
-        Ok(())
     }
 
     fn render(&self, task: &TaskView<'_>) -> Result<Rendered, Error> {

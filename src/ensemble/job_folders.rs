@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::folders::{FolderKind, FolderPath, Folders, PlannedFile};
-use crate::job::{FilesError, FolderKey};
+use crate::job::{FolderKey, PortError};
 use crate::name::ChangeId;
 use crate::task::{RenderedFile, WorkFolder};
 
@@ -44,7 +44,7 @@ impl crate::job::Folders for JobFolders {
         &mut self,
         key: &FolderKey,
         files: &[RenderedFile],
-    ) -> Result<Vec<(String, PathBuf)>, FilesError> {
+    ) -> Result<Vec<(String, PathBuf)>, PortError> {
         let mut written: Vec<(String, PathBuf)> = Vec::new();
         for file in files {
             let folder = Self::folder(key, file.folder);
@@ -55,7 +55,7 @@ impl crate::job::Folders for JobFolders {
                 mode: None,
                 sensitive: file.sensitive,
             };
-            self.0.write(&planned).map_err(FilesError::of)?;
+            self.0.write(&planned).map_err(PortError::of)?;
             let name = match file.folder {
                 WorkFolder::Operation => "operation".to_owned(),
                 _ => folder.kind().as_str().to_owned(),
@@ -71,22 +71,22 @@ impl crate::job::Folders for JobFolders {
         self.0.has_any()
     }
 
-    fn activate(&mut self, key: &FolderKey) -> Result<(), FilesError> {
+    fn activate(&mut self, key: &FolderKey) -> Result<(), PortError> {
         for folder in Self::all(key) {
-            self.0.activate(&folder).map_err(FilesError::of)?;
+            self.0.activate(&folder).map_err(PortError::of)?;
         }
         Ok(())
     }
 
-    fn fail(&mut self, key: &FolderKey, task: &str) -> Result<(), FilesError> {
-        let task = ChangeId::parse(task).map_err(FilesError::of)?;
+    fn fail(&mut self, key: &FolderKey, task: &str) -> Result<(), PortError> {
+        let task = ChangeId::parse(task).map_err(PortError::of)?;
         for folder in Self::all(key) {
-            self.0.fail(&folder, task).map_err(FilesError::of)?;
+            self.0.fail(&folder, task).map_err(PortError::of)?;
         }
         Ok(())
     }
 
-    fn sync(&mut self) -> Result<(), FilesError> {
-        self.0.sync().map_err(FilesError::of)
+    fn sync(&mut self) -> Result<(), PortError> {
+        self.0.sync().map_err(PortError::of)
     }
 }

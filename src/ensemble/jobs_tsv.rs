@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::records::recorded;
 use super::store::RecordStore;
 use super::templates::KeptIndex;
-use crate::job::{CutOff, History, HistoryError, LastOperation, Recorded};
+use crate::job::{CutOff, History, LastOperation, PortError, Recorded};
 use crate::name::{ChangeId, OperationName};
 use crate::value::{Map, Value};
 
@@ -322,8 +322,8 @@ impl History for RecordedHistory {
         self.cut_off.get(target)
     }
 
-    fn recorded(&self, change: ChangeId) -> Result<Option<Recorded>, HistoryError> {
-        let record = self.records.record(change).map_err(HistoryError::of)?;
+    fn recorded(&self, change: ChangeId) -> Result<Option<Recorded>, PortError> {
+        let record = self.records.record(change).map_err(PortError::of)?;
         Ok(record.as_ref().map(recorded))
     }
 }

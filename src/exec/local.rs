@@ -82,11 +82,6 @@ impl Local {
         self.order(Order::Begin(id, Box::new(request)));
     }
 
-    /// Ends an action early; its result still comes.
-    pub fn cancel(&self, id: u64) {
-        self.order(Order::Cancel(id));
-    }
-
     /// Ends all actions early; their results still come.
     pub fn cancel_all(&self) {
         self.order(Order::CancelAll);
@@ -108,18 +103,6 @@ impl Local {
             }
             Err(results::RecvTimeoutError::Timeout) => Ok(None),
             Err(results::RecvTimeoutError::Disconnected) => Err(Error::Gone),
-        }
-    }
-
-    /// Gives what there is to hear already.
-    pub fn try_recv(&self) -> Result<Option<Heard>, Error> {
-        match self.results.try_recv() {
-            Ok(heard) => {
-                self.was_read(&heard);
-                Ok(Some(heard))
-            }
-            Err(results::TryRecvError::Empty) => Ok(None),
-            Err(results::TryRecvError::Disconnected) => Err(Error::Gone),
         }
     }
 
@@ -179,7 +162,6 @@ impl Drop for Local {
 /// What the thread is told.
 enum Order {
     Begin(u64, Box<Request>),
-    Cancel(u64),
     CancelAll,
     /// Somebody asks for an end by this signal, for the nth time.
     Interrupt(i32, usize),
@@ -225,7 +207,6 @@ async fn serve(
         };
         match order {
             Some(Order::Begin(id, request)) => server.begin(id, *request),
-            Some(Order::Cancel(id)) => cancel(server.cancels.remove(&id)),
             Some(Order::CancelAll) => cancel_all(&mut server.cancels),
             Some(Order::Interrupt(signal, nth)) => server.interrupt(signal, nth),
             Some(Order::Stop) | None => break,
@@ -344,13 +325,7 @@ impl Server {
 }
 
 fn cancel_all(cancels: &mut HashMap<u64, (u64, oneshot::Sender<()>)>) {
-    for (_, each) in cancels.drain() {
-        cancel(Some(each));
-    }
-}
-
-fn cancel(sender: Option<(u64, oneshot::Sender<()>)>) {
-    if let Some((_, sender)) = sender {
+    for (_, (_, sender)) in cancels.drain() {
         // It may have ended meanwhile.
         sender.send(()).ok();
     }

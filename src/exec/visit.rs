@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 
 use crate::host::{Destination, Exit, Forward, Forwarding, Pool, PoolLimits, Stream, Terminal};
 use crate::system::signals::{Interrupts, Listening};
-use crate::system::terminal::{self, RawInput};
+use crate::system::terminal::{self, InputMode};
 
 /// How much is on its way between this process and a host, in bytes.
 const PIECE: usize = 32 << 10;
@@ -76,7 +76,7 @@ impl Visit {
                 command: None,
             };
             // It is as before once this ends, whatever happens.
-            let raw = is_terminal.then(RawInput::begin).flatten();
+            let raw = is_terminal.then(InputMode::raw).flatten();
             let exit = self.pool.shell(host, terminal).await;
             // What it wrote last is shown before anything else is.
             shown.await.ok();

@@ -10,8 +10,8 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant as Moment, sleep, sleep_until};
 
-use super::call::until;
 use super::reader::{Feed, Read, Reader, Shared, Told};
+use super::request::until;
 use super::script::{VARIABLE, killing, loaded};
 use super::ssh::Lease;
 use super::way::{Started, Way};

@@ -6,7 +6,6 @@ mod action;
 mod address;
 pub(crate) mod batch;
 pub mod book;
-mod call;
 mod capture;
 mod chain;
 pub mod change;
@@ -33,7 +32,6 @@ pub mod ssh_config;
 mod stream;
 mod transfer;
 mod tree;
-mod tries;
 mod variables;
 mod way;
 mod wire;
@@ -42,7 +40,6 @@ pub use action::{
     Action, Answer, Background, Command, Content, DEFAULT_SHELL, Get, Program, Put, Question,
 };
 pub use address::{Address, AddressError, DEFAULT_PORT, HostParts};
-pub use call::{Call, Stop};
 pub use capture::{Capture, Captured, DEFAULT_KEPT_BYTES};
 #[cfg(test)]
 pub use chain::Own;
@@ -51,10 +48,11 @@ pub use executor::{ChainProgress, ChainRun, ChainSpec, ExecutorError, Note, Star
 pub(crate) use output::failure;
 pub use output::{ActionResult, Changed, Exit, ReadOutput, RunOutput, Stream, TransferOutput};
 pub use passwords::Passwords;
+pub use passwords::Tries;
 pub use people::{Endpoint, Forward, Forwarding, Terminal};
 pub use place::{Container, Destination, HostKeys, Identities, Place, Route, Secret};
 pub use place_error::PlaceError;
 pub use request::Request;
+pub use request::{Call, Stop};
 pub use ssh::{Pool, PoolLimits};
-pub use tries::Tries;
 pub use variables::Variables;

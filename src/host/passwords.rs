@@ -1,6 +1,6 @@
 //! Passwords and passphrases in two tiers: of one host, and of all (spec/hosts.md F49 to F53).
 //!
-//! Asks nobody; whoever asks puts the answer here.
+//! The caller asks people and puts their answers here.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -108,8 +108,34 @@ impl Passwords {
     }
 }
 
+/// Counts how often somebody was asked the same.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tries(u8);
+
+impl Tries {
+    /// How often somebody is asked the same.
+    pub const MAX: u8 = 3;
+
+    /// Counts one more try; says whether it may be made.
+    pub fn again(&mut self) -> bool {
+        let may = self.0 < Self::MAX;
+        self.0 += u8::from(may);
+        may
+    }
+
+    /// Whether nobody was asked yet.
+    pub fn are_none(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether nobody is asked any more.
+    pub fn are_over(self) -> bool {
+        self.0 == Self::MAX
+    }
+}
+
 #[cfg(test)]
-mod tests {
+mod tests_of_passwords {
     use super::*;
 
     fn address(text: &str) -> Address {
@@ -161,5 +187,21 @@ mod tests {
         };
         assert_eq!(revealed(hops[0].identities.password.as_ref()), "of jump");
         assert!(!format!("{passwords:?} {known:?}").contains("phrase\""));
+    }
+}
+
+#[cfg(test)]
+mod tests_of_tries {
+    use super::*;
+
+    #[test]
+    fn somebody_is_asked_three_times() {
+        let mut tries = Tries::default();
+        assert!(tries.are_none() && !tries.are_over());
+        assert_eq!(
+            [(); 5].map(|()| tries.again()),
+            [true, true, true, false, false]
+        );
+        assert!(tries.are_over() && !tries.are_none());
     }
 }

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use tokio::time::{sleep, timeout};
 
-use super::call::until;
 use super::copy::{self, Count};
 use super::far::Far;
+use super::request::until;
 use super::sftp::Sftp;
 use super::ssh::Lease;
 use super::tree::{

@@ -61,7 +61,7 @@ fn was_begun(first_change: Option<ChangeId>, key: &str, history: &dyn History) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::{CutOff, HistoryError, LastOperation, Recorded};
+    use crate::job::{CutOff, LastOperation, PortError, Recorded};
 
     struct Told(&'static [(&'static str, &'static str)]);
 
@@ -82,7 +82,7 @@ mod tests {
             None
         }
 
-        fn recorded(&self, _: ChangeId) -> Result<Option<Recorded>, HistoryError> {
+        fn recorded(&self, _: ChangeId) -> Result<Option<Recorded>, PortError> {
             Ok(None)
         }
     }

@@ -161,16 +161,8 @@ impl Configurator for Unrunnable {
         "unfurl.configurator.Configurator"
     }
 
-    fn excluded_from_digest(&self) -> &'static [&'static str] {
-        &[]
-    }
-
     fn can_dry_run(&self, _task: &crate::task::TaskView<'_>) -> Result<bool, crate::expr::Error> {
         Ok(true)
-    }
-
-    fn can_run(&self, _task: &crate::task::TaskView<'_>) -> Result<(), crate::task::Refusal> {
-        Ok(())
     }
 
     fn render(

@@ -1,7 +1,6 @@
 //! The records of earlier jobs, as far as a job asks for them.
 
-use std::error::Error;
-
+use super::world::PortError;
 use crate::name::ChangeId;
 use crate::value::Map;
 
@@ -58,18 +57,6 @@ pub struct Recorded {
     pub reads: Map,
 }
 
-/// The reason why a record of an earlier job cannot be read.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct HistoryError(Box<dyn Error + Send + Sync>);
-
-impl HistoryError {
-    /// The error of those who keep the records.
-    pub fn of(error: impl Error + Send + Sync + 'static) -> Self {
-        Self(Box::new(error))
-    }
-}
-
 /// Looks up what was recorded last of an operation on an entity, by its key.
 pub trait History {
     /// The last record of an operation.
@@ -83,5 +70,5 @@ pub trait History {
 
     /// What a task has read; none if nothing is on record, and why if that cannot be read. It is
     /// asked for only where something has changed.
-    fn recorded(&self, change: ChangeId) -> Result<Option<Recorded>, HistoryError>;
+    fn recorded(&self, change: ChangeId) -> Result<Option<Recorded>, PortError>;
 }

@@ -55,7 +55,7 @@ pub use event::{
     Error, Event, InstanceChange, JobFacts, JobHead, JobStart, Journal, JournalError, Level,
     NoJournal, Sink,
 };
-pub use history::{CutOff, History, HistoryError, LastOperation, Recorded};
+pub use history::{CutOff, History, LastOperation, Recorded};
 pub use options::{JobOptions, Recording};
 pub use problem::explain;
 pub use proposal::{Proposal, ProposedTask, Readiness};
@@ -66,4 +66,4 @@ pub use task::{TargetState, TaskIndex};
 pub use task_record::{Completion, TaskRecord};
 #[cfg(test)]
 pub use task_record::{DependencyRecord, TargetName, TaskData, TaskEnd, TaskTurn};
-pub use world::{FilesError, FolderKey, Folders, Keys, Places};
+pub use world::{FolderKey, Folders, Keys, Places, PortError};

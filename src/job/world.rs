@@ -39,13 +39,13 @@ pub struct FolderKey {
     pub operation: String,
 }
 
-/// The reason why the files of a task cannot be written or moved.
+/// The reason why files of a task or records of earlier jobs cannot be had.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct FilesError(Box<dyn Error + Send + Sync>);
+pub struct PortError(Box<dyn Error + Send + Sync>);
 
-impl FilesError {
-    /// The error of those who keep the files.
+impl PortError {
+    /// The error of those who keep them.
     pub fn of(error: impl Error + Send + Sync + 'static) -> Self {
         Self(Box::new(error))
     }
@@ -58,17 +58,17 @@ pub trait Folders {
         &mut self,
         key: &FolderKey,
         files: &[RenderedFile],
-    ) -> Result<Vec<(String, PathBuf)>, FilesError>;
+    ) -> Result<Vec<(String, PathBuf)>, PortError>;
 
     /// Whether anything is planned at all.
     fn has_any(&self) -> bool;
 
     /// Moves the folders of a task that succeeded to `active`.
-    fn activate(&mut self, key: &FolderKey) -> Result<(), FilesError>;
+    fn activate(&mut self, key: &FolderKey) -> Result<(), PortError>;
 
     /// Moves the folders of a task that failed to `failed/<task id>`.
-    fn fail(&mut self, key: &FolderKey, task: &str) -> Result<(), FilesError>;
+    fn fail(&mut self, key: &FolderKey, task: &str) -> Result<(), PortError>;
 
     /// Makes durable where the files of tasks are.
-    fn sync(&mut self) -> Result<(), FilesError>;
+    fn sync(&mut self) -> Result<(), PortError>;
 }

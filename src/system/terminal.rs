@@ -13,51 +13,39 @@ pub fn size() -> Option<(u16, u16)> {
     Some((width.0, height.0))
 }
 
-/// What is typed is given as it is, byte by byte, and means nothing here, as long as this lives.
+/// A way in which the terminal takes input, as long as this lives; then the way before is back.
 #[derive(Debug)]
-pub struct RawInput {
+pub struct InputMode {
     before: Termios,
 }
 
-impl RawInput {
-    /// Begins now; none where nobody types, or the terminal cannot do it.
-    pub fn begin() -> Option<Self> {
+impl InputMode {
+    /// Gives the input as it is typed, byte by byte, without any meaning here; none where nobody
+    /// types, or the terminal cannot do it.
+    pub fn raw() -> Option<Self> {
+        Self::begin(SetArg::TCSADRAIN, cfmakeraw)
+    }
+
+    /// Hides the input; none where nobody types, or it cannot be hidden.
+    pub fn hidden() -> Option<Self> {
+        Self::begin(SetArg::TCSAFLUSH, |mode| {
+            mode.local_flags.remove(LocalFlags::ECHO);
+            mode.local_flags.insert(LocalFlags::ECHONL);
+        })
+    }
+
+    fn begin(when: SetArg, change: impl FnOnce(&mut Termios)) -> Option<Self> {
         let before = tcgetattr(std::io::stdin()).ok()?;
-        let mut raw = before.clone();
-        cfmakeraw(&mut raw);
-        tcsetattr(std::io::stdin(), SetArg::TCSADRAIN, &raw).ok()?;
+        let mut mode = before.clone();
+        change(&mut mode);
+        tcsetattr(std::io::stdin(), when, &mode).ok()?;
         Some(Self { before })
     }
 }
 
-impl Drop for RawInput {
+impl Drop for InputMode {
     fn drop(&mut self) {
-        // Where it cannot be, the terminal is gone.
-        tcsetattr(std::io::stdin(), SetArg::TCSADRAIN, &self.before).ok();
-    }
-}
-
-/// What is typed is not shown as long as this lives.
-#[derive(Debug)]
-pub struct HiddenInput {
-    before: Termios,
-}
-
-impl HiddenInput {
-    /// Hides what is typed from now on; none where nobody types, or it cannot be hidden.
-    pub fn begin() -> Option<Self> {
-        let before = tcgetattr(std::io::stdin()).ok()?;
-        let mut hidden = before.clone();
-        hidden.local_flags.remove(LocalFlags::ECHO);
-        hidden.local_flags.insert(LocalFlags::ECHONL);
-        tcsetattr(std::io::stdin(), SetArg::TCSAFLUSH, &hidden).ok()?;
-        Some(Self { before })
-    }
-}
-
-impl Drop for HiddenInput {
-    fn drop(&mut self) {
-        // Where it cannot be, the terminal is gone.
+        // Where the mode cannot be set, the terminal is gone.
         tcsetattr(std::io::stdin(), SetArg::TCSADRAIN, &self.before).ok();
     }
 }

@@ -18,18 +18,24 @@ pub trait Configurator: Send + Sync + std::fmt::Debug {
     /// The class name that records carry.
     fn class_name(&self) -> &'static str;
 
-    /// Inputs that take no part in digests.
-    fn excluded_from_digest(&self) -> &'static [&'static str];
+    /// Inputs that take no part in digests; none unless it names some.
+    fn excluded_from_digest(&self) -> &'static [&'static str] {
+        &[]
+    }
 
     /// Adds inputs that stand for what the operation depends on besides what is written, so that a
     /// change of it is a change of the operation. The path is the folder of the ensemble.
     fn add_inputs(&self, _inputs: &mut Map, _world: &dyn LocalContext, _base_dir: &Path) {}
 
-    /// Whether the task can take part in a dry run.
-    fn can_dry_run(&self, task: &TaskView<'_>) -> Result<bool, Error>;
+    /// Whether the task can take part in a dry run: where its input `dryrun` says so.
+    fn can_dry_run(&self, task: &TaskView<'_>) -> Result<bool, Error> {
+        Ok(task.input("dryrun")?.is_some_and(|value| value.is_truthy()))
+    }
 
     /// Says whether this task can run now, or why not.
-    fn can_run(&self, task: &TaskView<'_>) -> Result<(), Refusal>;
+    fn can_run(&self, _task: &TaskView<'_>) -> Result<(), Refusal> {
+        Ok(())
+    }
 
     /// Evaluates the inputs it needs; the files it wants come back as data.
     fn render(&self, task: &TaskView<'_>) -> Result<Rendered, Error>;

@@ -125,8 +125,6 @@ pub struct CapabilityDef {
     pub properties: IndexMap<Arc<str>, Arc<PropertyDef>>,
     /// Its attributes.
     pub attributes: IndexMap<Arc<str>, Arc<PropertyDef>>,
-    /// The node types that may use it; any if there are none.
-    pub valid_source_types: Vec<TypeName>,
     /// The values its node type assigns, raw.
     pub assigned: IndexMap<Arc<str>, Node>,
     /// Where it is declared.

@@ -94,8 +94,6 @@ impl<'a> NodeReader<'a> {
             imported: map.get("imported").and_then(Node::as_str).map(Arc::from),
             occurrences: scope.occurrences_at(map, &what),
             node_filter: scope.node_filter(map, &what),
-            instance_keys: map.get("instance_keys").map(Node::to_value),
-            base_dir: scope.base_dir(span),
             name: TemplateName::new(Arc::clone(name)),
             type_name,
             node_type,

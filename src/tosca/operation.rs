@@ -302,10 +302,6 @@ pub struct ArtifactType {
     /// Its operations.
     pub operations: Arc<Operations>,
     pub(super) interfaces: Arc<Interfaces>,
-    /// Its `mime_type`.
-    pub mime_type: Option<Arc<str>>,
-    /// Its `file_ext`.
-    pub file_extensions: Vec<Arc<str>>,
     /// The properties of an artifact that sets none.
     pub default_properties: Arc<IndexMap<Arc<str>, Property>>,
 }

@@ -324,18 +324,10 @@ impl Types {
         let scope = self.scope_of(key);
         let properties = self.property_defs(key);
         let interfaces = self.interfaces(key);
-        let lineage = self.lineage(key);
-        let mime_type = self.said(&lineage, "mime_type").next();
-        let extensions = self.said(&lineage, "file_ext").next();
         ArtifactType {
             default_properties: scope.default_properties(what, &properties),
             operations: Arc::new(interfaces.finish(self, what, &Artifacts::NONE, None)),
             interfaces: Arc::new(interfaces),
-            mime_type: mime_type.and_then(|(_, node)| node.as_str().map(Arc::from)),
-            file_extensions: strings(extensions.map(|(_, node)| node))
-                .into_iter()
-                .map(|(text, _)| text)
-                .collect(),
             properties,
             info: self.info(key),
         }

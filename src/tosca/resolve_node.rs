@@ -5,7 +5,6 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use crate::diagnostic::Span;
-use crate::name::TypeName;
 use crate::value::Map;
 use crate::yaml::{Entry, Mapping, Node};
 
@@ -123,7 +122,6 @@ impl Types {
         let mut properties: Defs = capability_type.properties.clone();
         let mut attributes: Defs = capability_type.attributes.clone();
         let mut assigned = IndexMap::new();
-        let mut valid_source_types = None;
         for (ancestor, entry) in said.iter().rev() {
             let Some(map) = entry.value.as_map() else {
                 continue;
@@ -136,15 +134,9 @@ impl Types {
             if let Some(map) = map.get("attributes").and_then(Node::as_map) {
                 scope.merge_defs(&mut attributes, map, "attributes", &what);
             }
-            if let Some(node) = map.get("valid_source_types") {
-                let named = super::types::strings(Some(node)).into_iter();
-                valid_source_types = Some(named.map(|(name, _)| TypeName::new(name)).collect());
-            }
         }
         Some(CapabilityDef {
             name: Arc::clone(name),
-            valid_source_types: valid_source_types
-                .unwrap_or_else(|| capability_type.valid_source_types.clone()),
             capability_type,
             properties,
             attributes,

@@ -1,6 +1,5 @@
 //! What a service template says, resolved: topology, node templates, relationships.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -121,10 +120,6 @@ pub struct NodeTemplate {
     pub occurrences: Option<Occurrences>,
     /// The filter a `select` or `substitute` directive uses, raw.
     pub node_filter: Option<Node>,
-    /// The `instance_keys` it states, raw.
-    pub instance_keys: Option<Value>,
-    /// The directory of the file that declares it.
-    pub base_dir: Arc<PathBuf>,
     /// The template whose stand-in it is part of.
     pub nested_in: Option<TemplateName>,
     /// The template inside of a nested topology that stands in for this one.

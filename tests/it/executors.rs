@@ -267,7 +267,7 @@ fn a_wait_can_be_cancelled_and_holds_up_nobody() {
             Heard::Note(id, note) => notes.push((id, note)),
             Heard::Ended(id, result) => {
                 ended.push((id, result.exit().clone()));
-                runner.cancel(1);
+                runner.cancel_all();
             }
             Heard::Wrote(..) | Heard::Interruption(_) => {}
         }

@@ -223,20 +223,6 @@ fn a_process_that_left_its_group_does_not_hold_us() {
 }
 
 #[test]
-fn a_cancelled_command_ends_and_the_others_do_not() {
-    let runner = runner();
-    runner.submit(1, here(sh("sleep 60")));
-    runner.submit(2, here(sh("sleep 0.5; echo two")));
-    runner.cancel(1);
-    let (id, output) = next(&runner);
-    assert_eq!((id, output.exit), (1, Exit::Cancelled));
-    let (id, output) = next(&runner);
-    assert_eq!((id, output.stdout.text().as_str()), (2, "two\n"));
-    runner.cancel(2);
-    assert!(runner.try_recv().unwrap().is_none());
-}
-
-#[test]
 fn cancelling_all_ends_those_that_wait_their_turn_too() {
     let one = Limits {
         running: 1,
@@ -373,7 +359,7 @@ fn a_cancelled_command_ends_with_what_left_its_group() {
         let pid = pid_in(&file);
         std::fs::remove_file(&file).unwrap();
         if !dropped {
-            runner.cancel(1);
+            runner.cancel_all();
             assert_eq!(next(&runner).1.exit, Exit::Cancelled);
         }
         drop(runner);

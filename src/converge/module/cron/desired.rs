@@ -3,7 +3,7 @@
 use sha2::{Digest as _, Sha256};
 
 use super::crontab::user;
-use super::table::{Job, Table, When};
+use super::crontab::{Job, Table, When};
 use crate::converge::{Call, Halt, refuse};
 
 /// The job that a state describes.

@@ -3,6 +3,5 @@
 mod crontab;
 mod desired;
 mod states;
-mod table;
 
 pub(super) use states::MODULE;

@@ -1,8 +1,8 @@
 //! The states of the module `cron`: jobs, variables and whole tables.
 
+use super::crontab::{Job, Table, When};
 use super::crontab::{commit, crontab, install, user};
 use super::desired::Desired;
-use super::table::{Job, Table, When};
 use crate::converge::module::command::{act_or_fail, failure, one, unchanged};
 use crate::converge::{Call, Facts, Function, Halt, Mode, Module, Outcome, Verdict, diff, refuse};
 
