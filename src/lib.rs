@@ -3,6 +3,8 @@
 //! This page is the map of the house. Modules stand in numbered layers; a module imports modules
 //! of lower layers only, and `tests/it/layers` keeps it so.
 //!
+//! Programs use [`main`] alone; all modules are private, and [`testing`] is the door for tests.
+//!
 //! | layer | modules | what they do |
 //! |---|---|---|
 //! | 15 | [`cli`] | what was typed → options → one `ops` call → exit code |

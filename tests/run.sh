@@ -166,8 +166,9 @@ format() { cargo fmt --check; }
 
 lint() { cargo clippy --locked --all-targets --features $features --profile $profile -- -D warnings; }
 
+# The modules are private, and the documentation is that of private items.
 docs() {
-  RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --document-private-items --lib --examples \
+  RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc --locked --no-deps --document-private-items --lib --examples \
     --profile $profile
 }
 

@@ -258,8 +258,8 @@ impl Evaluator {
         reads
     }
 
-    /// The attributes that reads depend on, as [`Memo::closure`]; values of maps and lists that
-    /// were read in part only are completed.
+    /// The attributes that reads depend on, with those that their values were made from; values of
+    /// maps and lists that were read in part only are completed.
     pub fn closure(&self, reads: &Reads, cap: usize) -> Vec<(Handle, Arc<str>, Value)> {
         let mut ask = |of: Handle, name: &str| self.quietly(of, name);
         self.memo().closure_with(reads, cap, &mut ask)

@@ -80,7 +80,10 @@ impl Equivalent<Slot> for SlotRef<'_> {
 }
 
 impl Memo {
-    /// As [`Memo::closure`], with someone to ask for values nobody asked for before.
+    /// The attributes that reads depend on, with those that their values were made from, at most
+    /// as many as the cap: entities in the order of first access, and so the attributes of each.
+    /// The function gives values that nobody asked for before; an attribute without one is left
+    /// out.
     pub(super) fn closure_with(
         &self,
         reads: &Reads,
