@@ -147,7 +147,7 @@ impl Session {
             }
             request => {
                 let echo = echo.filter(|_| request.is_echoed());
-                Box::pin(self.act_elsewhere((id, echo), &request, ends)).await
+                Box::pin(self.act_elsewhere(id, echo, &request, ends)).await
             }
         };
         drop(turn);
@@ -157,7 +157,8 @@ impl Session {
     /// Has the connections do the work of a request on another machine, or of a transfer.
     async fn act_elsewhere(
         &self,
-        (id, echo): (u64, Echo),
+        id: u64,
+        echo: Echo,
         request: &Request,
         ends: Ends,
     ) -> ActionResult {

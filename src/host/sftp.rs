@@ -132,7 +132,7 @@ impl Sftp {
     ) -> Result<u64, Error> {
         let half = beside(target);
         self.halves().push(half.clone());
-        let written = self.write(source, &half, (target, mode)).await;
+        let written = self.write(source, &half, target, mode).await;
         let placed = match written {
             Ok(bytes) => self.replace(&half, target).await.map(|()| bytes),
             Err(error) => Err(error),
@@ -149,7 +149,8 @@ impl Sftp {
         &self,
         source: Source,
         half: &str,
-        (target, mode): (&str, Option<u32>),
+        target: &str,
+        mode: Option<u32>,
     ) -> Result<u64, Error> {
         let write = |error: SftpError| failed("write", target, &error);
         let flags = OpenFlags::CREATE | OpenFlags::EXCLUDE | OpenFlags::WRITE;

@@ -26,7 +26,7 @@ pub fn perform(
     let env = Env::of_this_process();
     let options = completed(&request.options, &env)?;
     let world = Arc::new(world(options.folder.clone(), &env, &request.allowed));
-    Ok(run_tasks(request, options, (world, &env), view)?)
+    Ok(run_tasks(request, options, world, &env, view)?)
 }
 
 /// The options with what this process has where they are empty.

@@ -26,7 +26,8 @@ impl Runbook {
         &mut self,
         id: usize,
         step: &Step,
-        (text, user): (&Text, Option<String>),
+        text: &Text,
+        user: Option<String>,
         scene: &Context,
     ) -> Result<Progress, Failure> {
         let text = self.text(text, scene)?;

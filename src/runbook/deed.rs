@@ -26,13 +26,13 @@ impl Runbook {
         }
         let scene = self.scene(id);
         match &step.deed {
-            Deed::Run(text) => self.run(id, step, (text, None), &scene),
+            Deed::Run(text) => self.run(id, step, text, None, &scene),
             Deed::Sudo { text, user } => {
                 let user = match user {
                     Some(user) => self.text(user, &scene)?.text,
                     None => "root".to_owned(),
                 };
-                self.run(id, step, (text, Some(user)), &scene)
+                self.run(id, step, text, Some(user), &scene)
             }
             Deed::Local(text) => {
                 let text = self.text(text, &scene)?;
@@ -42,18 +42,18 @@ impl Runbook {
             }
             Deed::Put(transfer) => {
                 let source = self.local_path(id, &transfer.source, &scene)?;
-                self.put(id, step, (transfer, Content::Path(source)), &scene)
+                self.put(id, step, transfer, Content::Path(source), &scene)
             }
             Deed::Template(transfer) => {
                 let source = self.local_path(id, &transfer.source, &scene)?;
                 let file = self.renderer.file(&source, &scene);
                 let bytes = file.map_err(Failure::fault)?;
-                self.put(id, step, (transfer, Content::Bytes(bytes)), &scene)
+                self.put(id, step, transfer, Content::Bytes(bytes), &scene)
             }
-            Deed::Get { source, target } => self.get(id, step, (source, target.as_ref()), &scene),
+            Deed::Get { source, target } => self.get(id, step, source, target.as_ref(), &scene),
             Deed::Fetch { source, target } => self.fetch(id, step, source, target),
             Deed::Prompt { text, default, .. } => {
-                self.prompt(id, step, (text, default.as_ref()), &scene)
+                self.prompt(id, step, text, default.as_ref(), &scene)
             }
             Deed::Set(settings) => self.set(id, settings, &scene),
             Deed::Execute(execute) => self.execute(id, step, execute, &scene),
@@ -144,7 +144,8 @@ impl Runbook {
         &mut self,
         id: usize,
         step: &Step,
-        (transfer, source): (&Transfer, Content),
+        transfer: &Transfer,
+        source: Content,
         scene: &Context,
     ) -> Result<Progress, Failure> {
         let target = self.text(&transfer.target, scene)?;
@@ -167,7 +168,8 @@ impl Runbook {
         &mut self,
         id: usize,
         step: &Step,
-        (source, target): (&Text, Option<&Text>),
+        source: &Text,
+        target: Option<&Text>,
         scene: &Context,
     ) -> Result<Progress, Failure> {
         let source = self.text(source, scene)?;
@@ -218,7 +220,8 @@ impl Runbook {
         &mut self,
         id: usize,
         step: &Step,
-        (text, default): (&Text, Option<&Text>),
+        text: &Text,
+        default: Option<&Text>,
         scene: &Context,
     ) -> Result<Progress, Failure> {
         let text = self.text(text, scene)?.text;

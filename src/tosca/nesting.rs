@@ -245,7 +245,7 @@ impl Copy<'_> {
             match &path[..] {
                 [own] => self.take_property(place, own, name, property),
                 [capability, own, ..] => {
-                    self.take_capability_property(place, (capability, own), name, property);
+                    self.take_capability_property(place, capability, own, name, property);
                 }
                 [] => {}
             }
@@ -306,7 +306,8 @@ impl Copy<'_> {
     fn take_capability_property(
         &mut self,
         place: usize,
-        (capability, own): (&Arc<str>, &Arc<str>),
+        capability: &Arc<str>,
+        own: &Arc<str>,
         name: &Arc<str>,
         from: &Property,
     ) {

@@ -40,8 +40,14 @@ pub(in crate::cli) fn visit(
     let interrupts = watch_signals();
     let mut screen = HostScreen::new(&cx.output, HostOutput::Text, interrupts.clone());
     let mut ask = |question: &_| is_asked.then(|| screen.ask(question)).flatten();
-    let host = (args.host.as_str(), connection.user.as_deref());
-    Ok(HostVisit::begin(host, &known, &interrupts, &mut ask)?)
+    let user = connection.user.as_deref();
+    Ok(HostVisit::begin(
+        &args.host,
+        user,
+        &known,
+        &interrupts,
+        &mut ask,
+    )?)
 }
 
 /// Open a shell on a host

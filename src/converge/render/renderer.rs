@@ -114,8 +114,8 @@ impl Renderer {
         let library: Arc<dyn Library> = Arc::new(salt);
         let mut secrets = Secrets::default();
         secrets.gather(&machine.pillar);
-        let around = (Arc::new(NullScope("")) as _, Arc::new(nowhere()) as _);
-        let documents = Documents::new(around, &library, "salt", &words);
+        let (scope, world) = (Arc::new(NullScope("")), Arc::new(nowhere()));
+        let documents = Documents::new(scope, world, &library, "salt", &words);
         Self {
             secrets,
             documents: Mutex::new(documents),

@@ -1,9 +1,4 @@
 //! Filters on lists and maps.
-#![expect(
-    clippy::format_push_string,
-    reason = "what is formatted is short, and cannot fail this way"
-)]
-
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 

@@ -1,6 +1,4 @@
 //! Times: `now`, `to_datetime`, `strftime`. All are in UTC.
-#![expect(clippy::single_match_else, reason = "both cases have the same weight")]
-
 use std::fmt::Formatter;
 use std::sync::Arc;
 

@@ -81,7 +81,8 @@ impl Documents {
     /// Makes a renderer with variables that all documents have. `functions` is the name under which
     /// templates reach the functions of the library.
     pub fn new(
-        (scope, world): (Arc<dyn Scope>, Arc<dyn World>),
+        scope: Arc<dyn Scope>,
+        world: Arc<dyn World>,
         library: &Arc<dyn Library>,
         functions: &'static str,
         words: &Map,

@@ -1,9 +1,4 @@
 //! Values as YAML the way `PyYAML` writes it, which is what `to_yaml` and `to_nice_yaml` give.
-#![expect(
-    clippy::format_push_string,
-    reason = "what is formatted is short, and cannot fail this way"
-)]
-
 use crate::value::{Map, Value};
 
 /// How YAML is written.

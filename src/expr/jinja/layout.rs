@@ -1,6 +1,4 @@
 //! Filters that lay text out.
-#![expect(clippy::single_match_else, reason = "both cases have the same weight")]
-
 use minijinja::value::Value as JinjaValue;
 
 use crate::value::{List, Value, decode_percent, encode_percent};

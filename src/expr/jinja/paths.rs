@@ -3,8 +3,6 @@
     clippy::needless_pass_by_value,
     reason = "the engine hands arguments over by value"
 )]
-#![expect(clippy::single_match_else, reason = "both cases have the same weight")]
-
 use std::path::{Component, Path, PathBuf};
 
 use minijinja::State;

@@ -1,9 +1,4 @@
 //! Filters between values and JSON, YAML, base 64, digests.
-#![expect(
-    clippy::format_push_string,
-    reason = "what is formatted is short, and cannot fail this way"
-)]
-
 use md5::Md5;
 use minijinja::State;
 use minijinja::value::Value as JinjaValue;

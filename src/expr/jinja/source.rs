@@ -1,11 +1,5 @@
 //! The text of a template before it is compiled: backslashes as Ansible means them, and checks
 //! of how large variables get.
-#![expect(
-    clippy::format_push_string,
-    reason = "what is formatted is short, and cannot fail this way"
-)]
-#![expect(clippy::single_match_else, reason = "both cases have the same weight")]
-
 use std::borrow::Cow;
 
 use super::own::OWN;

@@ -21,7 +21,8 @@ impl HostVisit {
     /// Connects to a host, as a user if neither it nor what is known of it names one. `ask` is
     /// asked for passwords, each three times at most.
     pub fn begin(
-        (host, user): (&str, Option<&str>),
+        host: &str,
+        user: Option<&str>,
         known: &KnownHosts,
         interrupts: &Interrupts,
         ask: &mut dyn FnMut(&Question) -> Option<Secret>,

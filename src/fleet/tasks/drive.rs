@@ -32,7 +32,8 @@ pub struct RunbookReport {
 pub fn run_tasks(
     request: &RunbookRequest,
     options: Options,
-    (world, env): (Arc<dyn World>, &Env),
+    world: Arc<dyn World>,
+    env: &Env,
     view: &mut dyn HostsView,
 ) -> Result<RunbookReport, Error> {
     let folder = options.folder.clone();

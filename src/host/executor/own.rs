@@ -22,7 +22,7 @@ pub(super) enum Answer {
 }
 
 /// The command that asks, about a host and those that follow in the chain.
-pub(super) fn call_of(own: &Own, (host, next): (&str, &[&str]), request: &Request) -> Command {
+pub(super) fn call_of(own: &Own, host: &str, next: &[&str], request: &Request) -> Command {
     let options = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
     let question = json!({
         "protocol": 1,
@@ -180,7 +180,7 @@ mod tests {
             options: Secret::new("{}"),
             configuration: Secret::new("{}"),
         };
-        let call = call_of(&own, ("web1", &["direct"]), &request);
+        let call = call_of(&own, "web1", &["direct"], &request);
         let asked = call.stdin.clone().unwrap_or_default();
         let asked: Value = serde_json::from_slice(&asked).unwrap();
         assert_eq!(

@@ -146,7 +146,7 @@ impl ChainRun {
                 self.routine(format!("`{}` is asked", own.name));
                 let next = self.chain.executors().get(self.at..).unwrap_or_default();
                 let next: Vec<&str> = next.iter().map(Executor::name).collect();
-                let call = call_of(own, (&self.host(), &next), &self.request);
+                let call = call_of(own, &self.host(), &next, &self.request);
                 self.state = State::Asking;
                 return self.act(Request::here(Action::Run(call)), now);
             }

@@ -177,7 +177,7 @@ impl<'l> Expander<'l> {
                     Found::Node { node, .. } if node.as_map().is_none() && map.len() == 1 => {
                         return Ok(Outcome::Is(node));
                     }
-                    found => self.found(&mut parts, found, (key, entry, &directive)),
+                    found => self.found(&mut parts, found, key, entry, &directive),
                 }
             } else if let Some(value) = self.value(key, &entry.value)? {
                 let key_span = entry.key_span;
@@ -192,7 +192,9 @@ impl<'l> Expander<'l> {
         &mut self,
         parts: &mut Parts,
         found: Found,
-        (key, entry, directive): (&Arc<str>, &Entry, &Directive),
+        key: &Arc<str>,
+        entry: &Entry,
+        directive: &Directive,
     ) {
         match found {
             Found::Nothing => {}

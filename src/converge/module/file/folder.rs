@@ -1,9 +1,4 @@
 //! `file.directory`: a folder, who owns it and what is in it, and what may be.
-#![expect(
-    clippy::format_push_string,
-    reason = "what is formatted is short, and cannot fail this way"
-)]
-
 use crate::converge::module::command::{need, one, unchanged};
 use crate::converge::module::step;
 use std::collections::BTreeMap;

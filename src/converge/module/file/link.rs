@@ -1,9 +1,4 @@
 //! `file.symlink` and `file.hardlink`.
-#![expect(
-    clippy::format_push_string,
-    reason = "what is formatted is short, and cannot fail this way"
-)]
-
 use super::presence::kind_of;
 use super::work::{
     Owners, Work, ask, at, base, folders, is_folder, named, normal, parent, put, to,

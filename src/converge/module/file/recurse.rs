@@ -1,9 +1,4 @@
 //! `file.recurse`: a folder of the state tree with all that is in it.
-#![expect(
-    clippy::format_push_string,
-    reason = "what is formatted is short, and cannot fail this way"
-)]
-
 use crate::converge::module::command::{need, one};
 use crate::converge::module::step;
 use std::collections::BTreeSet;

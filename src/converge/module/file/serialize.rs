@@ -1,9 +1,4 @@
 //! The states that write data as text: `file.serialize`, and the reader of JSON that it merges with.
-#![expect(
-    clippy::format_push_string,
-    reason = "what is formatted is short, and cannot fail this way"
-)]
-
 use std::sync::Arc;
 
 use super::contents::{encoded, reach};

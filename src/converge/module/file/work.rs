@@ -1,9 +1,4 @@
 //! What the functions of the `file` module share: paths, owners, modes, and what they give back.
-#![expect(
-    clippy::format_push_string,
-    reason = "what is formatted is short, and cannot fail this way"
-)]
-
 use crate::converge::module::command::need;
 use crate::converge::module::step;
 use std::sync::Arc;
