@@ -29,7 +29,7 @@ fi
 target=${CARGO_TARGET_DIR:-target}
 unfurl=$target/ci/unfurl
 if [ ! -x "$unfurl" ]; then
-  echo "Building $unfurl, which takes about MINUTES minutes on 2 cores and GIGABYTES GB in $target." >&2
+  echo "Building $unfurl, which takes about 4 minutes on 2 cores and 1 GB in $target." >&2
 fi
 cargo build --locked --profile ci --bin unfurl
 unfurl=$(cd "$target/ci" && pwd)/unfurl

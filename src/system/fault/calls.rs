@@ -3,6 +3,13 @@
 use std::path::Path;
 
 /// A change that is about to be made.
+#[cfg_attr(
+    not(feature = "fault-injection"),
+    expect(
+        dead_code,
+        reason = "calls are told to faults, and released programs have none"
+    )
+)]
 #[derive(Debug, Clone, Copy)]
 pub enum Call<'a> {
     /// A file is opened for writing, and created or emptied where it must.
