@@ -171,7 +171,7 @@ impl State {
     }
 }
 
-/// What one SLS says.
+/// The contents of one SLS.
 #[derive(Debug, Default)]
 pub(super) struct Sls {
     pub(super) ids: Vec<(Arc<str>, Body)>,
@@ -286,16 +286,9 @@ impl Reader<'_> {
             };
             let mut body = self.body(entry.key_span);
             for (key, entry) in states {
-                let Some(items) = entry.value.as_seq() else {
-                    self.bad_state(id, key, &entry.value);
-                    continue;
-                };
-                let mut state = State {
-                    items: Self::items(items),
-                    span: entry.key_span,
-                };
-                let module = dotted(key, &mut state);
-                body.states.insert(module, state);
+                if let Some((module, state)) = self.state(id, key, entry) {
+                    body.states.insert(module, state);
+                }
             }
             sls.extensions.push((Arc::clone(id), body));
         }
@@ -380,15 +373,9 @@ impl Reader<'_> {
             if key.starts_with("__") {
                 continue;
             }
-            let Some(items) = entry.value.as_seq() else {
-                self.bad_state(id, key, &entry.value);
+            let Some((module, state)) = self.state(id, key, entry) else {
                 continue;
             };
-            let mut state = State {
-                items: Self::items(items),
-                span: entry.key_span,
-            };
-            let module = dotted(key, &mut state);
             let twice = body.states.contains_key(&module)
                 || later.iter().any(|(other, _)| *other == module);
             if twice {
@@ -404,7 +391,7 @@ impl Reader<'_> {
         body.states.extend(later);
     }
 
-    /// What a key is, if it is not a text.
+    /// The kind of a key that is not a text; none if it is one.
     fn key_kind(&self, key: &str, span: Span) -> Option<Kind> {
         // What stands in quotes is longer than what it says.
         if self.sources.text(span) != key {
@@ -414,6 +401,21 @@ impl Reader<'_> {
             return Some(Kind::Null);
         }
         Schema::Salt.resolve(key)
+    }
+
+    /// The state that stands under a key of an ID, with its module; none, and a problem, if its
+    /// arguments are no list.
+    fn state(&mut self, id: &Arc<str>, key: &Arc<str>, entry: &Entry) -> Option<(Arc<str>, State)> {
+        let Some(items) = entry.value.as_seq() else {
+            self.bad_state(id, key, &entry.value);
+            return None;
+        };
+        let mut state = State {
+            items: Self::items(items),
+            span: entry.key_span,
+        };
+        let module = dotted(key, &mut state);
+        Some((module, state))
     }
 
     fn bad_state(&mut self, id: &Arc<str>, state: &Arc<str>, node: &Node) {
