@@ -11,7 +11,7 @@ use crate::ops::Failure;
 use crate::system::env::Env;
 use crate::ui::{Renderer, pretty};
 
-/// What every command is given.
+/// The context of every command.
 #[derive(Debug)]
 pub(super) struct Context {
     /// The options that stand before the command.

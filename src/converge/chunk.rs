@@ -104,7 +104,7 @@ pub enum Requisite {
 }
 
 impl Requisite {
-    /// All that people write.
+    /// The requisites that people write, without the one that the engine adds.
     pub const ALL: [Self; 11] = [
         Self::Require,
         Self::RequireAny,

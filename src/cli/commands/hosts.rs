@@ -71,7 +71,7 @@ pub(in crate::cli) fn shell(args: &ShellArgs, cx: &Context) -> Result<u8, Failur
 /// Restart hosts and wait until they are there again
 ///
 /// A host is there again once it lets this user in and its kernel says that it has started anew.
-/// One that is not in time has failed.
+/// A host that is not in time has failed.
 #[derive(Debug, Args)]
 #[command(override_usage = "unfurl reboot -H HOSTS [OPTIONS]")]
 pub(in crate::cli) struct RebootArgs {

@@ -65,7 +65,7 @@ fn shown(asked: &StatesRequest, options: &RunOptions) -> Shown {
     }
 }
 
-/// What is shown.
+/// The part of the trees that is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::cli) enum View {
     High,

@@ -312,7 +312,7 @@ impl Injector<'_> {
         }
     }
 
-    /// What a bare text stands for: the first state of an ID, or the last one of a name.
+    /// The state that a bare text names: the first one of an ID, or the last one of a name.
     fn bare(&mut self, text: &Arc<str>) -> Option<Place> {
         if let Some(body) = self.high.ids.get(text) {
             let first = body.states.keys().next()?;

@@ -167,7 +167,7 @@ fn numbers(drafts: &[Draft]) -> Vec<Number> {
     drafts.iter().map(|draft| number(draft, cap)).collect()
 }
 
-/// What stands for an order that is no number: more than each that is one, nearly always.
+/// The number in place of an order that is none: nearly always more than each that is one.
 fn cap(drafts: &[Draft]) -> f64 {
     let mut cap = 1.0;
     for draft in drafts {
