@@ -218,8 +218,8 @@ unit_and_integration() {
   }
   export UNFURL_TESTS_WITHOUT="$without" UNFURL_TESTS_LEFT_OUT="$left_out"
   # Random topologies, and runs of a large one; `UNFURL_PROPERTY_CASES=100000` tries more.
-  cases=150
-  runs=10
+  cases=100
+  runs=5
   if [ "${UNFURL_LOOPS:-}" = full ]; then
     cases=2000
     runs=100
